@@ -1,0 +1,27 @@
+const transform = {
+  '^.+\\.ts$': [
+    '@swc/jest',
+    {
+      jsc: { parser: { syntax: 'typescript' }, target: 'es2023' },
+      module: { type: 'es6' },
+    },
+  ],
+};
+
+const project = (displayName, directories, extra = {}) => ({
+  displayName,
+  testMatch: directories.map((directory) => `<rootDir>/test/${directory}/**/*.test.ts`),
+  extensionsToTreatAsEsm: ['.ts'],
+  transform,
+  testEnvironment: 'node',
+  ...extra,
+});
+
+/** Pure tests first: they need nothing but Node. The others start real servers. */
+export default {
+  projects: [
+    project('unit', ['planners', 'unit']),
+    project('workflows', ['workflows']),
+    project('e2e', ['e2e']),
+  ],
+};

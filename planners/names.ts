@@ -1,0 +1,40 @@
+/** Every label, annotation and condition name that Fairlead reads or writes. */
+
+export const GROUP = 'fairlead.dev';
+export const VERSION = 'v1beta1';
+
+/** Annotations on workloads and their revisions. Never copied to children. */
+export const ANNOTATION = {
+  /** Operators' wishes, JSON {@link Wish}; in apps/v1 also plain `"true"`. */
+  paused: 'fairlead.dev/paused',
+  /** JSON {@link Pin}. */
+  pinned: 'fairlead.dev/pinned',
+  /** JSON {@link Wish}: start a failed or terminated run again. */
+  retried: 'fairlead.dev/retried',
+  /** On pods: state of an in-place update, JSON. */
+  inPlaceUpdate: 'fairlead.dev/in-place-update',
+  /** On ControllerRevisions: the last 10 attempts, JSON. */
+  attempts: 'fairlead.dev/attempts',
+  /** On objects applied from git: the commit that last changed the manifest, its repository, its hash. */
+  commit: 'fairlead.dev/commit',
+  repository: 'fairlead.dev/repository',
+  manifestHash: 'fairlead.dev/manifest-hash',
+  /** Our fields where apps/v1 lacks them. */
+  maxUnavailable: 'fairlead.dev/max-unavailable',
+  podUpdatePolicy: 'fairlead.dev/pod-update-policy',
+  gracePeriodSeconds: 'fairlead.dev/grace-period-seconds',
+  progressDeadlineSeconds: 'fairlead.dev/progress-deadline-seconds',
+  onDeadline: 'fairlead.dev/on-deadline',
+} as const;
+
+/** Readiness gate that is False while a pod is updated in place. */
+export const IN_PLACE_GATE = 'InPlaceUpdateReady';
+
+export const LABEL = {
+  /** StatefulSet: the revision's name (S1). */
+  revisionHash: 'controller-revision-hash',
+  podName: 'statefulset.kubernetes.io/pod-name',
+  podIndex: 'apps.kubernetes.io/pod-index',
+  /** On StatefulSet ControllerRevisions (S7). */
+  controllerHash: 'controller.kubernetes.io/hash',
+} as const;

@@ -1,0 +1,137 @@
+/** What a planner answers. One shape for every kind: a controller and a rollout execute it without knowing the kind. */
+
+import type { JsonObject } from './objects.ts';
+
+/** The plural resources that plans write to. */
+export type WritableResource = 'pods' | 'persistentvolumeclaims' | 'controllerrevisions';
+
+/**
+ * One API write with its preconditions. Creates are idempotent by name: AlreadyExists counts as done only for an object
+ * that is controlled by the same owner uid and at the same revision.
+ */
+export interface Action {
+  readonly verb: 'create' | 'delete' | 'patch';
+  readonly resource: WritableResource;
+  readonly subresource?: 'status' | 'resize';
+  readonly name: string;
+  /** Precondition of every delete and patch. */
+  readonly uid?: string;
+  /** Second precondition where the object's state decided (a stale read must not act). */
+  readonly resourceVersion?: string;
+  /** The object to create, or the patch. */
+  readonly body?: JsonObject;
+  /** @default 'strategic' for pods, 'merge' otherwise */
+  readonly patchType?: 'strategic' | 'merge' | 'json';
+  readonly purpose: Purpose;
+  /** One sentence for events and logs: what this write does and why. Never holds a value from a Secret. */
+  readonly message: string;
+  /** The pod was Ready in the snapshot, so the write takes one from the budget (design "Budget"). */
+  readonly charged?: boolean;
+}
+
+/** Why a write happens; also the label of metrics. `as const` so that switches are checked. */
+export const PURPOSES = [
+  'ScaleUp',
+  'ScaleDown',
+  'ReplaceFinished',
+  'FixIdentity',
+  'Adopt',
+  'Release',
+  'CreateClaim',
+  'RetainClaim',
+  'TrimHistory',
+  'OpenGate',
+  'InPlaceBegin',
+  'InPlaceApply',
+  'InPlaceFinish',
+  'InPlaceWithdraw',
+  'Recreate',
+] as const;
+export type Purpose = (typeof PURPOSES)[number];
+
+/** Why nothing (more) happens, as data: feeds conditions, events, the query and `fairlead explain`. */
+export interface Reason {
+  readonly code: ReasonCode;
+  /** One sentence in English, naming objects and amounts. */
+  readonly message: string;
+  /** Pods concerned, at most 10 names. */
+  readonly pods?: readonly string[];
+  /** Milliseconds since the epoch at which this reason ends by itself. */
+  readonly until?: number;
+}
+
+export type ReasonCode =
+  | 'RevisionMissing'
+  | 'Paused'
+  | 'Pinned'
+  | 'BudgetUsed'
+  | 'PodNotReady'
+  | 'PodTerminating'
+  | 'MinReadySeconds'
+  | 'Partition'
+  | 'OnDelete'
+  | 'ScalingFirst'
+  | 'CreateRefused'
+  | 'ClaimTerminating'
+  | 'ClaimStale'
+  | 'InPlaceGrace'
+  | 'InPlaceRestarting'
+  | 'InPlaceImpossible'
+  | 'ResizePending'
+  | 'NodeDown'
+  | 'SelectorEmpty'
+  | 'Deleting';
+
+/** Counters of a rollout: what "progress" means for deadlines (P18) and what the Temporal UI shows. */
+export interface Progress {
+  /** Pods that the present strategy wants at the update revision. */
+  readonly target: number;
+  /** Of those: at the update revision. */
+  readonly updated: number;
+  /** Of those: Ready. */
+  readonly updatedReady: number;
+  /** Of those: available (minReadySeconds past, no in-place update pending). */
+  readonly updatedAvailable: number;
+  /** All pods wanted, any revision. */
+  readonly desired: number;
+  readonly ready: number;
+  readonly available: number;
+  readonly unavailable: number;
+  readonly maxUnavailable: number;
+}
+
+export interface Plan<Status> {
+  /** Writes of the steady state: due now, at any time, whether or not a rollout runs. */
+  readonly steady: readonly Action[];
+  /**
+   * Writes of the rollout that are legal at this moment. Empty while `steady` holds a write that can run now
+   * ("scaling before updating", D11, S9), while paused, and while no revision exists for the template.
+   */
+  readonly batch: readonly Action[];
+  /** The complete new `.status` (without what only the controller knows, such as the deadline). */
+  readonly status: Status;
+  readonly progress: Progress;
+  readonly waiting: readonly Reason[];
+  /** Milliseconds since the epoch at which the plan changes by time alone. */
+  readonly requeueAt?: number;
+  /** No revision exists for the template, or a pod that may be touched under the present strategy is not at it. */
+  readonly needsRollout: boolean;
+  /** Nothing more is to be done under the present strategy: a run may close as Succeeded. */
+  readonly finished: boolean;
+  /** Name of the revision of the present template; absent until it is created. */
+  readonly updateRevision?: string;
+}
+
+/** A write that the apiserver refused, kept by the executor so that the planner can step around it. */
+export interface Refusal {
+  /** Milliseconds since the epoch of the first refusal in a row. */
+  readonly since: number;
+  /** Not to be tried before. */
+  readonly retryAt: number;
+  readonly message: string;
+}
+
+/** Key of an action in the table of refusals. */
+export function actionKey(action: Pick<Action, 'verb' | 'resource' | 'name'>): string {
+  return `${action.verb} ${action.resource}/${action.name}`;
+}

@@ -1,0 +1,111 @@
+/** A workload as planners see it: the same for `fairlead.dev` and `apps/v1` (the adapters in kubernetes/ make it). */
+
+import type {
+  Condition,
+  ControllerRevision,
+  JsonObject,
+  LabelSelector,
+  ObjectMeta,
+  PersistentVolumeClaim,
+  Pod,
+  PodTemplate,
+} from './objects.ts';
+import type { Refusal } from './plan.ts';
+
+export type WorkloadKind = 'StatefulSet';
+
+/** `group` is `fairlead.dev` or `apps`. */
+export interface WorkloadRef {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: WorkloadKind;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** An operator's wish on the object (annotations `fairlead.dev/paused`, `fairlead.dev/retried`). */
+export interface Wish {
+  readonly by?: string;
+  readonly reason?: string;
+  /** RFC 3339. */
+  readonly at?: string;
+}
+
+/** Annotation `fairlead.dev/pinned`: the manifest with this hash was rejected; sync leaves the object alone until it changes. */
+export interface Pin extends Wish {
+  /** Hash of the rejected manifest in git; absent when the object did not come from git. */
+  readonly rejected?: string;
+}
+
+export type OnDeadline = 'Report' | 'Pause' | 'Rollback';
+
+/** What all kinds have. */
+export interface Workload {
+  readonly ref: WorkloadRef;
+  readonly metadata: ObjectMeta;
+  readonly generation: number;
+  readonly deleting: boolean;
+  readonly selector: LabelSelector;
+  /** Defaulted and normalised as the apiserver would do for apps/v1, so that both APIs give the same revision bytes. */
+  readonly template: PodTemplate;
+  readonly minReadySeconds: number;
+  readonly revisionHistoryLimit: number;
+  /** `spec.paused` or the annotation; absent when not paused. */
+  readonly paused?: Wish;
+  readonly pinned?: Pin;
+  readonly retried?: Wish;
+  /** Seconds without progress after which `onDeadline` happens; absent = no deadline. */
+  readonly progressDeadlineSeconds?: number;
+  readonly onDeadline: OnDeadline;
+}
+
+export type PodUpdatePolicy = 'ReCreate' | 'InPlaceIfPossible' | 'InPlaceOnly';
+
+export interface StatefulSet extends Workload {
+  readonly replicas: number;
+  /** First ordinal (spec.ordinals.start). */
+  readonly start: number;
+  readonly serviceName: string;
+  readonly podManagementPolicy: 'OrderedReady' | 'Parallel';
+  readonly updateStrategy: 'RollingUpdate' | 'OnDelete';
+  /** false when spec.updateStrategy.rollingUpdate is absent (matters for S10). */
+  readonly hasRollingUpdate: boolean;
+  /** Offset from `start` (S10). */
+  readonly partition: number;
+  /** As written: a number, or a percentage of replicas. */
+  readonly maxUnavailable: number | string;
+  readonly podUpdatePolicy: PodUpdatePolicy;
+  readonly gracePeriodSeconds: number;
+  readonly volumeClaimTemplates: readonly JsonObject[];
+  readonly whenDeleted: 'Retain' | 'Delete';
+  readonly whenScaled: 'Retain' | 'Delete';
+  readonly status: StatefulSetStatus;
+}
+
+export interface StatefulSetStatus {
+  readonly observedGeneration?: number;
+  readonly replicas: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
+  readonly currentReplicas?: number;
+  readonly updatedReplicas?: number;
+  readonly currentRevision?: string;
+  readonly updateRevision?: string;
+  readonly collisionCount?: number;
+  readonly conditions?: readonly Condition[];
+  /** fairlead.dev only: serialised selector for the scale subresource. */
+  readonly labelSelector?: string;
+}
+
+/** Everything a planner looks at. Children are those owned by the workload's uid plus orphans that match its selector. */
+export interface Snapshot<W extends Workload> {
+  readonly workload: W;
+  readonly revisions: readonly ControllerRevision[];
+  readonly pods: readonly Pod[];
+  /** Claims in the workload's namespace that belong to its volume claim templates (by name). */
+  readonly claims: readonly PersistentVolumeClaim[];
+  /** Names of nodes that are gone or not Ready, for reasons. */
+  readonly downNodes: ReadonlySet<string>;
+  readonly refusals: ReadonlyMap<string, Refusal>;
+}
