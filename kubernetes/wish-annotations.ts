@@ -1,0 +1,40 @@
+/** Reading the wishes that operators leave on a workload (design "Pause, abort, retry, undo live on the object"). */
+
+import { ANNOTATION } from '../planners/names.ts';
+import type { Pin, Wish } from '../planners/workload.ts';
+
+type Annotations = Readonly<Record<string, string>> | undefined;
+
+/** `spec.paused` or annotation `fairlead.dev/paused` (JSON, or `"true"`); undefined when not paused. */
+export function readPaused(annotations: Annotations, specPaused: boolean | undefined): Wish | undefined {
+  const text = annotations?.[ANNOTATION.paused];
+  if (text !== undefined && text !== 'false') {
+    return parseWish(text);
+  }
+  return specPaused === true ? { reason: 'spec.paused is true' } : undefined;
+}
+
+/** Annotation `fairlead.dev/pinned`. */
+export function readPinned(annotations: Annotations): Pin | undefined {
+  const text = annotations?.[ANNOTATION.pinned];
+  return text === undefined ? undefined : parseWish(text);
+}
+
+/** Annotation `fairlead.dev/retried`. */
+export function readRetried(annotations: Annotations): Wish | undefined {
+  const text = annotations?.[ANNOTATION.retried];
+  return text === undefined ? undefined : parseWish(text);
+}
+
+/** A wish that cannot be parsed still counts (a pause must never be lost to a typing error); its text becomes the reason. */
+function parseWish(text: string): Pin {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) {
+      return value as Pin;
+    }
+  } catch {
+    return { reason: text.slice(0, 200) };
+  }
+  return {};
+}

@@ -1,0 +1,56 @@
+/**
+ * The table of kinds: everything that the engine (controllers, activities, verbs) needs to know of one kind. A new kind is
+ * one planner, one adapter and an entry here.
+ */
+
+import type {
+  ControllerRevision,
+  JsonObject,
+  KubernetesObject,
+  PersistentVolumeClaim,
+  PodTemplate,
+} from '../planners/objects.ts';
+import type { Plan } from '../planners/plan.ts';
+import type { RevisionPlan } from '../planners/revision.ts';
+import { claimBelongsTo } from '../planners/statefulset-claims.ts';
+import { planStatefulSetRevision, templateOfRevision } from '../planners/statefulset-revision.ts';
+import { planStatefulSet } from '../planners/statefulset.ts';
+import type { Snapshot, StatefulSet, Workload, WorkloadKind } from '../planners/workload.ts';
+import { readStatefulSet } from './statefulset-adapter.ts';
+import type { WorkloadApi } from './workload-api.ts';
+
+/** `.status` as far as the engine reads and writes it for any kind. */
+export interface WorkloadStatus {
+  readonly observedGeneration?: number;
+  readonly currentRevision?: string;
+  readonly updateRevision?: string;
+  readonly conditions?: readonly JsonObject[];
+}
+
+/** What one kind is. `W` is its view; the engine only ever passes it back. */
+export interface KindDefinition<W extends Workload> {
+  readonly kind: WorkloadKind;
+  readonly read: (object: KubernetesObject, api: WorkloadApi) => W;
+  readonly plan: (snapshot: Snapshot<W>, now: number) => Plan<object>;
+  /** What `createRevision` has to do for the present template. */
+  readonly planRevision: (workload: W, revisions: readonly ControllerRevision[]) => RevisionPlan;
+  readonly templateOf: (revision: ControllerRevision) => PodTemplate;
+  /** Claims are found by name; kinds without claims answer false. */
+  readonly ownsClaim: (workload: W, claim: PersistentVolumeClaim) => boolean;
+}
+
+const STATEFULSET: KindDefinition<StatefulSet> = {
+  kind: 'StatefulSet',
+  read: readStatefulSet,
+  plan: planStatefulSet,
+  planRevision: planStatefulSetRevision,
+  templateOf: templateOfRevision,
+  ownsClaim: claimBelongsTo,
+};
+
+/** A definition whose view type is hidden, so that the engine treats all kinds alike. */
+export type AnyKind = KindDefinition<Workload>;
+
+export const WORKLOAD_KINDS: Readonly<Record<WorkloadKind, AnyKind>> = {
+  StatefulSet: STATEFULSET as unknown as AnyKind,
+};
