@@ -1,0 +1,53 @@
+/** The fields that Fairlead adds to the schemas of `apps/v1` (design "our fields"). */
+
+import type { Schema } from './structural-schema.ts';
+
+const SECONDS: Schema = { type: 'integer', format: 'int32', minimum: 0 };
+
+/** Fields of `spec` that every kind has. */
+export const COMMON_FIELDS: Readonly<Record<string, Schema>> = {
+  paused: {
+    description: 'Stops rollouts before the next pod is taken down; scaling and healing go on.',
+    type: 'boolean',
+  },
+  progressDeadlineSeconds: {
+    description: 'Seconds without progress after which onDeadline happens. Default: no deadline.',
+    type: 'integer',
+    format: 'int32',
+  },
+  onDeadline: {
+    description: 'What happens at the deadline: Report (default), Pause or Rollback.',
+    type: 'string',
+    enum: ['Report', 'Pause', 'Rollback'],
+  },
+};
+
+/** Fields of `spec.updateStrategy.rollingUpdate` of kinds whose pods can be updated in place. */
+export const IN_PLACE_FIELDS: Readonly<Record<string, Schema>> = {
+  podUpdatePolicy: {
+    description: 'How a pod is updated: ReCreate (default), InPlaceIfPossible or InPlaceOnly.',
+    type: 'string',
+    enum: ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly'],
+  },
+  inPlaceUpdateStrategy: {
+    description: 'How pods are updated in place.',
+    type: 'object',
+    properties: {
+      gracePeriodSeconds: {
+        description: 'Seconds between the pod not being Ready and its containers restarting.',
+        ...SECONDS,
+      },
+    },
+  },
+};
+
+export const MAX_UNAVAILABLE: Schema = {
+  description: 'Pods (or % of replicas, rounded down, at least 1) that may be unavailable. Default 1.',
+  'x-kubernetes-int-or-string': true,
+};
+
+/** Serialised selector for the scale subresource (HPA); native objects get it from Go code. */
+export const LABEL_SELECTOR: Schema = {
+  description: 'The selector as a string, for the scale subresource.',
+  type: 'string',
+};

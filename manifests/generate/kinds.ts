@@ -1,0 +1,77 @@
+/** The table of kinds: one entry is all that a further CRD needs. */
+
+import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE } from './fields.ts';
+import type { Schema } from './structural-schema.ts';
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'integer' | 'string' | 'date';
+  readonly jsonPath: string;
+  readonly description?: string;
+  readonly priority?: number;
+}
+
+export interface WorkloadDefinition {
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortName: string;
+  /** Name in the OpenAPI document of `apps/v1`. */
+  readonly definition: string;
+  /** Properties to add, by dotted path of the object they are added to. */
+  readonly fields: Readonly<Record<string, Readonly<Record<string, Schema>>>>;
+  /** Defaults, by dotted path. Scalars of the top level and the objects that hold them; nothing inside templates. */
+  readonly defaults: Readonly<Record<string, unknown>>;
+  readonly scalable: boolean;
+  readonly columns: readonly PrinterColumn[];
+}
+
+const READY_REASON: PrinterColumn = {
+  name: 'Reason',
+  type: 'string',
+  jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+  description: 'Why the workload is, or is not, ready',
+};
+const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+
+export const WORKLOADS: readonly WorkloadDefinition[] = [
+  {
+    kind: 'StatefulSet',
+    plural: 'statefulsets',
+    singular: 'statefulset',
+    shortName: 'fsts',
+    definition: 'io.k8s.api.apps.v1.StatefulSet',
+    fields: {
+      spec: COMMON_FIELDS,
+      'spec.updateStrategy.rollingUpdate': { maxUnavailable: MAX_UNAVAILABLE, ...IN_PLACE_FIELDS },
+      status: { labelSelector: LABEL_SELECTOR },
+    },
+    defaults: {
+      'spec.replicas': 1,
+      'spec.podManagementPolicy': 'OrderedReady',
+      'spec.revisionHistoryLimit': 10,
+      'spec.updateStrategy': { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
+      'spec.updateStrategy.type': 'RollingUpdate',
+      'spec.updateStrategy.rollingUpdate.partition': 0,
+      'spec.persistentVolumeClaimRetentionPolicy': { whenDeleted: 'Retain', whenScaled: 'Retain' },
+      'spec.persistentVolumeClaimRetentionPolicy.whenDeleted': 'Retain',
+      'spec.persistentVolumeClaimRetentionPolicy.whenScaled': 'Retain',
+    },
+    scalable: true,
+    columns: [
+      { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+      { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas' },
+      { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
+      READY_REASON,
+      AGE,
+      {
+        name: 'Images',
+        type: 'string',
+        jsonPath: '.spec.template.spec.containers[*].image',
+        priority: 1,
+      },
+      { name: 'Revision', type: 'string', jsonPath: '.status.updateRevision', priority: 1 },
+    ],
+  },
+];
