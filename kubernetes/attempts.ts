@@ -1,0 +1,136 @@
+/** What became of each run of a revision: the last 10, on the revision itself, so that history outlives Temporal's retention. */
+
+import { ANNOTATION } from '../planners/names.ts';
+import type { ControllerRevision } from '../planners/objects.ts';
+import { isConflict, isNotFound } from './api-error.ts';
+import type { KubernetesClient } from './client.ts';
+import type { WorkloadTarget } from './workload-edit.ts';
+
+export const ATTEMPT_OUTCOMES = [
+  'Running',
+  'Succeeded',
+  'Superseded',
+  'Aborted',
+  'RolledBack',
+  'Failed',
+  'Terminated',
+  'Canceled',
+] as const;
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+
+/** One run. Times are RFC 3339. */
+export interface Attempt {
+  readonly runId: string;
+  readonly workflowId: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly outcome: AttemptOutcome;
+  readonly by?: string;
+  readonly commit?: string;
+  readonly reason?: string;
+}
+
+const KEPT = 10;
+const CONFLICT_LIMIT = 12;
+/** Ten reasons must stay far from the 256 KiB that all annotations may have. */
+const REASON_LIMIT = 500;
+
+/**
+ * Adds or updates (by `runId`) an attempt of a revision. Idempotent, safe against concurrent writers.
+ *
+ * @returns the revision as written; undefined when it does not exist (any more) or is not the workload's: nothing is lost then,
+ *   a revision that is gone has no history
+ * @throws ApiError as the apiserver answers, or the last conflict after 12 tries
+ */
+export async function recordAttempt(
+  client: KubernetesClient,
+  ref: Pick<WorkloadTarget, 'namespace' | 'uid'>,
+  revisionName: string,
+  attempt: Attempt,
+): Promise<ControllerRevision | undefined> {
+  const path = {
+    group: 'apps',
+    version: 'v1',
+    resource: 'controllerrevisions',
+    namespace: ref.namespace,
+    name: revisionName,
+  };
+  for (let tries = 1; ; tries += 1) {
+    const revision = await getOrUndefined(client, path);
+    const owner = revision?.metadata.ownerReferences?.find((reference) => reference.controller === true);
+    if (revision === undefined || (ref.uid !== undefined && owner?.uid !== ref.uid)) {
+      return undefined;
+    }
+    const before = revision.metadata.annotations?.[ANNOTATION.attempts];
+    const after = JSON.stringify(upsertAttempt(readAttempts(revision), attempt));
+    if (after === before) {
+      return revision;
+    }
+    const { uid, resourceVersion } = revision.metadata;
+    try {
+      return await client.patch<ControllerRevision>(path, 'merge', {
+        metadata: { uid, resourceVersion, annotations: { [ANNOTATION.attempts]: after } },
+      });
+    } catch (error) {
+      if (!isConflict(error) || tries === CONFLICT_LIMIT) {
+        throw error;
+      }
+    }
+  }
+}
+
+/** The attempts of a revision, oldest first. What is not an attempt (somebody edited the annotation) is left out. */
+export function readAttempts(revision: Pick<ControllerRevision, 'metadata'>): readonly Attempt[] {
+  const text = revision.metadata.annotations?.[ANNOTATION.attempts];
+  if (text === undefined) {
+    return [];
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.filter(isAttempt) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Pure part of {@link recordAttempt}: by `runId`, fields that the newer record lacks are kept, the oldest beyond 10 dropped. */
+export function upsertAttempt(attempts: readonly Attempt[], attempt: Attempt): readonly Attempt[] {
+  const known = attempts.find((one) => one.runId === attempt.runId);
+  const merged: Attempt = {
+    ...known,
+    ...attempt,
+    ...(attempt.reason !== undefined && { reason: attempt.reason.slice(0, REASON_LIMIT) }),
+  };
+  const next =
+    known === undefined ? [...attempts, merged] : attempts.map((one) => (one === known ? merged : one));
+  return next.slice(-KEPT);
+}
+
+function isAttempt(value: unknown): value is Attempt {
+  if (typeof value !== 'object' || value === null) {
+    return false;
+  }
+  const { runId, workflowId, startedAt, endedAt, outcome, by, commit, reason } = value as Record<
+    string,
+    unknown
+  >;
+  return (
+    [runId, workflowId, startedAt].every((field) => typeof field === 'string') &&
+    [endedAt, by, commit, reason].every((field) => field === undefined || typeof field === 'string') &&
+    ATTEMPT_OUTCOMES.some((known) => known === outcome)
+  );
+}
+
+async function getOrUndefined(
+  client: KubernetesClient,
+  path: Parameters<KubernetesClient['get']>[0],
+): Promise<ControllerRevision | undefined> {
+  try {
+    return await client.get<ControllerRevision>(path);
+  } catch (error) {
+    if (isNotFound(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,286 @@
+/**
+ * What operators want of a rollout, written on the workload object (design "Pause, abort, retry, undo live on the object").
+ * Shared by the command line and by the runs that receive the same verbs as signals. Every function makes one patch with
+ * preconditions, tries again on a conflict, and answers "nothing to do" when the object is so already.
+ */
+
+import { ANNOTATION, GROUP } from '../planners/names.ts';
+import type { ControllerRevision } from '../planners/objects.ts';
+import type { Pin, Wish } from '../planners/workload.ts';
+import type { KubernetesClient } from './client.ts';
+import { readPaused, readPinned } from './wish-annotations.ts';
+import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
+import { annotationOperations, editWorkload } from './workload-edit.ts';
+import {
+  lastComplete,
+  listRevisions,
+  presentRevision,
+  revisionBefore,
+  templateOfData,
+} from './workload-revisions.ts';
+
+/** Who wants it and why. */
+export interface Wisher {
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+export interface UndoRequest extends Wisher {
+  /** Number of a ControllerRevision; only with `undo`. */
+  readonly toRevision?: number | bigint | undefined;
+  readonly verb: 'undo' | 'abort' | 'deadline';
+}
+
+export interface UndoResult extends WishResult {
+  /** The object is (now, or already was) on its way back; or only paused, for want of a revision to go back to; or neither. */
+  readonly effect: 'rolledBack' | 'paused' | 'none';
+  /** Name of the revision that it goes back to. */
+  readonly revision?: string;
+}
+
+/** What `undo`, `abort` and a deadline leave in the pin beside {@link Pin}. */
+interface RollbackPin extends Pin {
+  readonly verb?: string;
+  /** Name of the rejected revision. */
+  readonly revision?: string;
+  /** Name of the revision gone back to. */
+  readonly to?: string;
+}
+
+const TEXT_LIMIT = 500;
+
+/**
+ * Holds the workload before its next charged write. `now` in milliseconds since the epoch, as everywhere here.
+ * @throws ApiError as the apiserver answers
+ */
+export async function pauseWorkload(
+  client: KubernetesClient,
+  target: WorkloadTarget,
+  wisher: Wisher,
+  now: number,
+): Promise<WishResult> {
+  return await editWorkload(client, target, (object) => pauseEdit(object, target, wisher, now));
+}
+
+/**
+ * Lets a paused workload go on: removes the annotation, and sets `spec.paused` (fairlead.dev only) to false.
+ * @throws ApiError as the apiserver answers
+ */
+export async function resumeWorkload(client: KubernetesClient, target: WorkloadTarget): Promise<WishResult> {
+  return await editWorkload(client, target, (object) => {
+    const { annotations } = object.metadata;
+    const specPaused = target.group === GROUP && object.spec.paused === true;
+    if (readPaused(annotations, specPaused) === undefined) {
+      return nothing(`${short(target)} is not paused`);
+    }
+    return {
+      operations: [
+        ...annotationOperations(annotations, { [ANNOTATION.paused]: undefined }),
+        ...(specPaused ? ([{ op: 'replace', path: '/spec/paused', value: false }] as const) : []),
+      ],
+      result: { changed: true, message: `${short(target)} resumed` },
+    };
+  });
+}
+
+/**
+ * Asks for another run after one that failed, timed out or was terminated.
+ * @throws ApiError as the apiserver answers
+ */
+export async function retryWorkload(
+  client: KubernetesClient,
+  target: WorkloadTarget,
+  wisher: Wisher,
+  now: number,
+): Promise<WishResult> {
+  return await editWorkload(client, target, (object) => {
+    if (isIdle(object)) {
+      return nothing(`the rollout of ${short(target)} is complete`);
+    }
+    return {
+      operations: annotationOperations(object.metadata.annotations, {
+        [ANNOTATION.retried]: JSON.stringify(wish(wisher, now)),
+      }),
+      result: {
+        changed: true,
+        message: `${short(target)} is to be tried again${pausedHint(object, target)}`,
+      },
+    };
+  });
+}
+
+/**
+ * Goes back to an earlier revision: its complete template replaces `spec.template`, and the pin keeps sync from bringing the
+ * rejected manifest again, both in one patch. `undo` goes to `toRevision`, else to the newest revision but the present one
+ * (kubectl); `abort` and `deadline` go to the last complete one, and where there is none they pause.
+ *
+ * @throws ApiError as the apiserver answers; Error naming the known revisions when `toRevision` is not among them
+ */
+export async function undoWorkload(
+  client: KubernetesClient,
+  target: WorkloadTarget,
+  request: UndoRequest,
+  now: number,
+): Promise<UndoResult> {
+  return await editWorkload<UndoResult>(client, target, async (object) => {
+    const revisions = await listRevisions(client, object);
+    const present = presentRevision(object, target, revisions);
+    const pin: RollbackPin | undefined = readPinned(object.metadata.annotations);
+    if (request.verb !== 'undo') {
+      if (pin?.to !== undefined && pin.to === present?.metadata.name) {
+        const message = `${short(target)} is already back at revision ${label(present)}`;
+        return {
+          operations: [],
+          result: { ...nothing(message).result, effect: 'rolledBack', revision: pin.to },
+        };
+      }
+      if (isIdle(object)) {
+        const hint = `no rollout of ${short(target)} is in progress; \`fairlead rollout undo\` goes back a revision`;
+        return { operations: [], result: { ...nothing(hint).result, effect: 'none' } };
+      }
+    }
+    const back =
+      request.verb === 'undo'
+        ? undoTarget(target, request.toRevision, present, revisions)
+        : lastComplete(object, present, revisions);
+    if (back === undefined) {
+      const { operations, result } = pauseEdit(object, target, request, now);
+      const message = `no complete revision of ${short(target)} to go back to, so it is held: ${result.message}`;
+      return { operations, result: { changed: result.changed, message, effect: 'paused' } };
+    }
+    if (back.metadata.name === present?.metadata.name) {
+      const { result } = nothing(`${short(target)} is at revision ${label(back)} already`);
+      return { operations: [], result: { ...result, effect: 'none', revision: back.metadata.name } };
+    }
+    return rollbackEdit(object, target, request, present, back, now);
+  });
+}
+
+/**
+ * Ends the rollout in progress by going back to the last complete revision; without one it pauses. See {@link undoWorkload}.
+ * @throws ApiError as the apiserver answers
+ */
+export async function abortWorkload(
+  client: KubernetesClient,
+  target: WorkloadTarget,
+  wisher: Wisher,
+  now: number,
+): Promise<UndoResult> {
+  return await undoWorkload(client, target, { ...wisher, verb: 'abort' }, now);
+}
+
+function rollbackEdit(
+  object: WorkloadObject,
+  target: WorkloadTarget,
+  request: UndoRequest,
+  present: ControllerRevision | undefined,
+  back: ControllerRevision,
+  now: number,
+): Edit<UndoResult> {
+  const { annotations } = object.metadata;
+  const rejected = annotations?.[ANNOTATION.manifestHash];
+  const pin: RollbackPin = {
+    ...(rejected !== undefined && { rejected }),
+    ...(present && { revision: present.metadata.name }),
+    to: back.metadata.name,
+    verb: request.verb,
+    ...wish(request, now),
+  };
+  return {
+    operations: [
+      { op: 'replace', path: '/spec/template', value: templateOfData(back) },
+      ...annotationOperations(annotations, { [ANNOTATION.pinned]: JSON.stringify(pin) }),
+    ],
+    result: {
+      changed: true,
+      message: `${short(target)} goes back to revision ${label(back)}${pausedHint(object, target)}`,
+      effect: 'rolledBack',
+      revision: back.metadata.name,
+    },
+  };
+}
+
+function undoTarget(
+  target: WorkloadTarget,
+  toRevision: number | bigint | undefined,
+  present: ControllerRevision | undefined,
+  revisions: readonly ControllerRevision[],
+): ControllerRevision {
+  const known = revisions.map((one) => String(one.revision)).join(', ');
+  if (toRevision !== undefined && BigInt(toRevision) !== 0n) {
+    const found = revisions.findLast((one) => BigInt(one.revision) === BigInt(toRevision));
+    if (found === undefined) {
+      throw new Error(
+        `revision ${String(toRevision)} of ${short(target)} does not exist: ` +
+          (known === '' ? 'it has none yet' : `known are ${known} (\`fairlead rollout history\` shows them)`),
+      );
+    }
+    return found;
+  }
+  const before = revisionBefore(present, revisions);
+  if (before === undefined) {
+    throw new Error(`no revision of ${short(target)} to go back to: its history holds ${known || 'none'}`);
+  }
+  return before;
+}
+
+function pauseEdit(
+  object: WorkloadObject,
+  target: WorkloadTarget,
+  wisher: Wisher,
+  now: number,
+): Edit<WishResult> {
+  const { annotations } = object.metadata;
+  const paused = readPaused(annotations, target.group === GROUP && object.spec.paused === true);
+  if (paused !== undefined) {
+    return nothing(`${short(target)} is already paused${said(paused)}`);
+  }
+  return {
+    operations: annotationOperations(annotations, { [ANNOTATION.paused]: JSON.stringify(wish(wisher, now)) }),
+    result: { changed: true, message: `${short(target)} paused` },
+  };
+}
+
+/** Whether the controller has seen the present spec and found nothing more to do. */
+function isIdle({ metadata, status }: WorkloadObject): boolean {
+  const conditions = (status?.['conditions'] ?? []) as readonly {
+    readonly type: string;
+    readonly reason?: string;
+  }[];
+  return (
+    status?.['observedGeneration'] === metadata.generation &&
+    conditions.some((condition) => condition.type === 'Progressing' && condition.reason === 'RolloutComplete')
+  );
+}
+
+function wish({ by, reason }: Wisher, now: number): Wish {
+  return {
+    ...(by !== undefined && by !== '' && { by: by.slice(0, TEXT_LIMIT) }),
+    ...(reason !== undefined && reason !== '' && { reason: reason.slice(0, TEXT_LIMIT) }),
+    at: new Date(now).toISOString(),
+  };
+}
+
+function nothing(why: string): Edit<WishResult> {
+  return { operations: [], result: { changed: false, message: `nothing to do: ${why}` } };
+}
+
+function pausedHint(object: WorkloadObject, target: WorkloadTarget): string {
+  const paused = readPaused(
+    object.metadata.annotations,
+    target.group === GROUP && object.spec.paused === true,
+  );
+  return paused === undefined ? '' : `, once it is resumed (it is paused${said(paused)})`;
+}
+
+function said({ by, reason }: Wish): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+function short(target: WorkloadTarget): string {
+  return `${target.kind.toLowerCase()}/${target.name}`;
+}
+
+function label(revision: ControllerRevision): string {
+  return `${String(revision.revision)} (${revision.metadata.name})`;
+}

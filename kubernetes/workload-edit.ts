@@ -1,0 +1,99 @@
+/** One guarded change of a workload object: read, decide, one JSON patch that fails if anybody wrote in between, again. */
+
+import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
+import type { WorkloadRef } from '../planners/workload.ts';
+import { isConflict } from './api-error.ts';
+import type { KubernetesClient } from './client.ts';
+import { describeWorkload, workloadPath } from './workload-api.ts';
+
+/** Which workload; with `uid` another object under the same name is left alone. */
+export type WorkloadTarget = Omit<WorkloadRef, 'uid'> & { readonly uid?: string };
+
+/** A workload of any kind, as far as wishes read it. */
+export interface WorkloadObject extends KubernetesObject {
+  readonly spec: {
+    readonly template: PodTemplate;
+    readonly paused?: boolean;
+    readonly [field: string]: unknown;
+  };
+  readonly status?: JsonObject;
+}
+
+export interface PatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'test';
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+/** What was done, in a sentence for people. */
+export interface WishResult {
+  readonly changed: boolean;
+  readonly message: string;
+}
+
+/** What is to be done with the object just read; without `operations` nothing is. */
+export interface Edit<R extends WishResult> {
+  readonly operations: readonly PatchOperation[];
+  readonly result: R;
+}
+
+/** Status writes of a rollout also move the resourceVersion, so conflicts are common and cheap. */
+const CONFLICT_LIMIT = 12;
+
+/**
+ * Applies what `decide` answers for the workload as it is now. The patch carries uid and resourceVersion as preconditions
+ * (answered with 409, unlike a failed `test` operation), so each decision is made on the state that it changes.
+ *
+ * @throws ApiError as the apiserver answers (404, 403, 422), or the last conflict after 12 tries
+ * @throws Error when the name belongs to another object than `target.uid`
+ */
+export async function editWorkload<R extends WishResult>(
+  client: KubernetesClient,
+  target: WorkloadTarget,
+  decide: (object: WorkloadObject) => Edit<R> | Promise<Edit<R>>,
+): Promise<R> {
+  const path = workloadPath(target);
+  for (let attempt = 1; ; attempt += 1) {
+    const object = await client.get<WorkloadObject>(path);
+    if (target.uid !== undefined && object.metadata.uid !== target.uid) {
+      throw new Error(
+        `${describeWorkload(target)} is another object now: uid ${object.metadata.uid}, not ${target.uid}; look again`,
+      );
+    }
+    const { operations, result } = await decide(object);
+    if (operations.length === 0) {
+      return result;
+    }
+    try {
+      await client.patch(path, 'json', [
+        { op: 'replace', path: '/metadata/uid', value: object.metadata.uid },
+        { op: 'replace', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
+        ...operations,
+      ]);
+      return result;
+    } catch (error) {
+      if (!isConflict(error) || attempt === CONFLICT_LIMIT) {
+        throw error;
+      }
+    }
+  }
+}
+
+/** JSON patch operations that set annotations, or remove those whose value is undefined; `at` is the pointer to the metadata. */
+export function annotationOperations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  changes: Readonly<Record<string, string | undefined>>,
+  at = '/metadata',
+): PatchOperation[] {
+  const operations: PatchOperation[] =
+    annotations === undefined ? [{ op: 'add', path: `${at}/annotations`, value: {} }] : [];
+  for (const [name, value] of Object.entries(changes)) {
+    const path = `${at}/annotations/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (value !== undefined) {
+      operations.push({ op: 'add', path, value });
+    } else if (annotations?.[name] !== undefined) {
+      operations.push({ op: 'remove', path });
+    }
+  }
+  return operations;
+}

@@ -1,0 +1,104 @@
+/** The ControllerRevisions of a workload, and which of them is the present one, the last complete one, the one before. */
+
+import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
+import { readAttempts } from './attempts.ts';
+import type { KubernetesClient } from './client.ts';
+import { parseWorkloadApi } from './workload-api.ts';
+import type { WorkloadObject, WorkloadTarget } from './workload-edit.ts';
+import { WORKLOAD_KINDS } from './workload-kinds.ts';
+
+/** What the workload's uid controls, oldest first (S7); never from a cache. */
+export async function listRevisions(
+  client: KubernetesClient,
+  workload: WorkloadObject,
+): Promise<readonly ControllerRevision[]> {
+  const { namespace, uid } = workload.metadata;
+  const { items } = await client.list<ControllerRevision>({
+    group: 'apps',
+    version: 'v1',
+    resource: 'controllerrevisions',
+    namespace,
+  });
+  return sortRevisions(
+    items.filter((one) =>
+      one.metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid),
+    ),
+  );
+}
+
+/** By number, then creation, then name (S7). */
+export function sortRevisions(revisions: readonly ControllerRevision[]): readonly ControllerRevision[] {
+  return [...revisions].sort((a, b) => {
+    const byNumber = BigInt(a.revision) - BigInt(b.revision);
+    if (byNumber !== 0n) {
+      return byNumber < 0n ? -1 : 1;
+    }
+    return compareText(ageAndName(a), ageAndName(b));
+  });
+}
+
+function ageAndName({ metadata }: ControllerRevision): string {
+  return `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** The revision that stands for the present template; undefined until the rollout has created it. */
+export function presentRevision(
+  object: WorkloadObject,
+  target: Pick<WorkloadTarget, 'group' | 'version' | 'kind'>,
+  revisions: readonly ControllerRevision[],
+): ControllerRevision | undefined {
+  const definition = WORKLOAD_KINDS[target.kind];
+  const workload = definition.read(object, parseWorkloadApi(`${target.group}/${target.version}`));
+  const plan = definition.planRevision(workload, revisions);
+  return plan.outcome === 'create' ? undefined : plan.revision;
+}
+
+/** Where `undo` goes without a number: the newest revision but the present one, as kubectl does. */
+export function revisionBefore(
+  present: ControllerRevision | undefined,
+  revisions: readonly ControllerRevision[],
+): ControllerRevision | undefined {
+  return revisions.findLast((one) => one.metadata.name !== present?.metadata.name);
+}
+
+/**
+ * Where `abort` and a deadline go: `status.currentRevision` unless that is the present one; then the newest earlier revision
+ * that was ever complete. A revision without recorded attempts (made by another controller) gets the benefit of the doubt.
+ */
+export function lastComplete(
+  object: WorkloadObject,
+  present: ControllerRevision | undefined,
+  revisions: readonly ControllerRevision[],
+): ControllerRevision | undefined {
+  const current = revisions.find((one) => one.metadata.name === object.status?.['currentRevision']);
+  if (current !== undefined && current.metadata.name !== present?.metadata.name) {
+    return current;
+  }
+  return revisions.findLast((one) => {
+    const attempts = readAttempts(one);
+    const complete = attempts.length === 0 || attempts.some((attempt) => attempt.outcome === 'Succeeded');
+    return complete && one.metadata.name !== present?.metadata.name;
+  });
+}
+
+/**
+ * The complete pod template that a revision keeps.
+ * @throws Error when the revision's data is not ours or kube-controller-manager's
+ */
+export function templateOfData(revision: ControllerRevision): PodTemplate {
+  const spec = revision.data['spec'] as { readonly template?: Record<string, unknown> } | undefined;
+  const template = spec?.template;
+  if (template === undefined || template['$patch'] !== 'replace') {
+    throw new Error(
+      `ControllerRevision ${revision.metadata.namespace ?? ''}/${revision.metadata.name} holds no complete pod template: ` +
+        'it was not written by Fairlead or kube-controller-manager; choose another with --to-revision',
+    );
+  }
+  const { $patch: _, ...rest } = template;
+  return rest as unknown as PodTemplate;
+}
