@@ -1,0 +1,123 @@
+/** A repository of the user on this machine, working copy or bare: opened where it is, never written to. */
+
+import { lstat, realpath, stat } from 'node:fs/promises';
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { gitFailure, processFailure } from './git-errors.ts';
+import { runGit } from './git-process.ts';
+import type { GitOutput } from './git-process.ts';
+import { ProblemError, problem } from './problems.ts';
+
+/**
+ * The git directory of a path: `<path>/.git` (a directory, or the file of a linked work tree) or the path itself if bare.
+ * A repository of another owner is refused as git does it, because its configuration could make git run commands.
+ * @throws ProblemError RepositoryNotFound, ForeignOwner
+ */
+export async function openLocal(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw notFound(`${path} does not exist.`);
+  const inside = join(path, '.git');
+  const gitDirectory = (await lstat(inside).catch(() => undefined)) === undefined ? path : inside;
+  const output = await git(gitDirectory, ['rev-parse', '--git-dir']);
+  if (output.code !== 0) {
+    throw notFound(
+      `${path} is not a git repository.`,
+      `Name the root of the working copy, or make one: git init ${path}`,
+    );
+  }
+  await checkOwner(path, gitDirectory);
+  return gitDirectory;
+}
+
+async function checkOwner(path: string, gitDirectory: string): Promise<void> {
+  const me = process.getuid?.();
+  if (me === undefined) return;
+  const owners = [(await stat(gitDirectory)).uid, (await stat(path)).uid];
+  const sudo = me === 0 ? Number(process.env['SUDO_UID'] ?? Number.NaN) : Number.NaN;
+  if (owners.every((owner) => owner === me || owner === sudo)) return;
+  const real = await realpath(path);
+  const safe = await safeDirectories();
+  if (safe.includes('*') || safe.includes(path) || safe.includes(real)) return;
+  throw new ProblemError(
+    problem(
+      'ForeignOwner',
+      `${path} belongs to another user (uid ${owners.find((owner) => owner !== me)}, the worker is ${userInfo().username}): git config --global --add safe.directory ${real}`,
+    ),
+  );
+}
+
+/** What the user told git to trust; the only thing that is read from the user's own configuration. */
+async function safeDirectories(): Promise<readonly string[]> {
+  const home = homedir();
+  const output = await runGit({
+    args: ['config', '--null', '--get-all', 'safe.directory'],
+    environment: {
+      HOME: home,
+      GIT_CONFIG_NOSYSTEM: '0',
+      GIT_CONFIG_GLOBAL: process.env['GIT_CONFIG_GLOBAL'] ?? join(home, '.gitconfig'),
+    },
+  });
+  return output.stdout
+    .toString('utf8')
+    .split('\0')
+    .filter((entry) => entry !== '')
+    .map((entry) => entry.replace(/(.)\/$/, '$1'));
+}
+
+/**
+ * The commit that a ref of a local repository names now; without a ref, that of HEAD.
+ * @throws ProblemError UnbornBranch, RefNotFound
+ */
+export async function resolveLocalRef(gitDirectory: string, path: string, ref?: string): Promise<string> {
+  const candidates =
+    ref === undefined
+      ? ['HEAD']
+      : /^[0-9a-f]{40,64}$/.test(ref)
+        ? [ref]
+        : [`refs/heads/${ref}`, `refs/tags/${ref}`, ...(ref.startsWith('refs/') ? [ref] : [])];
+  for (const candidate of candidates) {
+    const output = await git(gitDirectory, [
+      'rev-parse',
+      '--verify',
+      '--quiet',
+      '--end-of-options',
+      `${candidate}^{commit}`,
+    ]);
+    if (output.code === 0) return output.stdout.toString('utf8').trim();
+  }
+  if (ref !== undefined)
+    throw new ProblemError(problem('RefNotFound', `${path} has no branch, tag or commit ${ref}.`));
+  const head = await git(gitDirectory, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  const branch = head.stdout.toString('utf8').trim();
+  throw new ProblemError(
+    problem(
+      'UnbornBranch',
+      `${path} has no commit on ${branch === '' ? 'its HEAD' : `branch ${branch}`} yet.`,
+    ),
+  );
+}
+
+/** @throws ProblemError CommitGone */
+export async function requireLocalCommit(gitDirectory: string, path: string, sha: string): Promise<void> {
+  const output = await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`]);
+  if (output.code !== 0)
+    throw new ProblemError(problem('CommitGone', `${path} no longer has commit ${sha.slice(0, 8)}.`));
+}
+
+async function git(gitDirectory: string, args: readonly string[]): Promise<GitOutput> {
+  const output = await runGit({ args, gitDirectory }).catch((error: unknown) => {
+    throw processFailure(error, gitDirectory);
+  });
+  // 128 with these words is git's own refusal, not the absence of what was asked for.
+  if (
+    output.code !== 0 &&
+    /dubious ownership|unknown repository extension|Expected git repo version/.test(output.stderr)
+  ) {
+    throw gitFailure(output, gitDirectory);
+  }
+  return output;
+}
+
+function notFound(message: string, next = 'Check the path.'): ProblemError {
+  return new ProblemError(problem('RepositoryNotFound', message, { next }));
+}

@@ -1,0 +1,229 @@
+/** Files of a commit to Kubernetes objects, each knowing its place in the repository, with every error of the commit. */
+
+import { createHash } from 'node:crypto';
+import type { JsonObject } from '../planners/objects.ts';
+import type { ProblemCode, Problem } from './problems.ts';
+import { problem } from './problems.ts';
+import type { TreeFile } from './tree.ts';
+import type { YamlDocument } from './yaml.ts';
+import { readYaml } from './yaml.ts';
+
+/** A Kubernetes object as written in git, checked for what needs no cluster. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly name: string;
+  /** As written; whether the kind has namespaces only the cluster knows. */
+  readonly namespace?: string;
+  readonly body: JsonObject;
+  readonly file: string;
+  /** 1-based. */
+  readonly line: number;
+  /** Of the body as written: changes exactly when the manifest does, whatever its key order or its place. */
+  readonly hash: string;
+}
+
+export interface ParsedManifests {
+  readonly manifests: readonly Manifest[];
+  readonly problems: readonly Problem[];
+}
+
+/** etcd takes 1.5 MiB a request; what the apiserver adds (managedFields, defaults) needs room. Bytes of JSON. */
+export const MAX_OBJECT_BYTES = 1024 * 1024;
+
+/**
+ * Reads every object of a commit's files. Lists are flattened, empty documents skipped. An object that is not usable
+ * becomes a problem; the others are still returned, so that all problems of a commit are reported together.
+ */
+export function parseManifests(files: readonly TreeFile[]): ParsedManifests {
+  const manifests: Manifest[] = [];
+  const problems: Problem[] = [];
+  for (const file of files) {
+    const content = readYaml(file.text);
+    for (const item of content.problems)
+      problems.push(problem(item.code, sentence(item.message), { file: file.path, line: item.line }));
+    for (const document of content.documents) {
+      for (const found of flatten(document.value, document.line, document, 0)) {
+        const result = toManifest(found.value, found.line, file.path);
+        if ('code' in result) problems.push(result);
+        else manifests.push(result);
+      }
+    }
+  }
+  return { manifests, problems };
+}
+
+interface Found {
+  readonly value: unknown;
+  readonly line: number;
+}
+
+/** `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; null items are dropped as kubectl does. */
+function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
+  if (!isObject(value) || !isList(value) || depth > 10) return [{ value, line }];
+  const items = value['items'];
+  if (!Array.isArray(items)) return [];
+  return items
+    .filter((item) => item !== null)
+    .flatMap((item: unknown) => {
+      const own = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
+      return flatten(item, own ?? line, document, depth + 1);
+    });
+}
+
+function isList(value: JsonObject): boolean {
+  const kind = value['kind'];
+  return (
+    typeof kind === 'string' &&
+    kind.endsWith('List') &&
+    ('items' in value || kind === 'List') &&
+    !('spec' in value)
+  );
+}
+
+function toManifest(value: unknown, line: number, file: string): Manifest | Problem {
+  const fail = (code: ProblemCode, message: string, object?: string): Problem =>
+    problem(code, message, { file, line, object });
+  if (!isObject(value))
+    return fail('NotAnObject', `the document is ${describe(value)}, not a Kubernetes object.`);
+  const { apiVersion, kind, metadata } = value;
+  if (apiVersion === undefined && kind === undefined)
+    return fail('NotAnObject', 'the document has neither apiVersion nor kind.');
+  if (typeof kind !== 'string' || kind === '') return fail('ObjectIncomplete', `kind is ${describe(kind)}.`);
+  if (typeof apiVersion !== 'string' || apiVersion === '')
+    return fail('ObjectIncomplete', `apiVersion is ${describe(apiVersion)}.`, kind);
+  const parts = apiVersion.split('/');
+  if (parts.length > 2 || parts.includes(''))
+    return fail('ObjectIncomplete', `apiVersion ${apiVersion} is not GROUP/VERSION.`, kind);
+  const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', apiVersion];
+  if (group === 'kustomize.config.k8s.io')
+    return fail('NotRendered', 'a kustomization is not a manifest.', kind);
+  if (!isObject(metadata)) return fail('ObjectIncomplete', `metadata is ${describe(metadata)}.`, kind);
+  const { name, namespace } = metadata;
+  if (name === undefined && metadata['generateName'] !== undefined)
+    return fail('GenerateName', 'metadata.generateName without metadata.name.', kind);
+  if (typeof name !== 'string' || name === '')
+    return fail('ObjectIncomplete', `metadata.name is ${describe(name)}.`, kind);
+  if (namespace !== undefined && typeof namespace !== 'string') {
+    return fail('ObjectIncomplete', `metadata.namespace is ${describe(namespace)}.`, `${kind} ${name}`);
+  }
+  const object = objectLabel({ group, kind, name, ...(namespace === undefined ? {} : { namespace }) });
+  if (!isPathSegment(name))
+    return fail('ObjectIncomplete', 'metadata.name is not a name Kubernetes allows.', kind);
+  if (namespace !== undefined && namespace !== '' && !isPathSegment(namespace)) {
+    return fail('ObjectIncomplete', 'metadata.namespace is not a name Kubernetes allows.', object);
+  }
+  const forbidden = forbiddenField(value, metadata, kind, group);
+  if (forbidden !== undefined)
+    return fail('ForbiddenField', `${forbidden} must not be in a manifest.`, object);
+  const text = canonicalJson(value);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_OBJECT_BYTES)
+    return fail(
+      'ObjectTooLarge',
+      `the object has ${bytes} bytes as JSON, at most ${MAX_OBJECT_BYTES} are allowed.`,
+      object,
+    );
+  return {
+    apiVersion,
+    group,
+    version,
+    kind,
+    name,
+    ...(namespace === undefined || namespace === '' ? {} : { namespace }),
+    body: value,
+    file,
+    line,
+    hash: createHash('sha256').update(text).digest('hex').slice(0, 32),
+  };
+}
+
+const SERVER_METADATA = [
+  'managedFields',
+  'resourceVersion',
+  'uid',
+  'ownerReferences',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'generation',
+  'selfLink',
+  'generateName',
+] as const;
+
+/**
+ * Fields that only the cluster writes. `creationTimestamp: null` and an empty status are what `kubectl create --dry-run`
+ * prints; they mean nothing and pass (they are taken out before the apply).
+ */
+function forbiddenField(
+  value: JsonObject,
+  metadata: JsonObject,
+  kind: string,
+  group: string,
+): string | undefined {
+  for (const field of SERVER_METADATA) {
+    if (metadata[field] !== undefined && metadata[field] !== null) return `metadata.${field}`;
+  }
+  const ownAnnotation = Object.keys(isObject(metadata['annotations']) ? metadata['annotations'] : {}).find(
+    (key) => OWN_ANNOTATIONS.has(key),
+  );
+  if (ownAnnotation !== undefined) return `the annotation ${ownAnnotation}`;
+  const status = value['status'];
+  const isEmpty =
+    status === null || status === undefined || (isObject(status) && Object.keys(status).length === 0);
+  const isCrd = kind === 'CustomResourceDefinition' && group === 'apiextensions.k8s.io';
+  return isEmpty || isCrd ? undefined : 'status';
+}
+
+/** What Fairlead writes itself; a manifest copied from the cluster would carry another object's. */
+const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  'fairlead.dev/commit',
+  'fairlead.dev/repository',
+  'fairlead.dev/manifest-hash',
+  'fairlead.dev/pinned',
+  'kubectl.kubernetes.io/last-applied-configuration',
+]);
+
+/** `Kind.group namespace/name`: how objects are named in every message. */
+export function objectLabel(object: {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+}): string {
+  const kind = object.group === '' ? object.kind : `${object.kind}.${object.group}`;
+  return `${kind} ${object.namespace === undefined ? '' : `${object.namespace}/`}${object.name}`;
+}
+
+/** JSON with sorted keys: equal objects give equal text. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const pairs = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
+  return `{${pairs.join(',')}}`;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Names go into request paths: what could leave its place there is refused here, the rest the apiserver judges. */
+function isPathSegment(name: string): boolean {
+  return name.length <= 253 && name !== '.' && name !== '..' && !/[/%\s\\?#]/.test(name);
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (value === '') return 'empty';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'a mapping' : `a ${typeof value}`;
+}
+
+function sentence(message: string): string {
+  return message.endsWith('.') ? message : `${message}.`;
+}

@@ -1,0 +1,162 @@
+/** What is wrong with a commit or a repository, as data: a stable code, where, what, and what to do next. */
+
+/** Every code, with the next step a reader should take. Codes never change their meaning. */
+export const NEXT_STEPS = {
+  // The source
+  RepositoryNotFound: 'Check `url`; for a private repository set `tokenFile`.',
+  AuthenticationFailed: 'Put a token that may read the repository into the file named by `tokenFile`.',
+  SourceUnreachable: 'Nothing to do if it is a passing failure: it is tried again at the next interval.',
+  SourceTimeout: 'The server was too slow; it is tried again at the next interval.',
+  SourceTooLarge: 'Move the manifests to a smaller repository.',
+  SourceRefused: 'Use an https:// URL without user name or password, or an absolute path.',
+  ForeignOwner: 'If you trust its owner, run the git command above as the user of the worker.',
+  UnbornBranch: 'Make the first commit, or set `ref` to a branch that has one.',
+  RefNotFound:
+    'Set `ref` to a branch, a tag or a full commit sha that exists (`git ls-remote <url>` lists them).',
+  CommitGone: 'The history was rewritten; push a new commit, or wait for the next poll.',
+  SourceCorrupt: 'Run `git fsck` in the repository.',
+  // The tree
+  PathVanished: 'Nothing was pruned. Restore the path, or set `path` to where the manifests are now.',
+  NoManifests: 'Nothing was pruned. Add at least one manifest, or remove the repository from the worker.',
+  SymlinkRefused: 'Replace the symbolic link by the file or directory itself.',
+  SubmoduleRefused: 'Copy the manifests into the repository; submodules are not read.',
+  FileTooLarge: 'Split the file; 1 MiB is the limit.',
+  TooManyFiles: 'Point `path` at the folder that holds only manifests.',
+  CommitTooLarge: 'Split the path into several repositories entries; 10 MiB of manifests is the limit.',
+  LfsPointer: 'Commit the file itself, not a Git LFS pointer.',
+  NotText: 'Save the file as UTF-8 text.',
+  // The text
+  YamlSyntax: 'Correct the YAML; `kubectl create --dry-run=client -f FILE` reads it the same way.',
+  DuplicateKey: 'Remove one of the two.',
+  NumberTooLarge: 'Quote it if it is a string; numbers beyond 2^53 lose digits on the way.',
+  NumberNotFinite: 'Quote it if it is a string; Kubernetes has no infinite numbers.',
+  TooComplex: 'Write the document out without so much nesting, aliases or merge keys.',
+  // The object
+  NotAnObject:
+    'Each document must be a Kubernetes object; point `path` at the folder that holds only manifests.',
+  ObjectIncomplete: 'Add the missing field.',
+  GenerateName:
+    'Give the object a `metadata.name`; a generated name would make a new object at every commit.',
+  ForbiddenField: 'Remove the field; the cluster writes it.',
+  ObjectTooLarge: 'Make it smaller or split it; etcd refuses objects of more than 1 MiB.',
+  DuplicateObject: 'Keep one of the two.',
+  NotRendered:
+    'Commit the rendered manifests (`kubectl kustomize`, `helm template`); nothing is rendered here.',
+  WorkloadTwice: 'Keep it under one of the two workload APIs.',
+  NamespaceMismatch: 'Remove `metadata.namespace`: the kind is cluster scoped.',
+  // The cluster
+  UnknownKind: 'Check `apiVersion` and `kind`, or put its CustomResourceDefinition into the commit.',
+  NamespaceNotFound: 'Create the namespace, or add it to the commit.',
+  Invalid: 'Correct the field.',
+  UnknownField: 'Correct the name of the field.',
+  Forbidden: 'Grant the permission (`kubectl create rolebinding …`), or remove the object from the commit.',
+  Conflict: 'Remove the field from the manifest, or take it away from its other owner.',
+  OwnedByOther: 'Remove the object from one of the two places that want it.',
+  Refused: 'See the message of the apiserver.',
+  PruneSkipped: 'Delete the object by hand if it is no longer wanted.',
+  Unavailable: 'Nothing to do: it is tried again.',
+  // The rollout
+  RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',
+  RolledBack: 'Correct the manifest: the next change of it is rolled out.',
+} as const;
+
+export type ProblemCode = keyof typeof NEXT_STEPS;
+
+/** One thing that is wrong. Holds no value from a Secret and no credentials. */
+export interface Problem {
+  readonly code: ProblemCode;
+  /** One sentence: what is wrong, naming expected and actual. */
+  readonly message: string;
+  /** Path in the repository. */
+  readonly file?: string;
+  /** 1-based. */
+  readonly line?: number;
+  /** `Kind.group namespace/name`. */
+  readonly object?: string;
+  /** Overrides {@link NEXT_STEPS} when the situation allows a better one. */
+  readonly next?: string;
+}
+
+const MAX_MESSAGE = 600;
+
+/** A problem with its message cut to a length that histories and Events can hold, on one line, without control characters. */
+export function problem(
+  code: ProblemCode,
+  message: string,
+  where: {
+    file?: string | undefined;
+    line?: number | undefined;
+    object?: string | undefined;
+    next?: string;
+  } = {},
+): Problem {
+  return {
+    code,
+    message: clip(plain(message), MAX_MESSAGE),
+    ...(where.file === undefined ? {} : { file: plain(where.file) }),
+    ...(where.line === undefined ? {} : { line: where.line }),
+    ...(where.object === undefined ? {} : { object: plain(where.object) }),
+    ...(where.next === undefined ? {} : { next: where.next }),
+  };
+}
+
+/** `Code file:line@commit: object: message Next step.` */
+export function formatProblem(item: Problem, sha?: string): string {
+  const line = item.line === undefined ? '' : `:${item.line}`;
+  const at = sha === undefined ? '' : `@${shortSha(sha)}`;
+  const place =
+    item.file === undefined
+      ? sha === undefined
+        ? ''
+        : ` commit ${shortSha(sha)}`
+      : ` ${item.file}${line}${at}`;
+  const object = item.object === undefined ? '' : ` ${item.object}:`;
+  return `${item.code}${place}:${object} ${item.message} ${item.next ?? NEXT_STEPS[item.code]}`;
+}
+
+/** A list that fits into a payload: the first `limit` problems and how many there are in all. */
+export interface ProblemList {
+  readonly total: number;
+  readonly first: readonly Problem[];
+}
+
+/** Bounds a list of problems (histories and ConfigMaps are no place for ten thousand lines). */
+export function bounded(problems: readonly Problem[], limit = 20): ProblemList {
+  return { total: problems.length, first: problems.slice(0, limit) };
+}
+
+/** Every line of a list, the last one naming what was left out. */
+export function formatProblems(list: ProblemList, sha?: string): string {
+  const lines = list.first.map((item) => formatProblem(item, sha));
+  if (list.total > list.first.length) lines.push(`… and ${list.total - list.first.length} more`);
+  return lines.join('\n');
+}
+
+/** An error that is one problem: what git and the repositories file throw. */
+export class ProblemError extends Error {
+  readonly problem: Problem;
+
+  constructor(item: Problem, options?: { cause?: unknown }) {
+    super(formatProblem(item), options);
+    this.name = 'ProblemError';
+    this.problem = item;
+  }
+}
+
+export function shortSha(sha: string): string {
+  return sha.slice(0, 8);
+}
+
+/** File names and messages of strangers reach terminals and logs: control characters are shown, not obeyed. */
+export function plain(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, (match) =>
+    /^\s+$/.test(match)
+      ? ' '
+      : match.replace(/[^\s]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`),
+  );
+}
+
+function clip(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}

@@ -1,0 +1,108 @@
+/**
+ * Plain scalars the way `kubectl` reads them (sigs.k8s.io/yaml, a YAML 1.1 reader with Go's number syntax): `0644` is 420,
+ * `yes` and `on` are true, `1_000` is 1000, `22:22` and dates are strings.
+ */
+
+/** What a scalar is, or why it cannot be taken. */
+export type Scalar =
+  | { readonly value: string | number | boolean | null }
+  | { readonly refused: 'NumberTooLarge' | 'NumberNotFinite' | 'Tag'; readonly message: string };
+
+const NAMED = new Map<string, boolean | null | number>([
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map(
+    (word) => [word, true] as const,
+  ),
+  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map(
+    (word) => [word, false] as const,
+  ),
+  ...['', '~', 'null', 'Null', 'NULL'].map((word) => [word, null] as const),
+  ...['.nan', '.NaN', '.NAN'].map((word) => [word, Number.NaN] as const),
+  ...['.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'].map(
+    (word) => [word, Number.POSITIVE_INFINITY] as const,
+  ),
+  ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, Number.NEGATIVE_INFINITY] as const),
+]);
+
+const INTEGER = /^([-+]?)(?:0[bB]([01]+)|0[oO]([0-7]+)|0[xX]([0-9a-fA-F]+)|0([0-7]+)|(0|[1-9][0-9]*))$/;
+const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+
+/** A plain scalar without a tag. */
+export function plainScalar(source: string): Scalar {
+  const named = NAMED.get(source);
+  if (named !== undefined) return checked(named, source);
+  if (!/^[-+.0-9]/.test(source)) return { value: source };
+  const digits = source.replaceAll('_', '');
+  const integer = parseInteger(digits);
+  if (integer !== undefined) return checked(integer, source);
+  if (FLOAT.test(digits)) {
+    const float = Number(digits);
+    // Go's ParseFloat fails on overflow, which leaves a string: `1e400`.
+    return Number.isFinite(float) ? { value: float === 0 ? 0 : float } : { value: source };
+  }
+  return { value: source };
+}
+
+/** A scalar with an explicit tag (`!!str 1`); tags that Kubernetes has no use for are refused. */
+export function taggedScalar(source: string, tag: string): Scalar {
+  const standard = 'tag:yaml.org,2002:';
+  const name = tag.startsWith(standard) ? tag.slice(standard.length) : tag;
+  if (name === 'str' || name === '!' || name === 'timestamp') return { value: source };
+  const scalar = plainScalar(source);
+  if (!('value' in scalar)) return scalar;
+  const value = scalar.value;
+  const fits =
+    (name === 'int' && typeof value === 'number' && Number.isInteger(value)) ||
+    (name === 'float' && typeof value === 'number') ||
+    (name === 'bool' && typeof value === 'boolean') ||
+    (name === 'null' && value === null);
+  if (fits) return scalar;
+  const known = ['int', 'float', 'bool', 'null'].includes(name);
+  const shown = tag.startsWith(standard) ? `!!${name}` : tag;
+  return {
+    refused: 'Tag',
+    message: known
+      ? `the value does not fit its tag ${shown}`
+      : `the tag ${shown} has no meaning in a manifest`,
+  };
+}
+
+/** A mapping key as JSON has it: numbers and booleans become their text, as in kubectl. Undefined: cannot be a key. */
+export function keyText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+  return undefined;
+}
+
+function parseInteger(digits: string): number | bigint | undefined {
+  const match = INTEGER.exec(digits);
+  if (match === null) return undefined;
+  const [, sign, binary, octal, hex, oldOctal, decimal] = match;
+  const text =
+    binary !== undefined
+      ? `0b${binary}`
+      : octal !== undefined
+        ? `0o${octal}`
+        : hex !== undefined
+          ? `0x${hex}`
+          : oldOctal !== undefined
+            ? `0o${oldOctal}`
+            : (decimal ?? '');
+  const value = BigInt(text);
+  const signed = sign === '-' ? -value : value;
+  const number = Number(signed);
+  return Number.isSafeInteger(number) ? number : signed;
+}
+
+function checked(value: number | bigint | boolean | null, source: string): Scalar {
+  if (typeof value === 'bigint')
+    return { refused: 'NumberTooLarge', message: `the number ${clip(source)} is beyond 2^53` };
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    return { refused: 'NumberNotFinite', message: `${source} is not a number that JSON can hold` };
+  }
+  return { value: Object.is(value, -0) ? 0 : value };
+}
+
+function clip(text: string): string {
+  return text.length <= 40 ? text : `${text.slice(0, 39)}…`;
+}
