@@ -4,6 +4,13 @@
  */
 
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import { HttpTransport } from './http-transport.ts';
+import type { Connection } from './kubeconfig.ts';
+import { listAll } from './list-pages.ts';
+import { checkedUser, exchange } from './requester.ts';
+import type { RequestContext } from './requester.ts';
+import { trusted } from './values.ts';
+import { openWatch } from './watch-stream.ts';
 
 /** Where an object lives. `group` is `''` for core. `namespace` absent = cluster scoped or all namespaces. */
 export interface ResourcePath {
@@ -27,13 +34,15 @@ export interface RequestOptions {
   readonly impersonate?: string;
 }
 
-export interface ListOptions extends RequestOptions {
+export interface ListOptions<T = KubernetesObject> extends RequestOptions {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** Objects a page. @default 500 */
   readonly limit?: number;
   /** Absent: a quorum read. `'0'`: whatever the apiserver's cache holds (cheap, may be stale). */
   readonly resourceVersion?: string;
+  /** Applied to each object as its page arrives, so that a large list need not be held whole. */
+  readonly transform?: (object: T) => T;
 }
 
 export interface ObjectList<T> {
@@ -73,6 +82,8 @@ export interface WatchOptions extends RequestOptions {
   readonly timeoutSeconds?: number;
   /** Without a byte for this long the connection counts as dead. @default (timeoutSeconds + 60) * 1000 */
   readonly idleTimeoutMs?: number;
+  /** Called when the watch stands and whenever something arrives. */
+  readonly onContact?: () => void;
 }
 
 /** A server's ERROR event is thrown as ApiError instead. */
@@ -112,26 +123,139 @@ export interface ClientOptions {
   readonly onWarning?: (message: string, request: { readonly method: string; readonly path: string }) => void;
 }
 
-/** Every method rejects with `ApiError` (`api-error.ts`) or with the guard's or the signal's own error. */
-export interface KubernetesClient {
-  get<T = KubernetesObject>(path: ResourcePath, options?: RequestOptions): Promise<T>;
-  list<T = KubernetesObject>(path: ResourcePath, options?: ListOptions): Promise<ObjectList<T>>;
-  create<T = KubernetesObject>(path: ResourcePath, body: unknown, options?: WriteOptions): Promise<T>;
-  replace<T = KubernetesObject>(path: ResourcePath, body: unknown, options?: WriteOptions): Promise<T>;
+const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
+  strategic: 'application/strategic-merge-patch+json',
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+};
+
+/**
+ * A client of one apiserver. Every method rejects with `ApiError` (`api-error.ts`), with the guard's own error, or with
+ * the reason of the given signal. Nothing is retried, except a read on a kept connection that the server had closed.
+ */
+export class KubernetesClient {
+  readonly #context: RequestContext;
+
+  /** @param connection Of `loadConnection`; the context of another client shares its connections. */
+  constructor(connection: Connection | RequestContext, options: ClientOptions = {}) {
+    this.#context =
+      'transport' in connection
+        ? connection
+        : {
+            transport: new HttpTransport(connection),
+            guards: options.beforeWrite === undefined ? [] : [options.beforeWrite],
+            impersonate: undefined,
+            onRequest: options.onRequest,
+            onWarning: options.onWarning,
+          };
+  }
+
+  get connection(): Connection {
+    return this.#context.transport.connection;
+  }
+
+  get<T = KubernetesObject>(path: ResourcePath, options: RequestOptions = {}): Promise<T> {
+    return this.request<T>({ ...options, method: 'GET', path });
+  }
+
+  /** All pages. A quorum read unless `resourceVersion` says otherwise. */
+  list<T = KubernetesObject>(path: ResourcePath, options: ListOptions<T> = {}): Promise<ObjectList<T>> {
+    const { signal, timeoutMs, impersonate } = options;
+    return listAll<T>(
+      (query) => this.request({ ...defined({ signal, timeoutMs, impersonate }), method: 'GET', path, query }),
+      options,
+    );
+  }
+
+  /** `path` is the collection's: without a name. */
+  create<T = KubernetesObject>(path: ResourcePath, body: unknown, options: WriteOptions = {}): Promise<T> {
+    return this.request<T>({ ...options, method: 'POST', path, body, query: writeQuery(options) });
+  }
+
+  /** A PUT: `body.metadata.resourceVersion` is the precondition. */
+  replace<T = KubernetesObject>(path: ResourcePath, body: unknown, options: WriteOptions = {}): Promise<T> {
+    return this.request<T>({ ...options, method: 'PUT', path, body, query: writeQuery(options) });
+  }
+
+  /** Preconditions go into the patch itself: `metadata.uid` and `metadata.resourceVersion`. */
   patch<T = KubernetesObject>(
     path: ResourcePath,
     type: PatchType,
     body: unknown,
-    options?: PatchOptions,
-  ): Promise<T>;
+    options: PatchOptions = {},
+  ): Promise<T> {
+    const query = { ...writeQuery(options), ...(type === 'apply' ? { force: options.force } : {}) };
+    return this.request<T>({
+      ...options,
+      method: 'PATCH',
+      path,
+      body,
+      query,
+      contentType: CONTENT_TYPES[type],
+    });
+  }
+
   /** The last state of the object (finalizers, grace) or a Status. */
-  delete(path: ResourcePath, options?: DeleteOptions): Promise<JsonObject>;
-  watch<T = KubernetesObject>(path: ResourcePath, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
-  request<T = JsonObject>(request: RawRequest): Promise<T>;
-  /** The same connections, with one more guard that runs after the present one. */
-  withWriteGuard(guard: () => void): KubernetesClient;
-  /** The same connections, as another user (`Impersonate-User`); an empty one is refused. */
-  impersonating(user: string): KubernetesClient;
-  /** Closes idle connections and ends open watches. */
-  close(): void;
+  delete(path: ResourcePath, options: DeleteOptions = {}): Promise<JsonObject> {
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds, dryRun, ...rest } = options;
+    const preconditions = defined({ uid, resourceVersion });
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      ...(Object.keys(preconditions).length > 0 ? { preconditions } : {}),
+      ...defined({ propagationPolicy, gracePeriodSeconds }),
+      ...(dryRun === true ? { dryRun: ['All'] } : {}),
+    };
+    return exchange(this.#context, { ...rest, method: 'DELETE', path, body, harmless: dryRun === true });
+  }
+
+  /**
+   * Events until the server ends the watch, or `signal` aborts (both end the iteration quietly).
+   * @throws {ApiError} on everything else: cut, silent, 410, a line that is no event
+   */
+  watch<T = KubernetesObject>(path: ResourcePath, options: WatchOptions = {}): AsyncIterable<WatchEvent<T>> {
+    return openWatch<T>(this.#context, path, options);
+  }
+
+  /** Any request: JSON answers are parsed, others given as text. */
+  request<T = JsonObject>(request: RawRequest): Promise<T> {
+    return exchange<T>(this.#context, request);
+  }
+
+  /** The same connections, with one more guard that runs after the present ones. */
+  withWriteGuard(guard: () => void): KubernetesClient {
+    return this.#derive({ guards: [...this.#context.guards, guard] });
+  }
+
+  /**
+   * The same connections, as another user (`Impersonate-User`).
+   * @throws {Error} when the user is empty
+   */
+  impersonating(user: string): KubernetesClient {
+    return this.#derive({ impersonate: checkedUser(user) });
+  }
+
+  #derive(change: Partial<RequestContext>): KubernetesClient {
+    return new KubernetesClient({ ...this.#context, ...change });
+  }
+
+  /** Closes all connections, those in use as well; also those of derived clients. */
+  close(): void {
+    this.#context.transport.close();
+  }
+}
+
+function writeQuery(options: WriteOptions): NonNullable<RequestOptions['query']> {
+  return {
+    fieldManager: options.fieldManager ?? 'fairlead',
+    fieldValidation: options.fieldValidation,
+    dryRun: options.dryRun === true ? 'All' : undefined,
+    ...options.query,
+  };
+}
+
+/** Without the keys whose value is undefined. */
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return trusted(Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)));
 }

@@ -1,0 +1,106 @@
+/** What the apiserver, or the way to it, answered instead of a result. */
+
+import type { ResourcePath } from './client.ts';
+import { describePath } from './resource-path.ts';
+
+/** One field that the apiserver objects to (`status.details.causes`). */
+export interface ErrorCause {
+  readonly field?: string;
+  readonly reason?: string;
+  /** Absent for Secrets: it quotes values. */
+  readonly message?: string;
+}
+
+export interface ErrorDetails {
+  readonly kind?: string;
+  readonly group?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly causes: readonly ErrorCause[];
+}
+
+/** Which request failed. */
+export interface RequestIdentity {
+  readonly method: string;
+  readonly path: ResourcePath | string;
+  readonly server: string;
+}
+
+export interface Failure {
+  /** HTTP status; 0 if no complete answer came. */
+  readonly status: number;
+  /** The Status object's reason (`Conflict`), or `Network`, `RequestTimeout`, `BadResponse`, `HTTP <status>`. */
+  readonly reason: string;
+  /** What the server said. */
+  readonly text: string;
+  readonly details?: ErrorDetails | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** A failed request. The message names method, object and the server's reason; it never quotes a Secret. */
+export class ApiError extends Error {
+  override name = 'ApiError';
+  readonly status: number;
+  readonly reason: string;
+  readonly details: ErrorDetails | undefined;
+  /** The server asked to wait this long (`Retry-After`, `details.retryAfterSeconds`). */
+  readonly retryAfterSeconds: number | undefined;
+  readonly method: string;
+  readonly path: ResourcePath | string;
+
+  constructor(request: RequestIdentity, failure: Failure) {
+    const where = failure.status === 0 ? ` at ${request.server}` : '';
+    super(
+      `${request.method} ${describePath(request.path)}${where}: ${failure.reason}: ${failure.text}`,
+      failure.cause === undefined ? undefined : { cause: failure.cause },
+    );
+    this.status = failure.status;
+    this.reason = failure.reason;
+    this.details = failure.details;
+    this.retryAfterSeconds = failure.retryAfterSeconds;
+    this.method = request.method;
+    this.path = request.path;
+  }
+}
+
+/** 404: the object, its kind or its namespace does not exist. */
+export function isNotFound(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 404;
+}
+
+/** 409 about the object's state: a precondition (uid, resourceVersion) or a field owned by another manager. */
+export function isConflict(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 409 && error.reason !== 'AlreadyExists';
+}
+
+/** 409 of a create: the name is taken. */
+export function isAlreadyExists(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists';
+}
+
+/** 410: the resourceVersion or continue token is too old, list again. */
+export function isGone(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 410;
+}
+
+/** 400, 422, or an apply that is not of the schema: the request cannot succeed as it is. */
+export function isInvalid(error: unknown): error is ApiError {
+  return (
+    error instanceof ApiError && (error.status === 422 || error.status === 400 || error.reason === 'Invalid')
+  );
+}
+
+/** 403: permissions, an admission plugin or a quota. */
+export function isForbidden(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status === 403;
+}
+
+/**
+ * The same request may succeed later: no complete answer (network, timeout), 429 or 5xx. A write may then have been done
+ * all the same: look before writing again.
+ */
+export function isTransient(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || isInvalid(error)) return false;
+  return error.status === 0 || error.status === 429 || error.status >= 500;
+}

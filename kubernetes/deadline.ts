@@ -1,0 +1,34 @@
+/** Deadlines of requests. */
+
+/** The request's own time is up. */
+export class DeadlineExceeded extends Error {
+  override name = 'DeadlineExceeded';
+}
+
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** Starts the time anew. */
+  extend(): void;
+  /** Stops the time; the parent still aborts it. */
+  disarm(): void;
+  /** Frees timer and listener; the signal stays as it is. */
+  clear(): void;
+}
+
+/** A signal that aborts after `ms` with DeadlineExceeded, or with `parent`'s reason when that aborts. */
+export function startDeadline(ms: number, parent: AbortSignal | undefined): Deadline {
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(new DeadlineExceeded(`no answer within ${ms} ms`)), ms);
+  const forward = (): void => controller.abort(parent?.reason);
+  if (parent?.aborted === true) forward();
+  else parent?.addEventListener('abort', forward, { once: true });
+  return {
+    signal: controller.signal,
+    extend: () => void timer.refresh(),
+    disarm: () => clearTimeout(timer),
+    clear: () => {
+      clearTimeout(timer);
+      parent?.removeEventListener('abort', forward);
+    },
+  };
+}

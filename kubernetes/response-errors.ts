@@ -1,0 +1,102 @@
+/** Makes an {@link ApiError} of what came back instead of a result. */
+
+import { ApiError } from './api-error.ts';
+import type { ErrorDetails, RequestIdentity } from './api-error.ts';
+import { parseJson } from './json.ts';
+import { holdsSecrets } from './resource-path.ts';
+import { asRecord } from './values.ts';
+
+/** Server-side apply answers a field that is not in the schema with a plain 500 without a reason. */
+const SCHEMA_REFUSAL = /^failed to create typed patch object/;
+
+/** The error of an HTTP answer: a Status object, or whatever a proxy in between wrote. */
+export function responseError(
+  request: RequestIdentity,
+  status: number,
+  body: string,
+  retryAfter: string | undefined,
+): ApiError {
+  return statusError(
+    request,
+    parseStatus(body) ?? { message: body.trim().slice(0, 300) },
+    status,
+    retryAfter,
+  );
+}
+
+/** The error of a Status object: an answer's body, or a watch's ERROR event. */
+export function statusError(
+  request: RequestIdentity,
+  object: unknown,
+  status?: number,
+  retryAfter?: string,
+): ApiError {
+  const answer = asRecord(object);
+  const code = status ?? (typeof answer['code'] === 'number' ? answer['code'] : 0);
+  const secret = holdsSecrets(request.path);
+  const details = parseDetails(answer['details'], secret);
+  const message = string(answer['message']) ?? '';
+  const text = secret ? secretText(details) : message;
+  const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
+  return new ApiError(request, {
+    status: code,
+    reason: string(answer['reason']) ?? (SCHEMA_REFUSAL.test(message) ? 'Invalid' : `HTTP ${code}`),
+    text: text === '' ? 'the server gave no message' : text,
+    details,
+    ...(Number.isFinite(seconds) ? { retryAfterSeconds: seconds } : {}),
+  });
+}
+
+/** The error of a request that got no complete answer: refused, reset, timed out, or not JSON. */
+export function transportError(
+  request: RequestIdentity,
+  reason: 'Network' | 'RequestTimeout' | 'BadResponse',
+  text: string,
+  cause?: unknown,
+): ApiError {
+  return new ApiError(request, { status: 0, reason, text, cause });
+}
+
+function parseStatus(body: string): unknown {
+  try {
+    const value = parseJson(body);
+    return asRecord(value)['kind'] === 'Status' ? value : undefined;
+  } catch {
+    return undefined; // not JSON: the caller quotes the text itself
+  }
+}
+
+function parseDetails(value: unknown, secret: boolean): ErrorDetails | undefined {
+  if (value === undefined || value === null) return undefined;
+  const details = asRecord(value);
+  const causes = Array.isArray(details['causes']) ? details['causes'].map(asRecord) : [];
+  return {
+    ...fields(details, ['kind', 'group', 'name', 'uid']),
+    causes: causes.map((cause) =>
+      fields(cause, secret ? ['field', 'reason'] : ['field', 'reason', 'message']),
+    ),
+  };
+}
+
+function secretText(details: ErrorDetails | undefined): string {
+  const about = (details?.causes ?? []).map(
+    (cause) => `${cause.field ?? '?'} (${cause.reason ?? 'refused'})`,
+  );
+  return `${about.length > 0 ? `fields ${about.join(', ')}; ` : ''}the server's message is withheld, it may quote the Secret`;
+}
+
+function string(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function fields<K extends string>(
+  from: Readonly<Record<string, unknown>>,
+  names: readonly K[],
+): { [P in K]?: string } {
+  const result: { [P in K]?: string } = {};
+  for (const name of names) {
+    const value = string(from[name]);
+    if (value !== undefined) result[name] = value;
+  }
+  return result;
+}
