@@ -101,6 +101,6 @@ export function isForbidden(error: unknown): error is ApiError {
  * all the same: look before writing again.
  */
 export function isTransient(error: unknown): error is ApiError {
-  if (!(error instanceof ApiError) || isInvalid(error)) return false;
+  if (isInvalid(error) || !(error instanceof ApiError)) return false;
   return error.status === 0 || error.status === 429 || error.status >= 500;
 }
