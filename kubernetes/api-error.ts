@@ -104,3 +104,8 @@ export function isTransient(error: unknown): error is ApiError {
   if (isInvalid(error) || !(error instanceof ApiError)) return false;
   return error.status === 0 || error.status === 429 || error.status >= 500;
 }
+
+/** The text of anything that was thrown, for people. */
+export function toMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
