@@ -35,7 +35,8 @@ export interface KindDefinition<W extends Workload> {
   /** What `createRevision` has to do for the present template. */
   readonly planRevision: (workload: W, revisions: readonly ControllerRevision[]) => RevisionPlan;
   readonly templateOf: (revision: ControllerRevision) => PodTemplate;
-  /** Claims are found by name; kinds without claims answer false. */
+  readonly hasClaims: (workload: W) => boolean;
+  /** Claims are found by name. */
   readonly ownsClaim: (workload: W, claim: PersistentVolumeClaim) => boolean;
 }
 
@@ -45,6 +46,7 @@ const STATEFULSET: KindDefinition<StatefulSet> = {
   plan: planStatefulSet,
   planRevision: planStatefulSetRevision,
   templateOf: templateOfRevision,
+  hasClaims: (workload) => workload.volumeClaimTemplates.length > 0,
   ownsClaim: claimBelongsTo,
 };
 

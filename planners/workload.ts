@@ -36,6 +36,11 @@ export interface Wish {
 export interface Pin extends Wish {
   /** Hash of the rejected manifest in git; absent when the object did not come from git. */
   readonly rejected?: string;
+  /** Name of the rejected revision. */
+  readonly revision?: string;
+  /** Name of the revision gone back to. */
+  readonly to?: string;
+  readonly verb?: 'undo' | 'abort' | 'deadline';
 }
 
 export type OnDeadline = 'Report' | 'Pause' | 'Rollback';
@@ -108,4 +113,9 @@ export interface Snapshot<W extends Workload> {
   /** Names of nodes that are gone or not Ready, for reasons. */
   readonly downNodes: ReadonlySet<string>;
   readonly refusals: ReadonlyMap<string, Refusal>;
+  /**
+   * Milliseconds since the epoch since when the present template is known to have no revision. After 5 s missing pods come
+   * back at the last revision that exists, so that pods are healed while Temporal is away.
+   */
+  readonly revisionMissingSince?: number;
 }

@@ -1,0 +1,122 @@
+/** The waiting half of the loop: listens to the plans that the reconciler makes and answers when there is something to do. */
+
+import { Context } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/common';
+
+import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
+import type { AwaitReadyInput, AwaitReadyResult, State } from './rollout-types.ts';
+
+/** A freed slot waits this long for others, so that many pods at 10 % cost tens of actions, not hundreds. */
+const WINDOW_MS = 500;
+/** Answers `later` at this share of startToClose; the workflow asks again. */
+const PATIENCE_SHARE = 0.9;
+const HEARTBEAT_MS = 1_000;
+
+/**
+ * Resolves as soon as the planner would give a batch: at once when it is free of charge, covers all that is left, or a quarter
+ * of the budget (at least one pod) is free; else 500 ms after the first freed slot. Also when the rollout is finished,
+ * superseded, paused, or past its deadline. Rejects only on cancellation and shutdown.
+ */
+export async function awaitObservation(
+  feed: PlanFeed,
+  key: string,
+  input: AwaitReadyInput,
+): Promise<AwaitReadyResult> {
+  const context = Context.current();
+  let windowEnds: number | undefined;
+  return await new Promise<AwaitReadyResult>((resolve, reject) => {
+    let windowTimer: NodeJS.Timeout | undefined;
+    let settled = false;
+    const settle = (act: () => void) => {
+      if (!settled) {
+        settled = true;
+        unsubscribe();
+        clearInterval(heartbeat);
+        clearTimeout(patience);
+        clearTimeout(windowTimer);
+        act();
+      }
+    };
+    const look = (observation: Observation | undefined) => {
+      const answer = judge(observation, input);
+      if (answer === 'batch soon') {
+        windowEnds ??= Date.now() + WINDOW_MS;
+        windowTimer ??= setTimeout(() => {
+          windowTimer = undefined;
+          look(feed.latest(key));
+        }, WINDOW_MS);
+        if (Date.now() >= windowEnds && observation !== undefined) {
+          settle(() => resolve({ outcome: 'batch', ...stateOf(observation) }));
+        }
+      } else if (answer === undefined) {
+        windowEnds = undefined;
+        clearTimeout(windowTimer);
+        windowTimer = undefined;
+      } else {
+        settle(() => resolve(answer));
+      }
+    };
+    const heartbeat = setInterval(() => {
+      const latest = feed.latest(key);
+      context.heartbeat(latest && { ...latest.plan.progress });
+    }, HEARTBEAT_MS);
+    const patience = setTimeout(() => {
+      const latest = feed.latest(key);
+      settle(() => {
+        if (latest === undefined) {
+          reject(new Error('the workload has not been planned yet'));
+        } else {
+          resolve({ outcome: 'later', ...stateOf(latest) });
+        }
+      });
+    }, context.info.startToCloseTimeoutMs * PATIENCE_SHARE);
+    const unsubscribe = feed.subscribe(key, look);
+    context.cancelled.catch((error: unknown) => {
+      settle(() => reject(error instanceof Error ? error : new CancelledFailure('cancelled')));
+    });
+    // `undefined` here means that the reconciler has not come to this workload yet, not that it is gone.
+    const latest = feed.latest(key);
+    if (latest !== undefined) {
+      look(latest);
+    }
+  });
+}
+
+/** What an observation means for a waiting run: an answer, `batch soon`, or undefined to go on waiting. */
+export function judge(
+  observation: Observation | undefined,
+  input: AwaitReadyInput,
+): AwaitReadyResult | 'batch soon' | undefined {
+  if (observation === undefined) {
+    return { outcome: 'superseded', message: `${input.workload.name} was deleted` };
+  }
+  const { workload, plan, target, timedOut } = observation;
+  if (workload.ref.uid !== input.workload.uid || target !== input.target || workload.deleting) {
+    return { outcome: 'superseded', message: `${input.workload.name} has another template or uid now` };
+  }
+  const state = stateOf(observation);
+  if (plan.finished && !plan.needsRollout) {
+    return { outcome: 'finished', ...state };
+  }
+  if (workload.paused !== undefined) {
+    const { by, reason } = workload.paused;
+    const paused = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+    return { outcome: 'paused', paused, ...state };
+  }
+  if (timedOut && !input.deadlineReported) {
+    return { outcome: 'deadline', ...state };
+  }
+  if (plan.batch.length === 0) {
+    return undefined;
+  }
+  const { maxUnavailable, target: wanted, updated } = plan.progress;
+  const charged = plan.batch.filter((action) => action.charged === true).length;
+  const isFree = charged < plan.batch.length;
+  const isLast = plan.batch.length >= wanted - updated;
+  const isQuarter = charged * 4 >= maxUnavailable;
+  return isFree || isLast || isQuarter ? { outcome: 'batch', ...state } : 'batch soon';
+}
+
+function stateOf({ plan }: Observation): State {
+  return { progress: plan.progress, waiting: plan.waiting.slice(0, 10) };
+}

@@ -1,0 +1,337 @@
+/** Activities of a rollout run. They plan and write on the leader only, each idempotent, each under the workload's mutex. */
+
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+
+import type { EventRecorder } from '../controllers/events.ts';
+import type { Executor } from '../controllers/executor.ts';
+import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
+import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
+import type { Reconciler } from '../controllers/reconciler.ts';
+import type { ClusterView } from '../controllers/cluster-view.ts';
+import { isNotFound } from '../kubernetes/api-error.ts';
+import type { AttemptOutcome } from '../kubernetes/attempts.ts';
+import { recordAttempt } from '../kubernetes/attempts.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishes.ts';
+import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernetes/workload-api.ts';
+import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { Workload } from '../planners/workload.ts';
+import { awaitObservation } from './await-ready.ts';
+import type {
+  AwaitReadyInput,
+  AwaitReadyResult,
+  CloseInput,
+  CloseResult,
+  CreateRevisionResult,
+  RunReference,
+  State,
+  Superseded,
+  UpdateBatchResult,
+  WishInput,
+  WishResult,
+} from './rollout-types.ts';
+import { withFailures } from './failures.ts';
+
+export interface RolloutActivityDependencies {
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  readonly cache: WatchCache;
+  readonly view: ClusterView;
+  readonly executor: Executor;
+  readonly mutex: KeyedMutex;
+  readonly feed: PlanFeed;
+  readonly reconciler: Reconciler;
+  readonly events: EventRecorder;
+  readonly now: () => number;
+}
+
+export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
+
+/** No write starts after this share of an activity's startToClose: another attempt may be about to begin. */
+const WRITE_SHARE = 0.7;
+
+/** At most this many names in a result; histories stay small. */
+const NAME_LIMIT = 100;
+
+const EVENT_OF = {
+  pause: 'RolloutPaused',
+  resume: 'RolloutResumed',
+  abort: 'RolloutAborted',
+  rollback: 'RolledBack',
+} as const;
+
+/** The activities, bound to this leader. */
+export function createRolloutActivities(dependencies: RolloutActivityDependencies) {
+  const { cache, view, executor, mutex, feed, reconciler, events, now } = dependencies;
+
+  /** S6, C8: idempotent, the name follows from the template. */
+  async function createRevision(input: RunReference): Promise<CreateRevisionResult> {
+    const key = keyOf(input);
+    return await mutex.run(key, async () => {
+      const live = await readLive(input);
+      if ('outcome' in live) {
+        return live;
+      }
+      const created = await reconciler.createRevision(guardedClient(), key, live.workload);
+      const { workload, plan } = reconciler.plan(key, live.object);
+      await reconciler.publish(key, live.object, workload, plan);
+      return {
+        outcome: 'ready',
+        revision: created.name,
+        created: created.outcome === 'created',
+        desired: plan.progress.desired,
+      };
+    });
+  }
+
+  /** Plans just before its writes and writes only what is legal at that moment; a retry plans again. */
+  async function updateBatch(input: RunReference): Promise<UpdateBatchResult> {
+    const key = keyOf(input);
+    return await heartbeating(() =>
+      mutex.run(key, async () => {
+        const live = await readLive(input);
+        if ('outcome' in live) {
+          return live;
+        }
+        const { workload, plan } = reconciler.plan(key, live.object);
+        if (plan.batch.length === 0) {
+          await reconciler.publish(key, live.object, workload, plan);
+          return { ...verdict(workload, plan.finished), ...stateOf(plan) };
+        }
+        const { done, refused } = await executor.execute(guardedClient(), workload, plan.batch);
+        const after = reconciler.plan(key, view.object(key) ?? live.object);
+        await reconciler.publish(key, view.object(key) ?? live.object, after.workload, after.plan);
+        return {
+          outcome: 'written',
+          pods: done.slice(0, NAME_LIMIT).map((action) => action.name),
+          refused: refused.length,
+          ...stateOf(after.plan),
+        };
+      }),
+    );
+  }
+
+  /** Waits, without touching the apiserver, for the next thing to do (design "The loop and its window"). */
+  async function awaitReady(input: AwaitReadyInput): Promise<AwaitReadyResult> {
+    refuseOtherCluster(input);
+    return await awaitObservation(feed, keyOf(input), input);
+  }
+
+  /** Writes an operator's wish that came as a signal onto the object; verbs of the CLI have written it already. */
+  async function recordWish(input: WishInput): Promise<WishResult> {
+    const live = await readLive(input);
+    const by = input.by ?? 'signal';
+    const wish = { by, ...(input.reason !== undefined && { reason: input.reason }) };
+    const client = guardedClient();
+    const { workload: ref } = input;
+    if (input.verb === 'pause' || input.verb === 'resume') {
+      const { changed, message } =
+        input.verb === 'pause'
+          ? await pauseWorkload(client, ref, wish, now())
+          : await resumeWorkload(client, ref);
+      if (changed) {
+        const why = wish.reason === undefined ? '' : `: ${wish.reason}`;
+        events.record({ ref }, 'Normal', EVENT_OF[input.verb], `${message} (by ${by}${why})`);
+      }
+      return { changed, message, rolledBack: false };
+    }
+    if ('outcome' in live) {
+      return { changed: false, message: live.message, rolledBack: true };
+    }
+    const verb = input.verb === 'abort' ? 'abort' : 'deadline';
+    const { changed, message, effect } = await undoWorkload(client, ref, { ...wish, verb }, now());
+    if (changed) {
+      events.record(
+        { ref },
+        'Warning',
+        effect === 'paused' ? 'RolloutPaused' : EVENT_OF[input.verb],
+        message,
+      );
+    }
+    return { changed, message, rolledBack: effect === 'rolledBack' };
+  }
+
+  /**
+   * Last activity of every run: finds out from the object what the end means (a click on Cancel is a pause, a newer template
+   * is supersession, a pin is an abort or a rollback) and records the attempt on the revision.
+   */
+  async function closeRun(input: CloseInput): Promise<CloseResult> {
+    refuseOtherCluster(input);
+    const result = await judgeEnd(input);
+    if (input.revision !== undefined) {
+      await recordAttempt(guardedClient(), input.workload, input.revision, {
+        runId: input.runId,
+        workflowId: input.workflowId,
+        startedAt: input.startedAt,
+        endedAt: new Date(now()).toISOString(),
+        outcome: result.outcome satisfies AttemptOutcome,
+        ...(result.by !== undefined && { by: result.by }),
+        ...(result.reason !== undefined && { reason: result.reason }),
+        ...(input.commit !== undefined && { commit: input.commit }),
+      });
+    }
+    const type = result.outcome === 'Succeeded' || result.outcome === 'Superseded' ? 'Normal' : 'Warning';
+    events.record(
+      { ref: input.workload },
+      type,
+      `Rollout${result.outcome === 'Succeeded' ? 'Completed' : result.outcome}`,
+      `rollout of revision ${input.revision ?? '(not created)'}: ${result.outcome}` +
+        (result.reason === undefined ? '' : ` (${result.reason})`),
+    );
+    return result;
+  }
+
+  async function judgeEnd(input: CloseInput): Promise<CloseResult> {
+    switch (input.ending) {
+      case 'finished':
+        return { outcome: 'Succeeded' };
+      case 'aborted':
+        return { outcome: 'Aborted', ...who(input) };
+      case 'rolledBack':
+        return { outcome: 'RolledBack', ...who(input) };
+      case 'failed':
+        return { outcome: 'Failed', ...who(input) };
+      case 'superseded':
+      case 'cancelled':
+        return await judgeCancel(input);
+    }
+  }
+
+  async function judgeCancel(input: CloseInput): Promise<CloseResult> {
+    const live = await readLive(input);
+    if ('outcome' in live) {
+      const pin = live.pinned;
+      if (pin?.revision !== undefined && pin.revision === input.revision) {
+        return { outcome: pin.verb === 'deadline' ? 'RolledBack' : 'Aborted', ...who(pin) };
+      }
+      return { outcome: 'Superseded', reason: live.message };
+    }
+    // Nobody asked for a newer revision: a click on Cancel in the UI. It means pause (design "Rollover").
+    const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };
+    const { message } = await pauseWorkload(guardedClient(), input.workload, wish, now());
+    events.record(
+      { ref: input.workload },
+      'Warning',
+      'RolloutPaused',
+      `run cancelled in Temporal: ${message}`,
+    );
+    return { outcome: 'Canceled', ...wish };
+  }
+
+  type Live = { readonly object: KubernetesObject; readonly workload: Workload };
+  type Gone = Superseded & { readonly pinned?: Workload['pinned'] };
+
+  /** A quorum read, so that a pause or a new template that the cache has not seen yet is honoured. */
+  async function readLive(input: RunReference): Promise<Live | Gone> {
+    refuseOtherCluster(input);
+    const { workload: ref } = input;
+    const name = describeWorkload(ref);
+    let object: KubernetesObject;
+    try {
+      object = await dependencies.client.get(workloadPath(ref), {
+        signal: Context.current().cancellationSignal,
+      });
+    } catch (error) {
+      if (isNotFound(error)) {
+        return { outcome: 'superseded', message: `${name} was deleted` };
+      }
+      throw error;
+    }
+    if (object.metadata.uid !== ref.uid) {
+      return { outcome: 'superseded', message: `${name} was deleted and made again` };
+    }
+    cache.observeWrite(WORKLOAD_RESOURCES[ref.kind], object);
+    const workload = view.read(keyOf(input), object);
+    const { pinned } = workload;
+    if (workload.deleting) {
+      return { outcome: 'superseded', message: `${name} is being deleted` };
+    }
+    if (templateTarget(workload) !== input.target) {
+      return {
+        outcome: 'superseded',
+        message: `${name} has another template now`,
+        ...(pinned && { pinned }),
+      };
+    }
+    return { object, workload };
+  }
+
+  function refuseOtherCluster(input: RunReference): void {
+    if (input.clusterUid !== dependencies.clusterUid) {
+      throw ApplicationFailure.create({
+        type: 'WrongCluster',
+        nonRetryable: true,
+        message:
+          `this run belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ` +
+          `${dependencies.clusterUid}: give each cluster its own FAIRLEAD_CLUSTER`,
+      });
+    }
+  }
+
+  /** Writes of an attempt that is about to time out must not meet those of the next one. */
+  function guardedClient(): KubernetesClient {
+    const { info, cancellationSignal } = Context.current();
+    const lastWrite = performance.now() + info.startToCloseTimeoutMs * WRITE_SHARE;
+    return dependencies.client.withWriteGuard(() => {
+      if (performance.now() > lastWrite) {
+        throw ApplicationFailure.create({
+          type: 'AttemptTooOld',
+          message: `no write after ${String(WRITE_SHARE * 100)} % of the attempt's time`,
+        });
+      }
+      if (cancellationSignal.aborted && !Context.current().cancellationDetails?.cancelRequested) {
+        throw ApplicationFailure.create({ type: 'WorkerShutdown', message: 'this worker is shutting down' });
+      }
+    });
+  }
+
+  return withFailures({ createRevision, updateBatch, awaitReady, recordWish, closeRun });
+}
+
+function keyOf({ workload }: RunReference): string {
+  return workloadKey(workload.kind, workload.namespace, workload.name);
+}
+
+function stateOf(plan: Observation['plan']): State {
+  return { progress: plan.progress, waiting: plan.waiting.slice(0, 10) };
+}
+
+function verdict(
+  workload: Workload,
+  finished: boolean,
+):
+  | { readonly outcome: 'finished' | 'nothing' }
+  | { readonly outcome: 'paused'; readonly paused: { readonly by?: string; readonly reason?: string } } {
+  if (finished) {
+    return { outcome: 'finished' };
+  }
+  return workload.paused === undefined
+    ? { outcome: 'nothing' }
+    : { outcome: 'paused', paused: who(workload.paused) };
+}
+
+function who(source: { readonly by?: string; readonly reason?: string }): {
+  readonly by?: string;
+  readonly reason?: string;
+} {
+  return {
+    ...(source.by !== undefined && { by: source.by }),
+    ...(source.reason !== undefined && { reason: source.reason }),
+  };
+}
+
+/** Heartbeats once a second while `work` runs, so that a killed worker is noticed before startToClose. */
+async function heartbeating<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const timer = setInterval(() => {
+    context.heartbeat();
+  }, 1_000);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}

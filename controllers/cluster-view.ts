@@ -1,0 +1,76 @@
+/** From the watch cache to what planners look at: one workload with its children. */
+
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
+import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
+import type { AnyKind } from '../kubernetes/workload-kinds.ts';
+import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
+import type {
+  Condition,
+  ControllerRevision,
+  KubernetesObject,
+  PersistentVolumeClaim,
+  Pod,
+} from '../planners/objects.ts';
+import type { Refusal } from '../planners/plan.ts';
+import type { Snapshot, Workload } from '../planners/workload.ts';
+
+export class ClusterView {
+  readonly #cache: WatchCache;
+  readonly #api: WorkloadApi;
+
+  constructor(cache: WatchCache, api: WorkloadApi) {
+    this.#cache = cache;
+    this.#api = api;
+  }
+
+  /** The workload's own object as served, or undefined when there is none. */
+  object(key: string): KubernetesObject | undefined {
+    const { kind, namespace, name } = parseWorkloadKey(key);
+    return this.#cache.get(WORKLOAD_RESOURCES[kind], namespace, name);
+  }
+
+  kind(key: string): AnyKind {
+    return WORKLOAD_KINDS[parseWorkloadKey(key).kind];
+  }
+
+  /** An object as served → its view. */
+  read(key: string, object: KubernetesObject): Workload {
+    return this.kind(key).read(object, this.#api);
+  }
+
+  /** Owned children, and orphans of the namespace: which of these are claimed is the planner's decision (C4). */
+  snapshot(key: string, workload: Workload, refusals: ReadonlyMap<string, Refusal>): Snapshot<Workload> {
+    const { namespace, uid } = workload.ref;
+    const definition = this.kind(key);
+    return {
+      workload,
+      revisions: [
+        ...this.#cache.ownedBy<ControllerRevision>('controllerrevisions', uid),
+        ...this.#cache.orphans<ControllerRevision>('controllerrevisions', namespace),
+      ],
+      pods: [...this.#cache.ownedBy<Pod>('pods', uid), ...this.#cache.orphans<Pod>('pods', namespace)],
+      claims: definition.hasClaims(workload)
+        ? this.#cache
+            .inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace)
+            .filter((claim) => definition.ownsClaim(workload, claim))
+        : [],
+      downNodes: this.#downNodes(),
+      refusals,
+    };
+  }
+
+  #downNodes(): ReadonlySet<string> {
+    const down = new Set<string>();
+    for (const node of this.#cache.list<
+      KubernetesObject & { status?: { conditions?: readonly Condition[] } }
+    >('nodes')) {
+      const ready = node.status?.conditions?.find((condition) => condition.type === 'Ready');
+      if (ready?.status !== 'True') {
+        down.add(node.metadata.name);
+      }
+    }
+    return down;
+  }
+}

@@ -1,0 +1,326 @@
+/** Executes the actions of a plan against the apiserver: the only place that writes pods, claims and revisions. */
+
+import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { toMessage } from '../kubernetes/error-message.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import { workloadPath } from '../kubernetes/workload-api.ts';
+import { LABEL } from '../planners/names.ts';
+import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
+import type { Action, Purpose, WritableResource } from '../planners/plan.ts';
+import type { Workload } from '../planners/workload.ts';
+import type { EventRecorder } from './events.ts';
+import type { Refusals } from './refusals.ts';
+
+export interface ExecutorOptions {
+  readonly cache: WatchCache;
+  readonly events: EventRecorder;
+  readonly refusals: Refusals;
+  readonly now: () => number;
+  readonly onAction?: (workload: Workload, action: Action, outcome: 'done' | 'refused' | 'stale') => void;
+}
+
+export interface ExecutionResult {
+  readonly done: readonly Action[];
+  /** Refused by the apiserver; each is in the table of refusals with its back-off. */
+  readonly refused: readonly Action[];
+  /** A precondition did not hold: the plan was older than the cluster. Plan again. */
+  readonly stale: readonly Action[];
+}
+
+/** Event reasons of S21, by what the write was for. */
+const EVENT_REASONS: Readonly<
+  Record<Purpose, { readonly done: string; readonly failed: string } | undefined>
+> = {
+  ScaleUp: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
+  CreateClaim: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
+  ScaleDown: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
+  ReplaceFinished: { done: 'RecreatingFailedPod', failed: 'FailedDelete' },
+  Recreate: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
+  FixIdentity: { done: 'SuccessfulUpdate', failed: 'FailedUpdate' },
+  Adopt: { done: 'Adopted', failed: 'FailedAdopt' },
+  Release: { done: 'Released', failed: 'FailedRelease' },
+  RetainClaim: undefined,
+  TrimHistory: undefined,
+  OpenGate: undefined,
+  InPlaceBegin: { done: 'InPlaceUpdateStarted', failed: 'FailedUpdate' },
+  InPlaceApply: { done: 'PodPatchedInPlace', failed: 'FailedUpdate' },
+  InPlaceFinish: undefined,
+  InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
+};
+
+/** Writes under way at once. */
+const CONCURRENCY = 32;
+
+export class Executor {
+  readonly #options: ExecutorOptions;
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Executes the actions stage by stage: adoption, claims, then the others; within a stage in slow-start batches of
+   * 1, 2, 4 … (C13), so that a quota or a broken webhook is met by one request, not by a thousand. Returns when the cache
+   * is at least as new as every write. Rejects only where nothing was decided: no leader, cancelled, apiserver away.
+   */
+  async execute(
+    client: KubernetesClient,
+    workload: Workload,
+    actions: readonly Action[],
+  ): Promise<ExecutionResult> {
+    const result = { done: [] as Action[], refused: [] as Action[], stale: [] as Action[] };
+    try {
+      for (const stage of stages(actions)) {
+        if (stage.some((action) => action.purpose === 'Adopt') && !(await this.#mayAdopt(client, workload))) {
+          result.stale.push(...stage);
+          continue;
+        }
+        const claims = new Set(result.refused.filter(isClaim).map((action) => action.name));
+        const runnable = stage.filter((action) => !claimNames(action).some((claim) => claims.has(claim)));
+        await this.#slowStart(client, workload, runnable, result);
+      }
+    } finally {
+      this.#report(workload, result.done);
+    }
+    return result;
+  }
+
+  async #slowStart(
+    client: KubernetesClient,
+    workload: Workload,
+    actions: readonly Action[],
+    result: { done: Action[]; refused: Action[]; stale: Action[] },
+  ): Promise<void> {
+    let size = 1;
+    for (let start = 0; start < actions.length; start += size, size = Math.min(size * 2, CONCURRENCY)) {
+      const batch = actions.slice(start, start + size);
+      const settled = await Promise.allSettled(batch.map((action) => this.#write(client, workload, action)));
+      let refused = false;
+      for (const [index, outcome] of settled.entries()) {
+        const action = batch[index] as Action;
+        if (outcome.status === 'rejected') {
+          throw outcome.reason;
+        }
+        result[outcome.value].push(action);
+        refused ||= outcome.value === 'refused';
+      }
+      if (refused) {
+        return;
+      }
+    }
+  }
+
+  async #write(
+    client: KubernetesClient,
+    workload: Workload,
+    action: Action,
+  ): Promise<'done' | 'refused' | 'stale'> {
+    const { refusals, now, onAction } = this.#options;
+    let outcome: 'done' | 'refused' | 'stale';
+    try {
+      outcome = await this.#send(client, workload, action);
+      refusals.succeeded(workload.ref.uid, action);
+    } catch (error) {
+      if (!isRefusal(error)) {
+        throw error;
+      }
+      outcome = 'refused';
+      refusals.refused(workload.ref.uid, action, toMessage(error), now());
+      const reason = EVENT_REASONS[action.purpose]?.failed;
+      if (reason !== undefined && !isNamespaceTerminating(error)) {
+        this.#options.events.record(
+          workload,
+          'Warning',
+          reason,
+          `${action.message} failed: ${toMessage(error)}`,
+        );
+      }
+    }
+    onAction?.(workload, action, outcome);
+    return outcome;
+  }
+
+  async #send(client: KubernetesClient, workload: Workload, action: Action): Promise<'done' | 'stale'> {
+    const { cache } = this.#options;
+    const path = pathOf(workload, action);
+    try {
+      switch (action.verb) {
+        case 'create': {
+          const { name: _, ...collection } = path;
+          cache.observeWrite(action.resource, await client.create(collection, action.body));
+          return 'done';
+        }
+        case 'patch':
+          cache.observeWrite(
+            action.resource,
+            await client.patch(path, patchType(action), withPreconditions(action)),
+          );
+          return 'done';
+        case 'delete':
+          cache.observeDelete(action.resource, await client.delete(path, preconditions(action)), path);
+          return 'done';
+      }
+    } catch (error) {
+      if (action.verb === 'create' && isAlreadyExists(error)) {
+        return await this.#isOurs(client, workload, action, path);
+      }
+      if (action.verb !== 'create' && isNotFound(error)) {
+        // Gone already: that is what a delete wanted; a patch has nothing left to do.
+        await cache.awaitGone(action.resource, {
+          namespace: workload.ref.namespace,
+          name: action.name,
+          uid: action.uid,
+        });
+        return action.verb === 'delete' ? 'done' : 'stale';
+      }
+      if (isConflict(error)) {
+        return 'stale';
+      }
+      throw error;
+    }
+  }
+
+  /** AlreadyExists counts as ours only for our uid as controller, that revision, not terminating (design "Once"). */
+  async #isOurs(
+    client: KubernetesClient,
+    workload: Workload,
+    action: Action,
+    path: ResourcePath,
+  ): Promise<'done' | 'stale'> {
+    const found = await client.get(path);
+    const wanted = action.body as unknown as KubernetesObject;
+    const controller = found.metadata.ownerReferences?.find((owner) => owner.controller === true);
+    const claim = action.resource === 'persistentvolumeclaims';
+    const sameRevision =
+      found.metadata.labels?.[LABEL.revisionHash] === wanted.metadata.labels?.[LABEL.revisionHash];
+    const ours = claim || (controller?.uid === workload.ref.uid && sameRevision);
+    this.#options.cache.observeWrite(action.resource, found);
+    return ours && found.metadata.deletionTimestamp === undefined ? 'done' : 'stale';
+  }
+
+  /** C4: before the first adoption one uncached GET of the owner; refused if gone, another uid, or being deleted. */
+  async #mayAdopt(client: KubernetesClient, workload: Workload): Promise<boolean> {
+    try {
+      const owner = await client.get(workloadPath(workload.ref));
+      return owner.metadata.uid === workload.ref.uid && owner.metadata.deletionTimestamp === undefined;
+    } catch (error) {
+      if (isNotFound(error)) {
+        return false;
+      }
+      throw error;
+    }
+  }
+
+  /** One event for all writes of one purpose: an operator reads "deleted 10 pods", not ten lines. */
+  #report(workload: Workload, done: readonly Action[]): void {
+    const groups = new Map<string, Action[]>();
+    for (const action of done) {
+      const reason = EVENT_REASONS[action.purpose]?.done;
+      if (reason !== undefined) {
+        const key = `${reason} ${action.verb} ${action.resource}`;
+        groups.set(key, [...(groups.get(key) ?? []), action]);
+      }
+    }
+    for (const actions of groups.values()) {
+      const first = actions[0] as Action;
+      const reason = EVENT_REASONS[first.purpose]?.done ?? first.purpose;
+      const message =
+        actions.length === 1
+          ? first.message
+          : `${first.verb} ${String(actions.length)} ${first.resource}: ${nameList(actions)}`;
+      this.#options.events.record(workload, 'Normal', reason, message);
+    }
+  }
+}
+
+function stages(actions: readonly Action[]): readonly Action[][] {
+  const adoption: Action[] = [];
+  const claims: Action[] = [];
+  const creates: Action[] = [];
+  const others: Action[] = [];
+  for (const action of actions) {
+    if (action.purpose === 'Adopt') {
+      adoption.push(action);
+    } else if (isClaim(action)) {
+      claims.push(action);
+    } else if (action.verb === 'create') {
+      creates.push(action);
+    } else {
+      others.push(action);
+    }
+  }
+  return [adoption, claims, creates, others].filter((stage) => stage.length > 0);
+}
+
+function isClaim(action: Action): boolean {
+  return action.resource === 'persistentvolumeclaims';
+}
+
+/** Claims that a pod to be created mounts. */
+function claimNames(action: Action): readonly string[] {
+  if (action.verb !== 'create' || action.resource !== 'pods') {
+    return [];
+  }
+  const pod = action.body as unknown as Pod;
+  return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
+}
+
+const GROUPS: Readonly<Record<WritableResource, { readonly group: string; readonly version: string }>> = {
+  pods: { group: '', version: 'v1' },
+  persistentvolumeclaims: { group: '', version: 'v1' },
+  controllerrevisions: { group: 'apps', version: 'v1' },
+};
+
+function pathOf(workload: Workload, action: Action): ResourcePath {
+  return {
+    ...GROUPS[action.resource],
+    resource: action.resource,
+    namespace: workload.ref.namespace,
+    name: action.name,
+    subresource: action.subresource,
+  };
+}
+
+function patchType(action: Action): 'strategic' | 'merge' | 'json' {
+  return action.patchType ?? (action.resource === 'pods' ? 'strategic' : 'merge');
+}
+
+/** uid and resourceVersion inside a merge patch are preconditions: another value is answered with a conflict. */
+function withPreconditions(action: Action): JsonObject {
+  const metadata = (action.body?.['metadata'] ?? {}) as JsonObject;
+  return {
+    ...action.body,
+    metadata: {
+      ...metadata,
+      ...(action.uid !== undefined && { uid: action.uid }),
+      ...(action.resourceVersion !== undefined && { resourceVersion: action.resourceVersion }),
+    },
+  };
+}
+
+function preconditions(action: Action): { readonly uid?: string; readonly resourceVersion?: string } {
+  return {
+    ...(action.uid !== undefined && { uid: action.uid }),
+    ...(action.resourceVersion !== undefined && { resourceVersion: action.resourceVersion }),
+  };
+}
+
+/** The apiserver understood and said no: 4xx other than conflict, throttling and timeouts. */
+function isRefusal(error: unknown): boolean {
+  const status = (error as { readonly status?: unknown }).status;
+  return (
+    typeof status === 'number' && status >= 400 && status < 500 && ![401, 408, 409, 429].includes(status)
+  );
+}
+
+function isNamespaceTerminating(error: unknown): boolean {
+  return isForbidden(error) && toMessage(error).includes('being terminated');
+}
+
+function nameList(actions: readonly Action[]): string {
+  const names = actions.map((action) => action.name);
+  return names.length <= 12
+    ? names.join(', ')
+    : `${names.slice(0, 10).join(', ')} and ${String(names.length - 10)} more`;
+}

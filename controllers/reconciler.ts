@@ -1,0 +1,234 @@
+/** The steady state of the workloads, level-triggered: observe → plan → execute → status, and runs where a rollout is due. */
+
+import { isConflict } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { toMessage } from '../kubernetes/error-message.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import { templateTarget } from '../kubernetes/workload-key.ts';
+import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
+import { computeConditions } from '../planners/conditions.ts';
+import type { Plan } from '../planners/plan.ts';
+import type { Workload } from '../planners/workload.ts';
+import type { ClusterView } from './cluster-view.ts';
+import type { CreatedRevision } from './create-revision.ts';
+import { createRevision } from './create-revision.ts';
+import type { EventRecorder } from './events.ts';
+import type { Executor } from './executor.ts';
+import type { KeyedMutex } from './keyed-mutex.ts';
+import type { Observation, PlanFeed } from './plan-feed.ts';
+import type { Refusals } from './refusals.ts';
+import type { RolloutRuns } from './rollout-runs.ts';
+import type { StatusWriter } from './status-writer.ts';
+
+export interface ReconcilerOptions {
+  readonly client: KubernetesClient;
+  readonly cache: WatchCache;
+  readonly view: ClusterView;
+  readonly executor: Executor;
+  readonly refusals: Refusals;
+  readonly mutex: KeyedMutex;
+  readonly feed: PlanFeed;
+  readonly runs: RolloutRuns;
+  readonly status: StatusWriter;
+  readonly events: EventRecorder;
+  readonly now: () => number;
+  /** Reconcile `key` again, not before `at` (milliseconds since the epoch). */
+  readonly requeue: (key: string, at?: number) => void;
+  readonly onPlanned?: (workload: Workload, durationMs: number) => void;
+}
+
+/** Temporal may be away for this long before the controller creates the first revision of a workload itself. */
+const WITHOUT_TEMPORAL_MS = 5_000;
+
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** Brings one workload closer to its wanted state. Rejects if the apiserver did not answer or this process may not write. */
+  async reconcile(key: string): Promise<void> {
+    const { mutex, view, feed, runs, refusals, status } = this.#options;
+    await mutex.run(key, async () => {
+      const object = view.object(key);
+      if (object === undefined) {
+        const last = feed.latest(key);
+        if (last !== undefined) {
+          refusals.forget(last.workload.ref.uid);
+          status.forget(last.workload.ref.uid);
+        }
+        feed.publish(key, undefined);
+        runs.workloadGone(key);
+        return;
+      }
+      await this.#bringCloser(key, object);
+    });
+  }
+
+  /** Plans on what the cache holds now. */
+  plan(key: string, object: KubernetesObject): { readonly workload: Workload; readonly plan: Plan<object> } {
+    const { view, refusals, now, onPlanned } = this.#options;
+    const workload = view.read(key, object);
+    const started = performance.now();
+    const plan = view.kind(key).plan(view.snapshot(key, workload, refusals.of(workload.ref.uid)), now());
+    onPlanned?.(workload, performance.now() - started);
+    return { workload, plan };
+  }
+
+  async #bringCloser(key: string, object: KubernetesObject): Promise<void> {
+    const { client, executor, requeue, view } = this.#options;
+    let current = object;
+    let { workload, plan } = this.plan(key, current);
+    if (plan.steady.length > 0) {
+      const result = await executor.execute(client, workload, plan.steady);
+      current = view.object(key) ?? current;
+      ({ workload, plan } = this.plan(key, current));
+      if (plan.steady.length > 0) {
+        // What follows from the writes (the next step of an in-place update), or a plan that was too old.
+        requeue(key, result.stale.length > 0 ? this.#options.now() + 20 : undefined);
+      }
+    }
+    await this.publish(key, current, workload, plan);
+    await this.#createRevisionWithoutTemporal(key, workload, plan);
+    if (plan.requeueAt !== undefined) {
+      requeue(key, plan.requeueAt);
+    }
+  }
+
+  /** Writes the status, tells those who wait for the plan, and brings the runs in line. Called under the workload's mutex. */
+  async publish(
+    key: string,
+    object: KubernetesObject,
+    workload: Workload,
+    plan: Plan<object>,
+  ): Promise<void> {
+    const { client, runs, status, feed, requeue, now } = this.#options;
+    const target = templateTarget(workload);
+    const blocked = runs.blocked(key, workload.ref.uid, target) ?? fault(plan);
+    const served = ((object as { readonly status?: JsonObject }).status ?? {}) as JsonObject;
+    const conditions = computeConditions({
+      previous: (served['conditions'] ?? []) as readonly Condition[],
+      finished: plan.finished && !plan.needsRollout,
+      allAvailable: plan.progress.available >= plan.progress.desired,
+      progressed: hasProgressed(served, plan.status as JsonObject),
+      paused: workload.paused,
+      blocked,
+      waiting: plan.waiting,
+      deadlineSeconds: workload.progressDeadlineSeconds,
+      now: now(),
+    });
+    const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };
+    feed.publish(key, observation);
+    runs.ensure(key, observation);
+    if (conditions.deadlineAt !== undefined) {
+      requeue(key, conditions.deadlineAt + 1_000);
+    }
+    this.#reportDeadline(workload, served, conditions.timedOut);
+    try {
+      const due = await status.write(client, object, workload, {
+        ...plan.status,
+        conditions: conditions.conditions,
+      });
+      if (due !== undefined) {
+        requeue(key, due);
+      }
+    } catch (error) {
+      if (!isConflict(error)) {
+        throw error;
+      }
+      requeue(key);
+    }
+  }
+
+  #reportDeadline(workload: Workload, served: JsonObject, timedOut: boolean): void {
+    const before = ((served['conditions'] ?? []) as readonly Condition[]).find(
+      (one) => one.type === 'Progressing',
+    );
+    if (timedOut && before?.reason !== 'ProgressDeadlineExceeded') {
+      this.#options.events.record(
+        workload,
+        'Warning',
+        'ProgressDeadlineExceeded',
+        `no progress for ${String(workload.progressDeadlineSeconds)} s; onDeadline is ${workload.onDeadline}`,
+      );
+    }
+  }
+
+  /** Brings about the revision of the present template. Called under the workload's mutex. */
+  async createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
+    const { cache, view, refusals, events } = this.#options;
+    const snapshot = () => view.snapshot(key, workload, refusals.of(workload.ref.uid));
+    const created = await createRevision(client, cache, view.kind(key), snapshot);
+    if (created.outcome !== 'existed') {
+      const reason = created.outcome === 'created' ? 'RevisionCreated' : 'RevisionReused';
+      const message = `revision ${created.name} (number ${created.number}) ${created.outcome}`;
+      events.record(workload, 'Normal', reason, message);
+    }
+    return created;
+  }
+
+  /** New workloads start although Temporal is away; replacing pods waits for it (design "What a run is"). */
+  async #createRevisionWithoutTemporal(key: string, workload: Workload, plan: Plan<object>): Promise<void> {
+    const { runs, now, client, view, refusals, requeue, events } = this.#options;
+    const since = runs.unreachableSince;
+    if (since === undefined || !plan.needsRollout || workload.deleting) {
+      return;
+    }
+    const { revisions } = view.snapshot(key, workload, refusals.of(workload.ref.uid));
+    if (revisions.some((revision) => isOwned(revision, workload.ref.uid))) {
+      return;
+    }
+    if (now() < since + WITHOUT_TEMPORAL_MS) {
+      requeue(key, since + WITHOUT_TEMPORAL_MS);
+      return;
+    }
+    try {
+      const created = await this.createRevision(client, key, workload);
+      events.record(
+        workload,
+        'Warning',
+        'TemporalUnreachable',
+        `Temporal has not answered for ${String(Math.round((now() - since) / 1000))} s: created revision ` +
+          `${created.name} without a rollout run, so that the pods start`,
+      );
+      requeue(key);
+    } catch (error) {
+      events.record(workload, 'Warning', 'FailedCreateRevision', toMessage(error));
+      throw error;
+    }
+  }
+}
+
+function isOwned(object: KubernetesObject, uid: string): boolean {
+  return (
+    object.metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true
+  );
+}
+
+/** Faults that only a change of the object can mend. */
+function fault(plan: Plan<object>): { readonly reason: string; readonly message: string } | undefined {
+  const found = plan.waiting.find(
+    (reason) => reason.code === 'SelectorEmpty' || reason.code === 'InPlaceImpossible',
+  );
+  return found && { reason: found.code, message: found.message };
+}
+
+/** Counters whose growth is progress (P18), of all kinds. */
+const COUNTERS = [
+  'updatedReplicas',
+  'readyReplicas',
+  'availableReplicas',
+  'updatedNumberScheduled',
+  'numberReady',
+  'numberAvailable',
+];
+
+function hasProgressed(served: JsonObject, wanted: JsonObject): boolean {
+  const grew = COUNTERS.some((counter) => number(wanted[counter]) > number(served[counter]));
+  return grew || wanted['updateRevision'] !== served['updateRevision'];
+}
+
+function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}

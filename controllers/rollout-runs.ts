@@ -1,0 +1,443 @@
+/**
+ * Starts, supersedes and watches the rollout runs of the workloads (design "Rollover"). One workflow id for a workload makes
+ * Temporal the guard against two rollouts at once; here is only what this leader knows of each, and it is asked again after a
+ * change of leader.
+ */
+
+import type { Client, WorkflowHandle } from '@temporalio/client';
+import {
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowFailedError,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+
+import { ANNOTATION } from '../planners/names.ts';
+import type { Workload } from '../planners/workload.ts';
+import type { RolloutInput, RolloutResult } from '../workflows/messages.ts';
+import {
+  ROLLOUT_WORKFLOW,
+  objectChangedSignal,
+  rolloutWorkflowId,
+  workflowTaskQueue,
+} from '../workflows/messages.ts';
+import type { Observation } from './plan-feed.ts';
+import { startOptions } from './run-description.ts';
+
+/** How a run ended that is not to be started again by itself. */
+export interface BadEnding {
+  readonly reason: 'RunFailed' | 'RunTerminated' | 'RunTimedOut';
+  readonly message: string;
+  readonly runId: string;
+  readonly startedAt: number;
+  readonly closedAt: number;
+}
+
+type RunState =
+  | { readonly state: 'unknown' }
+  | { readonly state: 'none' }
+  | {
+      readonly state: 'running';
+      readonly runId: string;
+      readonly target: string;
+      readonly uid: string;
+      /** Milliseconds since the epoch. */
+      readonly startedAt: number;
+      readonly cancelRequested: boolean;
+    }
+  | {
+      readonly state: 'ended badly';
+      readonly target: string;
+      readonly uid: string;
+      readonly ending: BadEnding;
+    };
+
+interface Entry {
+  run: RunState;
+  /** A call to Temporal is under way; newer plans only leave their wish. */
+  busy: boolean;
+  /** What the newest plan wants. */
+  wanted: Observation | undefined;
+  /** Restarts of one target in a row, against a loop of runs that end at once. */
+  restarts: { target: string; count: number; notBefore: number };
+  wasPaused: boolean;
+}
+
+export interface RolloutRunsOptions {
+  readonly client: Client;
+  readonly cluster: string;
+  readonly clusterUid: string;
+  /** Which search attributes the Temporal namespace knows; asked for at each start. */
+  readonly searchAttributes: () => Promise<RolloutInput['searchAttributes']>;
+  readonly now: () => number;
+  /** The state of a run has changed: reconcile its workload again, not before `at`. */
+  readonly onChange: (key: string, at?: number) => void;
+  /** For events, attempts and logs. */
+  readonly onStarted: (workload: Workload, runId: string) => void;
+  readonly onBadEnding: (workload: Workload, revision: string | undefined, ending: BadEnding) => void;
+  readonly onError: (key: string, error: unknown) => void;
+  readonly historyLimit?: number;
+}
+
+interface RunMemo {
+  readonly uid?: string;
+  readonly target?: string;
+}
+
+const RETRY_MS = 1_000;
+/** One call to Temporal, milliseconds. */
+const CALL_DEADLINE_MS = 4_000;
+
+export class RolloutRuns {
+  readonly #options: RolloutRunsOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #tasks = new Set<Promise<void>>();
+  #unreachableSince: number | undefined;
+  #stopped = false;
+
+  constructor(options: RolloutRunsOptions) {
+    this.#options = options;
+  }
+
+  /** Since when Temporal has not answered (milliseconds since the epoch); undefined while it does. */
+  get unreachableSince(): number | undefined {
+    return this.#unreachableSince;
+  }
+
+  /** A run that ended badly and stands in the way of the present template, for conditions and `explain`. */
+  blocked(key: string, uid: string, target: string): BadEnding | undefined {
+    const run = this.#entries.get(key)?.run;
+    return run?.state === 'ended badly' && run.uid === uid && run.target === target ? run.ending : undefined;
+  }
+
+  /** Brings the runs in line with the newest plan. Never waits for Temporal: steady state goes on without it. */
+  ensure(key: string, observation: Observation): void {
+    const entry = this.#entry(key);
+    const paused = observation.workload.paused !== undefined;
+    const resumed = entry.wasPaused && !paused;
+    entry.wasPaused = paused;
+    entry.wanted = observation;
+    if (resumed && entry.run.state === 'running' && !entry.busy) {
+      this.#do(key, entry, () => this.#wake(observation.workload));
+    }
+    this.#step(key, entry);
+  }
+
+  /** The workload is gone: whatever runs for it is cancelled. */
+  workloadGone(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      return;
+    }
+    const { wanted } = entry;
+    entry.wanted = undefined;
+    if (entry.run.state === 'running' && wanted !== undefined) {
+      this.#cancel(key, entry, wanted.workload, entry.run);
+    } else if (!entry.busy) {
+      this.#entries.delete(key);
+    }
+  }
+
+  /** Stops acting; runs go on under the next leader. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.race([
+      Promise.allSettled(this.#tasks),
+      new Promise((resolve) => setTimeout(resolve, 2_000).unref()),
+    ]);
+  }
+
+  #entry(key: string): Entry {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = {
+        run: { state: 'unknown' },
+        busy: false,
+        wanted: undefined,
+        restarts: { target: '', count: 0, notBefore: 0 },
+        wasPaused: false,
+      };
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  #step(key: string, entry: Entry): void {
+    const { wanted, run } = entry;
+    if (wanted === undefined || entry.busy || this.#stopped) {
+      return;
+    }
+    const { workload, target } = wanted;
+    switch (run.state) {
+      case 'unknown':
+        if (wanted.plan.needsRollout || !wanted.plan.finished) {
+          this.#do(key, entry, () => this.#learn(entry, workload));
+        }
+        return;
+      case 'running':
+        if (run.uid !== workload.ref.uid || run.target !== target) {
+          this.#cancel(key, entry, workload, run);
+        }
+        return;
+      case 'ended badly': {
+        const retriedAt = Date.parse(workload.retried?.at ?? '');
+        const retried = retriedAt > run.ending.closedAt;
+        if (run.uid === workload.ref.uid && run.target === target && !retried) {
+          return;
+        }
+        entry.run = { state: 'none' };
+        this.#step(key, entry);
+        return;
+      }
+      case 'none':
+        if (wanted.plan.needsRollout && !workload.deleting) {
+          this.#startWhenDue(key, entry, wanted);
+        }
+    }
+  }
+
+  /** Once for each run: it closes by itself, however long its write in flight takes. */
+  #cancel(
+    key: string,
+    entry: Entry,
+    workload: Workload,
+    run: RunState & { readonly state: 'running' },
+  ): void {
+    if (run.cancelRequested || entry.busy) {
+      return;
+    }
+    this.#do(key, entry, async () => {
+      await this.#handle(workload, run.runId).cancel();
+      if (entry.run === run) {
+        entry.run = { ...run, cancelRequested: true };
+      }
+    });
+  }
+
+  #startWhenDue(key: string, entry: Entry, wanted: Observation): void {
+    const { restarts } = entry;
+    const now = this.#options.now();
+    if (restarts.target === wanted.target && restarts.notBefore > now) {
+      this.#options.onChange(key, restarts.notBefore);
+      return;
+    }
+    const count = restarts.target === wanted.target ? restarts.count + 1 : 0;
+    const pause = count === 0 ? 0 : Math.min(500 * 2 ** count, 60_000);
+    entry.restarts = { target: wanted.target, count, notBefore: now + pause };
+    this.#do(key, entry, () => this.#start(entry, wanted));
+  }
+
+  async #start(entry: Entry, wanted: Observation): Promise<void> {
+    const { workload, target } = wanted;
+    const { cluster, clusterUid, historyLimit } = this.#options;
+    const searchAttributes = await this.#options.searchAttributes();
+    const annotations = workload.metadata.annotations ?? {};
+    const commit = annotations[ANNOTATION.commit];
+    const repository = annotations[ANNOTATION.repository];
+    const input: RolloutInput = {
+      cluster,
+      clusterUid,
+      workload: workload.ref,
+      target,
+      onDeadline: workload.onDeadline,
+      ...(commit !== undefined && { commit }),
+      ...(repository !== undefined && { repository }),
+      searchAttributes,
+      ...(historyLimit !== undefined && { historyLimit }),
+    };
+    try {
+      const handle = await this.#options.client.workflow.start(ROLLOUT_WORKFLOW, {
+        ...startOptions(input, wanted),
+        workflowId: rolloutWorkflowId(cluster, workload.ref),
+        taskQueue: workflowTaskQueue(cluster),
+        args: [input],
+        workflowIdConflictPolicy: 'FAIL',
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      });
+      const runId = handle.firstExecutionRunId;
+      entry.run = {
+        state: 'running',
+        runId,
+        target,
+        uid: workload.ref.uid,
+        startedAt: this.#options.now(),
+        cancelRequested: false,
+      };
+      this.#options.onStarted(workload, runId);
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) {
+        throw error;
+      }
+      await this.#learn(entry, workload);
+    }
+  }
+
+  /** Asks Temporal for the newest run of the workload: after a change of leader, and when a start met another run. */
+  async #learn(entry: Entry, workload: Workload): Promise<void> {
+    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
+    try {
+      const description = await this.#options.client.workflow.getHandle(id).describe();
+      const memo = (description.memo ?? {}) as RunMemo;
+      const target = memo.target ?? '';
+      const uid = memo.uid ?? '';
+      const runId = description.raw.workflowExecutionInfo?.firstRunId ?? description.runId;
+      const startedAt = description.startTime.getTime();
+      switch (description.status.name) {
+        case 'RUNNING':
+          entry.run = { state: 'running', runId, target, uid, startedAt, cancelRequested: false };
+          await this.#wake(workload);
+          return;
+        case 'FAILED':
+        case 'TERMINATED':
+        case 'TIMED_OUT':
+          entry.run = {
+            state: 'ended badly',
+            target,
+            uid,
+            ending: badEnding(
+              description.status.name,
+              { runId, startedAt, closedAt: description.closeTime?.getTime() ?? 0 },
+              undefined,
+            ),
+          };
+          return;
+        default:
+          entry.run = { state: 'none' };
+      }
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) {
+        throw error;
+      }
+      entry.run = { state: 'none' };
+    }
+  }
+
+  /** A long poll on the run's end: the controller learns of a click on Terminate at once, not by a query a minute. */
+  #watch(key: string, entry: Entry, runId: string): void {
+    const workload = entry.wanted?.workload;
+    if (workload === undefined) {
+      return;
+    }
+    const watching = this.#handle(workload, runId)
+      .result()
+      .then(
+        () => ({ state: 'none' }) as const,
+        (error: unknown) => this.#ending(workload, entry, runId, error),
+      )
+      .then((run) => {
+        if (!this.#stopped && entry.run.state === 'running' && entry.run.runId === runId) {
+          entry.run = run;
+          this.#options.onChange(key);
+          if (entry.wanted === undefined) {
+            this.#entries.delete(key);
+          }
+        }
+      });
+    void watching.catch((error: unknown) => {
+      this.#options.onError(key, error);
+    });
+  }
+
+  async #ending(workload: Workload, entry: Entry, runId: string, error: unknown): Promise<RunState> {
+    const running = entry.run;
+    if (error instanceof WorkflowNotFoundError || running.state !== 'running') {
+      return { state: 'none' };
+    }
+    if (!(error instanceof WorkflowFailedError)) {
+      // The connection broke, not the run: look again until Temporal answers.
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
+      if (this.#stopped) {
+        return running;
+      }
+      return await this.#handle(workload, runId)
+        .result()
+        .then(
+          () => ({ state: 'none' }) as const,
+          (next: unknown) => this.#ending(workload, entry, runId, next),
+        );
+    }
+    const cause = error.cause;
+    const name = cause?.constructor.name ?? '';
+    if (name === 'CancelledFailure') {
+      return { state: 'none' };
+    }
+    const status =
+      name === 'TerminatedFailure' ? 'TERMINATED' : name === 'TimeoutFailure' ? 'TIMED_OUT' : 'FAILED';
+    const times = { runId, startedAt: running.startedAt, closedAt: this.#options.now() };
+    const ending = badEnding(status, times, rootMessage(cause));
+    this.#options.onBadEnding(workload, entry.wanted?.plan.updateRevision, ending);
+    return { state: 'ended badly', target: running.target, uid: running.uid, ending };
+  }
+
+  async #wake(workload: Workload): Promise<void> {
+    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
+    try {
+      await this.#options.client.workflow.getHandle(id).signal(objectChangedSignal);
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) {
+        throw error;
+      }
+    }
+  }
+
+  #handle(workload: Workload, firstExecutionRunId: string): WorkflowHandle<() => Promise<RolloutResult>> {
+    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
+    return this.#options.client.workflow.getHandle(id, undefined, { firstExecutionRunId });
+  }
+
+  /** One call to Temporal for an entry at a time; afterwards its workload is reconciled again. */
+  #do(key: string, entry: Entry, call: () => Promise<void>): void {
+    const before = entry.run;
+    entry.busy = true;
+    const task = this.#options.client.withDeadline(this.#options.now() + CALL_DEADLINE_MS, call).then(
+      () => {
+        this.#unreachableSince = undefined;
+        entry.busy = false;
+        if (
+          entry.run.state === 'running' &&
+          (before.state !== 'running' || before.runId !== entry.run.runId)
+        ) {
+          // Here, not inside the call: a long poll must not inherit its deadline.
+          this.#watch(key, entry, entry.run.runId);
+        }
+        this.#options.onChange(key);
+      },
+      (error: unknown) => {
+        entry.busy = false;
+        if (error instanceof WorkflowNotFoundError) {
+          entry.run = { state: 'unknown' };
+        } else {
+          this.#unreachableSince ??= this.#options.now();
+          this.#options.onError(key, error);
+        }
+        this.#options.onChange(key, this.#options.now() + RETRY_MS);
+      },
+    );
+    this.#tasks.add(task);
+    void task.finally(() => this.#tasks.delete(task));
+  }
+}
+
+function badEnding(
+  status: 'FAILED' | 'TERMINATED' | 'TIMED_OUT',
+  times: Pick<BadEnding, 'runId' | 'startedAt' | 'closedAt'>,
+  cause: string | undefined,
+): BadEnding {
+  const reason =
+    status === 'FAILED' ? 'RunFailed' : status === 'TERMINATED' ? 'RunTerminated' : 'RunTimedOut';
+  const what = { FAILED: 'failed', TERMINATED: 'was terminated', TIMED_OUT: 'timed out' }[status];
+  return {
+    reason,
+    message:
+      `rollout run ${times.runId} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
+      'change the template, or start it again with `fairlead rollout retry`',
+    ...times,
+  };
+}
+
+function rootMessage(error: Error | undefined): string | undefined {
+  let current = error;
+  while (current?.cause instanceof Error) {
+    current = current.cause;
+  }
+  return current?.message;
+}

@@ -1,0 +1,72 @@
+/** How a run shows itself in the Temporal UI from its first second: memo, search attributes, summary, details. */
+
+import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
+
+import type { RolloutInput, SearchAttributeName } from '../workflows/messages.ts';
+import type { Observation } from './plan-feed.ts';
+
+/** The part of the start options that shows the run to operators. */
+export interface RunDescription {
+  readonly memo: Readonly<Record<string, string>>;
+  readonly typedSearchAttributes: TypedSearchAttributes;
+  readonly staticSummary: string;
+  readonly staticDetails: string;
+}
+
+/** Server limits of summary and details, bytes. */
+const SUMMARY_LIMIT = 390;
+
+/** Everything of `client.workflow.start` that describes the run. The memo is what a new leader knows the run by. */
+export function startOptions(input: RolloutInput, observation: Observation): RunDescription {
+  const { workload: ref, target, cluster } = input;
+  const values: Record<SearchAttributeName, string | undefined> = {
+    KubeCluster: cluster,
+    WorkloadKind: ref.kind,
+    WorkloadNamespace: ref.namespace,
+    WorkloadName: ref.name,
+    WorkloadRevision: observation.plan.updateRevision,
+    RolloutPhase: 'Progressing',
+    GitCommit: input.commit,
+  };
+  const attributes = input.searchAttributes.flatMap((name) => {
+    const value = values[name];
+    return value === undefined
+      ? []
+      : [{ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }];
+  });
+  return {
+    memo: { uid: ref.uid, target },
+    typedSearchAttributes: new TypedSearchAttributes(attributes),
+    staticSummary: summary(observation, input).slice(0, SUMMARY_LIMIT),
+    staticDetails: details(observation, input),
+  };
+}
+
+function summary({ plan, workload }: Observation, input: RolloutInput): string {
+  const { progress } = plan;
+  const revision = plan.updateRevision === undefined ? 'new revision' : `revision ${plan.updateRevision}`;
+  const commit = input.commit === undefined ? '' : `, commit ${input.commit.slice(0, 8)}`;
+  return (
+    `${workload.ref.kind} ${workload.ref.namespace}/${workload.ref.name} → ${revision}: ` +
+    `${String(progress.target)} pods, maxUnavailable ${String(progress.maxUnavailable)}${commit}`
+  );
+}
+
+function details({ workload, plan }: Observation, input: RolloutInput): string {
+  const rows = [
+    [
+      'Workload',
+      `${workload.ref.kind}.${workload.ref.group} \`${workload.ref.namespace}/${workload.ref.name}\``,
+    ],
+    ['uid', `\`${workload.ref.uid}\``],
+    ['Pods to update', String(plan.progress.target - plan.progress.updated)],
+    ['Commit', input.commit === undefined ? 'not from git' : `\`${input.commit}\``],
+    ['Repository', input.repository ?? 'not from git'],
+    ['On deadline', input.onDeadline],
+  ];
+  return [
+    '| | |',
+    '|---|---|',
+    ...rows.map(([name, value]) => `| ${String(name)} | ${String(value)} |`),
+  ].join('\n');
+}

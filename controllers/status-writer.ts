@@ -1,0 +1,95 @@
+/** The one writer of workloads' `.status`: only what changed, and bursts of counters coalesced. */
+
+import { isDeepStrictEqual } from 'node:util';
+
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import { WORKLOAD_RESOURCES, workloadPath } from '../kubernetes/workload-api.ts';
+import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import type { Workload } from '../planners/workload.ts';
+
+/** Two writes of mere counters of one workload are at least this far apart, milliseconds. */
+const SPACING_MS = 400;
+
+/** A change of one of these is written at once: somebody waits for it. */
+const URGENT = ['observedGeneration', 'currentRevision', 'updateRevision', 'collisionCount'] as const;
+
+export class StatusWriter {
+  readonly #lastWrite = new Map<string, number>();
+  readonly #cache: WatchCache;
+  readonly #now: () => number;
+
+  constructor(cache: WatchCache, now: () => number) {
+    this.#cache = cache;
+    this.#now = now;
+  }
+
+  /**
+   * Writes what differs from the served status; answers when to come again if the write was put off (milliseconds since the
+   * epoch). The uid is a precondition; the resourceVersion is not: nobody else writes status, and a wish that is written to
+   * the metadata meanwhile must not cost a second try.
+   */
+  async write(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    workload: Workload,
+    status: JsonObject,
+  ): Promise<number | undefined> {
+    const served = ((object as { readonly status?: JsonObject }).status ?? {}) as JsonObject;
+    const patch = difference(served, status);
+    if (Object.keys(patch).length === 0) {
+      return undefined;
+    }
+    const { uid } = workload.ref;
+    const due = (this.#lastWrite.get(uid) ?? 0) + SPACING_MS;
+    if (due > this.#now() && !isUrgent(served, patch)) {
+      return due;
+    }
+    const written = await client.patch(workloadPath(workload.ref, 'status'), 'merge', {
+      metadata: { uid },
+      status: patch,
+    });
+    this.#lastWrite.set(uid, this.#now());
+    this.#cache.observeWrite(WORKLOAD_RESOURCES[workload.ref.kind], written);
+    return undefined;
+  }
+
+  forget(uid: string): void {
+    this.#lastWrite.delete(uid);
+  }
+}
+
+/** A merge patch from `served` to `wanted`; fields that are gone become null. Zero counters that were never written stay away. */
+function difference(served: JsonObject, wanted: JsonObject): JsonObject {
+  const patch: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(wanted)) {
+    if (value !== undefined && !isDeepStrictEqual(value, served[field])) {
+      const unsetZero = value === 0 && served[field] === undefined && field !== 'replicas';
+      if (!unsetZero) {
+        patch[field] = value;
+      }
+    }
+  }
+  for (const field of Object.keys(served)) {
+    if (wanted[field] === undefined) {
+      patch[field] = null;
+    }
+  }
+  return patch;
+}
+
+function isUrgent(served: JsonObject, patch: JsonObject): boolean {
+  return (
+    URGENT.some((field) => field in patch) ||
+    ('conditions' in patch && summary(patch['conditions']) !== summary(served['conditions']))
+  );
+}
+
+/** Type and status of each condition: a new reason or message alone can wait. */
+function summary(conditions: unknown): string {
+  const list = (conditions ?? []) as readonly { readonly type: string; readonly status: string }[];
+  return list
+    .map((condition) => `${condition.type}=${condition.status}`)
+    .sort()
+    .join();
+}

@@ -1,0 +1,134 @@
+/**
+ * Conditions that every workload carries: kstatus' Ready, Reconciling and Stalled beside Progressing. The time of the last
+ * progress is Progressing's `lastTransitionTime`, so that a deadline outlives the worker (P17–P19); apps/v1 StatefulSets have
+ * no other field that would keep it (`lastUpdateTime` and `observedGeneration` are dropped there).
+ */
+
+import type { Condition } from './objects.ts';
+import type { Reason } from './plan.ts';
+import type { Wish } from './workload.ts';
+
+export interface ConditionInput {
+  readonly previous: readonly Condition[];
+  /** Nothing more is to be done under the present strategy. */
+  readonly finished: boolean;
+  /** Every wanted pod is available. */
+  readonly allAvailable: boolean;
+  /** A counter grew or the revision changed since the stored status (P18). */
+  readonly progressed: boolean;
+  readonly paused: Wish | undefined;
+  /** A run that ended badly and is not started again by itself, or a fault that only a change of the object can mend. */
+  readonly blocked: { readonly reason: string; readonly message: string } | undefined;
+  readonly waiting: readonly Reason[];
+  /** Seconds; undefined = no deadline. */
+  readonly deadlineSeconds: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export interface ConditionResult {
+  readonly conditions: readonly Condition[];
+  readonly timedOut: boolean;
+  /** Milliseconds since the epoch at which the deadline passes, if one is running. */
+  readonly deadlineAt?: number;
+}
+
+const OURS = new Set(['Ready', 'Reconciling', 'Stalled', 'Progressing']);
+
+/** Computes the four conditions; foreign ones are kept as they are. Nothing changes when called again with its own result. */
+export function computeConditions(input: ConditionInput): ConditionResult {
+  const progress = progressing(input);
+  const stalled = input.blocked ?? (progress.timedOut ? deadlineExceeded(input) : undefined);
+  const why = whyNotReady(input);
+  const wanted: Condition[] = [
+    stalled === undefined
+      ? { type: 'Stalled', status: 'False', reason: 'NotStalled' }
+      : { type: 'Stalled', status: 'True', ...stalled },
+    input.finished && input.allAvailable
+      ? { type: 'Reconciling', status: 'False', reason: 'Reconciled' }
+      : { type: 'Reconciling', status: 'True', ...why },
+    input.finished && input.allAvailable && stalled === undefined
+      ? { type: 'Ready', status: 'True', reason: 'RolloutComplete', message: 'all pods are at the wanted revision and available' }
+      : { type: 'Ready', status: 'False', ...(stalled ?? why) },
+  ];
+  const kept = input.previous.filter((condition) => !OURS.has(condition.type));
+  return {
+    conditions: [...kept, progress.condition, ...wanted.map((condition) => transition(condition, input))],
+    timedOut: progress.timedOut,
+    ...(progress.deadlineAt !== undefined && { deadlineAt: progress.deadlineAt }),
+  };
+}
+
+interface ProgressingResult {
+  readonly condition: Condition;
+  readonly timedOut: boolean;
+  readonly deadlineAt?: number;
+}
+
+/** P17–P19: sticky once timed out, until progress; never from a finished rollout; a pause stops the clock. */
+function progressing(input: ConditionInput): ProgressingResult {
+  const previous = input.previous.find((condition) => condition.type === 'Progressing');
+  const nowText = timestamp(input.now);
+  const since = previous?.lastTransitionTime;
+  if (input.finished) {
+    const done = { type: 'Progressing', status: 'True', reason: 'RolloutComplete' } as const;
+    const lastTransitionTime = previous?.reason === 'RolloutComplete' && since !== undefined ? since : nowText;
+    return { condition: { ...done, lastTransitionTime }, timedOut: false };
+  }
+  if (input.paused !== undefined) {
+    const paused = { type: 'Progressing', status: 'Unknown', reason: 'RolloutPaused' } as const;
+    const lastTransitionTime = previous?.reason === 'RolloutPaused' && since !== undefined ? since : nowText;
+    return { condition: { ...paused, lastTransitionTime }, timedOut: false };
+  }
+  const timedOutBefore = previous?.reason === 'ProgressDeadlineExceeded';
+  const running = previous?.reason === 'RolloutProgressing' || timedOutBefore;
+  const lastTransitionTime = input.progressed || !running || since === undefined ? nowText : since;
+  const deadlineAt =
+    input.deadlineSeconds === undefined ? undefined : Date.parse(lastTransitionTime) + input.deadlineSeconds * 1000;
+  const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;
+  const condition: Condition = timedOut
+    ? { type: 'Progressing', status: 'False', ...deadlineExceeded(input) }
+    : { type: 'Progressing', status: 'True', reason: 'RolloutProgressing' };
+  return {
+    condition: { ...condition, lastTransitionTime },
+    timedOut,
+    ...(deadlineAt !== undefined && !timedOut && { deadlineAt }),
+  };
+}
+
+function deadlineExceeded(input: ConditionInput): { readonly reason: string; readonly message: string } {
+  return {
+    reason: 'ProgressDeadlineExceeded',
+    message: `no progress for ${String(input.deadlineSeconds)} s: ${whyNotReady(input).message}`,
+  };
+}
+
+/** The first reason in words that do not change by the second (a countdown would be written to the status again and again). */
+function whyNotReady(input: ConditionInput): { readonly reason: string; readonly message: string } {
+  if (input.paused !== undefined) {
+    const { by, reason } = input.paused;
+    return {
+      reason: 'Paused',
+      message: `paused${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`,
+    };
+  }
+  const first = input.waiting[0];
+  if (first === undefined) {
+    return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
+  }
+  const pods = first.pods === undefined || first.pods.length === 0 ? '' : ` (${first.pods.join(', ')})`;
+  return { reason: first.code, message: first.until === undefined ? first.message : `waiting: ${first.code}${pods}` };
+}
+
+function transition(condition: Condition, input: ConditionInput): Condition {
+  const previous = input.previous.find((one) => one.type === condition.type);
+  const same = previous?.status === condition.status && previous.lastTransitionTime !== undefined;
+  return {
+    ...condition,
+    lastTransitionTime: same ? (previous.lastTransitionTime as string) : timestamp(input.now),
+  };
+}
+
+function timestamp(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace(/\.\d{3}Z$/, 'Z');
+}

@@ -1,0 +1,89 @@
+/** Configuration of a worker process: flags, then environment, then defaults. Nothing below reads the environment. */
+
+import { hostname } from 'node:os';
+
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
+
+/** Flags of `fairlead worker`; each has an environment variable of the same meaning. */
+export interface WorkerFlags {
+  readonly cluster?: string | undefined;
+  readonly workloadApi?: string | undefined;
+  /** Comma-separated. */
+  readonly namespaces?: string | undefined;
+  readonly metricsAddress?: string | undefined;
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+  /** File with the list of repositories. */
+  readonly repositories?: string | undefined;
+  readonly leaseNamespace?: string | undefined;
+  readonly logLevel?: string | undefined;
+}
+
+export interface WorkerConfig {
+  readonly cluster: string;
+  readonly workloadApi: WorkloadApi;
+  /** Absent: all namespaces. */
+  readonly namespaces: readonly string[] | undefined;
+  readonly metricsAddress: { readonly host: string; readonly port: number } | undefined;
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly repositoriesFile: string | undefined;
+  readonly leaseNamespace: string;
+  readonly identity: string;
+  readonly logLevel: string;
+  /** For tests of continue-as-new: events after which a run continues as new. */
+  readonly historyLimit: number | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Merges flags over the environment.
+ * @throws Error that names the flag, the variable and what is accepted
+ */
+export function readConfig(flags: WorkerFlags, environment: Environment): WorkerConfig {
+  const cluster = flags.cluster ?? environment['FAIRLEAD_CLUSTER'] ?? 'default';
+  if (!/^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$/.test(cluster)) {
+    throw new Error(
+      `--cluster (FAIRLEAD_CLUSTER) "${cluster}": lower-case letters, digits and dashes, at most 42 characters; it becomes part of workflow ids`,
+    );
+  }
+  const namespaces = list(flags.namespaces ?? environment['FAIRLEAD_NAMESPACES']);
+  const metrics = flags.metricsAddress ?? environment['FAIRLEAD_METRICS_ADDRESS'];
+  const historyLimit = environment['FAIRLEAD_HISTORY_LIMIT'];
+  return {
+    cluster,
+    workloadApi: parseWorkloadApi(
+      flags.workloadApi ?? environment['FAIRLEAD_WORKLOAD_API'] ?? 'fairlead.dev/v1beta1',
+    ),
+    namespaces,
+    metricsAddress: metrics === undefined || metrics === '' ? undefined : parseAddress(metrics),
+    kubeconfig: flags.kubeconfig,
+    context: flags.context,
+    repositoriesFile: flags.repositories ?? environment['FAIRLEAD_REPOSITORIES'],
+    leaseNamespace: flags.leaseNamespace ?? environment['FAIRLEAD_LEASE_NAMESPACE'] ?? 'fairlead-system',
+    identity: `${hostname()}-${String(process.pid)}-${Date.now().toString(36)}`,
+    logLevel: flags.logLevel ?? environment['FAIRLEAD_LOG_LEVEL'] ?? 'info',
+    historyLimit: historyLimit === undefined ? undefined : Number(historyLimit),
+  };
+}
+
+function list(text: string | undefined): readonly string[] | undefined {
+  const names = (text ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.length === 0 ? undefined : names;
+}
+
+/** `:9090`, `127.0.0.1:9090`, `[::1]:9090`. */
+function parseAddress(text: string): { readonly host: string; readonly port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    throw new Error(`--metrics-address (FAIRLEAD_METRICS_ADDRESS) "${text}": expected HOST:PORT or :PORT`);
+  }
+  const host = match[1] ?? match[2] ?? '';
+  return { host: host === '' ? '0.0.0.0' : host, port };
+}

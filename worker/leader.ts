@@ -1,0 +1,163 @@
+/** What only the holder of the Lease runs: caches, controllers, and the activities that plan and write. */
+
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+
+import { createRolloutActivities } from '../activities/rollout.ts';
+import { ClusterView } from '../controllers/cluster-view.ts';
+import { EventRecorder } from '../controllers/events.ts';
+import { Executor } from '../controllers/executor.ts';
+import { KeyedMutex } from '../controllers/keyed-mutex.ts';
+import { PlanFeed } from '../controllers/plan-feed.ts';
+import { Reconciler } from '../controllers/reconciler.ts';
+import { Refusals } from '../controllers/refusals.ts';
+import { RolloutRuns } from '../controllers/rollout-runs.ts';
+import { StatusWriter } from '../controllers/status-writer.ts';
+import { WorkQueue } from '../controllers/work-queue.ts';
+import { WorkloadWatch } from '../controllers/workload-watch.ts';
+import { recordAttempt } from '../kubernetes/attempts.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { toMessage } from '../kubernetes/error-message.ts';
+import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
+import type { SearchAttributeName } from '../workflows/messages.ts';
+import { rolloutWorkflowId } from '../workflows/messages.ts';
+import type { WorkerConfig } from './config.ts';
+import type { Metrics } from './metrics.ts';
+import { createWorkloadCache } from './workload-cache.ts';
+
+export interface LeaderOptions {
+  readonly config: WorkerConfig;
+  /** Guarded by the Lease. */
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  readonly temporal: Client;
+  readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export type Leader = Awaited<ReturnType<typeof startLeader>>;
+
+/** Pods above which reconciles of one workload are a second apart (design "Kubernetes client"). */
+const LARGE = 1_000;
+
+/**
+ * Lists with quorum reads, then starts to reconcile. Rejects when the apiserver does not answer; `stop` ends everything and
+ * resolves when the last write is over.
+ */
+export async function startLeader(options: LeaderOptions) {
+  const { config, client, clusterUid, temporal, metrics, log, signal } = options;
+  const now = Date.now;
+  const cache = createWorkloadCache(client, config, log);
+  await cache.start(signal);
+
+  const view = new ClusterView(cache, config.workloadApi);
+  const events = new EventRecorder({
+    client,
+    host: config.identity,
+    onLost: (message) => {
+      metrics.eventsLost.inc();
+      log.warn({ message }, 'event lost');
+    },
+  });
+  const refusals = new Refusals();
+  const mutex = new KeyedMutex();
+  const feed = new PlanFeed();
+  const queue = new WorkQueue({
+    reconcile: async (key) => {
+      await reconciler.reconcile(key);
+      metrics.reconciles.inc({ kind: parseWorkloadKey(key).kind, result: 'ok' });
+    },
+    spacing: (key) => ((feed.latest(key)?.plan.progress.desired ?? 0) > LARGE ? 1_000 : 50),
+    onError: (key, error) => {
+      metrics.reconciles.inc({ kind: parseWorkloadKey(key).kind, result: 'error' });
+      if (!signal.aborted) {
+        log.warn({ workload: key, error: toMessage(error) }, 'reconcile failed, will be tried again');
+      }
+    },
+  });
+  const executor = new Executor({
+    cache,
+    events,
+    refusals,
+    now,
+    onAction: (workload, action, outcome) => {
+      metrics.actions.inc({ kind: workload.ref.kind, purpose: action.purpose, outcome });
+      const { name, resource, verb, purpose, charged } = action;
+      log.debug({ workload: workload.ref.name, verb, resource, name, purpose, charged, outcome }, 'action');
+    },
+  });
+  const runs = new RolloutRuns({
+    client: temporal,
+    cluster: config.cluster,
+    clusterUid,
+    searchAttributes: options.searchAttributes,
+    now,
+    ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
+    onChange: (key, at) => queue.add(key, at),
+    onStarted: (workload, runId) => {
+      metrics.rolloutsStarted.inc({ kind: workload.ref.kind });
+      log.info({ workload: workload.ref.name, namespace: workload.ref.namespace, runId }, 'rollout started');
+      events.record(workload, 'Normal', 'RolloutStarted', `rollout run ${runId} started`);
+    },
+    onBadEnding: (workload, revision, ending) => {
+      events.record(workload, 'Warning', ending.reason, ending.message);
+      if (revision !== undefined) {
+        recordAttempt(client, workload.ref, revision, {
+          runId: ending.runId,
+          workflowId: rolloutWorkflowId(config.cluster, workload.ref),
+          startedAt: new Date(ending.startedAt).toISOString(),
+          endedAt: new Date(ending.closedAt).toISOString(),
+          outcome: ending.reason === 'RunTerminated' ? 'Terminated' : 'Failed',
+          reason: ending.message,
+        }).catch((error: unknown) => log.warn({ error: toMessage(error) }, 'attempt not recorded'));
+      }
+    },
+    onError: (key, error) => {
+      metrics.temporalUp.set(0);
+      log.warn({ workload: key, error: toMessage(error) }, 'Temporal did not answer, will be asked again');
+    },
+  });
+  const reconciler = new Reconciler({
+    client,
+    cache,
+    view,
+    executor,
+    refusals,
+    mutex,
+    feed,
+    runs,
+    status: new StatusWriter(cache, now),
+    events,
+    now,
+    requeue: (key, at) => queue.add(key, at),
+    onPlanned: (workload, milliseconds) =>
+      metrics.planSeconds.observe({ kind: workload.ref.kind }, milliseconds / 1000),
+  });
+  const watch = new WorkloadWatch(cache, config.workloadApi, (key) => queue.add(key));
+  watch.start();
+
+  return {
+    cache,
+    activities: createRolloutActivities({
+      client,
+      clusterUid,
+      cache,
+      view,
+      executor,
+      mutex,
+      feed,
+      reconciler,
+      events,
+      now,
+    }),
+    /** Ends steady state; activities in flight are ended by their own worker. */
+    async stop(): Promise<void> {
+      watch.stop();
+      await queue.stop();
+      await runs.stop();
+      await events.flush();
+    },
+  };
+}

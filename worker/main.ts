@@ -1,0 +1,231 @@
+/** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
+
+import type { Client } from '@temporalio/client';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { pino } from 'pino';
+
+import { KubernetesClient } from '../kubernetes/client.ts';
+import { toMessage } from '../kubernetes/error-message.ts';
+import { loadConnection } from '../kubernetes/kubeconfig.ts';
+import type { SearchAttributeName } from '../workflows/messages.ts';
+import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
+import type { WorkerConfig, WorkerFlags } from './config.ts';
+import { readConfig } from './config.ts';
+import type { Check } from './http-server.ts';
+import { startHttpServer } from './http-server.ts';
+import type { Fence } from './leader-election.ts';
+import { runLeaderElection } from './leader-election.ts';
+import type { Leader } from './leader.ts';
+import { startLeader } from './leader.ts';
+import { Metrics } from './metrics.ts';
+import type { TemporalSettings } from './temporal-connection.ts';
+import {
+  createTemporalClient,
+  ensureSearchAttributes,
+  readTemporalSettings,
+  searchAttributeCommand,
+} from './temporal-connection.ts';
+import { runTemporalWorker } from './temporal-workers.ts';
+import { workflowCode } from './workflow-bundle.ts';
+
+/** Milliseconds that a replica gets to end its work after SIGTERM. */
+const SHUTDOWN_MS = 15_000;
+
+/** Runs a worker until SIGTERM or SIGINT. Rejects with a clear error where configuration or cluster are unusable. */
+export async function runWorker(flags: WorkerFlags): Promise<void> {
+  const config = readConfig(flags, process.env);
+  const log = pino({ level: config.logLevel, base: { cluster: config.cluster } });
+  const stopping = new AbortController();
+  const stop = (signal: NodeJS.Signals) => {
+    log.info({ signal }, 'stopping');
+    stopping.abort();
+    setTimeout(() => {
+      log.error('work did not end in time; leaving');
+      process.exit(1);
+    }, SHUTDOWN_MS).unref();
+  };
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+  try {
+    await new WorkerProcess(config, log, stopping.signal).run();
+  } finally {
+    process.off('SIGTERM', stop);
+    process.off('SIGINT', stop);
+  }
+}
+
+class WorkerProcess {
+  readonly #config: WorkerConfig;
+  readonly #log: Logger;
+  readonly #signal: AbortSignal;
+  readonly #metrics = new Metrics();
+  readonly #settings: TemporalSettings;
+  readonly #temporal: Client;
+  #leader: Leader | undefined;
+  #temporalReachable = false;
+  #searchAttributes: readonly SearchAttributeName[] | undefined;
+
+  constructor(config: WorkerConfig, log: Logger, signal: AbortSignal) {
+    this.#config = config;
+    this.#log = log;
+    this.#signal = signal;
+    this.#settings = readTemporalSettings();
+    this.#temporal = createTemporalClient(this.#settings);
+  }
+
+  async run(): Promise<void> {
+    const { kubeconfig, context } = this.#config;
+    const connection = await loadConnection(process.env, { kubeconfig, context });
+    const client = new KubernetesClient(connection, { onRequest: (record) => this.#metrics.request(record) });
+    const system = await client.get({
+      group: '',
+      version: 'v1',
+      resource: 'namespaces',
+      name: 'kube-system',
+    });
+    this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
+    Runtime.install({
+      logger: new DefaultLogger('WARN', (entry) => this.#log.warn({ meta: entry.meta }, entry.message)),
+    });
+    const server = await this.#serve();
+    try {
+      await Promise.all([this.#runWorkflows(), this.#runElection(client, system.metadata.uid)]);
+    } finally {
+      server?.close();
+      client.close();
+      await this.#temporal.connection.close();
+    }
+  }
+
+  async #runWorkflows(): Promise<void> {
+    await runTemporalWorker({
+      settings: this.#settings,
+      log: this.#log,
+      signal: this.#signal,
+      name: 'workflows',
+      onReachable: (reachable) => this.#reachable(reachable),
+      options: {
+        ...workflowCode(),
+        taskQueue: workflowTaskQueue(this.#config.cluster),
+        identity: this.#config.identity,
+        // A worker that was killed holds its workflows for this long.
+        stickyQueueScheduleToStartTimeout: '1s',
+      },
+    });
+  }
+
+  async #runElection(client: KubernetesClient, clusterUid: string): Promise<void> {
+    const { leaseNamespace, cluster, identity } = this.#config;
+    await runLeaderElection({
+      client,
+      identity,
+      namespace: leaseNamespace,
+      name: `fairlead-${cluster}`,
+      signal: this.#signal,
+      onLeading: async (fence, signal) => this.#lead(client, clusterUid, fence, signal),
+      onError: (error) => this.#log.warn({ error: toMessage(error) }, 'Lease'),
+    });
+  }
+
+  /** Until `signal` fires: the Lease is lost, or the process stops. */
+  async #lead(
+    client: KubernetesClient,
+    clusterUid: string,
+    fence: Fence,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#log.info('this replica leads');
+    this.#metrics.leader.set(1);
+    const leader = await startLeader({
+      config: this.#config,
+      client: client.withWriteGuard(() => fence.assertLeader()),
+      clusterUid,
+      temporal: this.#temporal,
+      searchAttributes: () => this.#knownSearchAttributes(),
+      metrics: this.#metrics,
+      log: this.#log,
+      signal,
+    });
+    this.#leader = leader;
+    try {
+      await runTemporalWorker({
+        settings: this.#settings,
+        log: this.#log,
+        signal,
+        name: 'leader activities',
+        onReachable: (reachable) => this.#reachable(reachable),
+        options: {
+          taskQueue: leaderTaskQueue(this.#config.cluster),
+          identity: this.#config.identity,
+          activities: leader.activities,
+          maxConcurrentActivityTaskExecutions: 1_000,
+          maxHeartbeatThrottleInterval: '1s',
+          shutdownGraceTime: '100ms',
+          shutdownForceTime: '5s',
+        },
+      });
+    } finally {
+      this.#leader = undefined;
+      this.#metrics.leader.set(0);
+      await leader.stop();
+      this.#log.info('this replica does not lead any more');
+    }
+  }
+
+  /** Asked for at each start of a run until all are registered. */
+  async #knownSearchAttributes(): Promise<readonly SearchAttributeName[]> {
+    if (this.#searchAttributes === undefined) {
+      const { namespace } = this.#settings;
+      const { registered, missing } = await ensureSearchAttributes(this.#temporal, namespace);
+      if (missing.length > 0) {
+        this.#log.warn(
+          { missing, command: searchAttributeCommand(namespace, missing) },
+          'search attributes are not registered and may not be from here; runs go without them',
+        );
+      }
+      this.#searchAttributes = registered;
+    }
+    return this.#searchAttributes;
+  }
+
+  #reachable(reachable: boolean): void {
+    this.#temporalReachable = reachable;
+    this.#metrics.temporalUp.set(reachable ? 1 : 0);
+  }
+
+  async #serve() {
+    const address = this.#config.metricsAddress;
+    if (address === undefined) {
+      return undefined;
+    }
+    const server = await startHttpServer({
+      address,
+      registry: this.#metrics.registry,
+      health: () => [{ name: 'process', ok: true }],
+      readiness: () => this.#readiness(),
+    });
+    this.#log.info({ address }, 'metrics');
+    return server;
+  }
+
+  #readiness(): readonly Check[] {
+    const leading = this.#leader !== undefined;
+    const caches = this.#leader?.cache.health() ?? [];
+    const stale = caches.filter((source) => !source.ok).map((source) => source.resource);
+    return [
+      { name: leading ? 'leading' : 'standby', ok: true },
+      {
+        name: 'watches',
+        ok: stale.length === 0,
+        ...(stale.length > 0 && { message: `silent: ${stale.join(', ')}` }),
+      },
+      // Not a reason to be taken out of service: steady state goes on without Temporal.
+      {
+        name: 'temporal',
+        ok: true,
+        message: this.#temporalReachable ? 'reachable' : `not reachable at ${this.#settings.address}`,
+      },
+    ];
+  }
+}

@@ -1,0 +1,3 @@
+/** Entry of the workflow bundle. */
+
+export { rollout } from './rollout.ts';

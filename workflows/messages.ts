@@ -1,0 +1,99 @@
+/** Inputs, results, signals and queries of the rollout workflow; imported by clients without pulling in workflow code. */
+
+import { defineQuery, defineSignal } from '@temporalio/workflow';
+
+import type { Progress, Reason } from '../planners/plan.ts';
+import type { OnDeadline, WorkloadRef } from '../planners/workload.ts';
+
+export const ROLLOUT_WORKFLOW = 'rollout';
+
+/** Which of the search attributes of the design the namespace knows. An unknown one would wedge the workflow task. */
+export type SearchAttributeName =
+  | 'KubeCluster'
+  | 'WorkloadKind'
+  | 'WorkloadNamespace'
+  | 'WorkloadName'
+  | 'WorkloadRevision'
+  | 'RolloutPhase'
+  | 'GitCommit';
+
+export interface RolloutInput {
+  readonly cluster: string;
+  /** uid of the kube-system namespace: activities of another cluster refuse (design "Two clusters, one Temporal"). */
+  readonly clusterUid: string;
+  readonly workload: WorkloadRef;
+  /** Hash of the template that this run brings about. */
+  readonly target: string;
+  readonly onDeadline: OnDeadline;
+  readonly commit?: string;
+  readonly repository?: string;
+  readonly searchAttributes: readonly SearchAttributeName[];
+  /** Continue-as-new after this many events. @default the server's suggestion */
+  readonly historyLimit?: number;
+  /** What an earlier execution of this run had reached; set by continue-as-new only. */
+  readonly carried?: CarriedState;
+}
+
+export interface CarriedState {
+  readonly revision: string;
+  readonly batches: number;
+  readonly startedAt: string;
+  readonly deadlineReported: boolean;
+}
+
+export const ROLLOUT_OUTCOMES = ['Succeeded', 'Aborted', 'RolledBack', 'Superseded', 'Canceled'] as const;
+export type RolloutOutcome = (typeof ROLLOUT_OUTCOMES)[number];
+
+/** Values of the search attribute RolloutPhase. */
+export type RolloutPhase = 'Progressing' | 'Paused' | 'RollingBack' | 'Failed' | RolloutOutcome;
+
+export interface RolloutResult {
+  readonly outcome: RolloutOutcome;
+  readonly revision: string | undefined;
+  readonly batches: number;
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+/** Optional payload of the operators' signals, so that a click in the Temporal UI is enough. */
+export interface OperatorMessage {
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+export const pauseSignal = defineSignal<[OperatorMessage?]>('pause');
+export const resumeSignal = defineSignal<[OperatorMessage?]>('resume');
+export const abortSignal = defineSignal<[OperatorMessage?]>('abort');
+/** From the controller to a paused run: the object has changed, look again. */
+export const objectChangedSignal = defineSignal('objectChanged');
+
+export interface RolloutView {
+  readonly workload: WorkloadRef;
+  readonly phase: RolloutPhase;
+  readonly revision: string | undefined;
+  readonly batches: number;
+  readonly startedAt: string;
+  readonly progress: Progress | undefined;
+  readonly waiting: readonly Reason[];
+  readonly paused?: OperatorMessage;
+}
+
+export const progressQuery = defineQuery<RolloutView>('progress');
+
+/** `rollout/<cluster>/<namespace>/<Kind>.<group>/<name>` */
+export function rolloutWorkflowId(
+  cluster: string,
+  ref: Pick<WorkloadRef, 'namespace' | 'kind' | 'group' | 'name'>,
+): string {
+  return `rollout/${cluster}/${ref.namespace}/${ref.kind}.${ref.group}/${ref.name}`;
+}
+
+/** Workflow tasks: every replica. */
+export function workflowTaskQueue(cluster: string): string {
+  return `fairlead-${cluster}`;
+}
+
+/** Activities that plan or write: polled only by the holder of the Lease. */
+export function leaderTaskQueue(cluster: string): string {
+  return `fairlead-${cluster}-leader`;
+}

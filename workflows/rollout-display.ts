@@ -1,0 +1,151 @@
+/** What a run shows: the query, the markdown in the Temporal UI, the search attributes. Written on changes, not per pod. */
+
+import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+
+import type {
+  AwaitReadyResult,
+  CloseResult,
+  CreateRevisionResult,
+  PausedBy,
+  UpdateBatchResult,
+} from '../activities/rollout-types.ts';
+import type { Progress, Reason } from '../planners/plan.ts';
+import type { RolloutInput, RolloutPhase, RolloutView, SearchAttributeName } from './messages.ts';
+
+type Step = UpdateBatchResult | AwaitReadyResult;
+
+/** Width of the progress bar in characters. */
+const BAR = 24;
+
+export class RolloutDisplay {
+  readonly startedAt: string;
+  readonly #input: RolloutInput;
+  #phase: RolloutPhase = 'Progressing';
+  #revision: string | undefined;
+  #batches: number;
+  #progress: Progress | undefined;
+  #waiting: readonly Reason[] = [];
+  #paused: PausedBy | undefined;
+  #lastPods: readonly string[] = [];
+
+  constructor(input: RolloutInput, startTime: string) {
+    this.#input = input;
+    this.#revision = input.carried?.revision;
+    this.#batches = input.carried?.batches ?? 0;
+    this.startedAt = input.carried?.startedAt ?? startTime;
+  }
+
+  get revision(): string | undefined {
+    return this.#revision;
+  }
+
+  get batches(): number {
+    return this.#batches;
+  }
+
+  created(result: CreateRevisionResult & { readonly outcome: 'ready' }): void {
+    this.#revision = result.revision;
+    this.#upsert('WorkloadRevision', result.revision);
+    this.#show();
+  }
+
+  updated(step: Step): void {
+    if (step.outcome !== 'superseded') {
+      this.#progress = step.progress;
+      this.#waiting = step.waiting;
+    }
+    if (step.outcome === 'written') {
+      this.#batches += 1;
+      this.#lastPods = step.pods;
+    }
+    this.#show();
+  }
+
+  paused(by: PausedBy): void {
+    this.#paused = by;
+    this.#enter('Paused');
+  }
+
+  resumed(): void {
+    this.#paused = undefined;
+    this.#enter('Progressing');
+  }
+
+  rollingBack(): void {
+    this.#enter('RollingBack');
+  }
+
+  closed(result: CloseResult): void {
+    this.#enter(result.outcome);
+  }
+
+  /** Summary of the wait that follows a batch: names it by its pods. */
+  waitingFor(): string {
+    if (this.#lastPods.length === 0) {
+      return 'await pods';
+    }
+    const names = this.#lastPods.slice(0, 6).join(', ');
+    const more = this.#lastPods.length > 6 ? ` and ${String(this.#lastPods.length - 6)} more` : '';
+    return `await batch ${String(this.#batches)}: ${names}${more}`.slice(0, 380);
+  }
+
+  view(): RolloutView {
+    return {
+      workload: this.#input.workload,
+      phase: this.#phase,
+      revision: this.#revision,
+      batches: this.#batches,
+      startedAt: this.startedAt,
+      progress: this.#progress,
+      waiting: this.#waiting,
+      ...(this.#paused !== undefined && { paused: this.#paused }),
+    };
+  }
+
+  carry(): { readonly revision: string; readonly batches: number; readonly startedAt: string } {
+    return { revision: this.#revision ?? '', batches: this.#batches, startedAt: this.startedAt };
+  }
+
+  #enter(phase: RolloutPhase): void {
+    if (this.#phase !== phase) {
+      this.#phase = phase;
+      this.#upsert('RolloutPhase', phase);
+    }
+    this.#show();
+  }
+
+  #upsert(name: SearchAttributeName, value: string): void {
+    if (this.#input.searchAttributes.includes(name)) {
+      upsertSearchAttributes([{ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }]);
+    }
+  }
+
+  #show(): void {
+    const lines = [
+      `**${this.#phase}** · revision \`${this.#revision ?? '(being created)'}\` · batch ${String(this.#batches)}`,
+    ];
+    const progress = this.#progress;
+    if (progress !== undefined) {
+      const done =
+        progress.target === 0 ? BAR : Math.floor((progress.updatedAvailable / progress.target) * BAR);
+      lines.push(
+        '',
+        `\`[${'#'.repeat(done)}${'·'.repeat(BAR - done)}]\` ${String(progress.updatedAvailable)} of ${String(progress.target)}`,
+        '',
+        '| updated | ready | available | unavailable | maxUnavailable |',
+        '|---|---|---|---|---|',
+        `| ${String(progress.updated)} | ${String(progress.ready)} | ${String(progress.available)} | ` +
+          `${String(progress.unavailable)} | ${String(progress.maxUnavailable)} |`,
+      );
+    }
+    if (this.#paused !== undefined) {
+      const { by, reason } = this.#paused;
+      lines.push('', `Paused by ${by ?? 'unknown'}${reason === undefined ? '' : `: ${reason}`}`);
+    }
+    if (this.#waiting.length > 0) {
+      lines.push('', ...this.#waiting.slice(0, 5).map((reason) => `- ${reason.code}: ${reason.message}`));
+    }
+    setCurrentDetails(lines.join('\n'));
+  }
+}

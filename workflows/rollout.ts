@@ -1,0 +1,298 @@
+/**
+ * One rollout: createRevision → { updateBatch → awaitReady } → closeRun. It only sequences; what is to be done is decided by
+ * the planner inside the activities, so that a mended planner needs no workflow versioning.
+ */
+
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+
+import type { RolloutActivities } from '../activities/rollout.ts';
+import type { CloseInput, CloseResult, PausedBy, RunReference } from '../activities/rollout-types.ts';
+import { awaiting, mutating } from './activity-options.ts';
+import type { OperatorMessage, RolloutInput, RolloutOutcome, RolloutResult } from './messages.ts';
+import {
+  abortSignal,
+  leaderTaskQueue,
+  objectChangedSignal,
+  pauseSignal,
+  progressQuery,
+  resumeSignal,
+} from './messages.ts';
+import { RolloutDisplay } from './rollout-display.ts';
+
+interface QueuedWish extends OperatorMessage {
+  readonly verb: 'pause' | 'resume' | 'abort';
+}
+
+/** Why the loop ended. */
+interface Ending {
+  readonly ending: CloseInput['ending'];
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+/** How long a superseded run waits for the controller's cancellation before it closes by itself. */
+const CANCELLATION_GRACE = '10 seconds';
+
+export async function rollout(input: RolloutInput): Promise<RolloutResult> {
+  const run = new RolloutRun(input);
+  return await run.execute();
+}
+
+class RolloutRun {
+  readonly #input: RolloutInput;
+  readonly #reference: RunReference;
+  readonly #display: RolloutDisplay;
+  readonly #wishes: QueuedWish[] = [];
+  readonly #mutate: Pick<RolloutActivities, 'createRevision' | 'updateBatch' | 'recordWish' | 'closeRun'>;
+  readonly #taskQueue: string;
+  #objectChanged = false;
+  #deadlineReported: boolean;
+
+  constructor(input: RolloutInput) {
+    this.#input = input;
+    this.#reference = { clusterUid: input.clusterUid, workload: input.workload, target: input.target };
+    this.#taskQueue = leaderTaskQueue(input.cluster);
+    this.#display = new RolloutDisplay(input, workflowInfo().startTime.toISOString());
+    this.#deadlineReported = input.carried?.deadlineReported ?? false;
+    this.#mutate = proxyActivities<RolloutActivities>(mutating(this.#taskQueue));
+    setHandler(pauseSignal, (message) => void this.#wishes.push({ verb: 'pause', ...message }), {
+      description: 'Stop before the next pod is touched. Optional payload: {"by": "…", "reason": "…"}',
+    });
+    setHandler(resumeSignal, (message) => void this.#wishes.push({ verb: 'resume', ...message }), {
+      description: 'Go on after a pause.',
+    });
+    setHandler(abortSignal, (message) => void this.#wishes.push({ verb: 'abort', ...message }), {
+      description: 'Go back to the last complete revision and pin it until the manifest changes.',
+    });
+    setHandler(objectChangedSignal, () => void (this.#objectChanged = true), {
+      description: 'Sent by the controller: the object of a paused run has changed.',
+    });
+    setHandler(progressQuery, () => this.#display.view(), {
+      description: 'Phase, counters and what the run waits for.',
+    });
+  }
+
+  async execute(): Promise<RolloutResult> {
+    let ending: Ending;
+    try {
+      ending = await this.#loop();
+      if (ending.ending === 'superseded') {
+        // The controller cancels a superseded run; closing as Canceled is what operators expect to see.
+        await condition(() => false, CANCELLATION_GRACE);
+      }
+    } catch (error) {
+      if (isCancellation(error)) {
+        return await this.#closeCancelled(error);
+      }
+      if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
+        await this.#closeFailed(error);
+      }
+      throw error;
+    }
+    const closed = await this.#close(ending);
+    return this.#result(closed);
+  }
+
+  async #loop(): Promise<Ending> {
+    if (this.#input.carried === undefined) {
+      const created = await this.#mutate.createRevision(this.#reference);
+      if (created.outcome === 'superseded') {
+        return { ending: 'superseded', reason: created.message };
+      }
+      this.#display.created(created);
+    }
+    for (;;) {
+      const ending = (await this.#applyWishes()) ?? (await this.#batch());
+      if (ending !== undefined) {
+        return ending;
+      }
+      await this.#continueAsNewWhenLong();
+    }
+  }
+
+  /** One turn: write what is legal, then wait until there is something to do again. */
+  async #batch(): Promise<Ending | undefined> {
+    const number = this.#display.batches + 1;
+    const { updateBatch } = proxyActivities<RolloutActivities>({
+      ...mutating(this.#taskQueue),
+      summary: `batch ${String(number)} of ${this.#display.revision ?? ''}`,
+    });
+    const written = await updateBatch(this.#reference);
+    this.#display.updated(written);
+    switch (written.outcome) {
+      case 'superseded':
+        return { ending: 'superseded', reason: written.message };
+      case 'finished':
+        return { ending: 'finished' };
+      case 'paused':
+        return await this.#whilePaused(written.paused);
+      case 'written':
+      case 'nothing':
+        return await this.#awaitReady();
+    }
+  }
+
+  async #awaitReady(): Promise<Ending | undefined> {
+    const { awaitReady } = proxyActivities<RolloutActivities>({
+      ...awaiting(this.#taskQueue),
+      summary: this.#display.waitingFor(),
+    });
+    for (;;) {
+      const scope = new CancellationScope();
+      const waiting = scope.run(() =>
+        awaitReady({ ...this.#reference, deadlineReported: this.#deadlineReported }),
+      );
+      // A wish is written to the object at once; awaitReady sees the object change and answers by itself.
+      const answered = { yet: false };
+      const settled = waiting.finally(() => {
+        answered.yet = true;
+      });
+      settled.catch(() => undefined);
+      while (!answered.yet) {
+        await condition(() => answered.yet || this.#wishes.length > 0);
+        const ending = await this.#applyWishes();
+        if (ending !== undefined) {
+          scope.cancel();
+          return ending;
+        }
+      }
+      const answer = await settled;
+      this.#display.updated(answer);
+      switch (answer.outcome) {
+        case 'superseded':
+          return { ending: 'superseded', reason: answer.message };
+        case 'finished':
+          return { ending: 'finished' };
+        case 'paused':
+          return await this.#whilePaused(answer.paused);
+        case 'deadline': {
+          const ending = await this.#reachDeadline();
+          if (ending !== undefined) {
+            return ending;
+          }
+          break;
+        }
+        case 'batch':
+          this.#deadlineReported = false;
+          return undefined;
+        case 'later':
+          return undefined;
+      }
+    }
+  }
+
+  /** Costs nothing: the controller's signal ends it when the object changes. */
+  async #whilePaused(paused: PausedBy): Promise<Ending | undefined> {
+    this.#display.paused(paused);
+    await condition(() => this.#wishes.length > 0 || this.#objectChanged);
+    this.#objectChanged = false;
+    this.#display.resumed();
+    return undefined;
+  }
+
+  async #reachDeadline(): Promise<Ending | undefined> {
+    this.#deadlineReported = true;
+    const reason = 'no progress before the deadline';
+    switch (this.#input.onDeadline) {
+      case 'Report':
+        return undefined;
+      case 'Pause':
+        await this.#mutate.recordWish({
+          ...this.#reference,
+          verb: 'pause',
+          by: 'progressDeadlineSeconds',
+          reason,
+        });
+        return undefined;
+      case 'Rollback': {
+        this.#display.rollingBack();
+        const wish = { by: 'progressDeadlineSeconds', reason };
+        const { rolledBack } = await CancellationScope.nonCancellable(() =>
+          this.#mutate.recordWish({ ...this.#reference, verb: 'rollback', ...wish }),
+        );
+        return rolledBack ? { ending: 'rolledBack', ...wish } : undefined;
+      }
+    }
+  }
+
+  /** Wishes that came as signals, in their order. An abort that went back to an earlier revision ends the run. */
+  async #applyWishes(): Promise<Ending | undefined> {
+    for (let wish = this.#wishes.shift(); wish !== undefined; wish = this.#wishes.shift()) {
+      const { verb, ...who } = wish;
+      const by = who.by ?? 'Temporal UI';
+      const { rolledBack } = await CancellationScope.nonCancellable(() =>
+        this.#mutate.recordWish({ ...this.#reference, verb, ...who, by }),
+      );
+      if (rolledBack && verb === 'abort') {
+        return { ending: 'aborted', by, ...(who.reason !== undefined && { reason: who.reason }) };
+      }
+    }
+    return undefined;
+  }
+
+  async #continueAsNewWhenLong(): Promise<void> {
+    const { historyLimit } = this.#input;
+    const info = workflowInfo();
+    const long = historyLimit === undefined ? info.continueAsNewSuggested : info.historyLength > historyLimit;
+    if (!long || this.#wishes.length > 0) {
+      return;
+    }
+    await continueAsNew<typeof rollout>({
+      ...this.#input,
+      carried: { ...this.#display.carry(), deadlineReported: this.#deadlineReported },
+    });
+  }
+
+  async #closeCancelled(cancellation: unknown): Promise<RolloutResult> {
+    const closed = await CancellationScope.nonCancellable(() => this.#close({ ending: 'cancelled' }));
+    if (closed.outcome === 'Superseded' || closed.outcome === 'Canceled') {
+      throw cancellation;
+    }
+    return this.#result(closed);
+  }
+
+  async #closeFailed(error: Error): Promise<void> {
+    const reason = (error.cause instanceof Error ? error.cause.message : error.message).slice(0, 500);
+    await this.#close({ ending: 'failed', reason });
+  }
+
+  async #close(ending: Ending): Promise<CloseResult> {
+    const { firstExecutionRunId, workflowId } = workflowInfo();
+    const { closeRun } = proxyActivities<RolloutActivities>({
+      ...mutating(this.#taskQueue),
+      summary: `close: ${ending.ending}`,
+    });
+    const { commit } = this.#input;
+    const closed = await closeRun({
+      ...this.#reference,
+      ...ending,
+      revision: this.#display.revision,
+      workflowId,
+      runId: firstExecutionRunId,
+      startedAt: this.#display.startedAt,
+      ...(commit !== undefined && { commit }),
+    });
+    this.#display.closed(closed);
+    return closed;
+  }
+
+  #result(closed: CloseResult): RolloutResult {
+    return {
+      outcome: closed.outcome as RolloutOutcome,
+      revision: this.#display.revision,
+      batches: this.#display.batches,
+      ...(closed.by !== undefined && { by: closed.by }),
+      ...(closed.reason !== undefined && { reason: closed.reason }),
+    };
+  }
+}
