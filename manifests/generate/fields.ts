@@ -2,6 +2,9 @@
 
 import type { Schema } from './structural-schema.ts';
 
+export const POD_UPDATE_POLICIES = ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly'] as const;
+export const ON_DEADLINE = ['Report', 'Pause', 'Rollback'] as const;
+
 const SECONDS: Schema = { type: 'integer', format: 'int32', minimum: 0 };
 
 /** Fields of `spec` that every kind has. */
@@ -18,7 +21,7 @@ export const COMMON_FIELDS: Readonly<Record<string, Schema>> = {
   onDeadline: {
     description: 'What happens at the deadline: Report (default), Pause or Rollback.',
     type: 'string',
-    enum: ['Report', 'Pause', 'Rollback'],
+    enum: ON_DEADLINE,
   },
 };
 
@@ -27,7 +30,7 @@ export const IN_PLACE_FIELDS: Readonly<Record<string, Schema>> = {
   podUpdatePolicy: {
     description: 'How a pod is updated: ReCreate (default), InPlaceIfPossible or InPlaceOnly.',
     type: 'string',
-    enum: ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly'],
+    enum: POD_UPDATE_POLICIES,
   },
   inPlaceUpdateStrategy: {
     description: 'How pods are updated in place.',

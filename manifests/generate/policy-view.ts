@@ -1,0 +1,92 @@
+/** Where the two workload APIs keep the same settings: what lets both policies be built from one table of rules. */
+
+import { ANNOTATION } from '../../planners/names.ts';
+import { literal } from './cel.ts';
+
+/** A named expression of a policy; later ones may use earlier ones as `variables.<name>`. */
+export interface Variable {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/** Settings of ours, by the names that rules use. */
+export const SETTINGS = {
+  maxUnavailable: {
+    field: 'spec.updateStrategy.rollingUpdate.maxUnavailable',
+    annotation: ANNOTATION.maxUnavailable,
+  },
+  podUpdatePolicy: {
+    field: 'spec.updateStrategy.rollingUpdate.podUpdatePolicy',
+    annotation: ANNOTATION.podUpdatePolicy,
+  },
+  gracePeriodSeconds: {
+    field: 'spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy.gracePeriodSeconds',
+    annotation: ANNOTATION.gracePeriodSeconds,
+  },
+  progressDeadlineSeconds: {
+    field: 'spec.progressDeadlineSeconds',
+    annotation: ANNOTATION.progressDeadlineSeconds,
+  },
+  onDeadline: { field: 'spec.onDeadline', annotation: ANNOTATION.onDeadline },
+} as const;
+export type Setting = keyof typeof SETTINGS;
+export const SETTING_NAMES: readonly Setting[] = [
+  'maxUnavailable',
+  'podUpdatePolicy',
+  'gracePeriodSeconds',
+  'progressDeadlineSeconds',
+  'onDeadline',
+];
+
+export type PolicyApi = 'fairlead.dev' | 'apps';
+
+/** What a rule needs to know of the API that it is written for. */
+export interface PolicyView {
+  readonly api: PolicyApi;
+  /** How messages name the place of a setting. */
+  readonly place: Readonly<Record<Setting, string>>;
+  /**
+   * One variable for each setting: its value as text, `''` when it is unset. Text that must not pass for a number (a
+   * quoted number in a spec, an empty annotation) is given with quotes around it.
+   */
+  readonly variables: readonly Variable[];
+}
+
+/** `spec` of Fairlead's own objects. */
+export function specView(): PolicyView {
+  const variables = SETTING_NAMES.map((name) => {
+    const steps = SETTINGS[name].field.split('.').slice(1);
+    const value = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue("")`;
+    if (name !== 'maxUnavailable') return { name, expression: `string(${value})` };
+    const quoted = `type(${value}) == string && ${value} != "" && !${value}.endsWith("%")`;
+    return { name, expression: `${quoted} ? "\\"" + ${value} + "\\"" : string(${value})` };
+  });
+  return { api: 'fairlead.dev', place: places((name) => SETTINGS[name].field), variables };
+}
+
+/** Annotations of native objects. */
+export function annotationView(): PolicyView {
+  const variables = SETTING_NAMES.map((name) => {
+    const key = literal(SETTINGS[name].annotation);
+    const value = `variables.annotations[${key}]`;
+    return {
+      name,
+      expression: `!(${key} in variables.annotations) ? "" : (${value} == "" ? "\\"\\"" : ${value})`,
+    };
+  });
+  return {
+    api: 'apps',
+    place: places((name) => `metadata.annotations[${SETTINGS[name].annotation}]`),
+    variables,
+  };
+}
+
+function places(of: (name: Setting) => string): Readonly<Record<Setting, string>> {
+  return {
+    maxUnavailable: of('maxUnavailable'),
+    podUpdatePolicy: of('podUpdatePolicy'),
+    gracePeriodSeconds: of('gracePeriodSeconds'),
+    progressDeadlineSeconds: of('progressDeadlineSeconds'),
+    onDeadline: of('onDeadline'),
+  };
+}

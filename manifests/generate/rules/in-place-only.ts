@@ -1,0 +1,212 @@
+/**
+ * podUpdatePolicy InPlaceOnly: a template may change only in what a running pod can take over, which is container images
+ * (also of sidecars), cpu and memory (resize), labels and annotations. The rule compares whole objects and names what
+ * differs, so that a field that Kubernetes adds later is covered too (A37, and A38 for the hole of comparing paths).
+ */
+
+import { joined, literal, refusedIf } from '../cel.ts';
+import type { PolicyView, Variable } from '../policy-view.ts';
+import { CONTAINER, POD_SPEC, withoutDefaults } from '../template-defaults.ts';
+
+const LISTS = [
+  { list: 'containers', name: 'Containers' },
+  { list: 'initContainers', name: 'InitContainers' },
+] as const;
+
+const QOS_RESOURCES = '["cpu", "memory"]';
+
+/** Helpers, and one rule for each part of the template that must stay as it is. */
+export function inPlaceOnlyRules(view: PolicyView): {
+  readonly helpers: readonly Variable[];
+  readonly refusals: readonly Variable[];
+} {
+  const policy = view.place.podUpdatePolicy;
+  const why = literal(
+    `: Forbidden: ${policy} InPlaceOnly lets only images, cpu and memory of containers and the template's labels and ` +
+      `annotations change; take the change back, or set ${policy} to InPlaceIfPossible, which replaces the pods`,
+  );
+  return {
+    helpers: [
+      {
+        name: 'inPlaceOnly',
+        expression:
+          'oldObject != null && variables.podUpdatePolicy == "InPlaceOnly" && ' +
+          'variables.template != variables.oldSpec.template',
+      },
+      { name: 'newPod', expression: comparable('variables.podSpec') },
+      {
+        name: 'oldPod',
+        expression: `variables.inPlaceOnly ? ${comparable('variables.oldSpec.template.spec')} : dyn({})`,
+      },
+      { name: 'newQos', expression: qosClass('variables.podSpec') },
+      { name: 'oldQos', expression: qosClass('variables.oldSpec.template.spec') },
+      ...LISTS.flatMap(({ list, name }) => [
+        { name: `new${name}`, expression: `variables.podSpec.?${list}.orValue([])` },
+        {
+          name: `old${name}`,
+          expression: `variables.inPlaceOnly ? variables.oldSpec.template.spec.?${list}.orValue([]) : dyn([])`,
+        },
+        {
+          name: `same${name}`,
+          expression:
+            `variables.inPlaceOnly && ` +
+            `variables.new${name}.map(c, c.name) == variables.old${name}.map(c, c.name)`,
+        },
+      ]),
+    ],
+    refusals: [
+      {
+        name: 'inPlacePodSpec',
+        expression:
+          '!variables.inPlaceOnly ? [] : ' +
+          `(${changedKeys('variables.newPod', 'variables.oldPod')})` +
+          `.map(k, "spec.template.spec." + k + ${why})`,
+      },
+      {
+        name: 'inPlaceMetadata',
+        expression:
+          '!variables.inPlaceOnly ? [] : ' +
+          `[[${metadataOf('variables.template')}, ${metadataOf('variables.oldSpec.template')}]]` +
+          `.map(p, ${changedKeys('p[0]', 'p[1]')})[0].map(k, "spec.template.metadata." + k + ${why})`,
+      },
+      environmentRule(policy),
+      ...LISTS.flatMap(({ list, name }) => [
+        {
+          name: `inPlace${name}Names`,
+          expression: refusedIf(
+            `variables.inPlaceOnly && !variables.same${name}`,
+            joined(literal(`spec.template.spec.${list} (added, removed, renamed or reordered)`), why),
+          ),
+        },
+        { name: `inPlace${name}`, expression: containerRule(list, name, why) },
+        { name: `inPlace${name}Resources`, expression: resourcesRule(list, name) },
+      ]),
+      {
+        name: 'inPlaceQos',
+        expression: refusedIf(
+          'variables.inPlaceOnly && variables.newQos != variables.oldQos',
+          literal(
+            `spec.template.spec.containers: Forbidden: these resources change the QoS class of the pods, which no pod can ` +
+              `do in place; keep requests and limits equal where they were (Guaranteed), or set ${policy} to InPlaceIfPossible`,
+          ),
+        ),
+      },
+    ],
+  };
+}
+
+/** Template metadata that a running pod cannot take over. */
+function metadataOf(template: string): string {
+  return `${template}.?metadata.orValue({}).transformMap(k, v, !(k in ["labels", "annotations", "creationTimestamp"]), v)`;
+}
+
+/** Field paths, as an environment names them, of labels or annotations that differ. */
+function changedPaths(kind: string): string {
+  const [newer = '', older = ''] = ['variables.template', 'variables.oldSpec.template'].map(
+    (template) => `${template}.?metadata.?${kind}.orValue({})`,
+  );
+  return `[[${newer}, ${older}]].map(p, ${changedKeys('p[0]', 'p[1]')})[0].map(k, "metadata.${kind}['" + k + "']")`;
+}
+
+/** A label or annotation that the environment of a container was made from needs a restart of that container (A22). */
+function environmentRule(policy: string): Variable {
+  const restarted = 'variables.sameContainers && c.?image != variables.oldContainers[i].?image';
+  return {
+    name: 'inPlaceEnvironment',
+    expression:
+      `!variables.inPlaceOnly ? [] : [${changedPaths('labels')} + ${changedPaths('annotations')}].map(changed, ` +
+      'variables.newContainers.transformList(i, c, c.?env.orValue([])' +
+      `.map(e, !(${restarted}) && e.?valueFrom.?fieldRef.?fieldPath.orValue("") in changed, ` +
+      '"spec.template." + e.valueFrom.fieldRef.fieldPath + ": Forbidden: the environment of container " + c.name + ' +
+      `" holds it, and ${policy} InPlaceOnly restarts a container for a new image only; change its image as well, or set ` +
+      `${policy} to InPlaceIfPossible").join("; ")).filter(t, t != ""))[0]`,
+  };
+}
+
+/** Names of a pod spec's fields, without the containers, ready to be compared. `serviceAccount` is an alias. */
+function comparable(podSpec: string): string {
+  const rest =
+    `${podSpec}.transformMap(k, v, !(k in ["containers", "initContainers"]) && ` +
+    `!(k == "serviceAccount" && v == ${podSpec}.?serviceAccountName.orValue("")), v)`;
+  return withoutDefaults(rest, POD_SPEC);
+}
+
+/** Keys that differ between two maps. */
+function changedKeys(newer: string, older: string): string {
+  return (
+    `${newer}.map(k, !(k in ${older}) || ${newer}[k] != ${older}[k], k) + ` +
+    `${older}.map(k, !(k in ${newer}), k)`
+  );
+}
+
+/** One refusal for each container, naming each of its fields. An init container that is no sidecar has run already. */
+function containerRule(list: string, name: string, why: string): string {
+  const older = `variables.old${name}[i]`;
+  const free = list === 'containers' ? 'true' : `c.?restartPolicy.orValue("") == "Always"`;
+  const compared = (container: string): string =>
+    withoutDefaults(
+      `${container}.transformMap(k, v, k != "imagePullPolicy" && !((k == "image" || k == "resources") && (${free})), v)`,
+      CONTAINER,
+    );
+  // The default of imagePullPolicy follows the tag: default → default is no change, whatever the tags are (A20).
+  const pullPolicy =
+    `${pullPolicyOf('c')} != ${pullPolicyOf(older)} && ` +
+    `!(${pullPolicyOf('c')} == ${defaultPullPolicy('c')} && ${pullPolicyOf(older)} == ${defaultPullPolicy(older)})`;
+  const changed =
+    `[[${compared('c')}, ${compared(older)}]].map(p, ${changedKeys('p[0]', 'p[1]')})[0] + ` +
+    `((${pullPolicy}) ? ["imagePullPolicy"] : [])`;
+  return (
+    `!variables.same${name} ? [] : variables.new${name}.transformList(i, c, ` +
+    `(${changed}).map(k, "spec.template.spec.${list}[" + string(i) + "]." + k).join(", "))` +
+    `.map(paths, paths != "", paths + ${why})`
+  );
+}
+
+/** Kubelet resizes cpu and memory; it can change an amount or add one, but not take one away (in-place 9). */
+function resourcesRule(list: string, name: string): string {
+  const older = `variables.old${name}[i]`;
+  const path = `"spec.template.spec.${list}[" + string(i) + "].resources`;
+  const others = (kind: string): string =>
+    `c.?resources.?${kind}.orValue({}).transformMap(k, v, !(k in ${QOS_RESOURCES}), quantity(string(v)).asApproximateFloat()) != ` +
+    `${older}.?resources.?${kind}.orValue({}).transformMap(k, v, !(k in ${QOS_RESOURCES}), quantity(string(v)).asApproximateFloat())`;
+  const removed =
+    `${QOS_RESOURCES}.map(r, ${older}.?resources.?requests[?r].hasValue() && ` +
+    `!c.?resources.?requests[?r].hasValue() && !c.?resources.?limits[?r].hasValue(), "requests." + r) + ` +
+    `${QOS_RESOURCES}.map(r, ${older}.?resources.?limits[?r].hasValue() && ` +
+    `!c.?resources.?limits[?r].hasValue(), "limits." + r)`;
+  const paths =
+    `[(c.?resources.?claims.orValue([]) != ${older}.?resources.?claims.orValue([]) || ${others('requests')} || ${others('limits')}) ` +
+    `? ${path}: Forbidden: only cpu and memory can be resized in place" : "", ` +
+    `[${removed}].map(r, r.size() > 0 ? ${path}." + r.join(", ") + ": Forbidden: a pod that has it cannot lose it in place; ` +
+    `change the amount instead" : "")[0]]`;
+  return (
+    `!variables.same${name} ? [] : variables.new${name}.transformList(i, c, ` +
+    `${paths}.filter(t, t != "").join("; ")).filter(t, t != "")`
+  );
+}
+
+function pullPolicyOf(container: string): string {
+  return `${container}.?imagePullPolicy.orValue(${defaultPullPolicy(container)})`;
+}
+
+/** `Always` for `:latest` and for no tag at all, `IfNotPresent` for any other tag and for a digest. */
+function defaultPullPolicy(container: string): string {
+  const image = `${container}.?image.orValue("")`;
+  return `(${image}.matches("(^|/)[^/:@]+$") || ${image}.matches(":latest(@[^/]*)?$") ? "Always" : "IfNotPresent")`;
+}
+
+/** As kubelet and apiserver compute it: from cpu and memory of all containers; a request defaults to the limit. */
+function qosClass(podSpec: string): string {
+  const all = `(${podSpec}.containers + ${podSpec}.?initContainers.orValue([]))`;
+  const limit = 'c.?resources.?limits[?r]';
+  const request = 'c.?resources.?requests[?r]';
+  const none = `${all}.all(c, ${QOS_RESOURCES}.all(r, sign(${amount(limit)}) == 0 && sign(${amount(request)}) == 0))`;
+  const equal =
+    `${all}.all(c, ${QOS_RESOURCES}.all(r, sign(${amount(limit)}) == 1 && ` +
+    `${amount(limit)}.compareTo(${amount(`${request}.or(${limit})`)}) == 0))`;
+  return `(${none} ? "BestEffort" : (${equal} ? "Guaranteed" : "Burstable"))`;
+}
+
+function amount(value: string): string {
+  return `quantity(string(${value}.orValue("0")))`;
+}

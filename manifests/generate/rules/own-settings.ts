@@ -1,0 +1,154 @@
+/** Rules of Fairlead's own settings; the same for both workload APIs. */
+
+import { IN_PLACE_GATE } from '../../../planners/names.ts';
+import { joined, literal, literals, refusedIf, unsupported } from '../cel.ts';
+import { ON_DEADLINE, POD_UPDATE_POLICIES } from '../fields.ts';
+import type { PolicyView, Setting, Variable } from '../policy-view.ts';
+
+const MAX_UNAVAILABLE = '^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$';
+const SECONDS = '^[0-9]{1,9}$';
+const POSITIVE_SECONDS = '^[1-9][0-9]{0,8}$';
+
+/** Budget, in-place policy and deadline (design §2, §3 "Budget"; A37). */
+export function ownSettingRules(view: PolicyView): readonly Variable[] {
+  const { place } = view;
+  return [
+    {
+      name: 'maxUnavailableFormat',
+      expression: refusedIf(
+        `${isSet('maxUnavailable')} && ${fails('maxUnavailable', MAX_UNAVAILABLE)}`,
+        joined(
+          invalid(view, 'maxUnavailable'),
+          literal(
+            'must be a whole number of at least 1 or a percentage from 1% to 100%' +
+              (view.api === 'apps' ? '' : ' (a number without quotes, a percentage with its %)'),
+          ),
+        ),
+      ),
+    },
+    {
+      // Parallel is what makes more than one at a time well defined (seed 003).
+      name: 'maxUnavailableNeedsParallel',
+      expression: refusedIf(
+        `${isSet('maxUnavailable')} && variables.maxUnavailable != "1" && variables.podManagementPolicy != "Parallel"`,
+        joined(
+          literal(`${place.maxUnavailable}: Forbidden: `),
+          shown('maxUnavailable'),
+          literal(' needs spec.podManagementPolicy Parallel, and it is '),
+          'variables.podManagementPolicy',
+          literal(
+            '; use 1, or create the object again with podManagementPolicy: Parallel ' +
+              '(kubectl delete --cascade=orphan keeps the pods)',
+          ),
+        ),
+      ),
+    },
+    {
+      name: 'podUpdatePolicySupported',
+      expression: refusedIf(
+        `${isSet('podUpdatePolicy')} && !(variables.podUpdatePolicy in ${literals(POD_UPDATE_POLICIES)})`,
+        unsupported(place.podUpdatePolicy, 'variables.podUpdatePolicy', POD_UPDATE_POLICIES),
+      ),
+    },
+    {
+      name: 'readinessGatePresent',
+      expression: refusedIf(
+        `variables.podUpdatePolicy.startsWith("InPlace") && !variables.podSpec.?readinessGates.orValue([])` +
+          `.exists(g, g.conditionType == ${literal(IN_PLACE_GATE)})`,
+        joined(
+          literal(`spec.template.spec.readinessGates: Required value: ${place.podUpdatePolicy} `),
+          'variables.podUpdatePolicy',
+          literal(
+            ` needs the readiness gate ${IN_PLACE_GATE}, which keeps a pod out of its Services while its containers ` +
+              `restart; add "- conditionType: ${IN_PLACE_GATE}" to spec.template.spec.readinessGates`,
+          ),
+        ),
+      ),
+    },
+    {
+      name: 'gracePeriodFormat',
+      expression: refusedIf(
+        `${isSet('gracePeriodSeconds')} && ${fails('gracePeriodSeconds', SECONDS)}`,
+        joined(invalid(view, 'gracePeriodSeconds'), literal('must be a whole number of seconds, 0 or more')),
+      ),
+    },
+    ...(['maxUnavailable', 'podUpdatePolicy', 'gracePeriodSeconds'] as const).map((name) => ({
+      name: `${name}NeedsRollingUpdate`,
+      expression: refusedIf(
+        `${isSet(name)} && variables.strategyType == "OnDelete"`,
+        literal(
+          `${place[name]}: Forbidden: only allowed for updateStrategy 'RollingUpdate'; ` +
+            'remove it or set spec.updateStrategy.type: RollingUpdate',
+        ),
+      ),
+    })),
+    ...deadlineRules(view),
+  ];
+}
+
+function deadlineRules(view: PolicyView): readonly Variable[] {
+  const { place } = view;
+  return [
+    {
+      name: 'progressDeadlineFormat',
+      expression: refusedIf(
+        `${isSet('progressDeadlineSeconds')} && ${fails('progressDeadlineSeconds', POSITIVE_SECONDS)}`,
+        joined(
+          invalid(view, 'progressDeadlineSeconds'),
+          literal('must be a whole number of seconds greater than 0'),
+        ),
+      ),
+    },
+    {
+      name: 'progressDeadlineLongEnough',
+      expression: refusedIf(
+        `variables.progressDeadlineSeconds.matches(${literal(POSITIVE_SECONDS)}) && ` +
+          'int(variables.progressDeadlineSeconds) <= variables.minReadySeconds',
+        joined(
+          invalid(view, 'progressDeadlineSeconds'),
+          literal('must be greater than minReadySeconds ('),
+          'string(variables.minReadySeconds)',
+          literal('), or every rollout would miss it'),
+        ),
+      ),
+    },
+    {
+      name: 'onDeadlineSupported',
+      expression: refusedIf(
+        `${isSet('onDeadline')} && !(variables.onDeadline in ${literals(ON_DEADLINE)})`,
+        unsupported(place.onDeadline, 'variables.onDeadline', ON_DEADLINE),
+      ),
+    },
+    {
+      name: 'onDeadlineNeedsDeadline',
+      expression: refusedIf(
+        `variables.onDeadline in ["Pause", "Rollback"] && !(${isSet('progressDeadlineSeconds')})`,
+        joined(
+          literal(
+            `${place.progressDeadlineSeconds}: Required value: without a deadline ${place.onDeadline} `,
+          ),
+          'variables.onDeadline',
+          literal(' would never happen'),
+        ),
+      ),
+    },
+  ];
+}
+
+function isSet(name: Setting): string {
+  return `variables.${name} != ""`;
+}
+
+function fails(name: Setting, pattern: string): string {
+  return `!variables.${name}.matches(${literal(pattern)})`;
+}
+
+/** The value as a message shows it: numbers bare, text in quotes. */
+function shown(name: Setting): string {
+  const value = `variables.${name}`;
+  return `(${value}.matches("^-?[0-9]+$") || ${value}.startsWith("\\"") ? ${value} : "\\"" + ${value} + "\\"")`;
+}
+
+function invalid(view: PolicyView, name: Setting): string {
+  return joined(literal(`${view.place[name]}: Invalid value: `), shown(name), literal(': '));
+}

@@ -1,0 +1,146 @@
+/** What upstream checks in Go for StatefulSets and no schema can say (S20, C16; pkg/apis/apps/validation). */
+
+import { joined, literal, literals, refusedIf } from '../cel.ts';
+import { COMMON_FIELDS } from '../fields.ts';
+import type { Variable } from '../policy-view.ts';
+
+/** Everything else in spec is immutable (S20). */
+const MUTABLE = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+  ...Object.keys(COMMON_FIELDS),
+] as const;
+
+/** Pods carry the name of their revision, `<set>-<up to 10 characters>`, in a label, and a label holds 63. */
+const NAME_LENGTH = 52;
+
+const LABELS_OF_TEMPLATE = 'variables.template.?metadata.?labels.orValue({})';
+
+/** Rules of the object, apart from its pod template. */
+export function statefulSetRules(): readonly Variable[] {
+  return [
+    {
+      name: 'nameUsable',
+      expression: refusedIf(
+        `oldObject == null && (object.metadata.name.size() > ${NAME_LENGTH} || !object.metadata.name.matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))`,
+        joined(
+          literal('metadata.name: Invalid value: "'),
+          'object.metadata.name',
+          literal(
+            `": must be lower case letters, digits and '-', and no more than ${NAME_LENGTH} characters: ` +
+              'it is the beginning of host names and of the label controller-revision-hash, which hold 63',
+          ),
+        ),
+      ),
+    },
+    {
+      name: 'selectorNotEmpty',
+      expression: refusedIf(
+        'variables.spec.selector.?matchLabels.orValue({}).size() + variables.spec.selector.?matchExpressions.orValue([]).size() == 0',
+        literal(
+          'spec.selector: Invalid value: {}: empty selector is invalid for statefulset; ' +
+            'name labels of spec.template.metadata.labels in spec.selector.matchLabels',
+        ),
+      ),
+    },
+    {
+      name: 'selectorKeys',
+      expression:
+        'variables.spec.selector.?matchLabels.orValue({})' +
+        '.map(k, format.qualifiedName().validate(k).hasValue(), "spec.selector.matchLabels: Invalid value: \\"" + k + "\\": not a label key")',
+    },
+    {
+      name: 'selectorValues',
+      expression:
+        'variables.spec.selector.?matchExpressions.orValue([]).transformList(i, e, ' +
+        '(e.operator in ["In", "NotIn"]) == (e.?values.orValue([]).size() > 0) ? "" : ' +
+        '"spec.selector.matchExpressions[" + string(i) + "].values: " + ((e.operator in ["In", "NotIn"]) ' +
+        "? \"Required value: must be specified when `operator` is 'In' or 'NotIn'\" " +
+        ': "Forbidden: may not be specified when `operator` is \'Exists\' or \'DoesNotExist\'")).filter(t, t != "")',
+    },
+    {
+      name: 'selectorMatchesTemplate',
+      expression: refusedIf(
+        `!variables.spec.selector.?matchLabels.orValue({}).all(k, v, ${LABELS_OF_TEMPLATE}[?k] == optional.of(v)) || ` +
+          '!variables.spec.selector.?matchExpressions.orValue([]).all(e, ' +
+          `e.operator == "In" ? (e.key in ${LABELS_OF_TEMPLATE} && ${LABELS_OF_TEMPLATE}[e.key] in e.?values.orValue([])) : ` +
+          `e.operator == "NotIn" ? !(e.key in ${LABELS_OF_TEMPLATE} && ${LABELS_OF_TEMPLATE}[e.key] in e.?values.orValue([])) : ` +
+          `(e.key in ${LABELS_OF_TEMPLATE}) == (e.operator == "Exists"))`,
+        literal(
+          'spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`; ' +
+            'give the template every label that spec.selector asks for',
+        ),
+      ),
+    },
+    {
+      name: 'rollingUpdateOnly',
+      expression: refusedIf(
+        'variables.strategyType == "OnDelete" && variables.spec.?updateStrategy.?rollingUpdate.hasValue()',
+        literal(
+          "spec.updateStrategy.rollingUpdate: Invalid value: only allowed for updateStrategy 'RollingUpdate'; " +
+            'to change to OnDelete set spec.updateStrategy.rollingUpdate to null in the same change',
+        ),
+      ),
+    },
+    {
+      name: 'immutableFields',
+      expression:
+        'oldObject == null ? [] : [' +
+        `(variables.spec.map(k, ${isFilled('variables.spec[k]')} && variables.oldSpec[?k].orValue(dyn("")) != variables.spec[k], k) + ` +
+        `variables.oldSpec.map(k, ${isFilled('variables.oldSpec[k]')} && !(k in variables.spec && ${isFilled('variables.spec[k]')}), k))` +
+        `.filter(k, !(k in ${literals(MUTABLE)})).map(k, "spec." + k).join(", ")]` +
+        '.map(fields, fields != "", fields + ": Forbidden: updates to statefulset spec for fields other than ' +
+        `${MUTABLE.slice(0, -1)
+          .map((field) => `'${field}'`)
+          .join(', ')} and '${MUTABLE.at(-1)}' are forbidden; ` +
+        'kubectl delete --cascade=orphan keeps the pods, then create the object again")',
+    },
+    ...claimRules(),
+  ];
+}
+
+/** An empty string or list is the same as none. */
+function isFilled(value: string): string {
+  return `${value} != dyn("") && ${value} != dyn([])`;
+}
+
+/** Claims that could not be made would only show as pods that never start. Immutable, so checked at creation only. */
+function claimRules(): readonly Variable[] {
+  const claims = 'variables.spec.?volumeClaimTemplates.orValue([])';
+  const path = '"spec.volumeClaimTemplates[" + string(i) + "]';
+  const checks = [
+    [
+      `!format.dns1123Label().validate(c.?metadata.?name.orValue("")).hasValue()`,
+      `${path}.metadata.name: Invalid value: \\"" + c.?metadata.?name.orValue("") + "\\": a lower case name is required: volumeMounts refer to it"`,
+    ],
+    [
+      'c.?spec.?accessModes.orValue([]).size() > 0',
+      `${path}.spec.accessModes: Required value: at least 1 access mode is required"`,
+    ],
+    [
+      'c.?spec.?resources.?requests[?"storage"].hasValue()',
+      `${path}.spec.resources[storage]: Required value"`,
+    ],
+  ] as const;
+  const texts = checks.map(([holds, text]) => `(${holds}) ? "" : ${text}`);
+  return [
+    {
+      name: 'claimTemplates',
+      expression:
+        `oldObject != null ? [] : ${claims}.transformList(i, c, ` +
+        `[${texts.join(', ')}].filter(t, t != "").join("; ")).filter(t, t != "")`,
+    },
+    {
+      name: 'claimTemplateNames',
+      expression: refusedIf(
+        `oldObject == null && !${claims}.all(c, ${claims}.filter(d, d.?metadata.?name == c.?metadata.?name).size() == 1)`,
+        literal('spec.volumeClaimTemplates: Invalid value: two templates have the same metadata.name'),
+      ),
+    },
+  ];
+}
