@@ -19,9 +19,11 @@ const project = (displayName, directories, extra = {}) => ({
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
+  reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   projects: [
     project('unit', ['planners', 'unit']),
     project('workflows', ['workflows']),
     project('e2e', ['e2e']),
+    project('crash', ['crash']),
   ],
 };

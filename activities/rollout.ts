@@ -117,7 +117,11 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
   /** Waits, without touching the apiserver, for the next thing to do (design "The loop and its window"). */
   async function awaitReady(input: AwaitReadyInput): Promise<AwaitReadyResult> {
     refuseOtherCluster(input);
-    return await awaitObservation(feed, keyOf(input), input);
+    const key = keyOf(input);
+    if (view.object(key) === undefined) {
+      return { outcome: 'superseded', message: `${describeWorkload(input.workload)} was deleted` };
+    }
+    return await awaitObservation(feed, key, input);
   }
 
   /** Writes an operator's wish that came as a signal onto the object; verbs of the CLI have written it already. */
