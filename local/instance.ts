@@ -1,0 +1,113 @@
+/** What is known of one instance: where it lives, which ports and processes are its own. Kept in `instance.json`. */
+
+import { readFileSync } from 'node:fs';
+import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import type { ProcessIdentity } from './processes.ts';
+
+export const COMPONENT_NAMES = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kwok',
+  'temporal',
+] as const;
+
+export type ComponentName = (typeof COMPONENT_NAMES)[number];
+
+export interface InstancePorts {
+  readonly etcd: number;
+  readonly apiserver: number;
+  readonly temporal: number;
+  readonly temporalUi: number;
+  readonly temporalHttp: number;
+  readonly temporalMetrics: number;
+}
+
+export interface InstanceRecord {
+  readonly name: string;
+  /** Random; in the environment of every process of this instance, so that none is ever lost or mistaken. */
+  readonly id: string;
+  readonly createdAt: string;
+  readonly workloadApi: WorkloadApi;
+  readonly ports: InstancePorts;
+  /** Changes with every boot; processes of another boot are gone whatever their pids say. */
+  readonly bootId: string;
+  /** The process that must be alive for the instance to be of use; null if it stands on its own (`local up`). */
+  readonly owner: ProcessIdentity | null;
+  readonly binaries: Readonly<Record<ComponentName, string>>;
+  readonly processes: Readonly<Partial<Record<ComponentName, ProcessIdentity>>>;
+  /** True once everything was set up; false means that starting was interrupted. */
+  readonly complete: boolean;
+}
+
+const NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+
+/** Rejects names that would not do as a directory, or lengthen socket paths beyond what the kernel takes. */
+export function checkInstanceName(name: string): void {
+  if (!NAME_PATTERN.test(name)) {
+    throw new Error(
+      `instance name ${JSON.stringify(name)} is not valid: lower case letters, digits and "-", at most 40 characters`,
+    );
+  }
+}
+
+/** `$XDG_STATE_HOME/fairlead/local`, by default `~/.local/state/fairlead/local`. */
+export function defaultStateDirectory(): string {
+  const base = process.env['XDG_STATE_HOME'];
+  return join(
+    base !== undefined && base !== '' ? base : join(homedir(), '.local', 'state'),
+    'fairlead',
+    'local',
+  );
+}
+
+/** Changes with every boot of the machine; empty where the kernel does not tell. */
+export function currentBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
+
+export function recordPath(directory: string): string {
+  return join(directory, 'instance.json');
+}
+
+/** The record of an instance, or undefined if the directory holds none. */
+export async function readInstance(directory: string): Promise<InstanceRecord | undefined> {
+  let text: string;
+  try {
+    text = await readFile(recordPath(directory), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return JSON.parse(text) as InstanceRecord;
+}
+
+/** Replaces the record at once: a reader sees the old one or the new one. */
+export async function writeInstance(directory: string, record: InstanceRecord): Promise<void> {
+  const temporary = `${recordPath(directory)}.${process.pid}`;
+  await writeFile(temporary, JSON.stringify(record, null, 2), { mode: 0o600 });
+  await rename(temporary, recordPath(directory));
+}
+
+/** Names of all instances below a state directory, sorted. */
+export async function listInstances(stateDirectory: string): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(stateDirectory, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name)
+      .toSorted();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}

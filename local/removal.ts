@@ -1,0 +1,59 @@
+/** Ends an instance for good. */
+
+import { readFileSync, readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+
+import { INSTANCE_VARIABLE } from './component-process.ts';
+import { currentBootId, readInstance } from './instance.ts';
+import type { ComponentName, InstanceRecord } from './instance.ts';
+import { identifyProcess, stopProcess } from './processes.ts';
+import type { ProcessIdentity } from './processes.ts';
+
+/** Clients first; the apiserver before etcd, without which it hangs. */
+const ORDER: readonly ComponentName[] = [
+  'kwok',
+  'kube-scheduler',
+  'kube-controller-manager',
+  'temporal',
+  'kube-apiserver',
+  'etcd',
+];
+
+/** Processes that carry the instance's id in their environment, also those that were never recorded. */
+function processesOf(record: InstanceRecord): readonly ProcessIdentity[] {
+  if (process.platform !== 'linux') return [];
+  const marker = `${INSTANCE_VARIABLE}=${record.id}`;
+  const found: ProcessIdentity[] = [];
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    let environment: string;
+    try {
+      environment = readFileSync(`/proc/${entry}/environ`, 'latin1');
+    } catch {
+      // Gone in the meantime, or somebody else's.
+      continue;
+    }
+    if (!environment.split('\0').includes(marker)) continue;
+    const identity = identifyProcess(Number(entry));
+    if (identity !== undefined) found.push(identity);
+  }
+  return found;
+}
+
+/**
+ * Kills every process of the instance and removes its directory; nothing to do if there is none. No grace: what they would
+ * save is removed a moment later.
+ */
+export async function removeInstance(directory: string): Promise<void> {
+  const record = await readInstance(directory);
+  if (record !== undefined) {
+    if (record.bootId === currentBootId()) {
+      for (const component of ORDER) {
+        const identity = record.processes[component];
+        if (identity !== undefined) await stopProcess(identity, 0);
+      }
+    }
+    for (const identity of processesOf(record)) await stopProcess(identity, 0);
+  }
+  await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+}

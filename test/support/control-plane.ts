@@ -1,0 +1,28 @@
+/** One control plane for a jest file: started in `beforeAll`, always taken down. */
+
+import { afterAll, beforeAll } from '@jest/globals';
+
+import { startControlPlane } from '../../local/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../../local/control-plane.ts';
+
+const START_TIMEOUT_MS = 120_000;
+const DOWN_TIMEOUT_MS = 30_000;
+
+/** Declares the hooks; the returned function gives the control plane to tests and hooks that run after them. */
+export function useControlPlane(options: ControlPlaneOptions = {}): () => ControlPlane {
+  let controlPlane: ControlPlane | undefined;
+
+  beforeAll(async () => {
+    controlPlane = await startControlPlane(options);
+  }, START_TIMEOUT_MS);
+
+  afterAll(async () => {
+    await controlPlane?.down();
+  }, DOWN_TIMEOUT_MS);
+
+  return () => {
+    if (controlPlane === undefined)
+      throw new Error('the control plane is only there inside of tests and hooks');
+    return controlPlane;
+  };
+}
