@@ -1,0 +1,29 @@
+/** Waiting between tries. */
+
+/** The wait after `failures` failures in a row: doubles from `firstMs` to `lastMs`, with up to 30 % added at random. */
+export function backoffMs(
+  failures: number,
+  firstMs: number,
+  lastMs: number,
+  random: () => number = Math.random,
+): number {
+  const base = Math.min(firstMs * 2 ** Math.max(0, failures - 1), lastMs);
+  return base * (1 + 0.3 * random());
+}
+
+/** Resolves after `ms`, or at once when the signal aborts: the caller asks the signal which. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve();
+      return;
+    }
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end, { once: true });
+  });
+}
