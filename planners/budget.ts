@@ -1,0 +1,41 @@
+/** How many pods may be unavailable, and which writes are legal within that (design "Budget", C3, S14). */
+
+import { resolveIntOrPercent } from './int-or-percent.ts';
+import type { StatefulSet } from './workload.ts';
+
+/**
+ * StatefulSet: percent of spec.replicas rounded down, at least 1 (C3). OrderedReady takes one pod at a time, whatever is
+ * written. `problem` says what is wrong with a value that cannot be read; 1 is used then.
+ */
+export function maxUnavailableOf(set: StatefulSet): { readonly value: number; readonly problem?: string } {
+  if (set.podManagementPolicy === 'OrderedReady') return { value: 1 };
+  try {
+    return { value: Math.max(1, resolveIntOrPercent(set.maxUnavailable, set.replicas, 'down')) };
+  } catch (error) {
+    return { value: 1, problem: `maxUnavailable: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** Counts charged writes: each takes a Ready pod, and is legal if unavailable + 1 ≤ maxUnavailable at that moment. */
+export class Budget {
+  readonly max: number;
+  #unavailable: number;
+
+  constructor(max: number, unavailable: number) {
+    this.max = max;
+    this.#unavailable = unavailable;
+  }
+
+  get unavailable(): number {
+    return this.#unavailable;
+  }
+
+  /** Whether one more Ready pod may be taken; `own` is 1 if that pod is counted as unavailable already. */
+  allowsChargeBeside(own: 0 | 1): boolean {
+    return this.#unavailable - own + 1 <= this.max;
+  }
+
+  charge(): void {
+    this.#unavailable += 1;
+  }
+}

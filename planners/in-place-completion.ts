@@ -1,0 +1,146 @@
+/** When an update in place is done: never by Ready or the image alone (in-place.md 1–4, A27, A28). */
+
+import { conditionOf } from './availability.ts';
+import { resizeRefusal, statusOf } from './in-place-state.ts';
+import type { ContainerRecord, InPlaceUpdate } from './in-place-state.ts';
+import type { Container, ContainerStatus, Pod } from './objects.ts';
+import type { ReasonCode } from './plan.ts';
+import { effectiveResources, holdsResources } from './resources.ts';
+
+/** Beyond the grace period in which an old container may still run. */
+const SETTLE_MARGIN_MS = 10_000;
+const DEFAULT_GRACE_SECONDS = 30;
+
+/** Why it is not done, or undefined if it is. `until`: the answer may change by time alone then, milliseconds. */
+export interface Unfinished {
+  readonly code: ReasonCode;
+  readonly detail: string;
+  readonly until?: number;
+}
+
+/**
+ * Judges an update that was applied: kubelet has seen the patch, every changed container was restarted since, runs and is
+ * ready, and the node has the new resources. Undefined means done.
+ */
+export function unfinished(pod: Pod, update: InPlaceUpdate, now: number): Unfinished | undefined {
+  const observed = pod.status?.observedGeneration;
+  if (observed !== undefined && observed < (pod.metadata.generation ?? 0)) {
+    return { code: 'InPlaceRestarting', detail: 'kubelet has not seen the change yet' };
+  }
+  const recorded = Object.entries(update.containers);
+  const names = recorded.length > 0 ? recorded.map(([name]) => name) : update.gate ? allContainers(pod) : [];
+  for (const name of names) {
+    const problem = unfinishedContainer(pod, name, update.containers[name], update, now);
+    if (problem !== undefined) return problem;
+  }
+  return update.resources === undefined ? undefined : unfinishedResize(pod, update, now);
+}
+
+function allContainers(pod: Pod): readonly string[] {
+  return pod.spec.containers.map(({ name }) => name);
+}
+
+function unfinishedContainer(
+  pod: Pod,
+  name: string,
+  record: ContainerRecord | undefined,
+  update: InPlaceUpdate,
+  now: number,
+): Unfinished | undefined {
+  const status = statusOf(pod, name);
+  const state = status?.state;
+  if (status === undefined || state?.running === undefined) {
+    const why = state?.waiting?.reason ?? state?.terminated?.reason ?? 'not started';
+    return { code: 'InPlaceRestarting', detail: `container ${name}: ${why}` };
+  }
+  if (!status.ready) return { code: 'InPlaceRestarting', detail: `container ${name} is not ready` };
+  if (record === undefined) return undefined;
+  const settledAt = settleTime(pod, update);
+  if ((status.containerID ?? '') === record.containerID) {
+    // Only a change that was taken back before kubelet saw it restarts nothing (overlap).
+    return update.overlap === true && now >= settledAt ? undefined : unsettled(name, update, settledAt);
+  }
+  return isNewContainer(pod, name, status, record, update) || now >= settledAt
+    ? undefined
+    : {
+        code: 'InPlaceRestarting',
+        detail: `container ${name} may still run the old image`,
+        until: settledAt,
+      };
+}
+
+function unsettled(name: string, update: InPlaceUpdate, settledAt: number): Unfinished {
+  return {
+    code: 'InPlaceRestarting',
+    detail: `container ${name} was not restarted yet`,
+    ...(update.overlap === true && { until: settledAt }),
+  };
+}
+
+/**
+ * A container with another id than recorded was started for this change, unless it crashed just before the change came to
+ * kubelet. It was if it has the wanted image by name, or an image that was not there before; where two tags share one digest
+ * neither can be seen, and the time of its start decides.
+ */
+function isNewContainer(
+  pod: Pod,
+  name: string,
+  status: ContainerStatus,
+  record: ContainerRecord,
+  update: InPlaceUpdate,
+): boolean {
+  const wanted = specOf(pod, name)?.image;
+  if (wanted !== undefined && normaliseImage(status.image ?? '') === normaliseImage(wanted)) return true;
+  if (update.overlap !== true && (status.imageID ?? '') !== record.imageID) return true;
+  const startedAt = Date.parse(status.state?.running?.startedAt ?? '');
+  // Kubelet writes whole seconds.
+  const appliedAt = Math.floor(Date.parse(update.appliedAt ?? update.at) / 1000) * 1000;
+  return update.overlap === true ? startedAt > appliedAt : startedAt >= appliedAt;
+}
+
+/** After that time kubelet, which has seen the change, has stopped every container that it was to stop. */
+function settleTime(pod: Pod, update: InPlaceUpdate): number {
+  const grace = pod.spec['terminationGracePeriodSeconds'];
+  const appliedAt = Date.parse(update.appliedAt ?? update.at);
+  const seconds = typeof grace === 'number' ? grace : DEFAULT_GRACE_SECONDS;
+  return Number.isNaN(appliedAt) ? -Infinity : appliedAt + seconds * 1000 + SETTLE_MARGIN_MS;
+}
+
+function unfinishedResize(pod: Pod, update: InPlaceUpdate, now: number): Unfinished | undefined {
+  const refusal = resizeRefusal(pod);
+  if (refusal !== undefined) return { code: 'ResizePending', detail: refusal.message };
+  if (conditionOf(pod, 'PodResizeInProgress')?.status === 'True') {
+    return { code: 'InPlaceRestarting', detail: 'the node is resizing it' };
+  }
+  const settledAt = settleTime(pod, update);
+  for (const { container: name } of update.resources ?? []) {
+    const container = specOf(pod, name);
+    const actual = statusOf(pod, name)?.resources;
+    if (container === undefined || actual === undefined || now >= settledAt) continue;
+    if (!holdsResources(actual, effectiveResources(container))) {
+      return {
+        code: 'InPlaceRestarting',
+        detail: `container ${name} does not have its new resources yet`,
+        until: settledAt,
+      };
+    }
+  }
+  return undefined;
+}
+
+function specOf(pod: Pod, name: string): Container | undefined {
+  const named = (container: Container) => container.name === name;
+  return pod.spec.containers.find(named) ?? pod.spec.initContainers?.find(named);
+}
+
+/** An image reference in full: with registry, `library/` and `:latest` where these are implied. */
+export function normaliseImage(image: string): string {
+  const [reference = '', digest] = image.split('@', 2);
+  const slash = reference.indexOf('/');
+  const first = slash < 0 ? '' : reference.slice(0, slash);
+  const hasRegistry = first.includes('.') || first.includes(':') || first === 'localhost';
+  const path = hasRegistry ? reference : `docker.io/${slash < 0 ? 'library/' : ''}${reference}`;
+  const name = path.replace(/^index\.docker\.io\//, 'docker.io/');
+  if (digest !== undefined) return `${name}@${digest}`;
+  return name.indexOf(':', name.lastIndexOf('/') + 1) < 0 ? `${name}:latest` : name;
+}

@@ -1,0 +1,153 @@
+/** Collects writes and reasons while a planner runs: one place for refusals, "scaling first" and "one write a pod". */
+
+import type { Action, Purpose, Reason, ReasonCode, Refusal } from './plan.ts';
+import { actionKey } from './plan.ts';
+import { sentence } from './reasons.ts';
+
+/** A refused write stops holding the rollout back after this time, milliseconds (design "One planner per kind"). */
+export const REFUSAL_PATIENCE_MS = 10_000;
+
+const MOST_NAMES = 10;
+
+/**
+ * Steady writes that the rollout waits for, because they change which pods there are ("scaling before updating", D11, S9).
+ * Steps of in-place updates, gates and history do not: their pods count as unavailable anyway, and in a large set some pod
+ * is always in one of these steps.
+ */
+const HOLDS_BATCH: Readonly<Record<Purpose, boolean>> = {
+  ScaleUp: true,
+  ScaleDown: true,
+  ReplaceFinished: true,
+  FixIdentity: true,
+  Adopt: true,
+  Release: true,
+  CreateClaim: true,
+  RetainClaim: true,
+  TrimHistory: false,
+  OpenGate: false,
+  InPlaceBegin: false,
+  InPlaceApply: false,
+  InPlaceFinish: false,
+  InPlaceWithdraw: false,
+  Recreate: false,
+};
+
+interface Collected {
+  readonly names: string[];
+  total: number;
+  detail?: string;
+  until?: number;
+}
+
+export class PlanBuilder {
+  readonly steady: Action[] = [];
+  readonly batch: Action[] = [];
+  readonly #refusals: ReadonlyMap<string, Refusal>;
+  readonly #now: number;
+  readonly #reasons = new Map<ReasonCode, Collected>();
+  readonly #written = new Set<string>();
+  #requeueAt = Infinity;
+  #holding = false;
+
+  constructor(refusals: ReadonlyMap<string, Refusal>, now: number) {
+    this.#refusals = refusals;
+    this.#now = now;
+  }
+
+  /** Adds a write of the steady state. False if it is in back-off after a refusal, which is then given as the reason. */
+  addSteady(action: Action): boolean {
+    const refusal = this.#refusal(action);
+    if (refusal !== undefined && refusal.retryAt > this.#now) {
+      this.#refused(action, refusal);
+      return false;
+    }
+    const patienceEnds = refusal === undefined ? Infinity : refusal.since + REFUSAL_PATIENCE_MS;
+    if (HOLDS_BATCH[action.purpose] && patienceEnds > this.#now) {
+      this.#holding = true;
+    }
+    this.#written.add(resourceKey(action));
+    this.steady.push(action);
+    return true;
+  }
+
+  /** Adds a write of the rollout. False if it is in back-off after a refusal. */
+  addBatch(action: Action): boolean {
+    const refusal = this.#refusal(action);
+    if (refusal !== undefined && refusal.retryAt > this.#now) {
+      this.#refused(action, refusal);
+      return false;
+    }
+    this.#written.add(resourceKey(action));
+    this.batch.push(action);
+    return true;
+  }
+
+  /** Whether the plan already writes to that pod: one plan writes to a pod once. */
+  writesPod(name: string): boolean {
+    return this.#written.has(`pods/${name}`);
+  }
+
+  /** Whether a steady write that can run now comes before the rollout. */
+  get holdsBatch(): boolean {
+    return this.#holding;
+  }
+
+  /** Gives a reason why something waits: for one pod, or for the workload. `until` is when it ends by itself. */
+  wait(
+    code: ReasonCode,
+    options: { readonly pod?: string; readonly detail?: string; readonly until?: number } = {},
+  ): void {
+    let collected = this.#reasons.get(code);
+    if (collected === undefined) {
+      collected = { names: [], total: 0 };
+      this.#reasons.set(code, collected);
+    }
+    const { pod, detail, until } = options;
+    if (pod !== undefined) {
+      collected.total += 1;
+      if (collected.names.length < MOST_NAMES) collected.names.push(pod);
+    }
+    if (detail !== undefined) collected.detail ??= detail;
+    if (until !== undefined && Number.isFinite(until)) {
+      collected.until = Math.min(collected.until ?? Infinity, until);
+      this.requeue(until);
+    }
+  }
+
+  /** The plan changes by time alone at that moment, milliseconds. */
+  requeue(at: number): void {
+    if (at > this.#now) this.#requeueAt = Math.min(this.#requeueAt, at);
+  }
+
+  get requeueAt(): number | undefined {
+    return Number.isFinite(this.#requeueAt) ? this.#requeueAt : undefined;
+  }
+
+  /** The reasons in the order in which they came up, one for each code. */
+  get waiting(): readonly Reason[] {
+    return [...this.#reasons].map(([code, { names, total, detail, until }]) => ({
+      code,
+      message: sentence(code, names, total, detail),
+      ...(names.length > 0 && { pods: names }),
+      ...(until !== undefined && { until }),
+    }));
+  }
+
+  #refusal(action: Action): Refusal | undefined {
+    const refusal = this.#refusals.size === 0 ? undefined : this.#refusals.get(actionKey(action));
+    if (refusal !== undefined) this.requeue(refusal.since + REFUSAL_PATIENCE_MS);
+    return refusal;
+  }
+
+  #refused(action: Action, refusal: Refusal): void {
+    this.wait(action.verb === 'create' ? 'CreateRefused' : 'WriteRefused', {
+      ...(action.resource === 'pods' && { pod: action.name }),
+      detail: `${action.verb} of ${action.resource}/${action.name}: ${refusal.message}`,
+      until: refusal.retryAt,
+    });
+  }
+}
+
+function resourceKey(action: Action): string {
+  return `${action.resource}/${action.name}`;
+}

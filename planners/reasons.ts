@@ -1,0 +1,69 @@
+/** The words of reasons. Amounts that change by the second are not in them: conditions would be written again and again. */
+
+import type { ReasonCode } from './plan.ts';
+
+/** One sentence for a reason: `names` are the first pods of `total`, `detail` is what the planner added. */
+export function sentence(
+  code: ReasonCode,
+  names: readonly string[],
+  total: number,
+  detail: string | undefined,
+): string {
+  const who = list(names, total);
+  const what = detail === undefined ? '' : `: ${detail}`;
+  const be = total === 1 ? 'is' : 'are';
+  const have = total === 1 ? 'has' : 'have';
+  switch (code) {
+    case 'RevisionMissing':
+      return `the present template has no revision yet; the rollout creates it${who === '' ? '' : `, then ${who}`}`;
+    case 'Paused':
+      return `the rollout is paused${what}${who === '' ? '' : `; ${who} ${be} not at the new revision`}`;
+    case 'Pinned':
+      return `pinned${what}; the manifest in git is not applied until it changes`;
+    case 'BudgetUsed':
+      return `the budget is used up${what}; ${who} ${be} next`;
+    case 'PodNotReady':
+      return `${who} ${be} not ready${what}`;
+    case 'PodTerminating':
+      return `${who} ${be} terminating${what}`;
+    case 'MinReadySeconds':
+      return `${who} ${have} not been ready for minReadySeconds${what}`;
+    case 'Partition':
+      return `${who} ${be} below the partition and ${total === 1 ? 'keeps its' : 'keep their'} revision${what}`;
+    case 'OnDelete':
+      return `the update strategy is OnDelete: ${who} ${total === 1 ? 'gets' : 'get'} the new revision when deleted by hand`;
+    case 'ScalingFirst':
+      return `pods are created or deleted before others are updated${what}`;
+    case 'CreateRefused':
+      return `the apiserver refuses to create ${who === '' ? 'an object' : who}${what}`;
+    case 'WriteRefused':
+      return `the apiserver refuses to change ${who === '' ? 'an object' : who}${what}`;
+    case 'NameTaken':
+      return `a pod that is not owned by this workload stands in the place of ${who}; delete or rename it${what}`;
+    case 'InvalidField':
+      return `a field is not valid${what}`;
+    case 'ClaimTerminating':
+      return `${who} ${total === 1 ? 'waits' : 'wait'} until a terminating claim is gone${what}`;
+    case 'ClaimStale':
+      return `${who} ${total === 1 ? 'waits' : 'wait'} until the claim of an earlier pod is deleted${what}`;
+    case 'InPlaceGrace':
+      return `${who} ${be} out of service and ${total === 1 ? 'waits' : 'wait'} for the grace period before the update in place`;
+    case 'InPlaceRestarting':
+      return `${who} ${be} being updated in place${what}`;
+    case 'InPlaceImpossible':
+      return `${who} cannot be updated in place${what}; use InPlaceIfPossible or ReCreate`;
+    case 'ResizePending':
+      return `${who} ${total === 1 ? 'waits' : 'wait'} for the node to resize ${total === 1 ? 'it' : 'them'}${what}`;
+    case 'NodeDown':
+      return `${who} ${be} on a node that is down${what}`;
+    case 'SelectorEmpty':
+      return 'the selector is empty and selects everything; nothing is done';
+    case 'Deleting':
+      return 'the workload is being deleted';
+  }
+}
+
+function list(names: readonly string[], total: number): string {
+  const more = total - names.length;
+  return more > 0 ? `${names.join(', ')} and ${String(more)} more` : names.join(', ');
+}

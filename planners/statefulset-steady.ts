@@ -1,0 +1,217 @@
+/** The steady state of a StatefulSet: replicas, claims, scaling down (S1–S5, S9–S12). */
+
+import { isRunningAndReady } from './availability.ts';
+import { adoptAction, releaseAction } from './controller-ref.ts';
+import { LABEL } from './names.ts';
+import type { ControllerRevision, Pod } from './objects.ts';
+import type { Action, Purpose } from './plan.ts';
+import type { PlanBuilder } from './plan-builder.ts';
+import { hasSucceeded } from './revision.ts';
+import { claimName, createClaimAction, isStaleClaim, retainClaimAction } from './statefulset-claims.ts';
+import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
+import type { Member, StatefulSetView } from './statefulset-view.ts';
+
+/** A missing pod comes back at the last known revision when the new one has been missing for so long, milliseconds. */
+export const REVISION_PATIENCE_MS = 5_000;
+
+/**
+ * Plans what keeps the set as it should be whether or not a rollout runs. Scaling up goes before scaling down; OrderedReady
+ * takes one step at a time and stops at the first pod that is not well (S9, S11, S12).
+ */
+export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionMissingSince?: number): void {
+  claimChildren(view, plan);
+  const monotonic = view.set.podManagementPolicy === 'OrderedReady';
+  const reached = lowestUpdated(view);
+  const highest = view.slots.findLastIndex((member) => member !== undefined);
+  for (let offset = 0; offset < view.slots.length; offset += 1) {
+    const member = view.slots[offset];
+    if (member === undefined) {
+      createReplica(view, plan, { offset, reached, isHole: offset < highest, revisionMissingSince });
+      if (monotonic) return;
+    } else if (!keepReplica(view, plan, member) && monotonic) {
+      return;
+    }
+  }
+  scaleDown(view, plan, monotonic);
+}
+
+function claimChildren(view: StatefulSetView, plan: PlanBuilder): void {
+  for (const pod of view.released) plan.addSteady(releaseAction(view.set, 'pods', pod));
+  for (const member of [...view.slots, ...view.condemned]) {
+    if (member !== undefined && !member.owned) plan.addSteady(adoptAction(view.set, 'pods', member.pod));
+  }
+  for (const revision of view.revisions) {
+    const owner = revision.metadata.ownerReferences?.some(({ controller }) => controller === true);
+    if (owner !== true) plan.addSteady(adoptAction(view.set, 'controllerrevisions', revision));
+  }
+}
+
+interface Missing {
+  readonly offset: number;
+  /** Lowest ordinal above the partition whose pod is at the update revision. */
+  readonly reached: number;
+  readonly isHole: boolean;
+  readonly revisionMissingSince: number | undefined;
+}
+
+function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missing): void {
+  const { set } = view;
+  const ordinal = set.start + missing.offset;
+  const name = podName(set, ordinal);
+  if (view.foreignNames.has(name)) {
+    plan.wait('NameTaken', { pod: name });
+    return;
+  }
+  const revision = revisionForNewPod(view, plan, ordinal, missing);
+  if (revision === undefined) {
+    plan.wait('RevisionMissing', { pod: name });
+    return;
+  }
+  for (const template of set.volumeClaimTemplates) {
+    const claim = view.claims.get(claimName(set, template, ordinal));
+    if (claim?.metadata.deletionTimestamp !== undefined) {
+      plan.wait('ClaimTerminating', { pod: name, detail: claim.metadata.name });
+      return;
+    }
+    if (claim !== undefined && isStaleClaim(set, claim, name)) {
+      plan.wait('ClaimStale', { pod: name, detail: claim.metadata.name });
+      return;
+    }
+  }
+  if (!createClaims(view, plan, ordinal)) return;
+  plan.addSteady({
+    verb: 'create',
+    resource: 'pods',
+    name,
+    body: newPod(set, ordinal, revision),
+    purpose: 'ScaleUp',
+    message: `create Pod ${name} in StatefulSet ${set.ref.name} at revision ${revision.metadata.name}`,
+  });
+}
+
+/** Creates the claims that a pod lacks (S3). False if one of them cannot be created now. */
+function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number): boolean {
+  let complete = true;
+  for (const template of view.set.volumeClaimTemplates) {
+    if (!view.claims.has(claimName(view.set, template, ordinal))) {
+      complete = plan.addSteady(createClaimAction(view.set, template, ordinal)) && complete;
+    }
+  }
+  return complete;
+}
+
+/**
+ * S10: below the partition the current revision, else the update revision. While the rollout is paused, a pod that it had not
+ * reached does not get ahead of it (A9): rollouts go from the highest ordinal down, so a missing pod comes back at the update
+ * revision only if a lower one is at it already, or if a rollout of that revision was finished before. Where neither can be
+ * told it comes back at the current revision.
+ *
+ * While the template has no revision, holes are filled at the last known revision; so is everything else after 5 s.
+ */
+function revisionForNewPod(
+  view: StatefulSetView,
+  plan: PlanBuilder,
+  ordinal: number,
+  { reached, isHole, revisionMissingSince }: Missing,
+): ControllerRevision | undefined {
+  const { set, current, update, latest } = view;
+  if (set.updateStrategy === 'RollingUpdate') {
+    const kept = set.hasRollingUpdate ? set.partition : (set.status.currentReplicas ?? 0);
+    if (ordinal < set.start + kept) return current;
+    const held = set.paused !== undefined && update !== undefined && !hasSucceeded(update);
+    if (held && reached > ordinal) return current;
+  }
+  if (update !== undefined || isHole) return latest;
+  if (revisionMissingSince === undefined) return undefined;
+  const until = revisionMissingSince + REVISION_PATIENCE_MS;
+  plan.requeue(until);
+  return view.now >= until ? latest : undefined;
+}
+
+function lowestUpdated(view: StatefulSetView): number {
+  const name = view.update?.metadata.name;
+  const member = view.slots.find(
+    (one) => one?.revision === name && one !== undefined && one.ordinal >= view.firstTarget,
+  );
+  return member?.ordinal ?? Infinity;
+}
+
+/** S11. False if OrderedReady has to wait for this pod. */
+function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: Member): boolean {
+  const { pod, ordinal } = member;
+  if (!member.owned) return false;
+  if (member.finished) {
+    if (!member.terminating) {
+      plan.addSteady(deletePod(view, pod, 'ReplaceFinished', `it is ${pod.status?.phase ?? 'finished'}`));
+    }
+    return false;
+  }
+  if (pod.status?.phase === 'Pending' && !member.terminating) createClaims(view, plan, ordinal);
+  const identity = member.terminating ? undefined : fixIdentityAction(view.set, pod, ordinal);
+  if (identity !== undefined) plan.addSteady(identity);
+  retainClaims(view, plan, member, true);
+  const at = member.availableAt;
+  return !member.terminating && isRunningAndReady(pod) && at !== undefined && at <= view.now;
+}
+
+/** S4. False while a claim's owners have yet to be changed. */
+function retainClaims(view: StatefulSetView, plan: PlanBuilder, member: Member, inRange: boolean): boolean {
+  let settled = true;
+  for (const template of view.set.volumeClaimTemplates) {
+    const claim = view.claims.get(claimName(view.set, template, member.ordinal));
+    const action = claim && retainClaimAction(view.set, claim, member.pod, inRange);
+    if (action !== undefined) {
+      plan.addSteady(action);
+      settled = false;
+    }
+  }
+  return settled;
+}
+
+/** S12: descending; OrderedReady deletes one at a time, and only past well pods unless it is the first unwell one itself. */
+function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean): void {
+  const firstUnwell =
+    view.slots.find((member) => member?.available === false) ?? view.condemned.findLast(isUnwell);
+  let settled = true;
+  for (const member of view.condemned) {
+    if (member.owned) settled = retainClaims(view, plan, member, false) && settled;
+  }
+  if (monotonic && !settled) return;
+  for (const member of view.condemned) {
+    if (!member.owned || member.terminating) {
+      if (monotonic) return;
+      continue;
+    }
+    if (monotonic && isUnwell(member) && member !== firstUnwell) return;
+    if (monotonic || claimsSettled(view, member)) {
+      plan.addSteady(deletePod(view, member.pod, 'ScaleDown', 'it is above the number of replicas'));
+    }
+    if (monotonic) return;
+  }
+}
+
+/** The claim must know its pod before the pod goes, or it would outlive it (S4, crash-safe). */
+function claimsSettled(view: StatefulSetView, member: Member): boolean {
+  return view.set.volumeClaimTemplates.every((template) => {
+    const claim = view.claims.get(claimName(view.set, template, member.ordinal));
+    return claim === undefined || retainClaimAction(view.set, claim, member.pod, false) === undefined;
+  });
+}
+
+function isUnwell(member: Member): boolean {
+  return !member.available;
+}
+
+/** The delete of a pod with both preconditions. */
+export function deletePod(view: StatefulSetView, pod: Pod, purpose: Purpose, why: string): Action {
+  const { name, uid, resourceVersion, labels } = pod.metadata;
+  return {
+    verb: 'delete',
+    resource: 'pods',
+    name,
+    uid,
+    resourceVersion,
+    purpose,
+    message: `delete Pod ${name} in StatefulSet ${view.set.ref.name} (revision ${labels?.[LABEL.revisionHash] ?? 'unknown'}): ${why}`,
+  };
+}

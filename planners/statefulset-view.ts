@@ -1,0 +1,135 @@
+/** A snapshot of a StatefulSet, read once: who is who, what is at which revision, what is available. */
+
+import { availableAt, isFinished, isReady, isTerminating } from './availability.ts';
+import { claimOf } from './controller-ref.ts';
+import { readInPlaceUpdate, revisionOf } from './in-place-state.ts';
+import type { InPlaceUpdate } from './in-place-state.ts';
+import type { ControllerRevision, PersistentVolumeClaim, Pod } from './objects.ts';
+import type { RevisionPlan } from './revision.ts';
+import { revisionsOf } from './revision.ts';
+import { matchesSelector } from './selector.ts';
+import { ordinalOf } from './statefulset-identity.ts';
+import { planStatefulSetRevision } from './statefulset-revision.ts';
+import type { Snapshot, StatefulSet } from './workload.ts';
+
+/** One pod of the set. */
+export interface Member {
+  readonly pod: Pod;
+  readonly name: string;
+  readonly ordinal: number;
+  /** Name of the revision that its label gives it. */
+  readonly revision: string;
+  /** Owned already; otherwise to be adopted, and not touched before. */
+  readonly owned: boolean;
+  readonly ready: boolean;
+  readonly finished: boolean;
+  readonly terminating: boolean;
+  readonly inPlace: InPlaceUpdate | undefined;
+  /** Milliseconds; see {@link availableAt}. */
+  readonly availableAt: number | undefined;
+  /** Ready for minReadySeconds, not terminating, not finished, not in an update in place (S16, A3). */
+  readonly available: boolean;
+}
+
+export interface StatefulSetView {
+  readonly set: StatefulSet;
+  readonly now: number;
+  /** In order, the set's own and orphans that match. */
+  readonly revisions: readonly ControllerRevision[];
+  readonly byName: ReadonlyMap<string, ControllerRevision>;
+  readonly revisionPlan: RevisionPlan;
+  /** The revision of the present template; undefined until it is created. */
+  readonly update: ControllerRevision | undefined;
+  /** The revision that pods below the partition have (S8). */
+  readonly current: ControllerRevision | undefined;
+  /** The newest revision that rollouts know of: `update`, or what was it before the template changed. */
+  readonly latest: ControllerRevision | undefined;
+  /** Pods in range, by offset from the first ordinal (S2). */
+  readonly slots: readonly (Member | undefined)[];
+  /** Pods out of range, highest ordinal first (S2). */
+  readonly condemned: readonly Member[];
+  /** Pods to be released: owned, but they no longer match (C4, C6). */
+  readonly released: readonly Pod[];
+  /** Names that are taken by pods which are not the set's. */
+  readonly foreignNames: ReadonlySet<string>;
+  readonly claims: ReadonlyMap<string, PersistentVolumeClaim>;
+  /** First ordinal that the present strategy may update: start + partition (S10). */
+  readonly firstTarget: number;
+  readonly downNodes: ReadonlySet<string>;
+}
+
+/** Reads a snapshot. Nothing is decided here but which pods are the set's (C4, C6). */
+export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): StatefulSetView {
+  const { workload: set } = snapshot;
+  const revisions = revisionsOf(set, snapshot.revisions);
+  const byName = new Map(revisions.map((revision) => [revision.metadata.name, revision]));
+  const revisionPlan = planStatefulSetRevision(set, snapshot.revisions);
+  const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
+  const latest = update ?? byName.get(set.status.updateRevision ?? '') ?? revisions.at(-1);
+  return {
+    set,
+    now,
+    revisions,
+    byName,
+    revisionPlan,
+    update,
+    current: byName.get(set.status.currentRevision ?? '') ?? latest,
+    latest,
+    ...sortPods(set, snapshot.pods, now),
+    claims: new Map(snapshot.claims.map((claim) => [claim.metadata.name, claim])),
+    firstTarget: set.start + set.partition,
+    downNodes: snapshot.downNodes,
+  };
+}
+
+function sortPods(
+  set: StatefulSet,
+  pods: readonly Pod[],
+  now: number,
+): Pick<StatefulSetView, 'slots' | 'condemned' | 'released' | 'foreignNames'> {
+  const slots: (Member | undefined)[] = Array.from({ length: set.replicas });
+  const condemned: Member[] = [];
+  const released: Pod[] = [];
+  const foreignNames = new Set<string>();
+  for (const pod of pods) {
+    const ordinal = ordinalOf(set, pod.metadata.name);
+    const matches = ordinal !== undefined && matchesSelector(set.selector, pod.metadata.labels);
+    const claim = claimOf(set, pod, matches);
+    if (claim === 'release') released.push(pod);
+    if (claim === 'ignore' || claim === 'release') {
+      foreignNames.add(pod.metadata.name);
+    } else if (ordinal !== undefined) {
+      const member = readMember(set, pod, ordinal, claim === 'owned', now);
+      const offset = ordinal - set.start;
+      if (offset >= 0 && offset < set.replicas) slots[offset] = member;
+      else condemned.push(member);
+    }
+  }
+  condemned.sort((a, b) => b.ordinal - a.ordinal);
+  return { slots, condemned, released, foreignNames };
+}
+
+function readMember(set: StatefulSet, pod: Pod, ordinal: number, owned: boolean, now: number): Member {
+  const at = availableAt(pod, set.minReadySeconds);
+  const finished = isFinished(pod);
+  const terminating = isTerminating(pod);
+  const inPlace = readInPlaceUpdate(pod);
+  return {
+    pod,
+    name: pod.metadata.name,
+    ordinal,
+    revision: revisionOf(pod),
+    owned,
+    ready: isReady(pod),
+    finished,
+    terminating,
+    inPlace,
+    availableAt: at,
+    available: at !== undefined && at <= now && !finished && !terminating && inPlace === undefined,
+  };
+}
+
+/** Whether the present strategy may bring the pod of this ordinal to the update revision. */
+export function isTarget(view: StatefulSetView, ordinal: number): boolean {
+  return view.set.updateStrategy === 'RollingUpdate' && ordinal >= view.firstTarget;
+}

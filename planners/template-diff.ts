@@ -1,0 +1,156 @@
+/** What differs between two pod templates, and whether a running pod can be changed from one to the other (A19–A22). */
+
+import { canonicalJson } from './canonical-json.ts';
+import { ANNOTATION } from './names.ts';
+import type { Container, JsonObject, PodSpec, PodTemplate } from './objects.ts';
+import { qosClass, resizeOf } from './resources.ts';
+import type { ContainerList, ResourceChange } from './resources.ts';
+import { defaultPullPolicy, normaliseTemplate } from './template-defaults.ts';
+
+export interface ImageChange {
+  readonly list: ContainerList;
+  readonly container: string;
+  readonly image: string;
+}
+
+/** Values to set; null removes the key. */
+export type KeyChanges = Readonly<Record<string, string | null>>;
+
+export interface TemplateDiff {
+  readonly images: readonly ImageChange[];
+  readonly resources: readonly ResourceChange[];
+  readonly labels: KeyChanges;
+  readonly annotations: KeyChanges;
+  /** Fields that no running pod can change, by path; empty when the update can be done in place. */
+  readonly impossible: readonly string[];
+  /** Nothing differs at all. */
+  readonly empty: boolean;
+}
+
+/**
+ * Compares by meaning: defaults, spellings of quantities and empty lists do not count, nor does an imagePullPolicy that only
+ * follows from the image's tag (A20). Possible in place are images of containers and native sidecars, labels and annotations
+ * of the template, and cpu and memory that keep the QoS class.
+ */
+export function diffTemplates(from: PodTemplate, to: PodTemplate): TemplateDiff {
+  const [before, after] = [normaliseTemplate(from), normaliseTemplate(to)];
+  const found = {
+    images: [] as ImageChange[],
+    resources: [] as ResourceChange[],
+    impossible: [] as string[],
+  };
+  const labels = keyChanges(before.metadata?.labels, after.metadata?.labels);
+  const annotations = keyChanges(before.metadata?.annotations, after.metadata?.annotations);
+  for (const field of differingFields(before.metadata ?? {}, after.metadata ?? {}, [
+    'labels',
+    'annotations',
+  ])) {
+    found.impossible.push(`metadata.${field}`);
+  }
+  for (const field of differingFields(before.spec, after.spec, ['containers', 'initContainers'])) {
+    found.impossible.push(`spec.${field}`);
+  }
+  diffContainers('initContainers', before.spec, after.spec, found);
+  diffContainers('containers', before.spec, after.spec, found);
+  if (found.resources.length > 0 && qosClass(before.spec) !== qosClass(after.spec)) {
+    found.impossible.push(`spec (QoS class ${qosClass(before.spec)} → ${qosClass(after.spec)})`);
+  }
+  found.impossible.push(...staleEnvironment(after.spec, found.images, labels, annotations));
+  const changes = found.images.length + found.resources.length + found.impossible.length;
+  return {
+    ...found,
+    labels,
+    annotations,
+    empty: changes + Object.keys(labels).length + Object.keys(annotations).length === 0,
+  };
+}
+
+interface Found {
+  readonly images: ImageChange[];
+  readonly resources: ResourceChange[];
+  readonly impossible: string[];
+}
+
+function diffContainers(list: ContainerList, before: PodSpec, after: PodSpec, found: Found): void {
+  const [old, wanted] = [before[list] ?? [], after[list] ?? []];
+  if (canonicalJson(old.map(({ name }) => name)) !== canonicalJson(wanted.map(({ name }) => name))) {
+    found.impossible.push(`spec.${list} (added, removed, renamed or reordered)`);
+    return;
+  }
+  for (const [index, container] of wanted.entries()) {
+    diffContainer(list, old[index] as Container, container, found);
+  }
+}
+
+function diffContainer(list: ContainerList, old: Container, wanted: Container, found: Found): void {
+  const path = `spec.${list}[${wanted.name}]`;
+  const running =
+    list === 'containers' || (old.restartPolicy === 'Always' && wanted.restartPolicy === 'Always');
+  for (const field of differingFields(old, wanted, ['resources'])) {
+    if (field === 'image' && running && wanted.image !== undefined) {
+      found.images.push({ list, container: wanted.name, image: wanted.image });
+    } else if (field !== 'imagePullPolicy' || !followsFromTag(old) || !followsFromTag(wanted)) {
+      found.impossible.push(`${path}.${field}`);
+    }
+  }
+  const resize = resizeOf(list, old, wanted);
+  if (resize === 'impossible' || (resize !== 'none' && !running)) {
+    found.impossible.push(`${path}.resources`);
+  } else if (resize !== 'none') {
+    found.resources.push(resize);
+  }
+}
+
+function followsFromTag(container: Container): boolean {
+  return container.imagePullPolicy === defaultPullPolicy(container.image);
+}
+
+/** Keys of either object whose values differ, sorted, without the excepted ones. */
+function differingFields(before: object, after: object, except: readonly string[]): readonly string[] {
+  const [old, wanted] = [before as JsonObject, after as JsonObject];
+  return [...new Set([...Object.keys(old), ...Object.keys(wanted)])]
+    .filter((key) => !except.includes(key) && canonicalJson(old[key]) !== canonicalJson(wanted[key]))
+    .sort();
+}
+
+function keyChanges(
+  before: Readonly<Record<string, string>> = {},
+  after: Readonly<Record<string, string>> = {},
+): KeyChanges {
+  const changes: Record<string, string | null> = {};
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const value = after[key] ?? null;
+    if (before[key] !== after[key] && key !== ANNOTATION.inPlaceUpdate) changes[key] = value;
+  }
+  return changes;
+}
+
+/** Changed labels and annotations that a container reads into its environment need a restart of that container (A22). */
+function staleEnvironment(
+  spec: PodSpec,
+  images: readonly ImageChange[],
+  labels: KeyChanges,
+  annotations: KeyChanges,
+): readonly string[] {
+  const restarted = new Set(images.map(({ container }) => container));
+  return [...(spec.initContainers ?? []), ...spec.containers]
+    .filter(({ name }) => !restarted.has(name))
+    .flatMap((container) =>
+      fieldPaths(container)
+        .filter((path) => readsChanged(path, labels, annotations))
+        .map((path) => `${path} (read by the environment of container ${container.name})`),
+    );
+}
+
+function fieldPaths(container: Container): readonly string[] {
+  const env = (container['env'] ?? []) as readonly {
+    readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath?: string } };
+  }[];
+  return env.flatMap(({ valueFrom }) => valueFrom?.fieldRef?.fieldPath ?? []);
+}
+
+function readsChanged(path: string, labels: KeyChanges, annotations: KeyChanges): boolean {
+  const match = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path);
+  if (match === null) return false;
+  return Object.hasOwn(match[1] === 'labels' ? labels : annotations, match[2] ?? '');
+}
