@@ -2,8 +2,7 @@
 
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
-import { ApiError, isTransient } from '../kubernetes/api-error.ts';
-import { toMessage } from '../kubernetes/error-message.ts';
+import { ApiError, isTransient, toMessage } from '../kubernetes/api-error.ts';
 
 /** Statuses after which the same request will not succeed either. */
 const FINAL: Readonly<Record<number, string>> = {

@@ -2,9 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 
-import { isNotFound } from '../kubernetes/api-error.ts';
+import { isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { toMessage } from '../kubernetes/error-message.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
 
 export interface EventRecorderOptions {

@@ -1,8 +1,7 @@
 /** Executes the actions of a plan against the apiserver: the only place that writes pods, claims and revisions. */
 
-import { isAlreadyExists, isConflict, isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { isAlreadyExists, isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { toMessage } from '../kubernetes/error-message.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
@@ -158,7 +157,10 @@ export class Executor {
           );
           return 'done';
         case 'delete':
-          cache.observeDelete(action.resource, await client.delete(path, preconditions(action)), path);
+          cache.observeDelete(action.resource, await client.delete(path, preconditions(action)), {
+            namespace: workload.ref.namespace,
+            name: action.name,
+          });
           return 'done';
       }
     } catch (error) {

@@ -1,8 +1,7 @@
 /** The steady state of the workloads, level-triggered: observe → plan → execute → status, and runs where a rollout is due. */
 
-import { isConflict } from '../kubernetes/api-error.ts';
+import { isConflict, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { toMessage } from '../kubernetes/error-message.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { templateTarget } from '../kubernetes/workload-key.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';

@@ -1,6 +1,7 @@
 /** From watch events to the workloads that they concern (C11). */
 
-import type { CacheChange, WatchCache } from '../kubernetes/watch-cache.ts';
+import type { Change } from '../kubernetes/object-store.ts';
+import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../kubernetes/workload-api.ts';
 import { workloadKey } from '../kubernetes/workload-key.ts';
@@ -37,7 +38,7 @@ export class WorkloadWatch {
     this.#unsubscribe?.();
   }
 
-  #changed(change: CacheChange): void {
+  #changed(change: Change): void {
     const workload = KINDS.find((kind) => WORKLOAD_RESOURCES[kind] === change.resource);
     const { object, previous } = change;
     const namespace = object.metadata.namespace ?? '';

@@ -17,7 +17,7 @@ import { WorkQueue } from '../controllers/work-queue.ts';
 import { WorkloadWatch } from '../controllers/workload-watch.ts';
 import { recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { toMessage } from '../kubernetes/error-message.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
 import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
 import type { SearchAttributeName } from '../workflows/messages.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';

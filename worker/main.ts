@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { pino } from 'pino';
 
 import { KubernetesClient } from '../kubernetes/client.ts';
-import { toMessage } from '../kubernetes/error-message.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
 import type { SearchAttributeName } from '../workflows/messages.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
@@ -14,7 +14,7 @@ import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
 import type { Check } from './http-server.ts';
 import { startHttpServer } from './http-server.ts';
-import type { Fence } from './leader-election.ts';
+import type { Fence } from './fence.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
@@ -31,6 +31,8 @@ import { workflowCode } from './workflow-bundle.ts';
 
 /** Milliseconds that a replica gets to end its work after SIGTERM. */
 const SHUTDOWN_MS = 15_000;
+/** A watch that has been silent for longer is not to be relied on. */
+const SILENT_MS = 90_000;
 
 /** Runs a worker until SIGTERM or SIGINT. Rejects with a clear error where configuration or cluster are unusable. */
 export async function runWorker(flags: WorkerFlags): Promise<void> {
@@ -212,7 +214,10 @@ class WorkerProcess {
   #readiness(): readonly Check[] {
     const leading = this.#leader !== undefined;
     const caches = this.#leader?.cache.health() ?? [];
-    const stale = caches.filter((source) => !source.ok).map((source) => source.resource);
+    const now = Date.now();
+    const stale = caches
+      .filter((source) => !source.connected && now - source.lastContact > SILENT_MS)
+      .map((source) => source.resource);
     return [
       { name: leading ? 'leading' : 'standby', ok: true },
       {

@@ -6,7 +6,7 @@ import type { WorkerOptions } from '@temporalio/worker';
 import { Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
-import { toMessage } from '../kubernetes/error-message.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
 import { connectWorker } from './temporal-connection.ts';
 

@@ -1,0 +1,164 @@
+/** What tests do to a cluster and wait for: namespaces, applies, watches with a deadline. As the administrator. */
+
+import { KubernetesClient } from '../../kubernetes/client.ts';
+import type { ResourcePath } from '../../kubernetes/client.ts';
+import { loadConnection } from '../../kubernetes/kubeconfig.ts';
+import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import type { ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
+import type { StatefulSetDescription } from './statefulset-manifest.ts';
+import { statefulSetManifest } from './statefulset-manifest.ts';
+
+export interface PodEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly pod: Pod;
+  /** Milliseconds since the epoch at which it was seen. */
+  readonly at: number;
+}
+
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
+
+export class Cluster {
+  readonly client: KubernetesClient;
+  readonly api: WorkloadApi;
+
+  private constructor(client: KubernetesClient, api: WorkloadApi) {
+    this.client = client;
+    this.api = api;
+  }
+
+  static async connect(kubeconfig: string, api: WorkloadApi): Promise<Cluster> {
+    return new Cluster(new KubernetesClient(await loadConnection({}, { kubeconfig })), api);
+  }
+
+  /** A namespace of its own with a name that nobody used before. */
+  async createNamespace(prefix: string): Promise<string> {
+    const name = `${prefix}-${Math.random().toString(36).slice(2, 8)}`;
+    await this.client.create({ group: '', version: 'v1', resource: 'namespaces' }, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name },
+    });
+    return name;
+  }
+
+  setPath(namespace: string, name?: string): ResourcePath {
+    return { ...groupVersion(this.api), resource: WORKLOAD_RESOURCES.StatefulSet, namespace, name };
+  }
+
+  /** Server-side apply as a user would. */
+  async applySet(description: StatefulSetDescription): Promise<StatefulSetObject> {
+    return await this.client.patch<StatefulSetObject>(
+      this.setPath(description.namespace, description.name),
+      'apply',
+      statefulSetManifest(this.api, description),
+      { fieldManager: 'test', force: true, fieldValidation: 'Strict' },
+    );
+  }
+
+  async set(namespace: string, name: string): Promise<StatefulSetObject> {
+    return await this.client.get<StatefulSetObject>(this.setPath(namespace, name));
+  }
+
+  /** Pods with label app=name, by name. */
+  async pods(namespace: string, app: string): Promise<readonly Pod[]> {
+    const { items } = await this.client.list<Pod>({ ...PODS, namespace }, { labelSelector: `app=${app}` });
+    return [...items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name, 'en', { numeric: true }));
+  }
+
+  async revisions(namespace: string, app: string): Promise<readonly ControllerRevision[]> {
+    const { items } = await this.client.list<ControllerRevision>(
+      { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespace },
+      { labelSelector: `app=${app}` },
+    );
+    return [...items].sort((a, b) => Number(a.revision) - Number(b.revision));
+  }
+
+  /** Events on objects of a namespace, oldest first. */
+  async events(namespace: string): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> {
+    const { items } = await this.client.list<KubernetesObject & { reason: string; message: string; type: string }>({
+      group: '',
+      version: 'v1',
+      resource: 'events',
+      namespace,
+    });
+    return [...items]
+      .sort((a, b) => Number(BigInt(a.metadata.resourceVersion) - BigInt(b.metadata.resourceVersion)))
+      .map(({ reason, message, type }) => ({ reason, message, type }));
+  }
+
+  /** Annotations merged into the object's; undefined removes one. */
+  async annotate(path: ResourcePath, annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
+    const values = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [key, value ?? null]));
+    await this.client.patch(path, 'merge', { metadata: { annotations: values } });
+  }
+
+  /** The object as soon as `predicate` holds of it; fails with its last state after `timeoutMs`. */
+  async until<T extends KubernetesObject>(
+    path: ResourcePath,
+    what: string,
+    predicate: (object: T) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<T> {
+    const { name, ...collection } = path;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    let last: T | undefined;
+    while (!deadline.aborted) {
+      const options = { fieldSelector: `metadata.name=${name ?? ''}`, signal: deadline };
+      try {
+        for await (const event of this.client.watch<T>(collection, options)) {
+          last = event.type === 'BOOKMARK' ? last : event.object;
+          if (last !== undefined && event.type !== 'DELETED' && predicate(last)) {
+            return last;
+          }
+        }
+      } catch (error) {
+        // An apiserver that a test restarts: watch again until the deadline.
+        if (deadline.aborted) {
+          break;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        void error;
+      }
+    }
+    throw new Error(`${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${JSON.stringify(last, null, 1)}`);
+  }
+
+  /** The set, once its controller calls it Ready at its newest generation. */
+  async untilReady(namespace: string, name: string, timeoutMs = 60_000): Promise<StatefulSetObject> {
+    return await this.until<StatefulSetObject>(
+      this.setPath(namespace, name),
+      'Ready at its newest generation',
+      (set) => isReady(set) && set.status?.updateRevision !== undefined,
+      timeoutMs,
+    );
+  }
+
+  /** Records the events of a namespace's pods from now on. */
+  async recordPods(namespace: string): Promise<{ readonly events: PodEvent[]; stop(): void }> {
+    const events: PodEvent[] = [];
+    const stopping = new AbortController();
+    const { resourceVersion } = await this.client.list<Pod>({ ...PODS, namespace });
+    const watch = async () => {
+      const options = { resourceVersion, signal: stopping.signal, timeoutSeconds: 600 };
+      for await (const { type, object } of this.client.watch<Pod>({ ...PODS, namespace }, options)) {
+        if (type !== 'BOOKMARK') {
+          events.push({ type, pod: object, at: Date.now() });
+        }
+      }
+    };
+    void watch();
+    return { events, stop: () => stopping.abort() };
+  }
+
+  close(): void {
+    this.client.close();
+  }
+}
+
+/** kstatus: Ready is True and the controller has seen the newest generation. */
+export function isReady(set: StatefulSetObject): boolean {
+  const ready = set.status?.conditions?.find((condition) => condition.type === 'Ready');
+  return ready?.status === 'True' && set.status?.observedGeneration === set.metadata.generation;
+}
