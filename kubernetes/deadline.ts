@@ -32,3 +32,12 @@ export function startDeadline(ms: number, parent: AbortSignal | undefined): Dead
     },
   };
 }
+
+/** Resolves when the work is done, or rejects with the signal's reason when that comes first; the work goes on. */
+export function orAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    work.then(() => resolve(), reject).finally(() => signal.removeEventListener('abort', stop));
+  });
+}

@@ -5,6 +5,7 @@
 
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { KubernetesClient } from './client.ts';
+import { orAborted } from './deadline.ts';
 import { objectKey } from './object-index.ts';
 import type { ObjectIndex } from './object-index.ts';
 import { IndexedLookups } from './indexed-lookups.ts';
@@ -262,13 +263,4 @@ function sourceOf(collection: Collection, namespace: string | undefined): WatchS
   return collection.sources.find(
     (source) => source.namespace === undefined || source.namespace === namespace,
   );
-}
-
-/** Rejects with the signal's reason when that comes before the work is done. */
-function orAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-    work.then(() => resolve(), reject).finally(() => signal.removeEventListener('abort', stop));
-  });
 }

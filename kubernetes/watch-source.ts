@@ -37,11 +37,17 @@ const LIVED_LONG_MS = 10_000;
 /** After so many failures in a row the position itself may be what the server refuses. */
 const RELIST_AFTER = 5;
 
+/** Without a sign of life for this long a source is reported as not ok. */
+const SILENT_MS = 180_000;
+const DISCONNECTED_MS = 60_000;
+
 export interface SourceHealth {
   readonly resource: string;
   readonly namespace: string | undefined;
   /** Has listed at least once. */
   readonly synced: boolean;
+  /** What it holds can be relied on: has listed, and the apiserver was heard of lately (bookmarks come each minute). */
+  readonly ok: boolean;
   /** A watch stands now. */
   readonly connected: boolean;
   /** Milliseconds since the epoch of the last byte from the apiserver; 0 = never. */
@@ -89,10 +95,12 @@ export class WatchSource {
   }
 
   get health(): SourceHealth {
+    const silentMs = this.#options.now() - this.#lastContact;
     return {
       resource: this.#options.resource,
       namespace: this.namespace,
       synced: this.#synced,
+      ok: this.#synced && silentMs < (this.#connected ? SILENT_MS : DISCONNECTED_MS),
       connected: this.#connected,
       lastContact: this.#lastContact,
       resourceVersion: this.position,

@@ -1,0 +1,75 @@
+/** Staying the holder of the Lease, and giving it back. */
+
+import type { Fence } from './fence.ts';
+import type { Acquired, LeaseContext } from './lease-context.ts';
+import { explain, tryMs } from './lease-context.ts';
+import { microTime } from './lease.ts';
+import type { Lease } from './lease.ts';
+
+/**
+ * Renews every second until `done` aborts, and keeps the fence informed. Answers the Lease as last written, or undefined,
+ * with the fence closed, if it is lost: not renewed in time, taken by another, or this process was suspended.
+ */
+export async function keepRenewing(
+  context: LeaseContext,
+  acquired: Acquired,
+  fence: Fence,
+  done: AbortSignal,
+): Promise<Lease | undefined> {
+  let lease: Lease | undefined = acquired.lease;
+  while (lease !== undefined) {
+    await context.clock.sleep(context.timing.retryMs, done);
+    if (done.aborted) return lease;
+    lease = await renew(context, lease, fence);
+  }
+  return undefined;
+}
+
+/** The Lease as it is now: renewed, or not yet but with time left; undefined = lost. */
+async function renew(context: LeaseContext, lease: Lease, fence: Fence): Promise<Lease | undefined> {
+  const { store, clock, identity, onError, onHolder } = context;
+  let current: Lease | undefined = lease;
+  try {
+    while (fence.remainingMs() > 0) {
+      const sentAt = clock.now();
+      const spec = { ...current.spec, renewTime: microTime(sentAt.wall) };
+      const written = await store.write(current, spec, limit(context, fence));
+      if (written !== undefined) {
+        fence.renewed(sentAt);
+        if (fence.remainingMs() > 0) return written;
+        break;
+      }
+      // Somebody wrote it: we ourselves, by a try whose answer was lost; an annotation; or a new holder.
+      current = await store.read(limit(context, fence));
+      const holder = current?.spec?.holderIdentity ?? '';
+      onHolder(holder);
+      if (current === undefined || holder !== identity) {
+        return lost(context, fence, holder === '' ? 'nobody holds it' : `${holder} holds it`);
+      }
+    }
+  } catch (error) {
+    onError(explain(store, error));
+    if (fence.remainingMs() > 0) return current ?? lease;
+  }
+  return lost(context, fence, 'it was not renewed in time, or this process was suspended');
+}
+
+function limit(context: LeaseContext, fence: Fence): number {
+  return Math.max(1, Math.min(fence.remainingMs(), tryMs(context.timing)));
+}
+
+function lost(context: LeaseContext, fence: Fence, why: string): undefined {
+  fence.close(`the Lease ${context.store.namespace}/${context.store.name} is lost: ${why}`);
+  return undefined;
+}
+
+/** Empties the holder, so that the next candidate need not wait. Best effort: the Lease expires by itself. */
+export async function release(context: LeaseContext, lease: Lease): Promise<void> {
+  const { store, clock, timing, onError } = context;
+  try {
+    const spec = { ...lease.spec, holderIdentity: '', renewTime: microTime(clock.now().wall) };
+    await store.write(lease, spec, timing.retryMs);
+  } catch (error) {
+    onError(explain(store, error));
+  }
+}

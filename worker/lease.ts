@@ -1,0 +1,70 @@
+/** The Lease object: reading and writing it, each write conditional on the version that was read. */
+
+import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+
+export interface LeaseSpec {
+  readonly holderIdentity?: string | null;
+  readonly leaseDurationSeconds?: number | null;
+  /** RFC 3339 with microseconds. */
+  readonly acquireTime?: string | null;
+  readonly renewTime?: string | null;
+  readonly leaseTransitions?: number | null;
+}
+
+export interface Lease extends KubernetesObject {
+  readonly spec?: LeaseSpec;
+}
+
+export class LeaseStore {
+  readonly #client: KubernetesClient;
+  readonly #path: ResourcePath & { readonly name: string };
+  readonly namespace: string;
+  readonly name: string;
+
+  /** @param client Without a write guard: the Lease is what the guard rests on. */
+  constructor(client: KubernetesClient, namespace: string, name: string) {
+    this.#client = client;
+    this.namespace = namespace;
+    this.name = name;
+    this.#path = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', namespace, name };
+  }
+
+  /** Undefined if there is none. */
+  async read(timeoutMs: number): Promise<Lease | undefined> {
+    try {
+      return await this.#client.get<Lease>(this.#path, { timeoutMs });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Writes the Lease if it still is what was read; undefined if somebody else was faster.
+   * @param previous What was read; undefined creates it.
+   * @throws {ApiError} for everything else; the write may have been done all the same if it is transient
+   */
+  async write(previous: Lease | undefined, spec: LeaseSpec, timeoutMs: number): Promise<Lease | undefined> {
+    const { name, ...collection } = this.#path;
+    const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    try {
+      if (previous === undefined) {
+        const body = { ...kind, metadata: { name, namespace: collection.namespace }, spec };
+        return await this.#client.create<Lease>(collection, body, { timeoutMs });
+      }
+      return await this.#client.replace<Lease>(this.#path, { ...previous, ...kind, spec }, { timeoutMs });
+    } catch (error) {
+      if (isAlreadyExists(error) || isConflict(error)) return undefined;
+      // Deleted under our feet: the next read tells.
+      if (previous !== undefined && isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** A MicroTime: RFC 3339 with exactly six digits, which the apiserver insists on. */
+export function microTime(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace(/(\.\d{3})Z$/, '$1000Z');
+}
