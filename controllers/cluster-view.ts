@@ -41,7 +41,12 @@ export class ClusterView {
   }
 
   /** Owned children, and orphans of the namespace: which of these are claimed is the planner's decision (C4). */
-  snapshot(key: string, workload: Workload, refusals: ReadonlyMap<string, Refusal>): Snapshot<Workload> {
+  snapshot(
+    key: string,
+    workload: Workload,
+    refusals: ReadonlyMap<string, Refusal>,
+    revisionMissingSince?: number,
+  ): Snapshot<Workload> {
     const { namespace, uid } = workload.ref;
     const definition = this.kind(key);
     return {
@@ -58,6 +63,7 @@ export class ClusterView {
         : [],
       downNodes: this.#downNodes(),
       refusals,
+      ...(revisionMissingSince !== undefined && { revisionMissingSince }),
     };
   }
 

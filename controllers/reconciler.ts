@@ -41,6 +41,8 @@ const WITHOUT_TEMPORAL_MS = 5_000;
 
 export class Reconciler {
   readonly #options: ReconcilerOptions;
+  /** Workload uid → since when its present template has no revision, milliseconds since the epoch. */
+  readonly #revisionMissing = new Map<string, number>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -56,6 +58,7 @@ export class Reconciler {
         if (last !== undefined) {
           refusals.forget(last.workload.ref.uid);
           status.forget(last.workload.ref.uid);
+          this.#revisionMissing.delete(last.workload.ref.uid);
         }
         feed.publish(key, undefined);
         runs.workloadGone(key);
@@ -70,8 +73,15 @@ export class Reconciler {
     const { view, refusals, now, onPlanned } = this.#options;
     const workload = view.read(key, object);
     const started = performance.now();
-    const plan = view.kind(key).plan(view.snapshot(key, workload, refusals.of(workload.ref.uid)), now());
+    const { uid } = workload.ref;
+    const missingSince = this.#revisionMissing.get(uid);
+    const plan = view.kind(key).plan(view.snapshot(key, workload, refusals.of(uid), missingSince), now());
     onPlanned?.(workload, performance.now() - started);
+    if (plan.updateRevision !== undefined) {
+      this.#revisionMissing.delete(uid);
+    } else if (missingSince === undefined) {
+      this.#revisionMissing.set(uid, now());
+    }
     return { workload, plan };
   }
 

@@ -387,8 +387,9 @@ export class RolloutRuns {
   /** One call to Temporal for an entry at a time; afterwards its workload is reconciled again. */
   #do(key: string, entry: Entry, call: () => Promise<void>): void {
     const before = entry.run;
+    const begun = this.#options.now();
     entry.busy = true;
-    const task = this.#options.client.withDeadline(this.#options.now() + CALL_DEADLINE_MS, call).then(
+    const task = this.#options.client.withDeadline(begun + CALL_DEADLINE_MS, call).then(
       () => {
         this.#unreachableSince = undefined;
         entry.busy = false;
@@ -406,7 +407,7 @@ export class RolloutRuns {
         if (error instanceof WorkflowNotFoundError) {
           entry.run = { state: 'unknown' };
         } else {
-          this.#unreachableSince ??= this.#options.now();
+          this.#unreachableSince ??= begun;
           this.#options.onError(key, error);
         }
         this.#options.onChange(key, this.#options.now() + RETRY_MS);
