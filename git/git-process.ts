@@ -1,6 +1,7 @@
 /** Runs the git program with nothing of its surroundings: no user or system configuration, no prompts, no helpers. */
 
 import { spawn } from 'node:child_process';
+import { errorCode } from '../kubernetes/values.ts';
 import { redactUrls } from './source-url.ts';
 
 export interface GitRun {
@@ -170,7 +171,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    if (errorCode(error) !== 'ESRCH') throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../planners/objects.ts';
 import type { ProblemCode, Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import type { TreeFile } from './tree.ts';
-import type { YamlDocument } from './yaml.ts';
+import type { YamlDocument } from './yaml-builder.ts';
 import { readYaml } from './yaml.ts';
 
 /** A Kubernetes object as written in git, checked for what needs no cluster. */

@@ -149,8 +149,7 @@ export function shortSha(sha: string): string {
 
 /** File names and messages of strangers reach terminals and logs: control characters are shown, not obeyed. */
 export function plain(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, (match) =>
+  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, (match) =>
     /^\s+$/.test(match)
       ? ' '
       : match.replace(/[^\s]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`),

@@ -14,9 +14,7 @@ export type Source =
  */
 export function parseSource(text: string, baseDirectory = process.cwd()): Source {
   const shown = redactUrls(text);
-  // eslint-disable-next-line no-control-regex
-  if (text === '' || /[\u0000-\u001f\u007f]/.test(text))
-    throw refused(`the url ${JSON.stringify(shown)} is not usable`);
+  if (text === '' || hasControl(text)) throw refused(`the url ${JSON.stringify(shown)} is not usable`);
   if (text.startsWith('-')) throw refused(`the url ${shown} begins like an option of git`);
   if (/^https:\/\//i.test(text)) return parseHttps(text, shown);
   if (/^(?:git@|ssh:\/\/|[^/\\]+@[^/\\]+:)/i.test(text)) {
@@ -70,11 +68,11 @@ export function checkRef(ref: string): string {
  */
 export function checkPath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
-  // eslint-disable-next-line no-control-regex
   const bad =
     path.startsWith('/') ||
     parts.includes('..') ||
-    /[\u0000-\u001f\u007f\\]/.test(path) ||
+    hasControl(path) ||
+    path.includes('\\') ||
     path.length > 1024;
   if (bad) {
     throw new ProblemError(
@@ -91,6 +89,10 @@ export function redactUrls(text: string): string {
   return text
     .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]*@/gi, '$1***@')
     .replace(/([a-z][a-z0-9+.-]*:\/\/[^\s?'"]*)\?[^\s'"]*/gi, '$1?***');
+}
+
+function hasControl(text: string): boolean {
+  return /\p{Cc}/u.test(text);
 }
 
 function refused(message: string, next?: string): ProblemError {

@@ -1,0 +1,187 @@
+/** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
+
+import { isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { CommitContext } from './commit.ts';
+import { decide, isUndoConflict } from './decision.ts';
+import type { PreparedObject } from './prepare.ts';
+import { applyBody, counterpartPath } from './prepare.ts';
+import type { ProblemCode } from './problems.ts';
+import { fieldConflicts } from './refusals.ts';
+import type { Wishes } from './take-over.ts';
+import { createWithWishes } from './take-over.ts';
+
+export type Applied =
+  | { readonly outcome: 'created' | 'changed' | 'unchanged'; readonly uid: string }
+  /** A pin holds it. */
+  | { readonly outcome: 'left'; readonly uid: string; readonly why: string }
+  /** Somebody else took it since the check. */
+  | { readonly outcome: 'refused'; readonly code: ProblemCode; readonly message: string };
+
+/** The object cannot be written now, but later; the whole step is tried again. */
+export class NotYetError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NotYetError';
+  }
+}
+
+/**
+ * Brings one object to its manifest. Safe to repeat after any crash: what is applied already is recognised by its hash, and
+ * the step between two workload APIs goes on where it stopped.
+ * @throws ApiError as the apiserver refuses (see refusals.ts); NotYetError while the old object is going away
+ */
+export async function applyObject(context: CommitContext, object: PreparedObject): Promise<Applied> {
+  const { client, repository, store } = context;
+  const live = await getOrUndefined(client, object.path, context.signal);
+  const { manifest } = object;
+  const decision = decide({ manifest, live, repository: repository.name, applySetId: store.applySetId });
+  if (decision.do === 'refuse') return { outcome: 'refused', code: decision.code, message: decision.message };
+  if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
+  if (decision.do === 'apply') {
+    const wishes = decision.create
+      ? await orphanCounterpart(context, object)
+      : await unfinishedWishes(context, object, live);
+    if (Object.keys(wishes).length > 0)
+      return { outcome: 'created', uid: await createWithWishes(context, object, wishes) };
+    const written = await write(context, object, decision.force);
+    if (decision.unpin) await unpin(client, object.path, written);
+    return { outcome: decision.create ? 'created' : 'changed', uid: written.metadata.uid };
+  }
+  const uid = live?.metadata.uid ?? '';
+  if (decision.do === 'leave') return { outcome: 'left', uid, why: decision.why };
+  if (decision.do === 'nothing') return { outcome: 'unchanged', uid };
+  await unpin(client, object.path, live);
+  return { outcome: 'changed', uid };
+}
+
+/** Applies; a conflict that is only a template changed by an undo is taken back, any other is the caller's. */
+async function write(
+  context: CommitContext,
+  object: PreparedObject,
+  force: boolean,
+): Promise<KubernetesObject> {
+  const { client, repository, sha, store } = context;
+  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  const options = {
+    fieldValidation: 'Strict',
+    ...(context.signal === undefined ? {} : { signal: context.signal }),
+  } as const;
+  try {
+    return await client.patch(object.path, 'apply', body, { ...options, force });
+  } catch (error) {
+    const conflicts = fieldConflicts(error);
+    if (force || conflicts === undefined || !isUndoConflict(conflicts)) throw error;
+    return await client.patch(object.path, 'apply', body, { ...options, force: true });
+  }
+}
+
+/** Takes the pin away, unless it was set anew since `seen` was read. */
+async function unpin(
+  client: KubernetesClient,
+  path: ResourcePath,
+  seen: KubernetesObject | undefined,
+): Promise<void> {
+  if (seen?.metadata.annotations?.[ANNOTATION.pinned] === undefined) return;
+  const { uid, resourceVersion } = seen.metadata;
+  await client.patch(path, 'merge', {
+    metadata: { uid, resourceVersion, annotations: { [ANNOTATION.pinned]: null } },
+  });
+}
+
+/** Annotations by which operators hold a rollout: they outlive the object's change of API. */
+const CARRIED = [ANNOTATION.paused] as const;
+
+/**
+ * Migration between the workload APIs: deletes the same workload under the other API without its pods, claims and revisions,
+ * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over.
+ * @throws NotYetError while the old object is still there
+ */
+async function orphanCounterpart(context: CommitContext, object: PreparedObject): Promise<Wishes> {
+  const path = counterpartPath(object);
+  if (path === undefined) return {};
+  const { client, repository, store } = context;
+  const old = await getOrUndefined(client, path, context.signal);
+  if (old === undefined) return await rememberedWishes(context, object);
+  const { uid, annotations } = old.metadata;
+  const owner = annotations?.[ANNOTATION.repository];
+  if (owner !== repository.name) {
+    throw new NotYetError(
+      `${object.label}: the same workload under ${path.group} belongs to ${owner ?? 'nobody in git'}`,
+    );
+  }
+  const wishes = carriedWishes(annotations);
+  if (Object.keys(wishes).length > 0) {
+    // Remembered before the deletion: a crash in between must not lose an operator's pause.
+    await store.update((present) => ({
+      ...present,
+      status: { ...present.status, wishes: { ...present.status.wishes, [object.label]: wishes } },
+    }));
+  }
+  if (old.metadata.deletionTimestamp === undefined)
+    await client.delete(path, { uid, propagationPolicy: 'Orphan' });
+  await awaitGone(client, path, uid, context.signal);
+  return wishes;
+}
+
+/** Wishes of a take-over that a crash interrupted: the object is there, its manifest's hash is not yet. */
+async function unfinishedWishes(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<Wishes> {
+  const isFinished = live?.metadata.annotations?.[ANNOTATION.manifestHash] !== undefined;
+  return isFinished || counterpartPath(object) === undefined ? {} : await rememberedWishes(context, object);
+}
+
+async function rememberedWishes(context: CommitContext, object: PreparedObject): Promise<Wishes> {
+  return (await context.store.read(context.signal))?.status.wishes?.[object.label] ?? {};
+}
+
+function carriedWishes(annotations: Wishes | undefined): Wishes {
+  return Object.fromEntries(
+    CARRIED.flatMap((name) => {
+      const value = annotations?.[name];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}
+
+const GONE_WAIT_MS = 5_000;
+const GONE_POLL_MS = 100;
+
+/** The garbage collector needs a moment to orphan the children; longer waits are left to the next attempt. */
+async function awaitGone(
+  client: KubernetesClient,
+  path: ResourcePath,
+  uid: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const until = Date.now() + GONE_WAIT_MS;
+  for (;;) {
+    const live = await getOrUndefined(client, path, signal);
+    if (live === undefined || live.metadata.uid !== uid) return;
+    if (Date.now() > until)
+      throw new NotYetError(`${path.resource}.${path.group} ${path.name} is still being orphaned`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, GONE_POLL_MS);
+    });
+    signal?.throwIfAborted();
+  }
+}
+
+/** The object, or undefined when it does not exist. @throws ApiError for anything else */
+export async function getOrUndefined(
+  client: KubernetesClient,
+  path: ResourcePath,
+  signal?: AbortSignal,
+): Promise<KubernetesObject | undefined> {
+  try {
+    return await client.get(path, signal === undefined ? {} : { signal });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

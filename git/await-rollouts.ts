@@ -1,0 +1,115 @@
+/** Waits until the workloads that a commit changed are rolled out or have failed: by watching the objects, not by asking. */
+
+import { ApiError } from '../kubernetes/api-error.ts';
+import type { ResourcePath, WatchEvent } from '../kubernetes/client.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { CommitContext } from './commit.ts';
+import { APPLYSET } from './inventory.ts';
+import type { PreparedObject } from './prepare.ts';
+import { isWorkload } from './prepare.ts';
+import type { LiveWorkload, RolloutState } from './rollout-state.ts';
+import { rolloutState } from './rollout-state.ts';
+
+/** State of every awaited workload, by label. */
+export type RolloutStates = ReadonlyMap<string, RolloutState>;
+
+/**
+ * Watches until no workload of the commit is in progress. Awaited is what this commit changed (annotation
+ * `fairlead.dev/commit` is its sha); a workload that a pin or an equal manifest left alone is not.
+ * @returns the last state of each; after `patienceMs` also while some are still in progress
+ * @throws ApiError when a watch cannot be had (try again); the signal's reason
+ */
+export async function awaitRollouts(
+  context: CommitContext,
+  objects: readonly PreparedObject[],
+  options: { readonly patienceMs: number; readonly onChange?: (states: RolloutStates) => void },
+): Promise<RolloutStates> {
+  const workloads = objects.filter((object) => isWorkload(object.manifest));
+  const states = new Map<string, RolloutState>();
+  if (workloads.length === 0) return states;
+  const stop = new AbortController();
+  const signal = context.signal === undefined ? stop.signal : AbortSignal.any([context.signal, stop.signal]);
+  const timer = setTimeout(() => stop.abort(), options.patienceMs);
+  const collections = new Map<string, PreparedObject[]>();
+  for (const object of workloads) {
+    const key = `${object.path.group}/${object.path.resource}/${object.path.namespace ?? ''}`;
+    collections.set(key, [...(collections.get(key) ?? []), object]);
+  }
+  let listed = 0;
+  const change = (): void => {
+    options.onChange?.(states);
+    const isOver = [...states.values()].every(({ state }) => state !== 'InProgress');
+    if (isOver && listed === collections.size) stop.abort();
+  };
+  const look = (object: PreparedObject, live: LiveWorkload | undefined): void => {
+    const isOurs = live?.metadata.annotations?.[ANNOTATION.commit] === context.sha;
+    if (isOurs || states.has(object.label))
+      states.set(object.label, rolloutState(live, object.manifest.hash));
+  };
+  const firstList = (): void => {
+    listed += 1;
+  };
+  const watching = { ...context, signal };
+  const watches = [...collections.values()].map((members) =>
+    watchCollection(watching, members, look, firstList, change),
+  );
+  try {
+    await Promise.all(watches);
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
+    await Promise.allSettled(watches);
+  }
+  context.signal?.throwIfAborted();
+  return states;
+}
+
+/** List, then watch, again and again until the signal; `listed` after the first list, `change` after everything new. */
+async function watchCollection(
+  context: CommitContext,
+  members: readonly PreparedObject[],
+  look: (object: PreparedObject, live: LiveWorkload | undefined) => void,
+  listed: () => void,
+  change: () => void,
+): Promise<void> {
+  const { client, store, signal } = context;
+  const first = members[0];
+  if (first === undefined || signal === undefined) return;
+  const byName = new Map(members.map((object) => [object.manifest.name, object]));
+  const path: ResourcePath = { ...first.path, name: undefined };
+  const labelSelector = `${APPLYSET.partOf}=${store.applySetId}`;
+  let isFirst = true;
+  while (!signal.aborted) {
+    const list = await client.list<LiveWorkload>(path, { labelSelector, signal });
+    const live = new Map(list.items.map((item) => [item.metadata.name, item]));
+    for (const object of members) look(object, live.get(object.manifest.name));
+    if (isFirst) listed();
+    isFirst = false;
+    change();
+    if (signal.aborted) return;
+    try {
+      const options = {
+        labelSelector,
+        resourceVersion: list.resourceVersion,
+        allowWatchBookmarks: true,
+        timeoutSeconds: 270,
+        signal,
+      };
+      for await (const event of client.watch<LiveWorkload>(path, options)) handle(event);
+    } catch (error) {
+      // Too old a version, or a dropped connection: a fresh list tells all.
+      const isPassing = error instanceof ApiError && (error.status === 0 || error.status === 410);
+      if (signal.aborted || !isPassing) throw error;
+    }
+  }
+
+  function handle(event: WatchEvent<LiveWorkload>): void {
+    if (event.type === 'BOOKMARK') return;
+    const object = byName.get(event.object.metadata.name);
+    if (object === undefined) return;
+    look(object, event.type === 'DELETED' ? undefined : event.object);
+    change();
+  }
+}

@@ -1,0 +1,94 @@
+/** One commit of one repository against one cluster: what check, apply, prune and await have in common. */
+
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { Discovery } from '../kubernetes/discovery.ts';
+import type { InventoryStore } from './inventory.ts';
+import type { ParsedManifests } from './manifests.ts';
+import { parseManifests } from './manifests.ts';
+import type { Mirror } from './mirror.ts';
+import type { Prepared } from './prepare.ts';
+import { prepareObjects } from './prepare.ts';
+import type { Problem } from './problems.ts';
+import type { Repository } from './repositories.ts';
+import { servedVersions, withSignal } from './resources.ts';
+
+export interface CommitContext {
+  readonly repository: Repository;
+  readonly sha: string;
+  /** As the repository's ServiceAccount, if it has one. */
+  readonly client: KubernetesClient;
+  readonly discovery: Discovery;
+  readonly store: InventoryStore;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The manifests of a commit, read and parsed. */
+export interface CommitContent extends ParsedManifests {
+  /** Text of each file, to find lines in. */
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+/** Reads a commit's manifests; the last few are kept, because every activity of a commit needs them. */
+export class CommitReader {
+  readonly #mirrors: (repository: Repository) => Mirror;
+  readonly #recent = new Map<string, CommitContent>();
+
+  constructor(mirrors: (repository: Repository) => Mirror) {
+    this.#mirrors = mirrors;
+  }
+
+  /** @throws ProblemError when the commit or its path cannot be read at all */
+  async read(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
+    const key = `${repository.url}\n${repository.path}\n${sha}`;
+    const known = this.#recent.get(key);
+    if (known !== undefined) return known;
+    const tree = await this.#mirrors(repository).readManifests(sha, repository.path, signal);
+    const parsed = parseManifests(tree.files);
+    const content: CommitContent = {
+      manifests: parsed.manifests,
+      problems: byPlace([...tree.problems, ...parsed.problems]),
+      texts: new Map(tree.files.map((file) => [file.path, file.text])),
+    };
+    this.#recent.set(key, content);
+    for (const old of [...this.#recent.keys()].slice(0, -3)) this.#recent.delete(old);
+    return content;
+  }
+}
+
+/** Gives every manifest its place in the cluster. @throws ApiError */
+export async function prepareCommit(context: CommitContext, content: CommitContent): Promise<Prepared> {
+  return await prepareObjects(content.manifests, {
+    defaultNamespace: context.repository.namespace,
+    find: async (apiVersion, kind) =>
+      await context.discovery.find(apiVersion, kind, withSignal(context.signal)),
+    versions: async (group) => await servedVersions(context.discovery, group, withSignal(context.signal)),
+  });
+}
+
+/** By file and line, so that a report reads like the files do. */
+export function byPlace(problems: readonly Problem[]): Problem[] {
+  return problems.toSorted((a, b) => {
+    const [fileA, fileB] = [a.file ?? '', b.file ?? ''];
+    return fileA < fileB ? -1 : fileA > fileB ? 1 : (a.line ?? 0) - (b.line ?? 0);
+  });
+}
+
+/** Runs `work` for every item, at most `limit` at a time, in order of the items; stops starting new ones once aborted. */
+export async function forEachLimited<T>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < items.length) {
+      signal?.throwIfAborted();
+      const item = items[next++];
+      if (item !== undefined) await work(item);
+    }
+  };
+  const workers = Array.from({ length: Math.min(limit, items.length) }, worker);
+  const results = await Promise.allSettled(workers);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}

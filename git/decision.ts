@@ -1,0 +1,113 @@
+/** What is to be done with one object of a commit, from the manifest and the live object alone. Pure. */
+
+import { readPinned } from '../kubernetes/wish-annotations.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import { APPLYSET } from './inventory.ts';
+import type { Manifest } from './manifests.ts';
+import type { ProblemCode } from './problems.ts';
+
+export type Decision =
+  | { readonly do: 'apply'; readonly create: boolean; readonly force: boolean; readonly unpin: boolean }
+  /** The pin is out of date, the manifest is applied already (a crash in between). */
+  | { readonly do: 'unpin' }
+  | { readonly do: 'nothing' }
+  /** An operator rejected this very manifest. */
+  | { readonly do: 'leave'; readonly why: string }
+  /** It is on its way out; it can be made again when it is gone. */
+  | { readonly do: 'wait'; readonly why: string }
+  | { readonly do: 'refuse'; readonly code: ProblemCode; readonly message: string };
+
+export interface DecisionInput {
+  readonly manifest: Pick<Manifest, 'group' | 'kind' | 'hash'>;
+  readonly live: KubernetesObject | undefined;
+  readonly repository: string;
+  readonly applySetId: string;
+}
+
+/**
+ * A pinned object is left alone until its manifest differs from the rejected one; then it is forced and unpinned (design
+ * "Pause, abort, retry, undo"). An object whose manifest is the applied one is not touched, whatever has become of it.
+ */
+export function decide({ manifest, live, repository, applySetId }: DecisionInput): Decision {
+  if (live === undefined) return { do: 'apply', create: true, force: false, unpin: false };
+  const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
+  const owner = annotations?.[ANNOTATION.repository];
+  if (owner !== undefined && owner !== repository) {
+    return { do: 'refuse', code: 'OwnedByOther', message: `repository ${owner} applies this object too.` };
+  }
+  const set = labels?.[APPLYSET.partOf];
+  if (set !== undefined && set !== applySetId && owner === undefined) {
+    return {
+      do: 'refuse',
+      code: 'OwnedByOther',
+      message: `the object belongs to the ApplySet ${set} of another tool.`,
+    };
+  }
+  const controller = ownerReferences?.find((reference) => reference.controller === true);
+  if (controller !== undefined) {
+    return {
+      do: 'refuse',
+      code: 'OwnedByOther',
+      message: `${controller.kind} ${controller.name} controls this object.`,
+    };
+  }
+  if (deletionTimestamp !== undefined)
+    return { do: 'wait', why: `it is being deleted since ${deletionTimestamp}` };
+  const pin = readPinned(annotations);
+  const applied = owner === repository && annotations?.[ANNOTATION.manifestHash] === manifest.hash;
+  if (pin !== undefined) {
+    if (pin.rejected === manifest.hash) {
+      const by = pin.by === undefined ? '' : ` by ${pin.by}`;
+      const reason = pin.reason === undefined ? '' : `: ${pin.reason}`;
+      return { do: 'leave', why: `this manifest was rejected${by}${reason}` };
+    }
+    return applied ? { do: 'unpin' } : { do: 'apply', create: false, force: true, unpin: true };
+  }
+  if (applied) return { do: 'nothing' };
+  return { do: 'apply', create: false, force: false, unpin: false };
+}
+
+/** One field that another manager holds, out of the apiserver's 409. */
+export interface FieldConflict {
+  readonly field: string;
+  readonly manager: string;
+}
+
+/** Causes of a server-side apply conflict: `conflict with "kubectl-edit" using apps/v1`, for several managers `conflicts with "a", "b"`. */
+export function readConflicts(
+  causes: readonly { readonly field?: string; readonly message?: string }[],
+): readonly FieldConflict[] {
+  return causes.map((cause) => ({
+    field: cause.field ?? '?',
+    manager: /"([^"]+)"/.exec(cause.message ?? '')?.[1] ?? 'unknown',
+  }));
+}
+
+/** Managers whose writes to a template are an operator's way back, not another owner: `kubectl rollout undo` and our own verbs. */
+const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
+
+/**
+ * Whether a conflict is only about a template that an undo changed: a manifest that has changed since then takes it back, as
+ * it does with a pinned object.
+ */
+export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
+  return (
+    conflicts.length > 0 &&
+    conflicts.every(
+      ({ field, manager }) => UNDO_MANAGERS.has(manager) && /^\.spec\.template(?:\.|\[|$)/.test(field),
+    )
+  );
+}
+
+/** Names every other owner and its fields, in few words. */
+export function describeConflicts(conflicts: readonly FieldConflict[]): string {
+  const byManager = new Map<string, string[]>();
+  for (const { field, manager } of conflicts)
+    byManager.set(manager, [...(byManager.get(manager) ?? []), field]);
+  const parts = [...byManager].map(([manager, fields]) => {
+    const more = fields.length > 5 ? ` and ${fields.length - 5} more` : '';
+    return `"${manager}" owns ${fields.slice(0, 5).join(', ')}${more}`;
+  });
+  return `${parts.join('; ')}.`;
+}

@@ -1,0 +1,168 @@
+/** What a repository has in the cluster, as text in a ConfigMap, and the rules of what may be pruned. Pure. */
+
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+
+/** One object that the repository applied, or was about to apply. */
+export interface InventoryEntry {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  /** Absent until the first apply has answered. */
+  readonly uid?: string | undefined;
+}
+
+export type Entries = ReadonlyMap<string, InventoryEntry>;
+
+/** The same object under two versions is one object. */
+export function entryKey(entry: Pick<InventoryEntry, 'apiVersion' | 'kind' | 'namespace' | 'name'>): string {
+  return `${groupOf(entry.apiVersion)}/${entry.kind}/${entry.namespace ?? ''}/${entry.name}`;
+}
+
+export function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? '' : apiVersion.slice(0, slash);
+}
+
+/** One line an object, sorted, so that two states can be compared with `diff`. */
+export function writeEntries(entries: Entries): string {
+  return [...entries.values()]
+    .map(
+      (entry) =>
+        `${entry.apiVersion} ${entry.kind} ${entry.namespace ?? '-'} ${entry.name} ${entry.uid ?? '-'}`,
+    )
+    .sort()
+    .join('\n');
+}
+
+/** @throws Error naming the line: an inventory that cannot be read must not look empty */
+export function readEntries(text: string): Map<string, InventoryEntry> {
+  const entries = new Map<string, InventoryEntry>();
+  for (const [index, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const [apiVersion, kind, namespace, name, uid, ...rest] = line.split(' ');
+    if (
+      apiVersion === undefined ||
+      kind === undefined ||
+      namespace === undefined ||
+      name === undefined ||
+      uid === undefined ||
+      rest.length > 0
+    ) {
+      throw new Error(`line ${index + 1} of the inventory cannot be read`);
+    }
+    const entry = {
+      apiVersion,
+      kind,
+      name,
+      ...(namespace === '-' ? {} : { namespace }),
+      ...(uid === '-' ? {} : { uid }),
+    };
+    entries.set(entryKey(entry), entry);
+  }
+  return entries;
+}
+
+/** Characters of plain text in the ConfigMap; longer lists are compressed (an object of etcd has 1.5 MiB). */
+const PLAIN_LIMIT = 200_000;
+
+export function packEntries(entries: Entries): {
+  readonly data: Readonly<Record<string, string>>;
+  readonly binaryData: Readonly<Record<string, string>>;
+} {
+  const text = writeEntries(entries);
+  if (text.length <= PLAIN_LIMIT) return { data: { objects: text }, binaryData: {} };
+  return { data: {}, binaryData: { 'objects.gz': gzipSync(text).toString('base64') } };
+}
+
+/** @throws Error when the content is damaged */
+export function unpackEntries(
+  data: Readonly<Record<string, string>> | undefined,
+  binaryData: Readonly<Record<string, string>> | undefined,
+): Map<string, InventoryEntry> {
+  const packed = binaryData?.['objects.gz'];
+  if (packed !== undefined)
+    return readEntries(
+      gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength: 64 * 1024 * 1024 }).toString('utf8'),
+    );
+  return readEntries(data?.['objects'] ?? '');
+}
+
+/**
+ * The inventory before the first write of a commit: what was there, and all that is about to be applied. A crash between
+ * this and the last write then forgets nothing.
+ */
+export function widen(entries: Entries, wanted: readonly InventoryEntry[]): Map<string, InventoryEntry> {
+  const result = new Map(entries);
+  for (const entry of wanted) {
+    const key = entryKey(entry);
+    const before = result.get(key);
+    result.set(key, before?.uid === undefined ? entry : { ...entry, uid: entry.uid ?? before.uid });
+  }
+  return result;
+}
+
+/**
+ * What is in the inventory and not in the commit. A commit without objects gives nothing: pruning everything is never what
+ * a vanished path or an emptied folder means.
+ */
+export function pruneCandidates(
+  entries: Entries,
+  wanted: readonly InventoryEntry[],
+): readonly InventoryEntry[] {
+  if (wanted.length === 0) return [];
+  const keep = new Set(wanted.map((entry) => entryKey(entry)));
+  return [...entries].filter(([key]) => !keep.has(key)).map(([, entry]) => entry);
+}
+
+export type PruneVerdict =
+  | { readonly verdict: 'delete'; readonly uid: string; readonly resourceVersion: string }
+  /** Not in the cluster, or not ours any more: it leaves the inventory without a word. */
+  | { readonly verdict: 'forget'; readonly why: string }
+  /** Stays in the inventory and is reported. */
+  | { readonly verdict: 'keep'; readonly why: string };
+
+/** Kinds whose deletion takes more with it than the object: only with {@link PRUNE_ANNOTATION} on the object. */
+const CAREFUL = new Set([
+  '/Namespace',
+  '/PersistentVolumeClaim',
+  '/PersistentVolume',
+  'apiextensions.k8s.io/CustomResourceDefinition',
+]);
+
+export const PRUNE_ANNOTATION = 'fairlead.dev/prune';
+const DETACH_ANNOTATION = 'client.lifecycle.config.k8s.io/deletion';
+
+/** Whether an object that left the commit may be deleted: only the very object that this repository applied. */
+export function judgePrune(
+  entry: InventoryEntry,
+  live: KubernetesObject | undefined,
+  repository: string,
+): PruneVerdict {
+  if (live === undefined) return { verdict: 'forget', why: 'it does not exist' };
+  const { uid, resourceVersion, annotations, ownerReferences } = live.metadata;
+  const owner = annotations?.[ANNOTATION.repository];
+  if (owner !== repository) {
+    return {
+      verdict: 'forget',
+      why: owner === undefined ? 'it is not from git any more' : `repository ${owner} holds it now`,
+    };
+  }
+  if (entry.uid !== undefined && entry.uid !== uid)
+    return { verdict: 'forget', why: 'it was deleted and made again by somebody else' };
+  const controller = ownerReferences?.find((reference) => reference.controller === true);
+  if (controller !== undefined)
+    return { verdict: 'forget', why: `${controller.kind} ${controller.name} controls it` };
+  if (annotations?.[DETACH_ANNOTATION] === 'detach')
+    return { verdict: 'forget', why: `its annotation ${DETACH_ANNOTATION} says so` };
+  const confirmed = annotations?.[PRUNE_ANNOTATION] === 'confirmed';
+  if (CAREFUL.has(`${groupOf(entry.apiVersion)}/${entry.kind}`) && !confirmed) {
+    return {
+      verdict: 'keep',
+      why: `deleting a ${entry.kind} may lose data: annotate it with ${PRUNE_ANNOTATION}=confirmed, or delete it by hand`,
+    };
+  }
+  return { verdict: 'delete', uid, resourceVersion };
+}

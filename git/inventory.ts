@@ -1,0 +1,209 @@
+/** The inventory of a repository: one ConfigMap in the cluster, an ApplySet parent (KEP-3659), and who is writing now. */
+
+import { createHash } from 'node:crypto';
+import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { trusted } from '../kubernetes/values.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { Entries, InventoryEntry } from './inventory-content.ts';
+import { groupOf, packEntries, unpackEntries } from './inventory-content.ts';
+
+export const APPLYSET = {
+  id: 'applyset.kubernetes.io/id',
+  partOf: 'applyset.kubernetes.io/part-of',
+  tooling: 'applyset.kubernetes.io/tooling',
+  groupKinds: 'applyset.kubernetes.io/contains-group-kinds',
+  namespaces: 'applyset.kubernetes.io/additional-namespaces',
+} as const;
+
+/** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
+export interface CommitRun {
+  readonly sha: string;
+  readonly workflowId: string;
+  readonly runId: string;
+}
+
+/** Last known state of a repository, for `get repositories` and for people who look at the ConfigMap. */
+export interface RepositoryStatus {
+  /** Looking at the source. */
+  readonly source?: {
+    readonly ok: boolean;
+    readonly sha?: string | undefined;
+    readonly problem?: string | undefined;
+    readonly since: string;
+  };
+  /** The last commit tried. */
+  readonly commit?: CommitStatus;
+  /** The last commit that went all the way. */
+  readonly lastSucceeded?: { readonly sha: string; readonly at: string };
+  /** Operators' annotations of workloads on their way from one workload API to the other, by object. */
+  readonly wishes?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+export interface CommitStatus {
+  readonly sha: string;
+  readonly outcome: 'Progressing' | 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled';
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly startedAt?: string | undefined;
+  readonly finishedAt?: string | undefined;
+  readonly applied?: number | undefined;
+  readonly unchanged?: number | undefined;
+  readonly pruned?: number | undefined;
+  /** Formatted, bounded. */
+  readonly problems?: readonly string[] | undefined;
+  readonly problemCount?: number | undefined;
+}
+
+export interface Inventory {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly entries: Entries;
+  readonly run?: CommitRun | undefined;
+  readonly status: RepositoryStatus;
+}
+
+export type InventoryDraft = Pick<Inventory, 'entries' | 'run' | 'status'>;
+
+interface ConfigMap extends KubernetesObject {
+  readonly data?: Readonly<Record<string, string>>;
+  readonly binaryData?: Readonly<Record<string, string>>;
+}
+
+const EMPTY: InventoryDraft = { entries: new Map(), status: {} };
+const CONFLICT_LIMIT = 12;
+
+export class InventoryStore {
+  readonly repository: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Value of the label {@link APPLYSET.partOf} on members. */
+  readonly applySetId: string;
+  readonly #client: KubernetesClient;
+  readonly #path: ResourcePath;
+
+  /** `client` writes as the worker itself, never as the repository's ServiceAccount. */
+  constructor(client: KubernetesClient, namespace: string, repository: string) {
+    this.#client = client;
+    this.repository = repository;
+    this.namespace = namespace;
+    this.name = `fairlead-${repository}`;
+    this.applySetId = applySetId(this.name, namespace);
+    this.#path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: this.name };
+  }
+
+  /** Undefined: this repository has never been applied here. @throws ApiError; Error when the content is damaged */
+  async read(signal?: AbortSignal): Promise<Inventory | undefined> {
+    try {
+      return this.#parse(
+        await this.#client.get<ConfigMap>(this.#path, signal === undefined ? {} : { signal }),
+      );
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Changes the inventory; `change` sees the present state and answers the new one, or undefined to leave it. It runs again
+   * after a conflict. Nothing is written when nothing differs.
+   * @throws ApiError; whatever `change` throws
+   */
+  async update(
+    change: (present: InventoryDraft) => InventoryDraft | undefined,
+  ): Promise<Inventory | undefined> {
+    for (let attempt = 1; ; attempt += 1) {
+      const present = await this.read();
+      const wanted = change(present ?? EMPTY);
+      if (wanted === undefined) return present;
+      const body = this.#body(wanted, present);
+      if (present !== undefined && JSON.stringify(this.#body(present, present)) === JSON.stringify(body))
+        return present;
+      try {
+        const collection = { ...this.#path, name: undefined };
+        const written =
+          present === undefined
+            ? await this.#client.create<ConfigMap>(collection, body)
+            : await this.#client.replace<ConfigMap>(this.#path, body);
+        return this.#parse(written);
+      } catch (error) {
+        if ((!isConflict(error) && !isAlreadyExists(error)) || attempt === CONFLICT_LIMIT) throw error;
+      }
+    }
+  }
+
+  #parse(object: ConfigMap): Inventory {
+    const owner = object.metadata.annotations?.[APPLYSET.tooling];
+    if (owner !== undefined && !owner.startsWith('fairlead/')) {
+      throw new Error(
+        `ConfigMap ${this.namespace}/${this.name} is the inventory of another tool (${owner}): rename the repository`,
+      );
+    }
+    try {
+      const run = object.data?.['run'];
+      return {
+        uid: object.metadata.uid,
+        resourceVersion: object.metadata.resourceVersion,
+        entries: unpackEntries(object.data, object.binaryData),
+        ...(run === undefined ? {} : { run: trusted<CommitRun>(JSON.parse(run)) }),
+        status: trusted<RepositoryStatus>(JSON.parse(object.data?.['status'] ?? '{}')),
+      };
+    } catch (error) {
+      throw new Error(
+        `the inventory ConfigMap ${this.namespace}/${this.name} cannot be read (${error instanceof Error ? error.message : String(error)}): ` +
+          'nothing is applied or pruned until it is mended or deleted (deleting it forgets what could be pruned)',
+        { cause: error },
+      );
+    }
+  }
+
+  #body(draft: InventoryDraft, present: Inventory | undefined): object {
+    const packed = packEntries(draft.entries);
+    const entries = [...draft.entries.values()];
+    return {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name: this.name,
+        namespace: this.namespace,
+        ...(present === undefined ? {} : { uid: present.uid, resourceVersion: present.resourceVersion }),
+        labels: {
+          [APPLYSET.id]: this.applySetId,
+          'app.kubernetes.io/managed-by': 'fairlead',
+          'fairlead.dev/inventory': this.repository,
+        },
+        annotations: {
+          [APPLYSET.tooling]: 'fairlead/v1',
+          [APPLYSET.groupKinds]: groupKinds(entries),
+          [APPLYSET.namespaces]: sortedUnique(entries.flatMap((entry) => entry.namespace ?? []))
+            .filter((name) => name !== this.namespace)
+            .join(','),
+        },
+      },
+      data: {
+        ...packed.data,
+        ...(draft.run === undefined ? {} : { run: JSON.stringify(draft.run) }),
+        status: JSON.stringify(draft.status),
+      },
+      ...(Object.keys(packed.binaryData).length === 0 ? {} : { binaryData: packed.binaryData }),
+    };
+  }
+}
+
+/** KEP-3659: `applyset-<base64url(sha256(<name>.<namespace>.<kind>.<group>))>-v1`. */
+function applySetId(name: string, namespace: string): string {
+  return `applyset-${createHash('sha256').update(`${name}.${namespace}.ConfigMap.`).digest('base64url')}-v1`;
+}
+
+function groupKinds(entries: readonly InventoryEntry[]): string {
+  return sortedUnique(
+    entries.map((entry) => {
+      const group = groupOf(entry.apiVersion);
+      return group === '' ? entry.kind : `${entry.kind}.${group}`;
+    }),
+  ).join(',');
+}
+
+function sortedUnique(values: readonly string[]): string[] {
+  return [...new Set(values)].sort();
+}

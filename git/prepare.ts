@@ -1,0 +1,230 @@
+/** Manifests to objects with a place in the cluster: kind, namespace, order, and the body that is sent. */
+
+import { ANNOTATION, GROUP } from '../planners/names.ts';
+import type { ResourcePath } from '../kubernetes/client.ts';
+import type { JsonObject } from '../planners/objects.ts';
+import { APPLYSET } from './inventory.ts';
+import type { InventoryEntry } from './inventory-content.ts';
+import type { Manifest } from './manifests.ts';
+import { isObject, objectLabel } from './manifests.ts';
+import { compareObjects, stageOf } from './order.ts';
+import type { Problem } from './problems.ts';
+import { problem } from './problems.ts';
+import { objectPath } from './resources.ts';
+import type { ServedKind } from './resources.ts';
+
+/** An object of a commit that the cluster has a place for. */
+export interface PreparedObject {
+  readonly manifest: Manifest;
+  /** Of namespaced kinds: as written, or the repository's default. */
+  readonly namespace: string | undefined;
+  readonly path: ResourcePath;
+  /** `Kind.group namespace/name`. */
+  readonly label: string;
+  readonly stage: number;
+  /** The kind comes with a CustomResourceDefinition of this commit and is not served yet. */
+  readonly deferred: boolean;
+}
+
+export interface Prepared {
+  /** In the order in which they are applied. */
+  readonly objects: readonly PreparedObject[];
+  readonly problems: readonly Problem[];
+}
+
+export interface PrepareContext {
+  readonly defaultNamespace: string;
+  /** Looks a kind up in the cluster. */
+  readonly find: (apiVersion: string, kind: string) => Promise<ServedKind | undefined>;
+  /** Versions of a group that are served, for the message when a kind is not found. */
+  readonly versions: (group: string) => Promise<readonly string[]>;
+}
+
+/** Finds every object's place; duplicates and kinds that nobody knows become problems. @throws ApiError of the look-ups */
+export async function prepareObjects(
+  manifests: readonly Manifest[],
+  context: PrepareContext,
+): Promise<Prepared> {
+  const problems: Problem[] = [];
+  const objects: PreparedObject[] = [];
+  const own = customKinds(manifests);
+  const looked = new Map<string, ServedKind | undefined>();
+  for (const manifest of manifests) {
+    const { group, version, kind } = manifest;
+    const type = `${manifest.apiVersion} ${kind}`;
+    const served = looked.has(type) ? looked.get(type) : await context.find(manifest.apiVersion, kind);
+    looked.set(type, served);
+    const known = served ?? own.get(`${group}/${version}/${kind}`);
+    if (known === undefined) {
+      problems.push(await unknownKind(manifest, context));
+      continue;
+    }
+    if (!known.namespaced && manifest.namespace !== undefined) {
+      problems.push(
+        problemAt(
+          manifest,
+          'NamespaceMismatch',
+          `${kind} has no namespaces, the manifest says ${manifest.namespace}.`,
+        ),
+      );
+      continue;
+    }
+    const namespace = known.namespaced ? (manifest.namespace ?? context.defaultNamespace) : undefined;
+    const place = { group, version, kind, namespace, name: manifest.name };
+    objects.push({
+      manifest,
+      namespace,
+      path: objectPath(known, place),
+      label: objectLabel(place),
+      stage: stageOf(manifest),
+      deferred: served === undefined,
+    });
+  }
+  objects.sort((a, b) => compareObjects(ordered(a), ordered(b)));
+  return { objects, problems: [...problems, ...findDuplicates(objects)] };
+}
+
+/** What is sent: the manifest, its namespace, and who it comes from. `commit` changes only with the manifest's hash. */
+export function applyBody(
+  object: PreparedObject,
+  origin: { readonly repository: string; readonly sha: string; readonly applySetId: string },
+): JsonObject {
+  const { status: _status, ...body } = object.manifest.body;
+  const metadata = isObject(body['metadata']) ? body['metadata'] : {};
+  const cleaned = Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
+  return {
+    ...body,
+    metadata: {
+      ...cleaned,
+      ...(object.namespace === undefined ? {} : { namespace: object.namespace }),
+      labels: {
+        ...(isObject(metadata['labels']) ? metadata['labels'] : {}),
+        [APPLYSET.partOf]: origin.applySetId,
+      },
+      annotations: {
+        ...(isObject(metadata['annotations']) ? metadata['annotations'] : {}),
+        [ANNOTATION.repository]: origin.repository,
+        [ANNOTATION.manifestHash]: object.manifest.hash,
+        [ANNOTATION.commit]: origin.sha,
+      },
+    },
+  };
+}
+
+export function inventoryEntry(object: PreparedObject): InventoryEntry {
+  const { apiVersion, kind, name } = object.manifest;
+  return {
+    apiVersion,
+    kind,
+    name,
+    ...(object.namespace === undefined ? {} : { namespace: object.namespace }),
+  };
+}
+
+/** Kinds that both workload APIs have: under the same name they mean the same pods. */
+const WORKLOAD_KINDS = new Set(['StatefulSet', 'DaemonSet', 'Deployment']);
+
+/** The same workload under the other API, or undefined for any other kind. */
+export function counterpartPath(object: PreparedObject): ResourcePath | undefined {
+  const { group, kind } = object.manifest;
+  if (!WORKLOAD_KINDS.has(kind) || (group !== GROUP && group !== 'apps')) return undefined;
+  return group === GROUP
+    ? { ...object.path, group: 'apps', version: 'v1' }
+    : { ...object.path, group: GROUP, version: 'v1beta1' };
+}
+
+export function isWorkload(manifest: Pick<Manifest, 'group' | 'kind'>): boolean {
+  return WORKLOAD_KINDS.has(manifest.kind) && (manifest.group === GROUP || manifest.group === 'apps');
+}
+
+function ordered(object: PreparedObject) {
+  const { group, kind, name } = object.manifest;
+  return { group, kind, name, namespace: object.namespace };
+}
+
+function findDuplicates(objects: readonly PreparedObject[]): Problem[] {
+  const problems: Problem[] = [];
+  const seen = new Map<string, PreparedObject>();
+  const workloads = new Map<string, PreparedObject>();
+  for (const object of objects) {
+    const { group, kind } = object.manifest;
+    const key = `${group}/${kind}/${object.namespace ?? ''}/${object.manifest.name}`;
+    const first = seen.get(key);
+    if (first !== undefined) {
+      problems.push(
+        problemOf(object, 'DuplicateObject', `it is also in ${first.manifest.file}:${first.manifest.line}.`),
+      );
+      continue;
+    }
+    seen.set(key, object);
+    if (!isWorkload(object.manifest)) continue;
+    const workloadKey = `${kind}/${object.namespace ?? ''}/${object.manifest.name}`;
+    const other = workloads.get(workloadKey);
+    if (other === undefined) workloads.set(workloadKey, object);
+    else
+      problems.push(
+        problemOf(
+          object,
+          'WorkloadTwice',
+          `${other.label} in ${other.manifest.file}:${other.manifest.line} would fight for the same pods.`,
+        ),
+      );
+  }
+  return problems;
+}
+
+/** Kinds that the CustomResourceDefinitions among the manifests will serve. */
+function customKinds(manifests: readonly Manifest[]): ReadonlyMap<string, ServedKind> {
+  const kinds = new Map<string, ServedKind>();
+  for (const manifest of manifests) {
+    if (manifest.group !== 'apiextensions.k8s.io' || manifest.kind !== 'CustomResourceDefinition') continue;
+    const spec = manifest.body['spec'];
+    if (!isObject(spec) || !isObject(spec['names']) || !Array.isArray(spec['versions'])) continue;
+    const { kind, plural } = spec['names'];
+    const group = spec['group'];
+    if (typeof kind !== 'string' || typeof plural !== 'string' || typeof group !== 'string') continue;
+    for (const version of spec['versions'] as readonly unknown[]) {
+      if (!isObject(version) || typeof version['name'] !== 'string' || version['served'] !== true) continue;
+      kinds.set(`${group}/${version['name']}/${kind}`, {
+        resource: plural,
+        namespaced: spec['scope'] === 'Namespaced',
+      });
+    }
+  }
+  return kinds;
+}
+
+async function unknownKind(manifest: Manifest, context: PrepareContext): Promise<Problem> {
+  const { group, version, kind, apiVersion } = manifest;
+  const versions = await context.versions(group);
+  for (const other of versions) {
+    const right = group === '' ? other : `${group}/${other}`;
+    if (other !== version && (await context.find(right, kind)) !== undefined) {
+      return problemAt(
+        manifest,
+        'UnknownKind',
+        `the cluster has no ${kind} in ${apiVersion}, but in ${right}.`,
+      );
+    }
+  }
+  const about = versions.length === 0 ? `no API group ${group}` : `no kind ${kind} in ${apiVersion}`;
+  return problemAt(manifest, 'UnknownKind', `the cluster has ${about}.`);
+}
+
+function problemAt(manifest: Manifest, code: Problem['code'], message: string): Problem {
+  return problem(code, message, { file: manifest.file, line: manifest.line, object: objectLabel(manifest) });
+}
+
+/** A problem of one object, at its place in the repository. */
+export function problemOf(
+  object: PreparedObject,
+  code: Problem['code'],
+  message: string,
+  line?: number,
+): Problem {
+  return problem(code, message, {
+    file: object.manifest.file,
+    line: line ?? object.manifest.line,
+    object: object.label,
+  });
+}

@@ -1,0 +1,121 @@
+/** Deletes what a commit no longer holds: from the inventory, one by one, only the very objects that were applied. */
+
+import { isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { parseApiVersion } from '../kubernetes/discovery.ts';
+import { GROUP } from '../planners/names.ts';
+import { getOrUndefined } from './apply.ts';
+import type { CommitContext } from './commit.ts';
+import { entryKey, groupOf, judgePrune } from './inventory-content.ts';
+import type { InventoryEntry } from './inventory-content.ts';
+import { objectLabel } from './manifests.ts';
+import { compareObjects } from './order.ts';
+import type { Problem } from './problems.ts';
+import { problem } from './problems.ts';
+import { objectPath, servedVersions, withSignal } from './resources.ts';
+
+export interface Pruned {
+  /** Labels of what was deleted. */
+  readonly deleted: readonly string[];
+  /** Keys that leave the inventory: deleted, or not ours any more. */
+  readonly forgotten: ReadonlySet<string>;
+  readonly problems: readonly Problem[];
+}
+
+/** Last applied, first pruned. */
+export function pruneOrder(entries: readonly InventoryEntry[]): readonly InventoryEntry[] {
+  return entries
+    .map((entry) => ({
+      entry,
+      group: groupOf(entry.apiVersion),
+      kind: entry.kind,
+      namespace: entry.namespace,
+      name: entry.name,
+    }))
+    .toSorted((a, b) => compareObjects(b, a))
+    .map(({ entry }) => entry);
+}
+
+/**
+ * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted becomes a problem
+ * and stays in the inventory. `wanted` are the keys of the commit's objects.
+ * @throws ApiError when the apiserver cannot be asked (try again)
+ */
+export async function pruneObjects(
+  context: CommitContext,
+  entries: readonly InventoryEntry[],
+  wanted: ReadonlySet<string>,
+): Promise<Pruned> {
+  const deleted: string[] = [];
+  const forgotten = new Set<string>();
+  const problems: Problem[] = [];
+  for (const entry of entries) {
+    context.signal?.throwIfAborted();
+    const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
+    try {
+      const result = await pruneOne(context, entry, isReplaced(entry, wanted));
+      if (result.verdict === 'keep')
+        problems.push(
+          problem('PruneSkipped', `it left the commit but was not deleted: ${result.why}.`, {
+            object: label,
+          }),
+        );
+      else forgotten.add(entryKey(entry));
+      if (result.verdict === 'delete') deleted.push(label);
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      problems.push(
+        problem('Forbidden', `it left the commit but may not be deleted: ${toMessage(error)}.`, {
+          object: label,
+        }),
+      );
+    }
+  }
+  return { deleted, forgotten, problems };
+}
+
+/** The same workload is in the commit under the other workload API: its pods must outlive this object. */
+function isReplaced(entry: InventoryEntry, wanted: ReadonlySet<string>): boolean {
+  const group = groupOf(entry.apiVersion);
+  const other = group === 'apps' ? GROUP : group === GROUP ? 'apps' : undefined;
+  return other !== undefined && wanted.has(entryKey({ ...entry, apiVersion: `${other}/any` }));
+}
+
+type Outcome = { readonly verdict: 'delete' | 'forget' } | { readonly verdict: 'keep'; readonly why: string };
+
+const TRIES = 5;
+
+async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: boolean): Promise<Outcome> {
+  const { group, version } = parseApiVersion(entry.apiVersion);
+  const options = withSignal(context.signal);
+  const versions = [version, ...(await servedVersions(context.discovery, group, options))];
+  for (const candidate of new Set(versions)) {
+    const apiVersion = group === '' ? candidate : `${group}/${candidate}`;
+    const served = await context.discovery.find(apiVersion, entry.kind, options);
+    if (served === undefined) continue;
+    const path = objectPath(served, {
+      group,
+      version: candidate,
+      namespace: entry.namespace,
+      name: entry.name,
+    });
+    for (let attempt = 1; ; attempt += 1) {
+      const live = await getOrUndefined(context.client, path, context.signal);
+      const judged = judgePrune(entry, live, context.repository.name);
+      if (judged.verdict !== 'delete') return judged;
+      try {
+        const { uid, resourceVersion } = judged;
+        await context.client.delete(path, {
+          uid,
+          resourceVersion,
+          propagationPolicy: orphan ? 'Orphan' : 'Background',
+        });
+        return { verdict: 'delete' };
+      } catch (error) {
+        if (isNotFound(error)) return { verdict: 'delete' };
+        if (!isConflict(error) || attempt === TRIES) throw error;
+      }
+    }
+  }
+  // The kind is not served any more: its objects went with their CustomResourceDefinition.
+  return { verdict: 'forget' };
+}

@@ -1,0 +1,141 @@
+/** What the apiserver refused, as a problem of an object at its line in the repository. */
+
+import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
+import { describeConflicts, readConflicts } from './decision.ts';
+import { isObject } from './manifests.ts';
+import type { PreparedObject } from './prepare.ts';
+import { problemOf } from './prepare.ts';
+import type { Problem } from './problems.ts';
+
+/** The object's conflicts with other field managers; undefined for any other error. */
+export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts> | undefined {
+  if (!(error instanceof ApiError) || error.status !== 409) return undefined;
+  const causes = (error.details?.causes ?? []).filter((cause) => cause.reason === 'FieldManagerConflict');
+  return causes.length === 0 ? undefined : readConflicts(causes);
+}
+
+/**
+ * A refusal that a retry cannot mend, as a problem; undefined when the same request may succeed later (the apiserver is
+ * away, throttles, or the object changed in between). `text` is the file, to find the line of a field in it.
+ */
+export function toProblem(error: unknown, object: PreparedObject, text?: string): Problem | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const { status } = error;
+  const message = hideValues(serverText(error), object);
+  if (/request is too large|Request entity too large/i.test(message) || status === 413) {
+    return problemOf(object, 'ObjectTooLarge', 'etcd refuses an object of this size.');
+  }
+  if (isInvalid(error)) {
+    const isUnknown = /unknown field|field not declared in schema/.test(message);
+    const field = firstField(error, message);
+    const line = field === undefined ? undefined : lineOfField(object, field, text);
+    return problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', end(shorten(message)), line);
+  }
+  if (isForbidden(error)) return problemOf(object, 'Forbidden', end(message));
+  if (isNotFound(error)) {
+    const namespace = /namespaces? "[^"]+" not found/.test(message);
+    return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
+  }
+  const conflicts = fieldConflicts(error);
+  if (conflicts !== undefined) return problemOf(object, 'Conflict', describeConflicts(conflicts));
+  if (isTransient(error) || status === 409 || status === 401) return undefined;
+  return problemOf(object, 'Refused', end(message));
+}
+
+/** The server's own words, without the request in front. */
+function serverText(error: ApiError): string {
+  const marker = `: ${error.reason}: `;
+  const at = error.message.indexOf(marker);
+  return at < 0 ? error.message : error.message.slice(at + marker.length);
+}
+
+/** Takes away what every reader knows: the kind and name are in the problem already. */
+function shorten(message: string): string {
+  return message
+    .replace(/^[\w.]+ "[^"]*" is invalid: /, '')
+    .replace(/^failed to create typed patch object \([^)]*\): /, '')
+    .replace(/^.*?strict decoding error: /, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/^(\.[\w.[\]"=/-]+): field not declared in schema$/, 'unknown field "$1"');
+}
+
+/** `spec.template.spec.containers[0].image`, from the causes or out of the message. */
+function firstField(error: ApiError, message: string): string | undefined {
+  const cause = error.details?.causes.find((item) => item.field !== undefined && item.field !== '')?.field;
+  return (
+    cause ??
+    /unknown field "([^"]+)"/.exec(message)?.[1] ??
+    /(\.[\w.[\]-]+): field not declared/.exec(message)?.[1]
+  );
+}
+
+/**
+ * The line of a field: from the object's own line down, each part of the path is looked for below the part before it. Not a
+ * parser; where it finds nothing the last part that it found is a good place to look.
+ */
+export function lineOfField(
+  object: PreparedObject,
+  field: string,
+  text: string | undefined,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const lines = text.split(/\r\n|\n|\r/);
+  let at = object.manifest.line - 1;
+  let found: number | undefined;
+  for (const part of field.split('.').filter((item) => item !== '')) {
+    const [, name = part, index] = /^([^[]*)(?:\[(\d+)\])?/.exec(part) ?? [];
+    const key = lines.findIndex((line, number) => number >= at && isKey(line, name));
+    if (key < 0 || lines.slice(at, key).some((line) => /^---(?:\s|$)/.test(line))) break;
+    found = key;
+    at = key;
+    if (index !== undefined) {
+      const item = nthItem(lines, key + 1, Number(index));
+      if (item === undefined) break;
+      found = item;
+      at = item;
+    }
+  }
+  return found === undefined ? undefined : found + 1;
+}
+
+function isKey(line: string, name: string): boolean {
+  const key = line.replace(/^[\s\-{[]*/, '').replace(/^["']/, '');
+  return key.startsWith(name) && /^["']?\s*:/.test(key.slice(name.length));
+}
+
+function nthItem(lines: readonly string[], from: number, index: number): number | undefined {
+  const first = lines.findIndex((line, number) => number >= from && /^\s*-(?:\s|$)/.test(line));
+  if (first < 0) return undefined;
+  const indent = (lines[first] ?? '').search(/-/);
+  let seen = -1;
+  for (let number = first; number < lines.length; number++) {
+    const line = lines[number] ?? '';
+    if (line.trim() === '' || line.trim().startsWith('#')) continue;
+    const own = line.search(/\S/);
+    if (own < indent) return undefined;
+    if (own === indent && line[own] === '-' && ++seen === index) return number;
+  }
+  return undefined;
+}
+
+/** Values that the apiserver may quote back: those of environment variables are nobody's business (Secrets: see ApiError). */
+function hideValues(message: string, object: PreparedObject): string {
+  let hidden = message;
+  for (const value of environmentValues(object.manifest.body)) hidden = hidden.replaceAll(value, '***');
+  return hidden;
+}
+
+function environmentValues(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => environmentValues(item));
+  if (!isObject(value)) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    if (key !== 'env' || !Array.isArray(inner)) return environmentValues(inner);
+    return inner.flatMap((item: unknown) =>
+      isObject(item) && typeof item['value'] === 'string' && item['value'].length >= 4 ? [item['value']] : [],
+    );
+  });
+}
+
+function end(message: string): string {
+  return /[.!?]$/.test(message) ? message : `${message}.`;
+}

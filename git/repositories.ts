@@ -1,0 +1,235 @@
+/** The repositories file: which repositories a worker follows, and how (design §2). */
+
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { trusted } from '../kubernetes/values.ts';
+import { ProblemError, plain } from './problems.ts';
+import { checkPath, checkRef, parseSource } from './source-url.ts';
+import { readYaml } from './yaml.ts';
+
+/** One repository, with every default filled in. */
+export interface Repository {
+  /** Unique in the worker; part of workflow ids, labels and the name of the inventory. */
+  readonly name: string;
+  /** https URL, or an absolute local path. */
+  readonly url: string;
+  /** Branch, tag or full sha; absent: the remote's HEAD. */
+  readonly ref?: string;
+  /** Folder (or file) with the manifests; `''` is the root. */
+  readonly path: string;
+  /** For objects whose manifest names none. */
+  readonly namespace: string;
+  /** User to impersonate when objects are written: `system:serviceaccount:<namespace>:<name>`. Absent: the worker itself. */
+  readonly impersonate?: string;
+  /** Seconds between two looks. */
+  readonly intervalSeconds: number;
+  readonly prune: boolean;
+  readonly tokenFile?: string;
+  readonly caFile?: string;
+}
+
+const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,48}[a-z0-9])?$/;
+const DNS_SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
+
+const Entry = z.strictObject({
+  name: z.string().regex(DNS_LABEL, 'lower-case letters, digits and "-", at most 50').optional(),
+  url: z.string().min(1, 'an https:// URL or a path'),
+  ref: z.string().min(1).optional(),
+  path: z.string().optional(),
+  namespace: z.string().regex(DNS_LABEL, 'the name of a namespace').optional(),
+  serviceAccount: z
+    .string()
+    .refine(
+      (text) => text.split('/').every((part) => DNS_SUBDOMAIN.test(part)) && text.split('/').length <= 2,
+      {
+        message: 'NAME or NAMESPACE/NAME of a ServiceAccount, not empty',
+      },
+    )
+    .optional(),
+  interval: z
+    .union([z.string(), z.number()])
+    .transform((value, context) => {
+      const seconds = parseInterval(value);
+      if (seconds !== undefined) return seconds;
+      context.addIssue({ code: 'custom', message: 'a duration from 1s to 24h, such as 30s, 5m or 1h' });
+      return z.NEVER;
+    })
+    .optional(),
+  prune: z.boolean().optional(),
+  tokenFile: z.string().min(1).optional(),
+  caFile: z.string().min(1).optional(),
+});
+
+/** Keys of the design that are not served yet: named clearly instead of "unrecognized". */
+const LATER = ['sshKeyFile', 'knownHostsFile', 'webhookSecretFile'] as const;
+
+/** Thrown with every error of the file, one a line. */
+export class RepositoriesError extends Error {
+  constructor(source: string, errors: readonly string[]) {
+    super(`${source}: ${errors.length === 1 ? '' : `${errors.length} errors\n  `}${errors.join('\n  ')}`);
+    this.name = 'RepositoriesError';
+  }
+}
+
+/**
+ * Reads a repositories file; relative paths in it are relative to the file.
+ * @throws RepositoriesError naming file, entry and field of every error
+ */
+export async function readRepositories(file: string): Promise<readonly Repository[]> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new RepositoriesError(file, [
+      `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+  return parseRepositories(text, file);
+}
+
+/** @throws RepositoriesError */
+export function parseRepositories(text: string, source: string): readonly Repository[] {
+  const content = readYaml(text);
+  if (content.problems.length > 0) {
+    throw new RepositoriesError(
+      source,
+      content.problems.map((item) => `line ${item.line}: ${item.message}`),
+    );
+  }
+  const [document, second] = content.documents;
+  if (document === undefined)
+    throw new RepositoriesError(source, ['is empty: it should be a list of repositories, each with a `url`']);
+  if (second !== undefined || !Array.isArray(document.value)) {
+    throw new RepositoriesError(source, [
+      'must be one YAML list of repositories, each beginning with `- url: …`',
+    ]);
+  }
+  const directory = dirname(resolve(source));
+  const errors: string[] = [];
+  const repositories: Repository[] = [];
+  const items: readonly unknown[] = document.value;
+  for (const [index, item] of items.entries()) {
+    const line = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
+    const where = `line ${line ?? '?'}: entry ${index + 1}`;
+    const result = toRepository(item, directory);
+    if (Array.isArray(result)) errors.push(...result.map((message) => `${where}: ${message}`));
+    else if (repositories.some((other) => other.name === result.name))
+      errors.push(`${where}: the name ${result.name} is taken by an earlier entry; set \`name\``);
+    else repositories.push(result);
+  }
+  if (errors.length > 0) throw new RepositoriesError(source, errors);
+  return repositories;
+}
+
+/** What the flags of `fairlead up` may say. */
+export interface RepositoryFlags {
+  readonly repo: string;
+  readonly name?: string | undefined;
+  readonly ref?: string | undefined;
+  readonly path?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly serviceAccount?: string | undefined;
+  readonly interval?: string | undefined;
+  readonly prune?: boolean | undefined;
+  readonly tokenFile?: string | undefined;
+  readonly caFile?: string | undefined;
+}
+
+/**
+ * One repository from flags: the same keys, the same defaults, relative to the current directory.
+ * @throws RepositoriesError
+ */
+export function repositoryFromFlags(flags: RepositoryFlags, directory = process.cwd()): Repository {
+  const { repo, ...rest } = flags;
+  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+  const result = toRepository({ url: repo, ...given }, directory);
+  if (Array.isArray(result)) throw new RepositoriesError('--repo', result);
+  return result;
+}
+
+function toRepository(item: unknown, directory: string): Repository | string[] {
+  if (typeof item !== 'object' || item === null || Array.isArray(item))
+    return ['must be a mapping with at least `url`'];
+  const later = LATER.filter((key) => Object.hasOwn(item, key));
+  if (later.length > 0)
+    return later.map((key) => `${key}: not supported yet; use an https:// URL or a local path without it`);
+  const parsed = Entry.safeParse(item);
+  if (!parsed.success) {
+    return parsed.error.issues.map((issue) => {
+      const field = issue.path.join('.');
+      return `${field === '' ? '' : `${field}: `}${plain(issue.message)}`;
+    });
+  }
+  const entry = parsed.data;
+  const errors: string[] = [];
+  const attempt = <T>(field: string, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof ProblemError)) throw error;
+      errors.push(`${field}: ${error.problem.message} ${error.problem.next ?? ''}`.trim());
+      return undefined;
+    }
+  };
+  const source = attempt('url', () => parseSource(expandHome(entry.url), directory));
+  const ref =
+    entry.ref === undefined ? undefined : attempt('ref', () => checkRef(trusted<string>(entry.ref)));
+  const path = attempt('path', () => checkPath(entry.path ?? '.'));
+  const url = source === undefined ? '' : source.kind === 'local' ? source.path : source.url;
+  const name = entry.name ?? nameFromUrl(url);
+  if (source !== undefined && !DNS_LABEL.test(name))
+    errors.push(`name: none can be made of ${url}; set \`name\``);
+  if (errors.length > 0 || path === undefined) return errors;
+  const namespace = entry.namespace ?? 'default';
+  const files = { tokenFile: entry.tokenFile, caFile: entry.caFile };
+  return {
+    name,
+    url,
+    ...(ref === undefined ? {} : { ref }),
+    path,
+    namespace,
+    ...(entry.serviceAccount === undefined ? {} : { impersonate: userOf(entry.serviceAccount, namespace) }),
+    intervalSeconds: entry.interval ?? 30,
+    prune: entry.prune ?? true,
+    ...Object.fromEntries(
+      Object.entries(files).flatMap(([key, value]) =>
+        value === undefined ? [] : [[key, inDirectory(value, directory)]],
+      ),
+    ),
+  };
+}
+
+function userOf(serviceAccount: string, namespace: string): string {
+  const [first = '', second] = serviceAccount.split('/');
+  return second === undefined
+    ? `system:serviceaccount:${namespace}:${first}`
+    : `system:serviceaccount:${first}:${second}`;
+}
+
+function nameFromUrl(url: string): string {
+  return basename(url)
+    .replace(/\.git$/i, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 50)
+    .replace(/^-+|-+$/g, '');
+}
+
+/** Seconds of `30s`, `5m`, `1h` or a number of seconds; undefined when it is not one from 1 s to 24 h. */
+export function parseInterval(value: string | number): number | undefined {
+  const match = /^(\d{1,6})(s|m|h)?$/.exec(String(value));
+  if (match === null) return undefined;
+  const seconds = Number(match[1]) * ({ s: 1, m: 60, h: 3600 }[match[2] ?? 's'] ?? 1);
+  return seconds >= 1 && seconds <= 86_400 ? seconds : undefined;
+}
+
+function expandHome(path: string): string {
+  return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path;
+}
+
+function inDirectory(path: string, directory: string): string {
+  const expanded = expandHome(path);
+  return isAbsolute(expanded) ? expanded : resolve(directory, expanded);
+}

@@ -1,0 +1,45 @@
+/** Where a commit's objects are served. */
+
+import type { RequestOptions, ResourcePath } from '../kubernetes/client.ts';
+import type { Discovery } from '../kubernetes/discovery.ts';
+import { parseApiVersion } from '../kubernetes/discovery.ts';
+
+export interface ServedKind {
+  /** Plural, lower case. */
+  readonly resource: string;
+  readonly namespaced: boolean;
+}
+
+/** Versions in which the cluster serves a group; empty when the group is unknown. @throws ApiError */
+export async function servedVersions(
+  discovery: Discovery,
+  group: string,
+  options: RequestOptions = {},
+): Promise<readonly string[]> {
+  const all = (await discovery.groupVersions(options)).map((apiVersion) => parseApiVersion(apiVersion));
+  return all.filter((item) => item.group === group).map((item) => item.version);
+}
+
+/** Where an object of a kind is served. */
+export function objectPath(
+  kind: ServedKind,
+  object: {
+    readonly group: string;
+    readonly version: string;
+    readonly namespace?: string | undefined;
+    readonly name: string;
+  },
+): ResourcePath {
+  return {
+    group: object.group,
+    version: object.version,
+    resource: kind.resource,
+    namespace: kind.namespaced ? object.namespace : undefined,
+    name: object.name,
+  };
+}
+
+/** For calls that may have no signal (exactOptionalPropertyTypes). */
+export function withSignal(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}

@@ -1,0 +1,106 @@
+/** Whether a workload's rollout is over, from the object alone. Pure. */
+
+import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
+
+export interface LiveWorkload extends KubernetesObject {
+  readonly spec?: JsonObject;
+  readonly status?: JsonObject & { readonly conditions?: readonly Condition[] };
+}
+
+export type RolloutState =
+  | { readonly state: 'Done' }
+  | { readonly state: 'InProgress'; readonly message: string }
+  /** Ends the wait: another commit, `retry` or a person has to do something. */
+  | { readonly state: 'Failed'; readonly message: string; readonly rolledBack: boolean };
+
+/**
+ * Our controllers' conditions (kstatus: Ready, Reconciling, Stalled) decide; where they are absent (native controllers) the
+ * rules of `kubectl rollout status` do. `hash` is that of the manifest whose rollout is awaited.
+ */
+export function rolloutState(live: LiveWorkload | undefined, hash: string): RolloutState {
+  if (live === undefined) return failed('the object was deleted while its rollout was awaited');
+  const { annotations, generation } = live.metadata;
+  const pin = readPinned(annotations);
+  if (pin?.rejected === hash) {
+    const by = pin.by === undefined ? '' : ` by ${pin.by}`;
+    return {
+      state: 'Failed',
+      rolledBack: true,
+      message: `rolled back${by}${pin.reason === undefined ? '' : `: ${pin.reason}`}`,
+    };
+  }
+  if (annotations?.[ANNOTATION.manifestHash] !== hash)
+    return failed('another manifest was applied meanwhile');
+  const status = live.status ?? {};
+  const observed = status['observedGeneration'];
+  if (typeof observed !== 'number' || observed < (generation ?? 0))
+    return inProgress('the controller has not seen it yet');
+  const conditions = new Map((live.status?.conditions ?? []).map((condition) => [condition.type, condition]));
+  const stalled = conditions.get('Stalled');
+  if (stalled?.status === 'True')
+    return failed(`${stalled.reason ?? 'Stalled'}: ${stalled.message ?? 'no message'}`);
+  const paused = readPaused(annotations, live.spec?.['paused'] === true);
+  const ready = conditions.get('Ready');
+  if (ready !== undefined) {
+    if (ready.status === 'True') return { state: 'Done' };
+    return inProgress(
+      paused === undefined ? (ready.message ?? ready.reason ?? 'not ready') : pausedText(paused),
+    );
+  }
+  if (paused !== undefined) return inProgress(pausedText(paused));
+  return nativeState(live, conditions);
+}
+
+/** `kubectl rollout status` of the native kinds. */
+function nativeState(live: LiveWorkload, conditions: ReadonlyMap<string, Condition>): RolloutState {
+  const count = (field: string): number => Number(live.status?.[field] ?? 0);
+  const progressing = conditions.get('Progressing');
+  if (progressing?.reason === 'ProgressDeadlineExceeded')
+    return failed(`ProgressDeadlineExceeded: ${progressing.message ?? ''}`);
+  switch (live.kind ?? '') {
+    case 'DaemonSet': {
+      const desired = count('desiredNumberScheduled');
+      if (count('updatedNumberScheduled') < desired)
+        return inProgress(`${count('updatedNumberScheduled')} of ${desired} pods updated`);
+      if (count('numberAvailable') < desired)
+        return inProgress(`${count('numberAvailable')} of ${desired} updated pods available`);
+      return { state: 'Done' };
+    }
+    case 'StatefulSet': {
+      const desired = Number(live.spec?.['replicas'] ?? 1);
+      const strategy = asRecord(live.spec?.['updateStrategy']);
+      const partition = Number(asRecord(strategy['rollingUpdate'])['partition'] ?? 0);
+      const wanted = strategy['type'] === 'OnDelete' ? 0 : Math.max(0, desired - partition);
+      if (count('updatedReplicas') < wanted)
+        return inProgress(`${count('updatedReplicas')} of ${wanted} pods updated`);
+      if (count('readyReplicas') < desired)
+        return inProgress(`${count('readyReplicas')} of ${desired} pods ready`);
+      return { state: 'Done' };
+    }
+    default: {
+      const desired = Number(live.spec?.['replicas'] ?? 1);
+      if (count('updatedReplicas') < desired)
+        return inProgress(`${count('updatedReplicas')} of ${desired} replicas updated`);
+      if (count('replicas') > count('updatedReplicas'))
+        return inProgress(`${count('replicas') - count('updatedReplicas')} old replicas still there`);
+      if (count('availableReplicas') < count('updatedReplicas'))
+        return inProgress(`${count('availableReplicas')} of ${desired} updated replicas available`);
+      return { state: 'Done' };
+    }
+  }
+}
+
+function pausedText(wish: { readonly by?: string; readonly reason?: string }): string {
+  return `paused${wish.by === undefined ? '' : ` by ${wish.by}`}${wish.reason === undefined ? '' : `: ${wish.reason}`}`;
+}
+
+function inProgress(message: string): RolloutState {
+  return { state: 'InProgress', message };
+}
+
+function failed(message: string): RolloutState {
+  return { state: 'Failed', message, rolledBack: false };
+}

@@ -1,0 +1,307 @@
+/** Builds plain values out of js-yaml's events, with the line of every mapping and list, and bounded expansion. */
+
+import { EVENT_ID, SCALAR_STYLE, getScalarValue } from 'js-yaml';
+import type { Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
+import type { ProblemCode } from './problems.ts';
+import { keyText, plainScalar, taggedScalar } from './yaml-scalars.ts';
+
+/** One document that is not empty. */
+export interface YamlDocument {
+  readonly value: unknown;
+  /** 1-based line of the document's content. */
+  readonly line: number;
+  /** 1-based first line of each mapping and list in it, so that items of a List have their own. */
+  readonly lines: ReadonlyMap<object, number>;
+}
+
+export interface YamlProblem {
+  readonly code: ProblemCode;
+  readonly message: string;
+  /** 1-based. */
+  readonly line: number;
+}
+
+/** Limits of one document (gitops checklist 12–15). */
+export const YAML_LIMITS = { depth: 100, aliases: 200, nodes: 100_000 } as const;
+
+/** Thrown where a document cannot be read. */
+export class YamlReadError extends Error {
+  readonly item: YamlProblem;
+  constructor(item: YamlProblem) {
+    super(item.message);
+    this.item = item;
+  }
+}
+
+interface OpenNode {
+  readonly line: number;
+  readonly anchor: string | undefined;
+  /** Count of nodes when it was opened. */
+  readonly nodesBefore: number;
+}
+
+interface DocumentFrame {
+  readonly kind: 'document';
+}
+
+interface SequenceFrame extends OpenNode {
+  readonly kind: 'sequence';
+  readonly value: unknown[];
+}
+
+interface MappingFrame extends OpenNode {
+  readonly kind: 'mapping';
+  readonly value: Record<string, unknown>;
+  key: string | undefined;
+  keyLine: number;
+  /** The key is a merge key (`<<`). */
+  keyIsMerge: boolean;
+  /** Keys that are there only by a merge: an explicit one may follow. */
+  readonly merged: Set<string>;
+}
+
+type Frame = DocumentFrame | SequenceFrame | MappingFrame;
+
+export class YamlBuilder {
+  readonly documents: YamlDocument[] = [];
+  readonly #source: string;
+  readonly #firstLine: number;
+  readonly #lineStarts: number[] = [0];
+  readonly #frames: Frame[] = [];
+  #anchors = new Map<string, { value: unknown; nodes: number; open: boolean }>();
+  #lines = new Map<object, number>();
+  #tags = new Map<string, string>();
+  #root: { value: unknown; line: number } | undefined;
+  #nodes = 0;
+  #aliases = 0;
+
+  /** `firstLine` is the 1-based line of the file at which `source` begins. */
+  constructor(source: string, firstLine: number) {
+    this.#source = source;
+    this.#firstLine = firstLine;
+    for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
+      this.#lineStarts.push(at + 1);
+  }
+
+  /** @throws YamlReadError */
+  add(event: Event): void {
+    switch (event.type) {
+      case EVENT_ID.DOCUMENT:
+        this.#anchors = new Map();
+        this.#lines = new Map();
+        this.#tags = new Map(
+          event.directives.flatMap((item) => (item.kind === 'tag' ? [[item.handle, item.prefix]] : [])),
+        );
+        this.#root = undefined;
+        this.#nodes = 0;
+        this.#aliases = 0;
+        this.#frames.push({ kind: 'document' });
+        return;
+      case EVENT_ID.SCALAR:
+        this.#scalar(event);
+        return;
+      case EVENT_ID.SEQUENCE:
+      case EVENT_ID.MAPPING:
+        this.#open(event);
+        return;
+      case EVENT_ID.ALIAS:
+        this.#alias(this.#source.slice(event.anchorStart, event.anchorEnd), this.#lineAt(event.anchorStart));
+        return;
+      case EVENT_ID.POP:
+        this.#pop();
+    }
+  }
+
+  #open(event: SequenceEvent | MappingEvent): void {
+    const line = this.#lineAt(event.start);
+    const kind = event.type === EVENT_ID.SEQUENCE ? 'sequence' : 'mapping';
+    this.#collectionTag(event.tagStart, event.tagEnd, kind, line);
+    const anchor = event.anchorStart < 0 ? undefined : this.#source.slice(event.anchorStart, event.anchorEnd);
+    this.#count(1, line);
+    const node = { line, anchor, nodesBefore: this.#nodes };
+    const frame: SequenceFrame | MappingFrame =
+      kind === 'sequence'
+        ? { kind, value: [], ...node }
+        : { kind, value: {}, ...node, key: undefined, keyLine: line, keyIsMerge: false, merged: new Set() };
+    if (anchor !== undefined) this.#anchors.set(anchor, { value: frame.value, nodes: 0, open: true });
+    this.#lines.set(frame.value, line);
+    this.#frames.push(frame);
+  }
+
+  #scalar(event: ScalarEvent): void {
+    const line = this.#lineAt(
+      event.valueStart >= 0 ? event.valueStart : Math.max(event.tagStart, event.anchorStart, 0),
+    );
+    const source = getScalarValue(this.#source, event);
+    const tag = event.tagStart < 0 ? undefined : this.#tagName(event.tagStart, event.tagEnd);
+    const isPlain = event.style === SCALAR_STYLE.PLAIN;
+    const frame = this.#frame();
+    if (
+      frame.kind === 'mapping' &&
+      frame.key === undefined &&
+      isPlain &&
+      tag === undefined &&
+      source === '<<'
+    ) {
+      frame.key = '<<';
+      frame.keyLine = line;
+      frame.keyIsMerge = true;
+      return;
+    }
+    const scalar =
+      tag === undefined ? (isPlain ? plainScalar(source) : { value: source }) : taggedScalar(source, tag);
+    if (!('value' in scalar)) {
+      throw refusal(scalar.refused === 'Tag' ? 'YamlSyntax' : scalar.refused, scalar.message, line);
+    }
+    this.#count(1, line);
+    if (event.anchorStart >= 0) {
+      const name = this.#source.slice(event.anchorStart, event.anchorEnd);
+      this.#anchors.set(name, { value: scalar.value, nodes: 1, open: false });
+    }
+    this.#put(scalar.value, line);
+  }
+
+  #alias(name: string, line: number): void {
+    const anchor = this.#anchors.get(name);
+    if (anchor === undefined) throw refusal('YamlSyntax', `the alias *${name} has no anchor before it`, line);
+    if (anchor.open) throw refusal('YamlSyntax', `the anchor &${name} contains itself`, line);
+    if (++this.#aliases > YAML_LIMITS.aliases) {
+      throw refusal('TooComplex', `more than ${YAML_LIMITS.aliases} aliases in one document`, line);
+    }
+    this.#count(anchor.nodes, line);
+    this.#put(anchor.value, line);
+  }
+
+  #pop(): void {
+    const frame = this.#frames.pop();
+    if (frame === undefined) return;
+    if (frame.kind === 'document') {
+      const root = this.#root;
+      if (root !== undefined && root.value !== null) this.documents.push({ ...root, lines: this.#lines });
+      return;
+    }
+    if (frame.anchor !== undefined) {
+      const nodes = this.#nodes - frame.nodesBefore + 1;
+      this.#anchors.set(frame.anchor, { value: frame.value, nodes, open: false });
+    }
+    this.#put(frame.value, frame.line);
+  }
+
+  /** Adds a complete value to whatever is open. */
+  #put(value: unknown, line: number): void {
+    const frame = this.#frame();
+    if (frame.kind === 'document') {
+      this.#root = { value, line };
+    } else if (frame.kind === 'sequence') {
+      frame.value.push(value);
+    } else if (frame.key === undefined) {
+      const key = keyText(value);
+      if (key === undefined) throw refusal('YamlSyntax', `a key must be text, not ${nameOf(value)}`, line);
+      frame.key = key;
+      frame.keyLine = line;
+    } else {
+      this.#pair(frame, frame.key, value);
+      frame.key = undefined;
+      frame.keyIsMerge = false;
+    }
+  }
+
+  #pair(frame: MappingFrame, key: string, value: unknown): void {
+    if (frame.keyIsMerge) {
+      this.#merge(frame, value);
+      return;
+    }
+    if (Object.hasOwn(frame.value, key) && !frame.merged.has(key)) {
+      throw refusal(
+        'DuplicateKey',
+        `the key ${JSON.stringify(key)} appears twice in one mapping`,
+        frame.keyLine,
+      );
+    }
+    frame.merged.delete(key);
+    define(frame.value, key, value);
+  }
+
+  /** kubectl's reader merges where the `<<` stands: it overrides keys before it and is overridden by keys after it. */
+  #merge(frame: MappingFrame, source: unknown): void {
+    const sources: readonly unknown[] = Array.isArray(source) ? source.toReversed() : [source];
+    for (const item of sources) {
+      if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+        throw refusal('YamlSyntax', 'a merge key (<<) needs a mapping or a list of mappings', frame.keyLine);
+      }
+      for (const [key, value] of Object.entries(item)) {
+        this.#count(1, frame.keyLine);
+        frame.merged.add(key);
+        define(frame.value, key, value);
+      }
+    }
+  }
+
+  #frame(): Frame {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) throw new Error('YAML event outside of a document');
+    return frame;
+  }
+
+  #count(nodes: number, line: number): void {
+    this.#nodes += nodes;
+    if (this.#nodes > YAML_LIMITS.nodes) {
+      throw refusal('TooComplex', `the document expands to more than ${YAML_LIMITS.nodes} values`, line);
+    }
+  }
+
+  #collectionTag(start: number, end: number, kind: 'sequence' | 'mapping', line: number): void {
+    if (start < 0) return;
+    const tag = this.#tagName(start, end);
+    const expected = kind === 'sequence' ? 'tag:yaml.org,2002:seq' : 'tag:yaml.org,2002:map';
+    if (tag !== expected && tag !== '!') {
+      throw refusal(
+        'YamlSyntax',
+        `the tag ${this.#source.slice(start, end)} has no meaning in a manifest`,
+        line,
+      );
+    }
+  }
+
+  #tagName(start: number, end: number): string {
+    const raw = this.#source.slice(start, end);
+    if (raw.startsWith('!<')) return raw.slice(2, -1);
+    const handle = /^!(?:[^!]*!)?/.exec(raw)?.[0] ?? '!';
+    const prefix = this.#tags.get(handle) ?? (handle === '!!' ? 'tag:yaml.org,2002:' : handle);
+    return prefix + raw.slice(handle.length);
+  }
+
+  #lineAt(position: number): number {
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#lineStarts[middle] ?? 0) <= position) low = middle;
+      else high = middle - 1;
+    }
+    return this.#firstLine + low;
+  }
+}
+
+function refusal(code: ProblemCode, message: string, line: number): YamlReadError {
+  return new YamlReadError({ code, message, line });
+}
+
+function nameOf(value: unknown): string {
+  return value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'a list'
+      : typeof value === 'object'
+        ? 'a mapping'
+        : typeof value;
+}
+
+/** Assignment that never reaches a prototype (`__proto__` stays an own key). */
+function define(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    object[key] = value;
+  }
+}
