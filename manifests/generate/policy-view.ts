@@ -56,7 +56,7 @@ export interface PolicyView {
 export function specView(): PolicyView {
   const variables = SETTING_NAMES.map((name) => {
     const steps = SETTINGS[name].field.split('.').slice(1);
-    const value = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue("")`;
+    const value = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue(dyn(""))`;
     if (name !== 'maxUnavailable') return { name, expression: `string(${value})` };
     const quoted = `type(${value}) == string && ${value} != "" && !${value}.endsWith("%")`;
     return { name, expression: `${quoted} ? "\\"" + ${value} + "\\"" : string(${value})` };

@@ -36,6 +36,7 @@ export const CONTAINER: Shape = {
     terminationMessagePath: '"/dev/termination-log"',
     terminationMessagePolicy: '"File"',
     securityContext: EMPTY,
+    resources: EMPTY,
   },
   fields: {
     ports: { items: { defaults: { protocol: '"TCP"' } } },

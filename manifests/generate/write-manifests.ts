@@ -25,11 +25,11 @@ export function generatedManifests(openapi: OpenApi): ReadonlyMap<string, string
   return files;
 }
 
-/** Writes them all. */
-export async function writeManifests(openapi: OpenApi): Promise<void> {
-  for (const [path, text] of generatedManifests(openapi)) {
-    await writeFile(new URL(`../${path}`, import.meta.url), text);
-  }
+/** Writes them all; resolves with their paths below `manifests/`. */
+export async function writeManifests(openapi: OpenApi): Promise<readonly string[]> {
+  const files = generatedManifests(openapi);
+  for (const [path, text] of files) await writeFile(new URL(`../${path}`, import.meta.url), text);
+  return [...files.keys()];
 }
 
 function yaml(documents: readonly object[]): string {

@@ -208,5 +208,5 @@ function qosClass(podSpec: string): string {
 }
 
 function amount(value: string): string {
-  return `quantity(string(${value}.orValue("0")))`;
+  return `quantity(string(${value}.orValue(dyn("0"))))`;
 }

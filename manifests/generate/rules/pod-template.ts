@@ -44,7 +44,7 @@ export function podTemplateRules(): {
 function badKeys(owner: string, field: string, what: string): string {
   return (
     `!variables.templateChanged ? [] : ${owner}.map(k, format.qualifiedName().validate(k).hasValue(), ` +
-    `"${field}: Invalid value: \\"" + k + "\\": not a ${what} key (an optional DNS name and '/', then letters, digits, '-', '_' or '.')")`
+    `"${field}: Invalid value: \\"" + k + "\\": not ${what} key (an optional DNS name and '/', then letters, digits, '-', '_' or '.')")`
   );
 }
 
@@ -56,7 +56,7 @@ function metadataRules(): readonly Variable[] {
       expression: badKeys(
         'variables.template.?metadata.?labels.orValue({})',
         'spec.template.metadata.labels',
-        'label',
+        'a label',
       ),
     },
     {
@@ -64,7 +64,7 @@ function metadataRules(): readonly Variable[] {
       expression: badKeys(
         `${annotations}.transformMapEntry(k, v, {k.lowerAscii(): v})`,
         'spec.template.metadata.annotations',
-        'annotation',
+        'an annotation',
       ),
     },
     {
@@ -81,7 +81,7 @@ function metadataRules(): readonly Variable[] {
       expression: badKeys(
         'variables.podSpec.?nodeSelector.orValue({})',
         'spec.template.spec.nodeSelector',
-        'label',
+        'a label',
       ),
     },
   ];

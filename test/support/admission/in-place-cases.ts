@@ -1,0 +1,164 @@
+/** Changes of a template under podUpdatePolicy InPlaceOnly: what stays possible, and what is refused with which field named. */
+
+import { GATES } from './workload-manifest.ts';
+import type { Json } from './workload-manifest.ts';
+
+/** A pod spec with one of everything that matters. */
+export const BEFORE: Json = {
+  readinessGates: GATES,
+  initContainers: [
+    { name: 'prepare', image: 'registry.example/prepare:1' },
+    { name: 'proxy', image: 'registry.example/proxy:1', restartPolicy: 'Always' },
+  ],
+  containers: [
+    {
+      name: 'main',
+      image: 'registry.example/web:1',
+      env: [
+        { name: 'TIER', valueFrom: { fieldRef: { fieldPath: "metadata.labels['tier']" } } },
+        { name: 'MODE', value: 'a' },
+      ],
+      ports: [{ containerPort: 80 }],
+      readinessProbe: { httpGet: { port: 80 } },
+      resources: { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: 1 } },
+    },
+    { name: 'side', image: 'registry.example/side:1' },
+  ],
+  volumes: [{ name: 'config', configMap: { name: 'web' } }],
+};
+export const METADATA_BEFORE: Json = { labels: { app: 'web', tier: 'front' }, annotations: { note: 'a' } };
+
+interface Operation {
+  readonly op: 'add' | 'replace' | 'remove';
+  readonly path: string;
+  readonly value?: unknown;
+}
+/** What changes, and the JSON patch that does it. */
+type Accepted = readonly [name: string, patch: readonly Operation[]];
+/** The same with words of the refusal; `{podUpdatePolicy}` as in creation cases. */
+type Refused = readonly [name: string, patch: readonly Operation[], refused: readonly string[]];
+
+const POD = '/spec/template/spec';
+const MAIN = `${POD}/containers/0`;
+const WHY =
+  "Forbidden: {podUpdatePolicy} InPlaceOnly lets only images, cpu and memory of containers and the template's labels and annotations change";
+
+function replace(path: string, value: unknown): Operation {
+  return { op: 'replace', path, value };
+}
+function add(path: string, value: unknown): Operation {
+  return { op: 'add', path, value };
+}
+function remove(path: string): Operation {
+  return { op: 'remove', path };
+}
+
+export const IN_PLACE_ACCEPTED: readonly Accepted[] = [
+  ['an image', [replace(`${MAIN}/image`, 'registry.example/web:2')]],
+  ['an image to no tag (A20)', [replace(`${MAIN}/image`, 'registry.example/web')]],
+  ['an image to a digest', [replace(`${MAIN}/image`, `registry.example/web@sha256:${'a'.repeat(64)}`)]],
+  ['the image of a sidecar', [replace(`${POD}/initContainers/1/image`, 'registry.example/proxy:2')]],
+  ['cpu', [replace(`${MAIN}/resources/requests/cpu`, '750m')]],
+  ['memory', [replace(`${MAIN}/resources/requests/memory`, '2Gi')]],
+  ['a limit that was not there', [add(`${MAIN}/resources/limits/memory`, '2Gi')]],
+  ['a new template label (A21)', [add('/spec/template/metadata/labels/colour', 'blue')]],
+  ['a template annotation', [replace('/spec/template/metadata/annotations/note', 'b')]],
+  ['a template annotation to none', [remove('/spec/template/metadata/annotations/note')]],
+  ['replicas', [replace('/spec/replicas', 5)]],
+  ['the spelling of an amount', [replace(`${MAIN}/resources/requests/cpu`, 0.5)]],
+  ['the spelling of a default', [add(`${POD}/dnsPolicy`, 'ClusterFirst')]],
+  [
+    'a label that the environment holds, with a new image (A22)',
+    [
+      replace('/spec/template/metadata/labels/tier', 'back'),
+      replace(`${MAIN}/image`, 'registry.example/web:2'),
+    ],
+  ],
+];
+
+const GUARANTEED = { limits: { cpu: 1, memory: '1Gi' } };
+
+export const IN_PLACE_REFUSED: readonly Refused[] = [
+  [
+    'a label that the environment holds (A22)',
+    [replace('/spec/template/metadata/labels/tier', 'back')],
+    [
+      "spec.template.metadata.labels['tier']: Forbidden: the environment of container main holds it",
+      'change its image as well',
+    ],
+  ],
+  [
+    'env',
+    [replace(`${MAIN}/env/1/value`, 'b')],
+    [`spec.template.spec.containers[0].env: ${WHY}`, 'set {podUpdatePolicy} to InPlaceIfPossible'],
+  ],
+  ['args', [add(`${MAIN}/args`, ['x'])], [`spec.template.spec.containers[0].args: ${WHY}`]],
+  [
+    'two fields of a container',
+    [add(`${MAIN}/args`, ['x']), replace(`${MAIN}/readinessProbe/httpGet/port`, 81)],
+    ['spec.template.spec.containers[0].args', 'spec.template.spec.containers[0].readinessProbe', WHY],
+  ],
+  // A hole of another engine: a path that begins like an image's.
+  [
+    'imagePullPolicy (A38)',
+    [add(`${MAIN}/imagePullPolicy`, 'Never')],
+    [`spec.template.spec.containers[0].imagePullPolicy: ${WHY}`],
+  ],
+  [
+    'the image of an init container',
+    [replace(`${POD}/initContainers/0/image`, 'registry.example/prepare:2')],
+    [`spec.template.spec.initContainers[0].image: ${WHY}`],
+  ],
+  [
+    'the number of containers (one more)',
+    [add(`${POD}/containers/-`, { name: 'more', image: 'registry.example/more:1' })],
+    [`spec.template.spec.containers (added, removed, renamed or reordered): ${WHY}`],
+  ],
+  [
+    'the number of containers (one less)',
+    [remove(`${POD}/containers/1`)],
+    [`spec.template.spec.containers (added, removed, renamed or reordered): ${WHY}`],
+  ],
+  [
+    'volumes',
+    [add(`${POD}/volumes/-`, { name: 'tmp', emptyDir: {} })],
+    [`spec.template.spec.volumes: ${WHY}`],
+  ],
+  [
+    'the service account',
+    [add(`${POD}/serviceAccountName`, 'other')],
+    [`spec.template.spec.serviceAccountName: ${WHY}`],
+  ],
+  [
+    'terminationGracePeriodSeconds',
+    [add(`${POD}/terminationGracePeriodSeconds`, 5)],
+    [`spec.template.spec.terminationGracePeriodSeconds: ${WHY}`],
+  ],
+  [
+    'finalizers of the template',
+    [add('/spec/template/metadata/finalizers', ['example.com/a'])],
+    [`spec.template.metadata.finalizers: ${WHY}`],
+  ],
+  [
+    'a limit to none',
+    [remove(`${MAIN}/resources/limits/cpu`)],
+    [
+      'spec.template.spec.containers[0].resources.limits.cpu: Forbidden: a pod that has it cannot lose it in place',
+    ],
+  ],
+  [
+    'ephemeral-storage',
+    [add(`${MAIN}/resources/limits/ephemeral-storage`, '1Gi')],
+    ['spec.template.spec.containers[0].resources: Forbidden: only cpu and memory can be resized in place'],
+  ],
+  [
+    'the QoS class',
+    [
+      replace(`${MAIN}/resources`, { requests: { cpu: 1, memory: '1Gi' }, ...GUARANTEED }),
+      add(`${POD}/containers/1/resources`, GUARANTEED),
+      add(`${POD}/initContainers/0/resources`, GUARANTEED),
+      add(`${POD}/initContainers/1/resources`, GUARANTEED),
+    ],
+    ['QoS class', 'set {podUpdatePolicy} to InPlaceIfPossible'],
+  ],
+];
