@@ -130,6 +130,7 @@ function manifest(
   collisionCount: number,
 ): JsonObject {
   const hash = revisionHash(data, collisionCount);
+  const annotations = childAnnotations(set);
   return {
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
@@ -137,7 +138,7 @@ function manifest(
       name: revisionName(set.ref.name, data, collisionCount),
       namespace: set.ref.namespace,
       labels: { ...set.template.metadata?.labels, [LABEL.controllerHash]: hash },
-      annotations: childAnnotations(set),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
       ownerReferences: [controllerReference(set.ref)],
     },
     data,

@@ -1,9 +1,11 @@
 /**
  * The pod template as kube-apiserver 1.36 would serve it in an apps/v1 object: defaults filled in, nulls and empty optional
- * fields gone. Both workload APIs then give the same revision bytes (C9), and templates can be compared by value (S6, A20).
+ * fields gone, quantities canonical. Both workload APIs then give the same revision bytes (C9), and templates can be compared
+ * by value (S6, A20).
  */
 
-import type { JsonObject, PodTemplate } from './objects.ts';
+import { goShape } from './go-shape.ts';
+import type { PodTemplate } from './objects.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -16,27 +18,23 @@ const memory = new WeakMap<object, PodTemplate>();
 export function normaliseTemplate(template: PodTemplate): PodTemplate {
   const known = memory.get(template);
   if (known !== undefined) return known;
-  const copy = withoutEmpty(template) as Fields;
-  const metadata = { ...(copy['metadata'] as Fields | undefined) };
-  delete metadata['creationTimestamp'];
-  const spec = { ...(copy['spec'] as Fields | undefined) };
-  defaultSpec(spec);
-  const normal = { ...copy, metadata, spec } as unknown as PodTemplate;
-  memory.set(template, normal);
-  memory.set(normal, normal);
-  return normal;
+  const normal = goShape(template, 'PodTemplateSpec');
+  defaultMetadata(normal['metadata'] as Fields);
+  defaultSpec(normal['spec'] as Fields);
+  const result = normal as unknown as PodTemplate;
+  memory.set(template, result);
+  memory.set(result, result);
+  return result;
 }
 
-/** A deep copy without nulls and undefined fields, and without empty lists. */
-function withoutEmpty(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutEmpty);
-  if (typeof value !== 'object' || value === null) return value;
-  const copy: Fields = {};
-  for (const [key, field] of Object.entries(value as JsonObject)) {
-    if (field === null || field === undefined || (Array.isArray(field) && field.length === 0)) continue;
-    copy[key] = withoutEmpty(field);
-  }
-  return copy;
+const OBSOLETE_ANNOTATION = /^pod\.(?:alpha|beta)\.kubernetes\.io\/init-container(?:s|-statuses)$/;
+
+function defaultMetadata(metadata: Fields): void {
+  const annotations = metadata['annotations'];
+  if (annotations === undefined) return;
+  const kept = Object.entries(annotations as Fields).filter(([key]) => !OBSOLETE_ANNOTATION.test(key));
+  if (kept.length === 0) delete metadata['annotations'];
+  else metadata['annotations'] = Object.fromEntries(kept);
 }
 
 function defaultSpec(spec: Fields): void {
@@ -45,10 +43,15 @@ function defaultSpec(spec: Fields): void {
   spec['securityContext'] ??= {};
   spec['terminationGracePeriodSeconds'] ??= 30;
   spec['schedulerName'] ??= 'default-scheduler';
-  for (const list of ['initContainers', 'containers', 'ephemeralContainers']) {
-    for (const container of (spec[list] as Fields[] | undefined) ?? []) {
-      defaultContainer(container);
-    }
+  // The two are aliases; the newer one wins.
+  const account = spec['serviceAccountName'] ?? spec['serviceAccount'];
+  if (account !== undefined) {
+    spec['serviceAccountName'] = account;
+    spec['serviceAccount'] = account;
+  }
+  for (const volume of list(spec['volumes'])) defaultVolume(volume);
+  for (const kind of ['initContainers', 'containers', 'ephemeralContainers']) {
+    for (const container of list(spec[kind])) defaultContainer(container);
   }
 }
 
@@ -56,7 +59,58 @@ function defaultContainer(container: Fields): void {
   container['imagePullPolicy'] ??= defaultPullPolicy(container['image'] as string | undefined);
   container['terminationMessagePath'] ??= '/dev/termination-log';
   container['terminationMessagePolicy'] ??= 'File';
-  container['resources'] ??= {};
+  for (const port of list(container['ports'])) port['protocol'] ??= 'TCP';
+  for (const variable of list(container['env'])) {
+    const source = object(variable['valueFrom']);
+    defaultFieldRef(source);
+    setDefaults(object(source?.['fileKeyRef']), { optional: false });
+  }
+  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe'])
+    defaultProbe(object(container[probe]));
+  const lifecycle = object(container['lifecycle']);
+  for (const hook of ['postStart', 'preStop']) defaultHttpGet(object(lifecycle?.[hook]));
+}
+
+function defaultProbe(probe: Fields | undefined): void {
+  setDefaults(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });
+  defaultHttpGet(probe);
+  setDefaults(object(probe?.['grpc']), { service: '' });
+}
+
+function defaultHttpGet(handler: Fields | undefined): void {
+  setDefaults(object(handler?.['httpGet']), { path: '/', scheme: 'HTTP' });
+}
+
+function defaultFieldRef(holder: Fields | undefined): void {
+  setDefaults(object(holder?.['fieldRef']), { apiVersion: 'v1' });
+}
+
+/** Defaults of volume sources that hold nothing but scalars. */
+const VOLUME_DEFAULTS: Readonly<Record<string, Fields>> = {
+  hostPath: { type: '' },
+  secret: { defaultMode: 0o644 },
+  configMap: { defaultMode: 0o644 },
+  downwardAPI: { defaultMode: 0o644 },
+  projected: { defaultMode: 0o644 },
+  iscsi: { iscsiInterface: 'default' },
+  rbd: { pool: 'rbd', user: 'admin', keyring: '/etc/ceph/keyring' },
+  azureDisk: { cachingMode: 'ReadWrite', fsType: 'ext4', readOnly: false, kind: 'Shared' },
+  scaleIO: { storageMode: 'ThinProvisioned', fsType: 'xfs' },
+};
+
+function defaultVolume(volume: Fields): void {
+  if (Object.keys(volume).every((key) => key === 'name')) volume['emptyDir'] = {};
+  for (const [source, defaults] of Object.entries(VOLUME_DEFAULTS))
+    setDefaults(object(volume[source]), defaults);
+  for (const item of list(object(volume['downwardAPI'])?.['items'])) defaultFieldRef(item);
+  for (const source of list(object(volume['projected'])?.['sources'])) {
+    for (const item of list(object(source['downwardAPI'])?.['items'])) defaultFieldRef(item);
+    setDefaults(object(source['serviceAccountToken']), { expirationSeconds: 3600 });
+  }
+  const claim = object(object(volume['ephemeral'])?.['volumeClaimTemplate']);
+  setDefaults(object(claim?.['spec']), { volumeMode: 'Filesystem' });
+  const image = object(volume['image']);
+  setDefaults(image, { pullPolicy: defaultPullPolicy(image?.['reference'] as string | undefined) });
 }
 
 /** `Always` for the tag `latest`, also an implied one; `IfNotPresent` for any other tag and for digests (A20). */
@@ -64,10 +118,25 @@ export function defaultPullPolicy(image: string | undefined): 'Always' | 'IfNotP
   return tagOf(image ?? '') === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
-/** The tag of an image reference; `latest` if it has neither tag nor digest, empty if it has a digest only. */
+const REFERENCE =
+  /^(?:(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9.-]*[a-zA-Z0-9]|\[[a-fA-F0-9:]+\])(?::\d+)?\/)?[a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*(?::(?<tag>\w[\w.-]{0,127}))?(?:@(?<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$/;
+
+/** The tag of an image; `latest` if it has neither tag nor digest; empty if it has a digest only or is no valid reference. */
 function tagOf(image: string): string {
-  const [name = '', digest] = image.split('@', 2);
-  const colon = name.indexOf(':', name.lastIndexOf('/') + 1);
-  if (colon >= 0) return name.slice(colon + 1);
-  return digest === undefined ? 'latest' : '';
+  const groups = REFERENCE.exec(image)?.groups;
+  if (groups === undefined) return '';
+  return groups['tag'] ?? (groups['digest'] === undefined ? 'latest' : '');
+}
+
+function setDefaults(fields: Fields | undefined, defaults: Fields): void {
+  if (fields === undefined) return;
+  for (const [key, value] of Object.entries(defaults)) fields[key] ??= value;
+}
+
+function object(value: unknown): Fields | undefined {
+  return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
+}
+
+function list(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? (value as Fields[]) : [];
 }

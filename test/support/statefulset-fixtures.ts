@@ -61,7 +61,10 @@ export function setOf(overrides: Partial<StatefulSet> = {}): StatefulSet {
 }
 
 /** The revision that the planner would create for the set's template. */
-export function revisionFor(set: StatefulSet, existing: readonly ControllerRevision[] = []): ControllerRevision {
+export function revisionFor(
+  set: StatefulSet,
+  existing: readonly ControllerRevision[] = [],
+): ControllerRevision {
   const plan = planStatefulSetRevision(set, existing);
   if (plan.outcome !== 'create') throw new Error(`expected a new revision, got ${plan.outcome}`);
   return asStored(plan.manifest);
@@ -111,7 +114,13 @@ export function podOf(set: StatefulSet, ordinal: number, revision: string, optio
       ...(options.annotations && { annotations: options.annotations }),
       ...(owner !== null && {
         ownerReferences: [
-          { apiVersion: 'fairlead.dev/v1beta1', kind: 'StatefulSet', name: set.ref.name, uid: owner, controller: true },
+          {
+            apiVersion: 'fairlead.dev/v1beta1',
+            kind: 'StatefulSet',
+            name: set.ref.name,
+            uid: owner,
+            controller: true,
+          },
         ],
       }),
       ...(options.terminating === true && { deletionTimestamp: since }),
@@ -167,7 +176,11 @@ export function rolloutOf(overrides: Partial<StatefulSet> = {}): {
 } {
   const before = setOf({ ...overrides, template: templateOf('web:1') });
   const old = revisionFor(before);
-  const status = { replicas: before.replicas, currentRevision: old.metadata.name, updateRevision: old.metadata.name };
+  const status = {
+    replicas: before.replicas,
+    currentRevision: old.metadata.name,
+    updateRevision: old.metadata.name,
+  };
   const set = setOf({ template: templateOf('web:2'), status, generation: 2, ...overrides });
   const update = revisionFor(set, [old]);
   return { set, old, update, revisions: [old, update] };
