@@ -30,6 +30,8 @@ export interface CheckResult {
   readonly changes: number;
   /** Objects of the inventory that are not in the commit any more. */
   readonly prunes: number;
+  /** Objects of the commit that are not in the inventory yet. */
+  readonly unlisted: number;
 }
 
 /**
@@ -70,9 +72,8 @@ export async function checkCommit(
   );
   problems.push(...check.problems);
   const entries = (await context.store.read(context.signal))?.entries ?? new Map<string, InventoryEntry>();
-  const candidates = context.repository.prune
-    ? pruneCandidates(entries, prepared.objects.map(inventoryEntry))
-    : [];
+  const wanted = prepared.objects.map(inventoryEntry);
+  const candidates = context.repository.prune ? pruneCandidates(entries, wanted) : [];
   if (problems.length === 0) problems.push(...(await checkDeletes(context, candidates)));
   const stages = STAGES.map((_, stage) => prepared.objects.filter((object) => object.stage === stage).length);
   return {
@@ -81,6 +82,7 @@ export async function checkCommit(
     deferred: check.deferred,
     changes: check.changes,
     prunes: candidates.length,
+    unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
   };
 }
 
@@ -123,8 +125,8 @@ class ObjectCheck {
         return;
       case 'nothing':
       case 'leave':
-      case 'unpin':
         return;
+      case 'unpin':
       case 'wait':
         this.changes += 1;
         return;
@@ -278,9 +280,4 @@ function ownNamespaces(objects: readonly PreparedObject[]): ReadonlySet<string> 
       manifest.kind === 'Namespace' && manifest.group === '' ? [manifest.name] : [],
     ),
   );
-}
-
-/** Keys of a commit's objects, for guards. */
-export function keysOf(objects: readonly PreparedObject[]): ReadonlySet<string> {
-  return new Set(objects.map((object) => entryKey(inventoryEntry(object))));
 }

@@ -1,0 +1,96 @@
+/** What goes in and out of the activities of sync and commit: references and counts, never a manifest. */
+
+import type { ProblemList } from '../git/problems.ts';
+
+/** Which repository of which cluster. */
+export interface RepositoryReference {
+  /** uid of the kube-system namespace; another cluster's worker refuses. */
+  readonly clusterUid: string;
+  /** Name in the repositories file. */
+  readonly repository: string;
+}
+
+/** One run of the commit workflow. */
+export interface CommitReference extends RepositoryReference {
+  readonly sha: string;
+  readonly workflowId: string;
+  readonly runId: string;
+}
+
+export interface CheckCommitInput extends CommitReference {
+  /** Only what an earlier check could not try: its kind or namespace was not there yet. */
+  readonly onlyDeferred: boolean;
+}
+
+export interface CheckCommitResult {
+  readonly problems: ProblemList;
+  /** Each problem in a line, bounded. */
+  readonly report: string;
+  /** Objects of each stage. */
+  readonly stages: readonly number[];
+  readonly deferred: number;
+  readonly changes: number;
+  readonly prunes: number;
+  /** Objects of the commit that the inventory does not hold yet. */
+  readonly unlisted: number;
+}
+
+export interface ClaimResult {
+  /** Objects in the inventory now. */
+  readonly entries: number;
+}
+
+export interface ApplyStageInput extends CommitReference {
+  readonly stage: number;
+  /** Index of the first object of the stage to apply. */
+  readonly from: number;
+}
+
+export interface ApplyStageResult {
+  readonly outcome: 'applied' | 'superseded';
+  /** Index to go on from; absent when the stage is done. */
+  readonly next?: number;
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  /** Left alone: an operator rejected their manifest. */
+  readonly left: readonly string[];
+  readonly problems: ProblemList;
+}
+
+export interface PruneResult {
+  readonly outcome: 'pruned' | 'superseded';
+  /** At most 50 labels. */
+  readonly deleted: readonly string[];
+  readonly deletedTotal: number;
+  /** Candidates that this attempt did not come to. */
+  readonly remaining: number;
+  readonly problems: ProblemList;
+}
+
+export interface AwaitRolloutsResult {
+  /** `waiting`: the wait was long; ask again. */
+  readonly outcome: 'finished' | 'waiting';
+  readonly done: number;
+  readonly total: number;
+  /** What is still in progress, in words, bounded. */
+  readonly waiting: readonly string[];
+  readonly problems: ProblemList;
+}
+
+export const COMMIT_OUTCOMES = ['Succeeded', 'Refused', 'Failed', 'Superseded', 'Canceled'] as const;
+export type CommitOutcome = (typeof COMMIT_OUTCOMES)[number];
+
+export interface RecordCommitInput extends CommitReference {
+  readonly outcome: CommitOutcome | 'Progressing';
+  /** RFC 3339. */
+  readonly startedAt: string;
+  readonly applied: number;
+  readonly unchanged: number;
+  readonly pruned: number;
+  readonly problems: ProblemList;
+}
+
+export interface StopStrayInput extends RepositoryReference {
+  readonly cluster: string;
+}

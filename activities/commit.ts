@@ -1,0 +1,346 @@
+/** Activities of a commit: check → claim → apply in stages → prune → await rollouts → record. Each may be repeated. */
+
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+
+import { applyStage as applyObjects, awaitEstablished } from '../git/apply-stage.ts';
+import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
+import { checkCommit as check } from '../git/check.ts';
+import type { CommitContent, CommitContext } from '../git/commit.ts';
+import { CommitReader, prepareCommit } from '../git/commit.ts';
+import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
+import type { Mirror } from '../git/mirror.ts';
+import { inventoryEntry } from '../git/prepare.ts';
+import type { Prepared } from '../git/prepare.ts';
+import type { Problem } from '../git/problems.ts';
+import { ProblemError, bounded, formatProblem, formatProblems, problem } from '../git/problems.ts';
+import { pruneObjects, pruneOrder } from '../git/prune.ts';
+import type { Repository } from '../git/repositories.ts';
+import { TRANSIENT_CODES } from '../git/git-errors.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { Discovery } from '../kubernetes/discovery.ts';
+import type {
+  ApplyStageInput,
+  ApplyStageResult,
+  AwaitRolloutsResult,
+  CheckCommitInput,
+  CheckCommitResult,
+  ClaimResult,
+  CommitReference,
+  PruneResult,
+  RecordCommitInput,
+} from './commit-types.ts';
+import { withFailures } from './failures.ts';
+
+export interface CommitActivityDependencies {
+  /** The worker's own identity; refuses writes when this process does not lead. */
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  /** By name; undefined when the repositories file no longer has it. */
+  readonly repository: (name: string) => Repository | undefined;
+  readonly mirror: (repository: Repository) => Mirror;
+  /** Where the inventories are kept. */
+  readonly inventoryNamespace: string;
+  readonly now: () => number;
+}
+
+export type CommitActivities = ReturnType<typeof createCommitActivities>;
+
+/** No write starts after this share of an activity's startToClose: another attempt may be about to begin. */
+const WRITE_SHARE = 0.7;
+/** Part of a stage that one activity applies, milliseconds. */
+const SLICE_MS = 6_000;
+const PRUNE_SLICE = 200;
+const NAME_LIMIT = 50;
+
+/** The activities, bound to this leader. */
+export function createCommitActivities(dependencies: CommitActivityDependencies) {
+  const { client, inventoryNamespace, now } = dependencies;
+  const reader = new CommitReader(dependencies.mirror);
+  const discovery = new Discovery(client);
+
+  /** Everything that is wrong with the commit, before its first write. */
+  async function checkCommit(input: CheckCommitInput): Promise<CheckCommitResult> {
+    const context = contextOf(input);
+    return await heartbeating(async (beat) => {
+      const content = await read(context);
+      if (!Array.isArray(content)) {
+        const { problems, ...rest } = await check(context, content, {
+          onlyDeferred: input.onlyDeferred,
+          onProgress: (checked, total) => beat({ checked, total }),
+        });
+        const list = bounded(problems);
+        return { ...rest, problems: list, report: formatProblems(list, input.sha) };
+      }
+      const list = bounded(content);
+      return {
+        problems: list,
+        report: formatProblems(list, input.sha),
+        stages: [],
+        deferred: 0,
+        changes: 0,
+        prunes: 0,
+        unlisted: 0,
+      };
+    });
+  }
+
+  /** Takes the inventory for this run and widens it: what is about to be written is in it before it is written. */
+  async function claimInventory(
+    input: CommitReference & { readonly startedAt: string },
+  ): Promise<ClaimResult> {
+    const context = contextOf(input);
+    return await heartbeating(async () => {
+      const prepared = await prepare(context);
+      const wanted = prepared.objects.map(inventoryEntry);
+      const { sha, workflowId, runId, startedAt } = input;
+      const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
+      const written = await context.store.update((present) => ({
+        entries: widen(present.entries, wanted),
+        run: { sha, workflowId, runId },
+        status: withCommit(present.status, commit),
+      }));
+      return { entries: written?.entries.size ?? 0 };
+    });
+  }
+
+  /** Applies a part of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
+  async function applyStage(input: ApplyStageInput): Promise<ApplyStageResult> {
+    const context = contextOf(input);
+    return await heartbeating(async (beat) => {
+      if (!(await isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
+      const content = await readOrThrow(context);
+      const prepared = await prepare(context);
+      const objects = prepared.objects.filter((object) => object.stage === input.stage);
+      const slice = await applyObjects(context, objects.slice(input.from), {
+        texts: content.texts,
+        untilMs: Date.now() + SLICE_MS,
+        onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
+      });
+      await learnUids(context, input, slice.uids);
+      const next = input.from + slice.count;
+      const { created, changed, unchanged, left } = slice;
+      return {
+        outcome: 'applied',
+        ...(next < objects.length ? { next } : {}),
+        created,
+        changed,
+        unchanged,
+        left: left.slice(0, NAME_LIMIT),
+        problems: bounded(slice.problems),
+      };
+    });
+  }
+
+  /** Waits until the CustomResourceDefinitions and Namespaces of the commit can be used. */
+  async function awaitFoundations(input: CommitReference): Promise<void> {
+    const context = contextOf(input);
+    await heartbeating(async () => {
+      await awaitEstablished(context, (await prepare(context)).objects);
+    });
+  }
+
+  /** Deletes what left the commit and shrinks the inventory. Only called when everything was applied. */
+  async function pruneCommit(input: CommitReference): Promise<PruneResult> {
+    const context = contextOf(input);
+    return await heartbeating(async () => {
+      const inventory = await context.store.read(context.signal);
+      if (inventory === undefined || inventory.run?.runId !== input.runId) {
+        return { outcome: 'superseded', deleted: [], deletedTotal: 0, remaining: 0, problems: bounded([]) };
+      }
+      const prepared = await prepare(context);
+      const wanted = prepared.objects.map(inventoryEntry);
+      const candidates = context.repository.prune
+        ? pruneOrder(pruneCandidates(inventory.entries, wanted))
+        : [];
+      const part = candidates.slice(0, PRUNE_SLICE);
+      const pruned = await pruneObjects(context, part, new Set(wanted.map((entry) => entryKey(entry))));
+      await context.store.update((present) => ({
+        ...present,
+        entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
+      }));
+      return {
+        outcome: 'pruned',
+        deleted: pruned.deleted.slice(0, NAME_LIMIT),
+        deletedTotal: pruned.deleted.length,
+        // What may not be deleted stays a candidate; it must not be tried without end.
+        remaining: pruned.problems.length > 0 ? 0 : candidates.length - part.length,
+        problems: bounded(pruned.problems),
+      };
+    });
+  }
+
+  /** Waits for the rollouts of the workloads that this commit changed. */
+  async function awaitRollouts(input: CommitReference): Promise<AwaitRolloutsResult> {
+    const context = contextOf(input);
+    const { startToCloseTimeoutMs } = Context.current().info;
+    return await heartbeating(async (beat) => {
+      const { objects } = await prepare(context);
+      const states = await watchRollouts(context, objects, {
+        patienceMs: startToCloseTimeoutMs * WRITE_SHARE,
+        onChange: (present) => {
+          beat(
+            [...present]
+              .slice(0, 20)
+              .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
+          );
+        },
+      });
+      const waiting: string[] = [];
+      const problems = [...states].flatMap(([label, state]) => {
+        if (state.state === 'InProgress') waiting.push(`${label}: ${state.message}`);
+        if (state.state !== 'Failed') return [];
+        const object = objects.find((item) => item.label === label);
+        const where = { object: label, file: object?.manifest.file, line: object?.manifest.line };
+        return [problem(state.rolledBack ? 'RolledBack' : 'RolloutFailed', `${state.message}.`, where)];
+      });
+      return {
+        outcome: waiting.length > 0 ? 'waiting' : 'finished',
+        done: [...states.values()].filter(({ state }) => state === 'Done').length,
+        total: states.size,
+        waiting: waiting.slice(0, 20),
+        problems: bounded(problems),
+      };
+    });
+  }
+
+  /** Last activity of every commit: the inventory's status and an Event. */
+  async function recordCommit(input: RecordCommitInput): Promise<void> {
+    const context = contextOf(input);
+    const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
+    const commit = {
+      sha,
+      workflowId,
+      runId,
+      outcome,
+      startedAt,
+      finishedAt: new Date(now()).toISOString(),
+      applied,
+      unchanged,
+      pruned,
+      ...problemLines(input.problems, sha),
+    };
+    const inventory = await context.store.update((present) => {
+      // A later run has taken over: its state is the one to show.
+      const isOurs =
+        present.run === undefined ||
+        present.run.runId === runId ||
+        outcome === 'Refused' ||
+        outcome === 'Succeeded';
+      return isOurs ? { ...present, status: withCommit(present.status, commit) } : undefined;
+    });
+    if (inventory !== undefined)
+      await recordEvent(guarded(), context.store, inventory, commitEvent(commit), runId, now());
+  }
+
+  function contextOf(input: CommitReference): CommitContext {
+    if (input.clusterUid !== dependencies.clusterUid) {
+      throw ApplicationFailure.create({
+        type: 'WrongCluster',
+        nonRetryable: true,
+        message:
+          `this run belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ` +
+          `${dependencies.clusterUid}: give each cluster its own FAIRLEAD_CLUSTER`,
+      });
+    }
+    const repository = dependencies.repository(input.repository);
+    if (repository === undefined) {
+      throw ApplicationFailure.create({
+        type: 'RepositoryUnknown',
+        nonRetryable: true,
+        message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
+      });
+    }
+    const own = guarded();
+    return {
+      repository,
+      sha: input.sha,
+      client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
+      discovery,
+      store: new InventoryStore(own, inventoryNamespace, repository.name),
+      signal: Context.current().cancellationSignal,
+    };
+  }
+
+  /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */
+  async function read(context: CommitContext): Promise<CommitContent | Problem[]> {
+    try {
+      return await reader.read(context.repository, context.sha, context.signal);
+    } catch (error) {
+      if (!(error instanceof ProblemError) || TRANSIENT_CODES.has(error.problem.code)) throw error;
+      return [error.problem];
+    }
+  }
+
+  async function readOrThrow(context: CommitContext): Promise<CommitContent> {
+    const content = await read(context);
+    if (!Array.isArray(content)) return content;
+    const message = content.map((item) => formatProblem(item, context.sha)).join('\n');
+    throw ApplicationFailure.create({ type: 'CommitUnreadable', message, nonRetryable: true });
+  }
+
+  async function prepare(context: CommitContext): Promise<Prepared> {
+    return await prepareCommit(context, await readOrThrow(context));
+  }
+
+  async function isClaimed(context: CommitContext, input: CommitReference): Promise<boolean> {
+    return (await context.store.read(context.signal))?.run?.runId === input.runId;
+  }
+
+  async function learnUids(
+    context: CommitContext,
+    input: CommitReference,
+    uids: ReadonlyMap<string, string>,
+  ): Promise<void> {
+    await context.store.update((present) => {
+      if (present.run?.runId !== input.runId) return undefined;
+      const entries = new Map(present.entries);
+      for (const [key, uid] of uids) {
+        const entry = entries.get(key);
+        if (entry !== undefined && entry.uid !== uid) entries.set(key, { ...entry, uid });
+      }
+      return { ...present, entries };
+    });
+  }
+
+  /** Writes of an attempt that is about to time out must not meet those of the next one. */
+  function guarded(): KubernetesClient {
+    const { info, cancellationSignal } = Context.current();
+    const lastWrite = performance.now() + info.startToCloseTimeoutMs * WRITE_SHARE;
+    return client.withWriteGuard(() => {
+      if (performance.now() > lastWrite) {
+        const message = `no write after ${WRITE_SHARE * 100} % of the attempt's time`;
+        throw ApplicationFailure.create({ type: 'AttemptTooOld', message });
+      }
+      cancellationSignal.throwIfAborted();
+    });
+  }
+
+  return withFailures({
+    checkCommit,
+    claimInventory,
+    applyStage,
+    awaitFoundations,
+    pruneCommit,
+    awaitRollouts,
+    recordCommit,
+  });
+}
+
+const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: bounded([]) } as const;
+
+/** Heartbeats once a second while `work` runs, with the newest details. */
+async function heartbeating<T>(work: (beat: (details: unknown) => void) => Promise<T>): Promise<T> {
+  const context = Context.current();
+  let details: unknown;
+  const timer = setInterval(() => context.heartbeat(details), 1_000);
+  try {
+    return await work((newest) => {
+      details = newest;
+    });
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,131 @@
+/** Applies the objects of one stage, a bounded time at once, and waits for what later stages stand on. */
+
+import { ApiError, toMessage } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import { NotYetError, applyObject, getOrUndefined } from './apply.ts';
+import { PARALLEL } from './check.ts';
+import type { CommitContext } from './commit.ts';
+import { entryKey } from './inventory-content.ts';
+import type { PreparedObject } from './prepare.ts';
+import { inventoryEntry, problemOf } from './prepare.ts';
+import type { Problem } from './problems.ts';
+import { toProblem } from './refusals.ts';
+
+export interface AppliedSlice {
+  /** Objects dealt with, from the front. */
+  readonly count: number;
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  /** `label: why`. */
+  readonly left: readonly string[];
+  readonly problems: readonly Problem[];
+  /** By inventory key. */
+  readonly uids: ReadonlyMap<string, string>;
+}
+
+/**
+ * Applies objects in order until all are done or the time is up. An object that is refused becomes a problem and the others
+ * go on; when the apiserver is away, or an old object is not gone yet, the whole slice is to be tried again.
+ * @throws ApiError, NotYetError of the first such object, after the others of the slice were tried
+ */
+export async function applyStage(
+  context: CommitContext,
+  objects: readonly PreparedObject[],
+  options: {
+    readonly texts: ReadonlyMap<string, string>;
+    /** Milliseconds since the epoch after which no further object is begun. */
+    readonly untilMs: number;
+    readonly onProgress?: (applied: number) => void;
+  },
+): Promise<AppliedSlice> {
+  const counts = { created: 0, changed: 0, unchanged: 0 };
+  const left: string[] = [];
+  const problems: Problem[] = [];
+  const uids = new Map<string, string>();
+  const delays: unknown[] = [];
+  let next = 0;
+
+  async function one(object: PreparedObject): Promise<void> {
+    try {
+      const applied = await applyObject(context, object);
+      if (applied.outcome === 'refused') {
+        problems.push(problemOf(object, applied.code, applied.message));
+        return;
+      }
+      if (applied.outcome === 'left') left.push(`${object.label}: ${applied.why}`);
+      else counts[applied.outcome] += 1;
+      if (applied.uid !== '') uids.set(entryKey(inventoryEntry(object)), applied.uid);
+    } catch (error) {
+      const found = toProblem(error, object, options.texts.get(object.manifest.file));
+      if (found !== undefined) problems.push(found);
+      else if (error instanceof ApiError || error instanceof NotYetError) delays.push(error);
+      else throw error;
+    }
+  }
+
+  async function worker(): Promise<void> {
+    while (next < objects.length && Date.now() < options.untilMs) {
+      context.signal?.throwIfAborted();
+      const object = objects[next++];
+      if (object !== undefined) await one(object);
+      options.onProgress?.(next);
+    }
+  }
+
+  const results = await Promise.allSettled(Array.from({ length: PARALLEL }, worker));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  context.signal?.throwIfAborted();
+  const delay = delays[0];
+  if (delay !== undefined) throw delay instanceof Error ? delay : new Error(toMessage(delay));
+  return { count: next, ...counts, left, problems, uids };
+}
+
+const POLL_MS = 200;
+
+/**
+ * Waits until every CustomResourceDefinition of the commit is established and its kinds are served, and every Namespace is
+ * there: what comes next needs them.
+ * @throws ApiError (try again); the signal's reason
+ */
+export async function awaitEstablished(
+  context: CommitContext,
+  objects: readonly PreparedObject[],
+): Promise<void> {
+  const signal = context.signal ?? new AbortController().signal;
+  const foundations = objects.filter(
+    ({ manifest }) =>
+      manifest.kind === 'CustomResourceDefinition' ||
+      (manifest.kind === 'Namespace' && manifest.group === ''),
+  );
+  for (const object of foundations) {
+    while (!isUsable(object, await getOrUndefined(context.client, object.path, signal))) {
+      await pause(POLL_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+  for (const { manifest } of objects.filter((object) => object.deferred)) {
+    while ((await context.discovery.find(manifest.apiVersion, manifest.kind, { signal })) === undefined) {
+      await pause(POLL_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
+function isUsable(
+  object: PreparedObject,
+  live:
+    | (KubernetesObject & {
+        readonly status?: {
+          readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+        };
+      })
+    | undefined,
+): boolean {
+  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return false;
+  if (object.manifest.kind === 'Namespace') return true;
+  return (live.status?.conditions ?? []).some(
+    ({ type, status }) => type === 'Established' && status === 'True',
+  );
+}

@@ -1,0 +1,99 @@
+/** How a commit went, for people: the inventory's status and a Kubernetes Event on it. */
+
+import { createHash } from 'node:crypto';
+import { isAlreadyExists } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { CommitStatus, Inventory, InventoryStore, RepositoryStatus } from './inventory.ts';
+import type { ProblemList } from './problems.ts';
+import { formatProblem, shortSha } from './problems.ts';
+
+/** The status after a commit: of the last one tried, and the last one that went all the way. */
+export function withCommit(status: RepositoryStatus, commit: CommitStatus): RepositoryStatus {
+  const succeeded =
+    commit.outcome === 'Succeeded' ? { lastSucceeded: { sha: commit.sha, at: commit.finishedAt ?? '' } } : {};
+  return { ...status, commit, ...succeeded };
+}
+
+/** Problems as lines, bounded for a ConfigMap. */
+export function problemLines(
+  problems: ProblemList,
+  sha: string,
+): Pick<CommitStatus, 'problems' | 'problemCount'> {
+  if (problems.total === 0) return {};
+  return { problems: problems.first.map((item) => formatProblem(item, sha)), problemCount: problems.total };
+}
+
+const REASONS: Readonly<
+  Record<CommitStatus['outcome'], { readonly type: 'Normal' | 'Warning'; readonly reason: string }>
+> = {
+  Progressing: { type: 'Normal', reason: 'CommitObserved' },
+  Succeeded: { type: 'Normal', reason: 'CommitApplied' },
+  Refused: { type: 'Warning', reason: 'CommitRefused' },
+  Failed: { type: 'Warning', reason: 'CommitFailed' },
+  Superseded: { type: 'Normal', reason: 'CommitSuperseded' },
+  Canceled: { type: 'Warning', reason: 'CommitCanceled' },
+};
+
+/** The Event of a commit's outcome: first what happened, then the first problems, each with its place. */
+export function commitEvent(commit: CommitStatus): {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+} {
+  const counts = [
+    count(commit.applied, 'applied'),
+    count(commit.unchanged, 'unchanged'),
+    count(commit.pruned, 'pruned'),
+  ].filter((part) => part !== '');
+  const problems = commit.problems ?? [];
+  const total = commit.problemCount ?? 0;
+  const more = total > problems.length || problems.length > 3 ? ` (${total} problems in all)` : '';
+  const head = `commit ${shortSha(commit.sha)}: ${counts.length === 0 ? commit.outcome.toLowerCase() : counts.join(', ')}`;
+  return { ...REASONS[commit.outcome], message: [head, ...problems.slice(0, 3)].join('\n') + more };
+}
+
+function count(value: number | undefined, what: string): string {
+  return value === undefined || value === 0 ? '' : `${value} ${what}`;
+}
+
+/**
+ * Writes an Event on the inventory. `identity` names the occurrence: recorded again (an activity's retry), it is the same.
+ * @throws ApiError
+ */
+export async function recordEvent(
+  client: KubernetesClient,
+  store: InventoryStore,
+  inventory: Pick<Inventory, 'uid'>,
+  event: { readonly type: 'Normal' | 'Warning'; readonly reason: string; readonly message: string },
+  identity: string,
+  now: number,
+): Promise<void> {
+  const digest = createHash('sha256')
+    .update(`${inventory.uid} ${event.reason} ${identity}`)
+    .digest('hex')
+    .slice(0, 16);
+  const time = new Date(now).toISOString().replace(/\.\d{3}Z$/, 'Z');
+  const { namespace, name } = store;
+  try {
+    await client.create(
+      { group: '', version: 'v1', resource: 'events', namespace },
+      {
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name: `${name}.${digest}`, namespace },
+        involvedObject: { apiVersion: 'v1', kind: 'ConfigMap', namespace, name, uid: inventory.uid },
+        type: event.type,
+        reason: event.reason,
+        message: event.message.slice(0, 1000),
+        source: { component: 'fairlead' },
+        reportingComponent: 'fairlead',
+        reportingInstance: 'fairlead',
+        firstTimestamp: time,
+        lastTimestamp: time,
+        count: 1,
+      },
+    );
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}
