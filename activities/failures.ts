@@ -3,6 +3,7 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
 import { ApiError, isTransient, toMessage } from '../kubernetes/api-error.ts';
+import { trusted } from '../kubernetes/values.ts';
 
 /** Statuses after which the same request will not succeed either. */
 const FINAL: Readonly<Record<number, string>> = {
@@ -54,5 +55,5 @@ export function withFailures<T extends Record<string, (...args: never[]) => Prom
       }
     },
   ]);
-  return Object.fromEntries(wrapped) as T;
+  return trusted<T>(Object.fromEntries(wrapped));
 }

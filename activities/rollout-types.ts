@@ -78,8 +78,11 @@ export interface CloseInput extends RunReference {
   readonly reason?: string;
 }
 
+/** How a run closes (design §2): in its result, in RolloutPhase and in the attempts of its revision. */
+export type RolloutOutcome = 'Succeeded' | 'Aborted' | 'RolledBack' | 'Superseded' | 'Canceled' | 'Failed';
+
 export interface CloseResult {
-  readonly outcome: 'Succeeded' | 'Aborted' | 'RolledBack' | 'Superseded' | 'Canceled' | 'Failed';
+  readonly outcome: RolloutOutcome;
   readonly by?: string;
   readonly reason?: string;
 }

@@ -96,14 +96,15 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         if ('outcome' in live) {
           return live;
         }
-        const { workload, plan } = reconciler.plan(key, live.object);
+        const client = guardedClient();
+        const { object, workload, plan } = await reconciler.settle(client, key, live.object);
         if (plan.batch.length === 0) {
-          await reconciler.publish(key, live.object, workload, plan);
+          await reconciler.publish(key, object, workload, plan);
           return { ...verdict(workload, plan.finished), ...stateOf(plan) };
         }
-        const { done, refused } = await executor.execute(guardedClient(), workload, plan.batch);
-        const after = reconciler.plan(key, view.object(key) ?? live.object);
-        await reconciler.publish(key, view.object(key) ?? live.object, after.workload, after.plan);
+        const { done, refused } = await executor.execute(client, workload, plan.batch);
+        const after = reconciler.plan(key, view.object(key) ?? object);
+        await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
         return {
           outcome: 'written',
           pods: done.slice(0, NAME_LIMIT).map((action) => action.name),

@@ -2,6 +2,7 @@
 
 import { isAlreadyExists } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
@@ -60,7 +61,7 @@ export async function createRevision(
             throw error;
           }
           // Ours from before a crash, or a clash: either way it must be in the next snapshot.
-          const name = (plan.manifest['metadata'] as { readonly name: string }).name;
+          const { name } = trusted<ControllerRevision>(plan.manifest).metadata;
           const found = await client.get<ControllerRevision>({ ...RESOURCE, namespace, name });
           cache.observeWrite('controllerrevisions', found);
           const owner = found.metadata.ownerReferences?.find((reference) => reference.controller === true);

@@ -1,7 +1,15 @@
 /** Executes the actions of a plan against the apiserver: the only place that writes pods, claims and revisions. */
 
-import { isAlreadyExists, isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import {
+  ApiError,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isNotFound,
+  toMessage,
+} from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
@@ -26,6 +34,8 @@ export interface ExecutionResult {
   /** A precondition did not hold: the plan was older than the cluster. Plan again. */
   readonly stale: readonly Action[];
 }
+
+type Outcomes = { readonly [outcome in 'done' | 'refused' | 'stale']: Action[] };
 
 /** Event reasons of S21, by what the write was for. */
 const EVENT_REASONS: Readonly<
@@ -68,7 +78,7 @@ export class Executor {
     workload: Workload,
     actions: readonly Action[],
   ): Promise<ExecutionResult> {
-    const result = { done: [] as Action[], refused: [] as Action[], stale: [] as Action[] };
+    const result: Outcomes = { done: [], refused: [], stale: [] };
     try {
       for (const stage of stages(actions)) {
         if (stage.some((action) => action.purpose === 'Adopt') && !(await this.#mayAdopt(client, workload))) {
@@ -77,7 +87,14 @@ export class Executor {
         }
         const claims = new Set(result.refused.filter(isClaim).map((action) => action.name));
         const runnable = stage.filter((action) => !claimNames(action).some((claim) => claims.has(claim)));
-        await this.#slowStart(client, workload, runnable, result);
+        const stageResult: Outcomes = { done: [], refused: [], stale: [] };
+        try {
+          await this.#slowStart(client, workload, runnable, stageResult);
+        } finally {
+          result.done.push(...stageResult.done);
+          result.refused.push(...stageResult.refused);
+          result.stale.push(...stageResult.stale);
+        }
       }
     } finally {
       this.#report(workload, result.done);
@@ -89,24 +106,26 @@ export class Executor {
     client: KubernetesClient,
     workload: Workload,
     actions: readonly Action[],
-    result: { done: Action[]; refused: Action[]; stale: Action[] },
+    result: Outcomes,
   ): Promise<void> {
-    let size = 1;
-    for (let start = 0; start < actions.length; start += size, size = Math.min(size * 2, CONCURRENCY)) {
-      const batch = actions.slice(start, start + size);
-      const settled = await Promise.allSettled(batch.map((action) => this.#write(client, workload, action)));
-      let refused = false;
-      for (const [index, outcome] of settled.entries()) {
-        const action = batch[index] as Action;
-        if (outcome.status === 'rejected') {
-          throw outcome.reason;
+    let next = 0;
+    let limit = 1;
+    while (next < actions.length && result.refused.length === 0) {
+      // Doubles while all goes well; at full width the rest goes through one window, so that no write waits for the slowest.
+      const end = limit < CONCURRENCY ? Math.min(next + limit, actions.length) : actions.length;
+      const take = async (): Promise<void> => {
+        while (next < end && result.refused.length === 0) {
+          const action = trusted<Action>(actions[next]);
+          next += 1;
+          result[await this.#write(client, workload, action)].push(action);
         }
-        result[outcome.value].push(action);
-        refused ||= outcome.value === 'refused';
+      };
+      const settled = await Promise.allSettled(Array.from({ length: limit }, take));
+      const failed = settled.find((outcome) => outcome.status === 'rejected');
+      if (failed !== undefined) {
+        throw failed.reason;
       }
-      if (refused) {
-        return;
-      }
+      limit = Math.min(limit * 2, CONCURRENCY);
     }
   }
 
@@ -191,7 +210,7 @@ export class Executor {
     path: ResourcePath,
   ): Promise<'done' | 'stale'> {
     const found = await client.get(path);
-    const wanted = action.body as unknown as KubernetesObject;
+    const wanted = trusted<KubernetesObject>(action.body);
     const controller = found.metadata.ownerReferences?.find((owner) => owner.controller === true);
     const claim = action.resource === 'persistentvolumeclaims';
     const sameRevision =
@@ -225,7 +244,7 @@ export class Executor {
       }
     }
     for (const actions of groups.values()) {
-      const first = actions[0] as Action;
+      const first = trusted<Action>(actions[0]);
       const reason = EVENT_REASONS[first.purpose]?.done ?? first.purpose;
       const message =
         actions.length === 1
@@ -264,7 +283,7 @@ function claimNames(action: Action): readonly string[] {
   if (action.verb !== 'create' || action.resource !== 'pods') {
     return [];
   }
-  const pod = action.body as unknown as Pod;
+  const pod = trusted<Pod>(action.body);
   return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
 }
 
@@ -290,7 +309,7 @@ function patchType(action: Action): 'strategic' | 'merge' | 'json' {
 
 /** uid and resourceVersion inside a merge patch are preconditions: another value is answered with a conflict. */
 function withPreconditions(action: Action): JsonObject {
-  const metadata = (action.body?.['metadata'] ?? {}) as JsonObject;
+  const metadata = asRecord(action.body?.['metadata']);
   return {
     ...action.body,
     metadata: {
@@ -310,10 +329,8 @@ function preconditions(action: Action): { readonly uid?: string; readonly resour
 
 /** The apiserver understood and said no: 4xx other than conflict, throttling and timeouts. */
 function isRefusal(error: unknown): boolean {
-  const status = (error as { readonly status?: unknown }).status;
-  return (
-    typeof status === 'number' && status >= 400 && status < 500 && ![401, 408, 409, 429].includes(status)
-  );
+  const status = error instanceof ApiError ? error.status : 0;
+  return status >= 400 && status < 500 && ![401, 408, 409, 429].includes(status);
 }
 
 function isNamespaceTerminating(error: unknown): boolean {

@@ -2,6 +2,7 @@
 
 import { isConflict, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { templateTarget } from '../kubernetes/workload-key.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
@@ -18,6 +19,7 @@ import type { Observation, PlanFeed } from './plan-feed.ts';
 import type { Refusals } from './refusals.ts';
 import type { RolloutRuns } from './rollout-runs.ts';
 import type { StatusWriter } from './status-writer.ts';
+import { statusOf } from './status-writer.ts';
 
 export interface ReconcilerOptions {
   readonly client: KubernetesClient;
@@ -36,8 +38,20 @@ export interface ReconcilerOptions {
   readonly onPlanned?: (workload: Workload, durationMs: number) => void;
 }
 
+/** Rounds of steady writes in one go; what is left then comes with the next reconcile. */
+const SETTLE_ROUNDS = 3;
+
 /** Temporal may be away for this long before the controller creates the first revision of a workload itself. */
 const WITHOUT_TEMPORAL_MS = 5_000;
+
+/** A workload after its steady writes, with the plan that they left. */
+export interface Settled {
+  readonly object: KubernetesObject;
+  readonly workload: Workload;
+  readonly plan: Plan<object>;
+  /** The last writes met a cluster that was newer than the plan. */
+  readonly stale: boolean;
+}
 
 export class Reconciler {
   readonly #options: ReconcilerOptions;
@@ -85,20 +99,33 @@ export class Reconciler {
     return { workload, plan };
   }
 
-  async #bringCloser(key: string, object: KubernetesObject): Promise<void> {
-    const { client, executor, requeue, view } = this.#options;
+  /**
+   * Executes what the steady state wants now, and what follows from it, before anything else: a batch is empty while it holds
+   * a write (D11, S9). Called under the workload's mutex.
+   */
+  async settle(client: KubernetesClient, key: string, object: KubernetesObject): Promise<Settled> {
+    const { executor, view } = this.#options;
     let current = object;
     let { workload, plan } = this.plan(key, current);
-    if (plan.steady.length > 0) {
+    let stale = false;
+    for (let round = 0; round < SETTLE_ROUNDS && plan.steady.length > 0; round += 1) {
       const result = await executor.execute(client, workload, plan.steady);
+      stale = result.stale.length > 0;
       current = view.object(key) ?? current;
       ({ workload, plan } = this.plan(key, current));
-      if (plan.steady.length > 0) {
-        // What follows from the writes (the next step of an in-place update), or a plan that was too old.
-        requeue(key, result.stale.length > 0 ? this.#options.now() + 20 : undefined);
-      }
     }
-    await this.publish(key, current, workload, plan);
+    return { object: current, workload, plan, stale };
+  }
+
+  async #bringCloser(key: string, object: KubernetesObject): Promise<void> {
+    const { client, requeue, now } = this.#options;
+    const settled = await this.settle(client, key, object);
+    const { workload, plan } = settled;
+    if (plan.steady.length > 0) {
+      // A plan that was too old: give the watch a moment.
+      requeue(key, settled.stale ? now() + 20 : undefined);
+    }
+    await this.publish(key, settled.object, workload, plan);
     await this.#createRevisionWithoutTemporal(key, workload, plan);
     if (plan.requeueAt !== undefined) {
       requeue(key, plan.requeueAt);
@@ -115,12 +142,12 @@ export class Reconciler {
     const { client, runs, status, feed, requeue, now } = this.#options;
     const target = templateTarget(workload);
     const blocked = runs.blocked(key, workload.ref.uid, target) ?? fault(plan);
-    const served = ((object as { readonly status?: JsonObject }).status ?? {}) as JsonObject;
+    const served = statusOf(object);
     const conditions = computeConditions({
-      previous: (served['conditions'] ?? []) as readonly Condition[],
+      previous: conditionsOf(served),
       finished: plan.finished && !plan.needsRollout,
       allAvailable: plan.progress.available >= plan.progress.desired,
-      progressed: hasProgressed(served, plan.status as JsonObject),
+      progressed: hasProgressed(served, asRecord(plan.status)),
       paused: workload.paused,
       blocked,
       waiting: plan.waiting,
@@ -151,9 +178,7 @@ export class Reconciler {
   }
 
   #reportDeadline(workload: Workload, served: JsonObject, timedOut: boolean): void {
-    const before = ((served['conditions'] ?? []) as readonly Condition[]).find(
-      (one) => one.type === 'Progressing',
-    );
+    const before = conditionsOf(served).find((one) => one.type === 'Progressing');
     if (timedOut && before?.reason !== 'ProgressDeadlineExceeded') {
       this.#options.events.record(
         workload,
@@ -207,6 +232,10 @@ export class Reconciler {
       throw error;
     }
   }
+}
+
+function conditionsOf(status: JsonObject): readonly Condition[] {
+  return trusted<readonly Condition[]>(status['conditions'] ?? []);
 }
 
 function isOwned(object: KubernetesObject, uid: string): boolean {

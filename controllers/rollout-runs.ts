@@ -300,7 +300,12 @@ export class RolloutRuns {
             ),
           };
           return;
-        default:
+        case 'CANCELLED':
+        case 'COMPLETED':
+        case 'CONTINUED_AS_NEW':
+        case 'PAUSED':
+        case 'UNKNOWN':
+        case 'UNSPECIFIED':
           entry.run = { state: 'none' };
       }
     } catch (error) {

@@ -3,9 +3,10 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { WORKLOAD_RESOURCES, workloadPath } from '../kubernetes/workload-api.ts';
-import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { Workload } from '../planners/workload.ts';
 
 /** Two writes of mere counters of one workload are at least this far apart, milliseconds. */
@@ -35,7 +36,7 @@ export class StatusWriter {
     workload: Workload,
     status: JsonObject,
   ): Promise<number | undefined> {
-    const served = ((object as { readonly status?: JsonObject }).status ?? {}) as JsonObject;
+    const served = statusOf(object);
     const patch = difference(served, status);
     if (Object.keys(patch).length === 0) {
       return undefined;
@@ -57,6 +58,11 @@ export class StatusWriter {
   forget(uid: string): void {
     this.#lastWrite.delete(uid);
   }
+}
+
+/** `.status` of an object as served. */
+export function statusOf(object: KubernetesObject): JsonObject {
+  return asRecord(trusted<{ readonly status?: unknown }>(object).status);
 }
 
 /** A merge patch from `served` to `wanted`; fields that are gone become null. Zero counters that were never written stay away. */
@@ -87,8 +93,7 @@ function isUrgent(served: JsonObject, patch: JsonObject): boolean {
 
 /** Type and status of each condition: a new reason or message alone can wait. */
 function summary(conditions: unknown): string {
-  const list = (conditions ?? []) as readonly { readonly type: string; readonly status: string }[];
-  return list
+  return trusted<readonly Condition[]>(conditions ?? [])
     .map((condition) => `${condition.type}=${condition.status}`)
     .sort()
     .join();

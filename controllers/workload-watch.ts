@@ -2,6 +2,7 @@
 
 import type { Change } from '../kubernetes/object-store.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../kubernetes/workload-api.ts';
 import { workloadKey } from '../kubernetes/workload-key.ts';
@@ -10,7 +11,7 @@ import { matchesSelector } from '../planners/selector.ts';
 import type { LabelSelector } from '../planners/objects.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
 
-const KINDS = Object.keys(WORKLOAD_RESOURCES) as readonly WorkloadKind[];
+const KINDS = trusted<readonly WorkloadKind[]>(Object.keys(WORKLOAD_RESOURCES));
 
 export class WorkloadWatch {
   readonly #cache: WatchCache;
@@ -75,8 +76,7 @@ export class WorkloadWatch {
   #enqueueMatching(object: KubernetesObject, namespace: string): void {
     for (const kind of KINDS) {
       for (const workload of this.#cache.inNamespace(WORKLOAD_RESOURCES[kind], namespace)) {
-        const { selector } = (workload as unknown as { readonly spec: { readonly selector: LabelSelector } })
-          .spec;
+        const { selector } = trusted<{ readonly spec: { readonly selector: LabelSelector } }>(workload).spec;
         if (matchesSelector(selector, object.metadata.labels ?? {})) {
           this.#enqueue(workloadKey(kind, namespace, workload.metadata.name));
         }

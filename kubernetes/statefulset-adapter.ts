@@ -5,6 +5,7 @@ import type { JsonObject, KubernetesObject, LabelSelector, PodTemplate } from '.
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { OnDeadline, PodUpdatePolicy, StatefulSet, StatefulSetStatus } from '../planners/workload.ts';
 import { readPaused, readPinned, readRetried } from './wish-annotations.ts';
+import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import { groupVersion } from './workload-api.ts';
 
@@ -24,7 +25,10 @@ export interface StatefulSetObject extends KubernetesObject {
     readonly template: PodTemplate;
     readonly serviceName?: string;
     readonly podManagementPolicy?: 'OrderedReady' | 'Parallel';
-    readonly updateStrategy?: { readonly type?: 'RollingUpdate' | 'OnDelete'; readonly rollingUpdate?: RollingUpdate };
+    readonly updateStrategy?: {
+      readonly type?: 'RollingUpdate' | 'OnDelete';
+      readonly rollingUpdate?: RollingUpdate;
+    };
     readonly volumeClaimTemplates?: readonly JsonObject[];
     readonly persistentVolumeClaimRetentionPolicy?: {
       readonly whenDeleted?: 'Retain' | 'Delete';
@@ -44,7 +48,7 @@ export interface StatefulSetObject extends KubernetesObject {
  * `apps/v1` object (which has no place for them, and drops maxUnavailable: S14).
  */
 export function readStatefulSet(object: KubernetesObject, api: WorkloadApi): StatefulSet {
-  const { metadata, spec, status } = object as StatefulSetObject;
+  const { metadata, spec, status } = trusted<StatefulSetObject>(object);
   const { group, version } = groupVersion(api);
   const strategy = spec.updateStrategy;
   const ours = group === GROUP ? fieldsOfSpec(spec) : fieldsOfAnnotations(metadata.annotations ?? {});
@@ -70,7 +74,9 @@ export function readStatefulSet(object: KubernetesObject, api: WorkloadApi): Sta
     ...(paused && { paused }),
     ...(pinned && { pinned }),
     ...(retried && { retried }),
-    ...(ours.progressDeadlineSeconds !== undefined && { progressDeadlineSeconds: ours.progressDeadlineSeconds }),
+    ...(ours.progressDeadlineSeconds !== undefined && {
+      progressDeadlineSeconds: ours.progressDeadlineSeconds,
+    }),
     onDeadline: ours.onDeadline ?? 'Report',
     replicas: spec.replicas ?? 1,
     start: spec.ordinals?.start ?? 0,
@@ -113,7 +119,11 @@ function fieldsOfAnnotations(annotations: Readonly<Record<string, string>>): Own
   const maxUnavailable = annotations[ANNOTATION.maxUnavailable];
   return {
     maxUnavailable: maxUnavailable?.endsWith('%') === true ? maxUnavailable : wholeNumber(maxUnavailable),
-    podUpdatePolicy: oneOf(annotations[ANNOTATION.podUpdatePolicy], ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']),
+    podUpdatePolicy: oneOf(annotations[ANNOTATION.podUpdatePolicy], [
+      'ReCreate',
+      'InPlaceIfPossible',
+      'InPlaceOnly',
+    ]),
     gracePeriodSeconds: wholeNumber(annotations[ANNOTATION.gracePeriodSeconds]),
     progressDeadlineSeconds: wholeNumber(annotations[ANNOTATION.progressDeadlineSeconds]),
     onDeadline: oneOf(annotations[ANNOTATION.onDeadline], ['Report', 'Pause', 'Rollback']),

@@ -31,7 +31,7 @@ function parseWish(text: string): Pin {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) {
-      return value as Pin;
+      return value;
     }
   } catch {
     return { reason: text.slice(0, 200) };

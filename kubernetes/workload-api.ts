@@ -12,7 +12,7 @@ export const WORKLOAD_RESOURCES: Readonly<Record<WorkloadKind, string>> = { Stat
 
 /** Group and version of a workload API. */
 export function groupVersion(api: WorkloadApi): { readonly group: string; readonly version: string } {
-  const [group, version] = api.split('/') as [string, string];
+  const [group = '', version = ''] = api.split('/');
   return { group, version };
 }
 

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 
 import { canonicalJson } from '../planners/canonical-json.ts';
 import type { Workload, WorkloadKind } from '../planners/workload.ts';
+import { trusted } from './values.ts';
 
 /** Key of a workload in queues, mutexes and feeds: kind, namespace, name. The API is the process's own. */
 export function workloadKey(kind: WorkloadKind, namespace: string, name: string): string {
@@ -16,8 +17,8 @@ export function parseWorkloadKey(key: string): {
   readonly namespace: string;
   readonly name: string;
 } {
-  const [kind, namespace, name] = key.split('/') as [WorkloadKind, string, string];
-  return { kind, namespace, name };
+  const [kind = '', namespace = '', name = ''] = key.split('/');
+  return { kind: trusted<WorkloadKind>(kind), namespace, name };
 }
 
 /** Hash of the template that a run is to bring about: equal for equal templates of either workload API. */

@@ -17,6 +17,7 @@ import { planStatefulSetRevision, templateOfRevision } from '../planners/statefu
 import { planStatefulSet } from '../planners/statefulset.ts';
 import type { Snapshot, StatefulSet, Workload, WorkloadKind } from '../planners/workload.ts';
 import { readStatefulSet } from './statefulset-adapter.ts';
+import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 
 /** `.status` as far as the engine reads and writes it for any kind. */
@@ -54,5 +55,5 @@ const STATEFULSET: KindDefinition<StatefulSet> = {
 export type AnyKind = KindDefinition<Workload>;
 
 export const WORKLOAD_KINDS: Readonly<Record<WorkloadKind, AnyKind>> = {
-  StatefulSet: STATEFULSET as unknown as AnyKind,
+  StatefulSet: trusted<AnyKind>(STATEFULSET),
 };

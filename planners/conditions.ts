@@ -48,7 +48,12 @@ export function computeConditions(input: ConditionInput): ConditionResult {
       ? { type: 'Reconciling', status: 'False', reason: 'Reconciled' }
       : { type: 'Reconciling', status: 'True', ...why },
     input.finished && input.allAvailable && stalled === undefined
-      ? { type: 'Ready', status: 'True', reason: 'RolloutComplete', message: 'all pods are at the wanted revision and available' }
+      ? {
+          type: 'Ready',
+          status: 'True',
+          reason: 'RolloutComplete',
+          message: 'all pods are at the wanted revision and available',
+        }
       : { type: 'Ready', status: 'False', ...(stalled ?? why) },
   ];
   const kept = input.previous.filter((condition) => !OURS.has(condition.type));
@@ -72,7 +77,8 @@ function progressing(input: ConditionInput): ProgressingResult {
   const since = previous?.lastTransitionTime;
   if (input.finished) {
     const done = { type: 'Progressing', status: 'True', reason: 'RolloutComplete' } as const;
-    const lastTransitionTime = previous?.reason === 'RolloutComplete' && since !== undefined ? since : nowText;
+    const lastTransitionTime =
+      previous?.reason === 'RolloutComplete' && since !== undefined ? since : nowText;
     return { condition: { ...done, lastTransitionTime }, timedOut: false };
   }
   if (input.paused !== undefined) {
@@ -84,7 +90,9 @@ function progressing(input: ConditionInput): ProgressingResult {
   const running = previous?.reason === 'RolloutProgressing' || timedOutBefore;
   const lastTransitionTime = input.progressed || !running || since === undefined ? nowText : since;
   const deadlineAt =
-    input.deadlineSeconds === undefined ? undefined : Date.parse(lastTransitionTime) + input.deadlineSeconds * 1000;
+    input.deadlineSeconds === undefined
+      ? undefined
+      : Date.parse(lastTransitionTime) + input.deadlineSeconds * 1000;
   const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;
   const condition: Condition = timedOut
     ? { type: 'Progressing', status: 'False', ...deadlineExceeded(input) }
@@ -117,7 +125,10 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
     return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
   }
   const pods = first.pods === undefined || first.pods.length === 0 ? '' : ` (${first.pods.join(', ')})`;
-  return { reason: first.code, message: first.until === undefined ? first.message : `waiting: ${first.code}${pods}` };
+  return {
+    reason: first.code,
+    message: first.until === undefined ? first.message : `waiting: ${first.code}${pods}`,
+  };
 }
 
 function transition(condition: Condition, input: ConditionInput): Condition {

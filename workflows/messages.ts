@@ -2,6 +2,7 @@
 
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 
+import type { RolloutOutcome } from '../activities/rollout-types.ts';
 import type { Progress, Reason } from '../planners/plan.ts';
 import type { OnDeadline, WorkloadRef } from '../planners/workload.ts';
 
@@ -41,11 +42,8 @@ export interface CarriedState {
   readonly deadlineReported: boolean;
 }
 
-export const ROLLOUT_OUTCOMES = ['Succeeded', 'Aborted', 'RolledBack', 'Superseded', 'Canceled'] as const;
-export type RolloutOutcome = (typeof ROLLOUT_OUTCOMES)[number];
-
 /** Values of the search attribute RolloutPhase. */
-export type RolloutPhase = 'Progressing' | 'Paused' | 'RollingBack' | 'Failed' | RolloutOutcome;
+export type RolloutPhase = 'Progressing' | 'Paused' | 'RollingBack' | RolloutOutcome;
 
 export interface RolloutResult {
   readonly outcome: RolloutOutcome;

@@ -18,7 +18,7 @@ import {
 import type { RolloutActivities } from '../activities/rollout.ts';
 import type { CloseInput, CloseResult, PausedBy, RunReference } from '../activities/rollout-types.ts';
 import { awaiting, mutating } from './activity-options.ts';
-import type { OperatorMessage, RolloutInput, RolloutOutcome, RolloutResult } from './messages.ts';
+import type { OperatorMessage, RolloutInput, RolloutResult } from './messages.ts';
 import {
   abortSignal,
   leaderTaskQueue,
@@ -288,7 +288,7 @@ class RolloutRun {
 
   #result(closed: CloseResult): RolloutResult {
     return {
-      outcome: closed.outcome as RolloutOutcome,
+      outcome: closed.outcome,
       revision: this.#display.revision,
       batches: this.#display.batches,
       ...(closed.by !== undefined && { by: closed.by }),

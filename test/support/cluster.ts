@@ -35,11 +35,14 @@ export class Cluster {
   /** A namespace of its own with a name that nobody used before. */
   async createNamespace(prefix: string): Promise<string> {
     const name = `${prefix}-${Math.random().toString(36).slice(2, 8)}`;
-    await this.client.create({ group: '', version: 'v1', resource: 'namespaces' }, {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name },
-    });
+    await this.client.create(
+      { group: '', version: 'v1', resource: 'namespaces' },
+      {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name },
+      },
+    );
     return name;
   }
 
@@ -76,8 +79,12 @@ export class Cluster {
   }
 
   /** Events on objects of a namespace, oldest first. */
-  async events(namespace: string): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> {
-    const { items } = await this.client.list<KubernetesObject & { reason: string; message: string; type: string }>({
+  async events(
+    namespace: string,
+  ): Promise<readonly { readonly reason: string; readonly message: string; readonly type: string }[]> {
+    const { items } = await this.client.list<
+      KubernetesObject & { reason: string; message: string; type: string }
+    >({
       group: '',
       version: 'v1',
       resource: 'events',
@@ -89,8 +96,13 @@ export class Cluster {
   }
 
   /** Annotations merged into the object's; undefined removes one. */
-  async annotate(path: ResourcePath, annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
-    const values = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [key, value ?? null]));
+  async annotate(
+    path: ResourcePath,
+    annotations: Readonly<Record<string, string | undefined>>,
+  ): Promise<void> {
+    const values = Object.fromEntries(
+      Object.entries(annotations).map(([key, value]) => [key, value ?? null]),
+    );
     await this.client.patch(path, 'merge', { metadata: { annotations: values } });
   }
 
@@ -122,7 +134,9 @@ export class Cluster {
         void error;
       }
     }
-    throw new Error(`${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${JSON.stringify(last, null, 1)}`);
+    throw new Error(
+      `${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${JSON.stringify(last, null, 1)}`,
+    );
   }
 
   /** The set, once its controller calls it Ready at its newest generation. */

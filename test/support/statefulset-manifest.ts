@@ -31,9 +31,13 @@ export interface StatefulSetDescription {
 }
 
 /** The manifest as a user of that API would write it. */
-export function statefulSetManifest(api: WorkloadApi, description: StatefulSetDescription): Record<string, unknown> {
+export function statefulSetManifest(
+  api: WorkloadApi,
+  description: StatefulSetDescription,
+): Record<string, unknown> {
   const native = api === 'apps/v1';
-  const { name, namespace, replicas, maxUnavailable, partition, podUpdatePolicy, gracePeriodSeconds } = description;
+  const { name, namespace, replicas, maxUnavailable, partition, podUpdatePolicy, gracePeriodSeconds } =
+    description;
   const { progressDeadlineSeconds, onDeadline } = description;
   const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
   const ours = {
@@ -59,7 +63,8 @@ export function statefulSetManifest(api: WorkloadApi, description: StatefulSetDe
       namespace,
       annotations: {
         ...description.annotations,
-        ...(native && Object.fromEntries(Object.entries(ours).map(([key, value]) => [key, value?.toString()]))),
+        ...(native &&
+          Object.fromEntries(Object.entries(ours).map(([key, value]) => [key, value?.toString()]))),
       },
     },
     spec: {
@@ -67,7 +72,8 @@ export function statefulSetManifest(api: WorkloadApi, description: StatefulSetDe
       serviceName: name,
       selector: { matchLabels: { app: name } },
       podManagementPolicy: description.parallel === true ? 'Parallel' : 'OrderedReady',
-      updateStrategy: description.onDelete === true ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate },
+      updateStrategy:
+        description.onDelete === true ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate },
       minReadySeconds: description.minReadySeconds,
       revisionHistoryLimit: description.revisionHistoryLimit,
       ...(description.start !== undefined && { ordinals: { start: description.start } }),
@@ -87,9 +93,14 @@ export function statefulSetManifest(api: WorkloadApi, description: StatefulSetDe
               ...(description.environment && {
                 env: Object.entries(description.environment).map(([key, value]) => ({ name: key, value })),
               }),
-              ...(description.claim !== undefined && { volumeMounts: [{ name: description.claim, mountPath: '/data' }] }),
+              ...(description.claim !== undefined && {
+                volumeMounts: [{ name: description.claim, mountPath: '/data' }],
+              }),
             },
-            ...Object.entries(description.sidecars ?? {}).map(([sidecar, image]) => ({ name: sidecar, image })),
+            ...Object.entries(description.sidecars ?? {}).map(([sidecar, image]) => ({
+              name: sidecar,
+              image,
+            })),
           ],
         },
       },
