@@ -92,13 +92,14 @@ export class ObjectStore {
     if (this.#deleted.has(object.metadata.uid)) return;
     if (compareVersions(version, stored?.metadata.resourceVersion ?? position) <= 0) return;
     if (compareVersions(version, position) > 0) this.#ahead.set(key, version);
+    // Its name was free for another: the one we knew is gone, although the watch has not said so yet.
+    if (stored !== undefined && stored.metadata.uid !== object.metadata.uid) this.#markDeleted(stored.metadata.uid);
     this.#put(key, object);
   }
 
   /** The apiserver said that the object with this uid is gone. */
   applyGone(namespace: string | undefined, name: string, uid: string): void {
-    this.#forgetOld();
-    this.#deleted.set(uid, this.#now());
+    this.#markDeleted(uid);
     const key = objectKey(namespace, name);
     const stored = this.index.get(key);
     if (stored?.metadata.uid === uid) this.#remove(key, stored);
@@ -138,11 +139,12 @@ export class ObjectStore {
     this.#emit({ type: 'deleted', resource: this.#resource, object: last });
   }
 
-  #forgetOld(): void {
+  #markDeleted(uid: string): void {
     const limit = this.#now() - FORGET_DELETED_MS;
-    for (const [uid, at] of this.#deleted) {
+    for (const [old, at] of this.#deleted) {
       if (at > limit) break; // in the order of insertion
-      this.#deleted.delete(uid);
+      this.#deleted.delete(old);
     }
+    this.#deleted.set(uid, this.#now());
   }
 }

@@ -212,6 +212,7 @@ export class WatchSource {
       clearTimeout(working);
       this.#connected = false;
       counts.livedMs = performance.now() - started;
+      if (counts.livedMs >= LIVED_LONG_MS) this.#failures = 0;
     }
   }
 
