@@ -38,15 +38,6 @@ export interface UndoResult extends WishResult {
   readonly revision?: string;
 }
 
-/** What `undo`, `abort` and a deadline leave in the pin beside {@link Pin}. */
-interface RollbackPin extends Pin {
-  readonly verb?: string;
-  /** Name of the rejected revision. */
-  readonly revision?: string;
-  /** Name of the revision gone back to. */
-  readonly to?: string;
-}
-
 const TEXT_LIMIT = 500;
 
 /**
@@ -125,7 +116,7 @@ export async function undoWorkload(
   return await editWorkload<UndoResult>(client, target, async (object) => {
     const revisions = await listRevisions(client, object);
     const present = presentRevision(object, target, revisions);
-    const pin: RollbackPin | undefined = readPinned(object.metadata.annotations);
+    const pin = readPinned(object.metadata.annotations);
     if (request.verb !== 'undo') {
       if (pin?.to !== undefined && pin.to === present?.metadata.name) {
         const message = `${short(target)} is already back at revision ${label(present)}`;
@@ -179,7 +170,7 @@ function rollbackEdit(
 ): Edit<UndoResult> {
   const { annotations } = object.metadata;
   const rejected = annotations?.[ANNOTATION.manifestHash];
-  const pin: RollbackPin = {
+  const pin: Pin = {
     ...(rejected !== undefined && { rejected }),
     ...(present && { revision: present.metadata.name }),
     to: back.metadata.name,

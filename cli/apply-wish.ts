@@ -1,0 +1,141 @@
+/** What every verb that changes a workload does: write the object, tell the run, wait until a controller has seen it, say so. */
+
+import { workloadPath } from '../kubernetes/workload-api.ts';
+import type { WishResult, WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
+import { formatAge } from './durations.ts';
+import { awaitWorkload } from './follow-workload.ts';
+import { leaseName, readLease } from './lease.ts';
+import { oneLine } from './safe-text.ts';
+import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import type { SignalOutcome } from './temporal.ts';
+import type { WorkloadArgument } from './workload-argument.ts';
+import { formatWorkload } from './workload-argument.ts';
+
+export interface WaitOption {
+  /** `--no-wait` makes it false. */
+  readonly wait: boolean;
+}
+
+export interface WishToApply {
+  /** For the output: `pause`, `set image`. */
+  readonly verb: string;
+  readonly argument: WorkloadArgument;
+  readonly target: WorkloadTarget;
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+  readonly write: () => Promise<WishResult>;
+  /** Tells the running run; absent for verbs that a run learns from the object alone. */
+  readonly signal?: () => Promise<SignalOutcome>;
+  /** Whether a state of the object, at or after `generation`, shows the effect. */
+  readonly seen: (object: WorkloadObject, generation: number) => boolean;
+}
+
+/** How far the effect could be followed. */
+export type EffectSeen = 'seen' | 'timeout' | 'noLeader' | 'notAwaited';
+
+interface WishDocument extends Document {
+  readonly kind: 'WishResult';
+  readonly verb: string;
+  /** `statefulset.fairlead.dev/web` */
+  readonly workload: string;
+  readonly namespace: string;
+  readonly changed: boolean;
+  readonly message: string;
+  readonly by?: string;
+  readonly reason?: string;
+  readonly effect: EffectSeen;
+  /** What the running run was told. */
+  readonly run?: SignalOutcome;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** Healthy controllers answer sooner; only then is it worth asking who leads. */
+const LEASE_AFTER_MS = 1_500;
+
+/** Exit code 3 when the effect was not seen in time, although the wish stands on the object. */
+export async function applyWish(session: Session, wish: WishToApply, wait: boolean): Promise<ExitCode> {
+  const { io, options } = session;
+  const { changed, message } = await wish.write();
+  const run = changed && wish.signal !== undefined ? await wish.signal() : undefined;
+  const effect = changed && wait ? await awaitEffect(session, wish) : 'notAwaited';
+  const document: WishDocument = {
+    apiVersion: CLI_API_VERSION,
+    kind: 'WishResult',
+    verb: wish.verb,
+    workload: formatWorkload(wish.argument),
+    namespace: session.namespace,
+    changed,
+    message,
+    ...(wish.by !== undefined && { by: wish.by }),
+    ...(wish.reason !== undefined && { reason: wish.reason }),
+    effect,
+    ...(run && { run }),
+  };
+  if (!(await printStructured(io, options, document))) {
+    if (options.output === 'name') {
+      io.out(`${document.workload}\n`);
+    } else {
+      io.out(`${oneLine(message)}\n`);
+      for (const line of notes(session, document)) io.err(`${oneLine(line)}\n`);
+    }
+  }
+  return effect === 'timeout' ? EXIT.timeout : EXIT.ok;
+}
+
+function notes(session: Session, { effect, run, workload, namespace }: WishDocument): string[] {
+  const lines: string[] = [];
+  if (run?.outcome === 'unreachable') {
+    lines.push(`note: written on the object; the run was not told: ${run.message}`);
+  }
+  if (effect === 'noLeader') {
+    lines.push(
+      `note: written on the object; no worker holds the Lease ${leaseName(session)}, so it takes effect when one starts`,
+    );
+  }
+  if (effect === 'timeout') {
+    const limit = formatAge(timeoutOf(session));
+    lines.push(
+      `error: written on the object, but no controller has acted on it within ${limit}; see \`fairlead explain ${workload} -n ${namespace}\``,
+    );
+  }
+  return lines;
+}
+
+async function awaitEffect(session: Session, wish: WishToApply): Promise<EffectSeen> {
+  const { metadata } = await session.client.get<WorkloadObject>(workloadPath(wish.target), {
+    timeoutMs: REQUEST_TIMEOUT_MS,
+  });
+  const generation = metadata.generation ?? 0;
+  const leaderless = new AbortController();
+  const timer = setTimeout(() => {
+    void readLease(session).then(
+      (lease) => {
+        if (lease.state === 'free') leaderless.abort();
+      },
+      // Only a hint depends on the Lease: the waiting itself meets the same trouble and reports it.
+      () => undefined,
+    );
+  }, LEASE_AFTER_MS);
+  try {
+    const result = await awaitWorkload(
+      session,
+      wish.target,
+      timeoutOf(session),
+      (object) => (object === undefined || wish.seen(object, generation) ? true : undefined),
+      leaderless.signal,
+    );
+    if (result.outcome === 'seen') return 'seen';
+    return leaderless.signal.aborted ? 'noLeader' : 'timeout';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function timeoutOf({ options }: Session): number {
+  return options.timeout ?? DEFAULT_TIMEOUT_MS;
+}

@@ -1,0 +1,77 @@
+/** The checks that need no cluster: the git program, Temporal, its search attributes. */
+
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { errorCode } from '../kubernetes/values.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import type { CheckItem } from './check-item.ts';
+import { EXIT } from './exit-codes.ts';
+import { shellWord } from './failures.ts';
+import { TemporalUnreachable, missingSearchAttributes, withTemporal } from './temporal.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const GIT_TIMEOUT_MS = 5_000;
+
+/** The git program, which reads repositories. */
+export async function checkGit(environment: Environment): Promise<readonly CheckItem[]> {
+  const item = { id: 'git', what: 'git' } as const;
+  try {
+    const run = promisify(execFile);
+    const { stdout } = await run('git', ['--version'], { env: { ...environment }, timeout: GIT_TIMEOUT_MS });
+    return [{ ...item, outcome: 'ok', found: stdout.trim() }];
+  } catch (error) {
+    const found = errorCode(error) === 'ENOENT' ? 'is not on the PATH' : toMessage(error);
+    return [
+      {
+        ...item,
+        outcome: 'failed',
+        found,
+        mend: 'install git 2.30 or newer (apt-get install git, brew install git)',
+      },
+    ];
+  }
+}
+
+/** Temporal itself, and what the namespace knows of our search attributes. */
+export async function checkTemporal(environment: Environment): Promise<readonly CheckItem[]> {
+  const reachable = { id: 'temporal.reachable', what: 'Temporal' } as const;
+  const attributes = { id: 'temporal.search-attributes', what: 'search attributes' } as const;
+  try {
+    return await withTemporal(environment, async (temporal) => {
+      const found = `${temporal.address}, namespace ${temporal.namespace}`;
+      await temporal.client.workflowService.describeNamespace({ namespace: temporal.namespace });
+      const ok: CheckItem = { ...reachable, outcome: 'ok', found };
+      return [ok, await checkAttributes()];
+
+      async function checkAttributes(): Promise<CheckItem> {
+        const { namespace } = temporal;
+        try {
+          const missing = await missingSearchAttributes(temporal);
+          if (missing.length === 0) return { ...attributes, outcome: 'ok', found: 'registered' };
+          const names = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
+          return {
+            ...attributes,
+            outcome: 'warning',
+            found: `${missing.join(', ')} not registered; runs go without them`,
+            mend: `temporal operator search-attribute create --namespace ${shellWord(namespace)} ${names}`,
+          };
+        } catch (error) {
+          return { ...attributes, outcome: 'warning', found: `may not be listed: ${toMessage(error)}` };
+        }
+      }
+    });
+  } catch (error) {
+    const message = error instanceof TemporalUnreachable ? error.message : toMessage(error);
+    return [
+      {
+        ...reachable,
+        outcome: 'failed',
+        found: message,
+        mend: 'set TEMPORAL_ADDRESS (and TEMPORAL_NAMESPACE, TEMPORAL_API_KEY or TLS), or start one: temporal server start-dev',
+        exitCode: EXIT.temporalUnreachable,
+      },
+    ];
+  }
+}

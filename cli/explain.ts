@@ -1,0 +1,104 @@
+/** `fairlead explain`: why is nothing happening? Needs no worker: the planner runs here. */
+
+import type { PlannedWorkload } from './snapshot.ts';
+import { readPlan } from './snapshot.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import type { LeaseState } from './lease.ts';
+import { leaseName, readLease } from './lease.ts';
+import { oneLine } from './safe-text.ts';
+import { targetOf, withSession } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import type { RunState } from './temporal.ts';
+import { describeRun } from './temporal.ts';
+import type { Verdict } from './verdict.ts';
+import { describeReason, judge } from './verdict.ts';
+import { formatWorkload } from './workload-argument.ts';
+import type { WorkloadView } from './workload-view.ts';
+import { viewWorkload } from './workload-view.ts';
+
+interface ExplanationDocument extends Document, Verdict {
+  readonly kind: 'Explanation';
+  readonly workload: WorkloadView;
+  /** All reasons of the planner. */
+  readonly waiting: PlannedWorkload['plan']['waiting'];
+  readonly progress: PlannedWorkload['plan']['progress'];
+  readonly lease: LeaseState;
+  readonly run: RunState;
+  /** What could not be read. */
+  readonly notes: readonly string[];
+}
+
+/** Runs the verb; 0 whatever the answer is. */
+export async function runExplain(call: Call): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    const { argument, target } = targetOf(session, call.operands[0] ?? '');
+    const [planned, lease, run] = await Promise.all([
+      readPlan(session, target),
+      readLease(session),
+      describeRun(session, target),
+    ]);
+    const { object, workload, plan, notes } = planned;
+    const verdict = judge({
+      object,
+      workload,
+      plan,
+      lease,
+      leaseName: leaseName(session),
+      run,
+      now: io.now(),
+    });
+    const document: ExplanationDocument = {
+      apiVersion: CLI_API_VERSION,
+      kind: 'Explanation',
+      ...verdict,
+      workload: viewWorkload(object, argument.kind, argument.api),
+      waiting: plan.waiting,
+      progress: plan.progress,
+      lease,
+      run,
+      notes: [...notes, ...(lease.state === 'unknown' ? [`not looked at: ${lease.message}`] : [])],
+    };
+    if (await printStructured(io, options, document)) return EXIT.ok;
+    const lines = [`${formatWorkload(argument)}: ${verdict.sentence}.`, ...details(document, io.now())];
+    io.out(`${lines.map(oneLine).join('\n')}\n`);
+    return EXIT.ok;
+  });
+}
+
+function details(
+  { waiting, progress, run, lease, next, sentence, notes }: ExplanationDocument,
+  now: number,
+): string[] {
+  const others = waiting
+    .map((reason) => describeReason(reason, now))
+    .filter((text) => !sentence.includes(text));
+  const { updatedAvailable, target, available, desired, unavailable, maxUnavailable } = progress;
+  return [
+    `  progress: ${String(updatedAvailable)} of ${String(target)} updated and available; ${String(available)} of ${String(desired)} ` +
+      `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`,
+    ...others.map((text) => `  also:     ${text}`),
+    `  run:      ${describeRunState(run)}`,
+    ...(lease.state === 'held' ? [`  leader:   ${lease.holder}`] : []),
+    ...notes.map((note) => `  note:     ${note}`),
+    ...(next === undefined ? [] : [`  next:     ${next}`]),
+  ];
+}
+
+/** A run in a few words. */
+// oxlint-disable-next-line typescript/consistent-return -- every case returns; the compiler checks it
+export function describeRunState(run: RunState): string {
+  switch (run.state) {
+    case 'unreachable':
+      return `unknown, ${run.message}`;
+    case 'none':
+      return 'none (not known to Temporal)';
+    case 'running':
+      return `${run.runId} running since ${run.startedAt}`;
+    case 'closed':
+      return `none; the last, ${run.runId}, ended ${run.closedAt ?? ''} as ${run.status}`;
+  }
+}

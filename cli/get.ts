@@ -1,0 +1,196 @@
+/** `fairlead get`: workloads, a line each. */
+
+import type { ResourcePath } from '../kubernetes/client.ts';
+import { isForbidden } from '../kubernetes/api-error.ts';
+import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { workloadCollection } from '../kubernetes/workload-api.ts';
+import { LABEL } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { WorkloadKind } from '../planners/workload.ts';
+import type { Colors } from './colors.ts';
+import { colorsOf } from './colors.ts';
+import { ageOf } from './durations.ts';
+import { EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import { readWorkload } from './read-workload.ts';
+import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS, targetOf, withSession } from './session.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import type { Document } from './structured.ts';
+import type { Column } from './table.ts';
+import { formatTable } from './table.ts';
+import { KINDS, formatWorkload, parseKindArgument } from './workload-argument.ts';
+import type { WorkloadState } from './workload-state.ts';
+import type { WorkloadView } from './workload-view.ts';
+import { shortRevision, viewWorkload } from './workload-view.ts';
+
+export interface GetOptions {
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
+}
+
+interface WorkloadListDocument extends Document {
+  readonly kind: 'WorkloadList';
+  readonly items: readonly WorkloadView[];
+}
+
+/** Runs the verb. Fails with 1 when a named workload does not exist. */
+export async function runGet(call: Call<GetOptions>): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    const views = await readViews(session, call);
+    const detailed = options.output === 'wide' || options.output === 'json' || options.output === 'yaml';
+    const rows = detailed ? await withPods(session, views, options) : views;
+    const document: WorkloadListDocument = { apiVersion: CLI_API_VERSION, kind: 'WorkloadList', items: rows };
+    if (await printStructured(io, options, document)) {
+      return EXIT.ok;
+    }
+    if (options.output === 'name') {
+      for (const row of rows) io.out(`${nameOf(row)}\n`);
+      return EXIT.ok;
+    }
+    if (rows.length === 0) {
+      const where = options.allNamespaces === true ? 'in any namespace' : `in namespace ${session.namespace}`;
+      io.err(`No workloads of ${session.api} found ${where}.\n`);
+      return EXIT.ok;
+    }
+    const columns = columnsOf(
+      io.now(),
+      colorsOf(io),
+      options.allNamespaces === true,
+      options.output === 'wide',
+    );
+    io.out(formatTable(columns, rows));
+    return EXIT.ok;
+  });
+}
+
+/** Columns of the table. `now` in milliseconds since the epoch. */
+export function columnsOf(
+  now: number,
+  colors: Colors,
+  allNamespaces: boolean,
+  wide: boolean,
+): readonly Column<WorkloadView>[] {
+  const paints: Readonly<Record<WorkloadState, (text: string) => string>> = {
+    Ready: colors.good,
+    Progressing: colors.busy,
+    Paused: colors.held,
+    Stalled: colors.bad,
+    Pending: colors.dim,
+    Terminating: colors.dim,
+  };
+  return [
+    ...(allNamespaces ? [{ title: 'NAMESPACE', value: (row: WorkloadView) => row.namespace }] : []),
+    { title: 'NAME', value: (row) => `${row.workloadKind.toLowerCase()}/${row.name}` },
+    { title: 'DESIRED', value: (row) => String(row.desired) },
+    { title: 'READY', value: (row) => String(row.ready) },
+    { title: 'UPDATED', value: (row) => String(row.updated) },
+    { title: 'AVAILABLE', value: (row) => String(row.available) },
+    { title: 'REVISION', value: (row) => shortRevision(row.updateRevision, row.name) },
+    { title: 'STATE', value: (row) => row.state, paint: (text, row) => paints[row.state](text) },
+    { title: 'REASON', value: reasonCell },
+    { title: 'AGE', value: (row) => ageOf(row.createdAt, now) },
+    { title: 'COMMIT', value: (row) => row.commit?.slice(0, 8) ?? '<none>' },
+    ...(wide
+      ? [
+          { title: 'PODS', value: podsCell },
+          { title: 'IMAGES', value: (row: WorkloadView) => row.images.join(',') },
+        ]
+      : []),
+  ];
+}
+
+/** The cell must stay short; `explain` says it in full. */
+function reasonCell(row: WorkloadView): string {
+  if (row.state === 'Paused') {
+    return row.message === '' ? 'paused' : cut(row.message, 40);
+  }
+  return row.reason === '' ? '-' : row.reason;
+}
+
+function podsCell(row: WorkloadView): string {
+  const entries = Object.entries(row.podsByRevision ?? {});
+  return entries.length === 0
+    ? '-'
+    : entries.map(([revision, count]) => `${shortRevision(revision, row.name)}:${String(count)}`).join(',');
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+async function readViews(
+  session: Session,
+  { operands, options }: Call<GetOptions>,
+): Promise<readonly WorkloadView[]> {
+  const [operand] = operands;
+  if (operand?.includes('/') === true) {
+    const { argument, target } = targetOf(session, operand);
+    const object = await readWorkload(session, target);
+    return [viewWorkload(object, argument.kind, argument.api)];
+  }
+  const kinds =
+    operand === undefined
+      ? KINDS.map((kind) => ({ kind, api: session.api }))
+      : [parseKindArgument(operand, session.api)];
+  const namespace = options.allNamespaces === true ? undefined : session.namespace;
+  const lists = await Promise.all(
+    kinds.map(({ kind, api }) => listViews(session, kind, api, namespace, options.selector)),
+  );
+  return lists.flat();
+}
+
+async function listViews(
+  session: Session,
+  kind: WorkloadKind,
+  api: WorkloadApi,
+  namespace: string | undefined,
+  labelSelector: string | undefined,
+): Promise<readonly WorkloadView[]> {
+  const { items } = await session.client.list<WorkloadObject>(workloadCollection(api, kind, namespace), {
+    timeoutMs: REQUEST_TIMEOUT_MS,
+    ...(labelSelector !== undefined && { labelSelector }),
+  });
+  return items.map((object) => viewWorkload(object, kind, api));
+}
+
+/** Adds how many pods are at which revision. Pods that may not be listed leave the column empty, and the user is told. */
+async function withPods(
+  session: Session,
+  views: readonly WorkloadView[],
+  { allNamespaces }: GetOptions,
+): Promise<readonly WorkloadView[]> {
+  if (views.length === 0) return views;
+  const path: ResourcePath = {
+    group: '',
+    version: 'v1',
+    resource: 'pods',
+    namespace: allNamespaces === true ? undefined : session.namespace,
+  };
+  try {
+    const { items } = await session.client.list(path, { timeoutMs: REQUEST_TIMEOUT_MS });
+    return views.map((view) => ({ ...view, podsByRevision: countPods(items, view.uid) }));
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    session.io.err(`note: pods are left out: ${error.message}\n`);
+    return views;
+  }
+}
+
+function countPods(pods: readonly KubernetesObject[], uid: string): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { metadata } of pods) {
+    if (metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true) {
+      const revision = metadata.labels?.[LABEL.revisionHash] ?? '<none>';
+      counts[revision] = (counts[revision] ?? 0) + 1;
+    }
+  }
+  return counts;
+}
+
+function nameOf(view: WorkloadView): string {
+  return formatWorkload({ kind: view.workloadKind, api: view.workloadApi, name: view.name });
+}

@@ -1,0 +1,68 @@
+/** What a command sees of its process, so that tests run the same code. */
+
+export interface Io {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Redrawing in place is possible and wanted. */
+  readonly live: boolean;
+  readonly color: boolean;
+  /** Columns and rows of the terminal; asked again at each redraw. */
+  readonly size: () => { readonly columns: number; readonly rows: number };
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Aborts on Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
+/** One call of a verb: operands as typed, options of the verb and of the program. */
+export interface Call<O = object> {
+  readonly io: Io;
+  readonly operands: readonly string[];
+  readonly options: O & GlobalOptions;
+}
+
+export const OUTPUT_FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const;
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+
+/** Options that every verb has. */
+export interface GlobalOptions {
+  readonly namespace?: string;
+  readonly context?: string;
+  readonly kubeconfig?: string;
+  readonly output: OutputFormat;
+  /** Milliseconds; 0 = no limit; absent = the verb's own default. */
+  readonly timeout?: number;
+  readonly workloadApi?: string;
+  readonly cluster?: string;
+  readonly leaseNamespace?: string;
+}
+
+/** The real process. A terminal that says it is dumb, a CI and NO_COLOR get plain lines. */
+export function processIo(): Io {
+  const { stdout, stderr, env } = process;
+  const plain = env['TERM'] === 'dumb' || isSet(env['CI']) || isSet(env['NO_COLOR']);
+  const controller = new AbortController();
+  process.once('SIGINT', () => {
+    controller.abort();
+  });
+  // `fairlead get | head -1`: whoever reads has seen enough.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(0);
+  });
+  return {
+    out: (text) => stdout.write(text),
+    err: (text) => stderr.write(text),
+    environment: env,
+    live: stdout.isTTY && !plain,
+    color: stdout.isTTY && !plain,
+    size: () => ({ columns: stdout.columns, rows: stdout.rows }),
+    now: () => Date.now(),
+    interrupted: controller.signal,
+  };
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== '';
+}

@@ -1,0 +1,169 @@
+/** Grammar of the verbs that look at workloads and steer their rollouts. */
+
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+
+import type { Call } from './io.ts';
+import type { Attach } from './program.ts';
+import type { WishOptions } from './rollout-wishes.ts';
+
+const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web or statefulsets.apps/web';
+
+/** Adds `get`, `watch`, `explain`, `rollout …` and `set image`. */
+export function addOperatorVerbs(program: Command, attach: Attach): void {
+  attach(
+    program
+      .command('get')
+      .description('list workloads: desired, ready, updated, available, revision, state and why')
+      .argument('[KIND[/NAME]]', 'all kinds if absent')
+      .option('-A, --all-namespaces', 'of every namespace')
+      .option('-l, --selector <labels>', 'only those with these labels, like app=web,tier!=db')
+      .addHelpText(
+        'after',
+        examples('fairlead get', 'fairlead get sts -A -l team=shop', 'fairlead get sts/web -o json'),
+      ),
+    async () => (await import('./get.ts')).runGet,
+  );
+  attach(
+    program
+      .command('watch')
+      .description(
+        'a live tree of one workload: revisions, pods, what it waits for; plain lines without a terminal',
+      )
+      .argument('<KIND/NAME>', WORKLOAD)
+      .option('--until-done', 'end when the rollout is done (0) or stalled (1)')
+      .addHelpText(
+        'after',
+        examples('fairlead watch sts/web', 'fairlead watch sts/web --until-done --timeout 10m'),
+      ),
+    async () => (await import('./watch.ts')).runWatch,
+  );
+  attach(
+    program
+      .command('explain')
+      .description('why is nothing happening? One sentence, worked out here from what the cluster holds')
+      .argument('<KIND/NAME>', WORKLOAD)
+      .addHelpText('after', examples('fairlead explain sts/web', 'fairlead explain sts/web -o json')),
+    async () => (await import('./explain.ts')).runExplain,
+  );
+  addRollout(program, attach);
+  const set = program.command('set').description('change a field of a workload');
+  attach(
+    set
+      .command('image')
+      .description('set the images of containers')
+      .argument('<KIND/NAME>', WORKLOAD)
+      .argument('<CONTAINER=IMAGE...>', 'one or more; the container * means all')
+      .option('--no-wait', 'do not wait until a controller has seen it')
+      .addHelpText(
+        'after',
+        examples(
+          'fairlead set image sts/web app=registry.example/web:1.2',
+          "fairlead set image sts/web '*=web:1.2'",
+        ),
+      ),
+    async () => (await import('./set-image.ts')).runSetImage,
+  );
+}
+
+function addRollout(program: Command, attach: Attach): void {
+  const rollout = program.command('rollout').description('look at a rollout and steer it');
+  attach(
+    rollout
+      .command('status')
+      .description('wait until the rollout is done; exit code 1 if it is stalled, 3 when the time is up')
+      .argument('<KIND/NAME>', WORKLOAD)
+      .option('-w, --watch', 'wait until it is done', true)
+      .option('--no-watch', 'print the present status and end (also --watch=false)')
+      .addHelpText(
+        'after',
+        examples(
+          'fairlead rollout status sts/web --timeout 10m',
+          'fairlead rollout status sts/web --watch=false',
+        ),
+      ),
+    async () => (await import('./rollout-status.ts')).runRolloutStatus,
+  );
+  attach(
+    rollout
+      .command('history')
+      .description('revisions, and what became of each attempt to roll them out')
+      .argument('<KIND/NAME>', WORKLOAD)
+      .option('--revision <number>', 'one revision in full', revisionOption)
+      .addHelpText(
+        'after',
+        examples('fairlead rollout history sts/web', 'fairlead rollout history sts/web --revision 3'),
+      ),
+    async () => (await import('./rollout-history.ts')).runRolloutHistory,
+  );
+  addWish(
+    rollout,
+    attach,
+    'pause',
+    'hold the rollout before its next step; outlives workers, commits and Temporal',
+  );
+  addWish(rollout, attach, 'resume', 'let a paused rollout go on');
+  addWish(
+    rollout,
+    attach,
+    'abort',
+    'give the rollout up: back to the last complete revision, or paused if there is none',
+  );
+  addWish(rollout, attach, 'retry', 'start again a rollout whose run failed or was terminated');
+  addWish(rollout, attach, 'restart', 'replace all pods, keeping the template');
+  attach(
+    wishOptions(
+      rollout
+        .command('undo')
+        .description('go back to an earlier revision')
+        .argument('<KIND/NAME>', WORKLOAD)
+        .option('--to-revision <number>', 'this one (default: the one before the present)', revisionOption),
+    ).addHelpText(
+      'after',
+      examples(
+        'fairlead rollout undo sts/web',
+        'fairlead rollout undo sts/web --to-revision 3 --reason "leaks memory"',
+      ),
+    ),
+    async () => (await import('./rollout-wishes.ts')).runUndo,
+  );
+}
+
+type SimpleWish = 'pause' | 'resume' | 'abort' | 'retry' | 'restart';
+
+function addWish(rollout: Command, attach: Attach, verb: SimpleWish, description: string): void {
+  attach(
+    wishOptions(rollout.command(verb).description(description).argument('<KIND/NAME>', WORKLOAD)).addHelpText(
+      'after',
+      examples(
+        `fairlead rollout ${verb} sts/web`,
+        `fairlead rollout ${verb} sts/web -n shop --reason "db alarm"`,
+      ),
+    ),
+    async () => {
+      const { runWish } = await import('./rollout-wishes.ts');
+      return (call: Call<WishOptions>) => runWish(verb, call);
+    },
+  );
+}
+
+function wishOptions(command: Command): Command {
+  return command
+    .option('--reason <text>', 'why; kept on the object')
+    .option('--by <name>', "who (default: the kubeconfig's user)")
+    .option('--no-wait', 'do not wait until a controller has seen it');
+}
+
+function revisionOption(text: string): bigint {
+  if (!/^\d{1,19}$/.test(text)) {
+    throw new InvalidArgumentError(
+      `"${text}" is not a revision number; \`fairlead rollout history\` shows them`,
+    );
+  }
+  return BigInt(text);
+}
+
+/** Lines under the options. */
+export function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}

@@ -1,0 +1,142 @@
+/** The grammar of the command line. Code of a verb is loaded when it runs, so that `--help` stays fast. */
+
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+
+import { trusted } from '../kubernetes/values.ts';
+import { addOperatorVerbs } from './operator-verbs.ts';
+import { parseDuration } from './durations.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Call, GlobalOptions, Io } from './io.ts';
+import { OUTPUT_FORMATS } from './io.ts';
+import { addProcessVerbs } from './process-verbs.ts';
+
+/** Loads a verb's code and runs it. */
+export type Verb<O> = (call: Call<O>) => Promise<ExitCode>;
+
+/** Attaches a verb to its command: `load` is an import of the file that holds it. */
+export type Attach = <O>(command: Command, load: () => Promise<Verb<O>>) => Command;
+
+export const VERSION = '0.1.0';
+
+/**
+ * Runs one command line (without `node` and the script).
+ * @returns its exit code; every error has been printed
+ */
+export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
+  let code: ExitCode = EXIT.ok;
+  const attach: Attach = (command, load) =>
+    command.action(async (...parameters: unknown[]) => {
+      const self = trusted<Command>(parameters.at(-1));
+      const verb = await load();
+      code = await verb({
+        io,
+        operands: self.args,
+        options: trusted(self.optsWithGlobals()),
+      });
+    });
+  const program = await createProgram(words, io, attach);
+  try {
+    if (words.length === 0) {
+      program.outputHelp();
+      return EXIT.ok;
+    }
+    await program.parseAsync(rewriteBooleans(words), { from: 'user' });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    }
+    if (io.interrupted.aborted) {
+      return EXIT.interrupted;
+    }
+    const { describeFailure } = await import('./failures.ts');
+    const { message, exitCode } = describeFailure(error);
+    io.err(`error: ${message}\n`);
+    return exitCode;
+  }
+}
+
+/** kubectl's `--watch=false`; commander only knows `--no-watch`. */
+function rewriteBooleans(words: readonly string[]): string[] {
+  const end = words.indexOf('--');
+  return words.map((word, index) => {
+    const match = end >= 0 && index > end ? null : /^--(watch|wait)=(true|false)$/.exec(word);
+    return match === null ? word : match[2] === 'true' ? `--${String(match[1])}` : `--no-${String(match[1])}`;
+  });
+}
+
+async function createProgram(words: readonly string[], io: Io, attach: Attach): Promise<Command> {
+  const program = new Command('fairlead')
+    .description('Rollouts of Kubernetes workloads from git, each one durable run on Temporal.')
+    .version(VERSION, '-v, --version', 'print the version')
+    .helpCommand('help [command]', 'help for a command')
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      getOutHasColors: () => io.color,
+      getErrHasColors: () => io.color,
+      getOutHelpWidth: () => io.size().columns,
+      getErrHelpWidth: () => io.size().columns,
+      outputError: (text, write) => {
+        write(text);
+      },
+    })
+    .showHelpAfterError('(--help shows how it is used)')
+    .exitOverride();
+  addGlobalOptions(program);
+  addOperatorVerbs(program, attach);
+  await addProcessVerbs(program, attach, words);
+  program.addHelpText(
+    'after',
+    `
+Exit codes:
+  0 ok   1 failed or degraded   2 usage   3 timeout   4 differences found (plan)
+  5 Temporal unreachable   6 Kubernetes unreachable
+
+Examples:
+  fairlead check                        is everything there that a rollout needs?
+  fairlead get -A                       all workloads, a line each
+  fairlead watch sts/web                a live tree of one rollout
+  fairlead explain sts/web              why is nothing happening?
+  fairlead rollout undo sts/web         back to the revision before`,
+  );
+  inherit(program);
+  return program;
+}
+
+function addGlobalOptions(program: Command): void {
+  program
+    .option('-n, --namespace <name>', "namespace (default: the kubeconfig context's)")
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('--kubeconfig <file>', 'kubeconfig file (default: KUBECONFIG, ~/.kube/config, the pod itself)')
+    .addOption(
+      new Option('-o, --output <format>', 'how to print')
+        .choices(OUTPUT_FORMATS)
+        .default('table' satisfies GlobalOptions['output']),
+    )
+    .option('--timeout <duration>', 'how long to wait, like 30s or 5m; 0 = no limit', durationOption)
+    .option(
+      '--workload-api <api>',
+      'fairlead.dev/v1beta1 or apps/v1 (default: FAIRLEAD_WORKLOAD_API, fairlead.dev/v1beta1)',
+    )
+    .option('--cluster <name>', 'name of the cluster in Temporal (default: FAIRLEAD_CLUSTER, "default")')
+    .addOption(new Option('--lease-namespace <name>', "namespace of the workers' Lease").hideHelp());
+}
+
+/** Sub-commands that were made elsewhere get the program's ways of printing and ending. */
+function inherit(parent: Command): void {
+  for (const command of parent.commands) {
+    command.copyInheritedSettings(parent);
+    inherit(command);
+  }
+}
+
+function durationOption(text: string): number {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+}

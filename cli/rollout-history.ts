@@ -1,0 +1,165 @@
+/** `fairlead rollout history`: revisions and what became of each attempt; from the cluster alone, without Temporal. */
+
+import type { Attempt } from '../kubernetes/attempts.ts';
+import { readAttempts } from '../kubernetes/attempts.ts';
+import { listRevisions, presentRevision, templateOfData } from '../kubernetes/workload-revisions.ts';
+import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
+import { ageOf } from './durations.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Call, Io } from './io.ts';
+import { readWorkload } from './read-workload.ts';
+import { manyLines } from './safe-text.ts';
+import { targetOf, withSession } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured, toYaml } from './structured.ts';
+import type { Column } from './table.ts';
+import { formatTable } from './table.ts';
+import type { WorkloadArgument } from './workload-argument.ts';
+import { formatWorkload } from './workload-argument.ts';
+
+export interface HistoryOptions {
+  readonly revision?: bigint;
+}
+
+export interface RevisionView {
+  readonly revision: number | bigint;
+  readonly name: string;
+  readonly createdAt?: string;
+  /** The revision of the present template, and the last one that was complete (`status.currentRevision`). */
+  readonly roles: readonly ('present' | 'complete')[];
+  readonly images: readonly string[];
+  /** Annotation kubernetes.io/change-cause. */
+  readonly changeCause?: string;
+  /** Oldest first, at most 10. */
+  readonly attempts: readonly Attempt[];
+  /** Only with --revision. */
+  readonly template?: PodTemplate;
+}
+
+interface HistoryDocument extends Document {
+  readonly kind: 'RolloutHistory';
+  readonly workload: string;
+  readonly namespace: string;
+  /** Oldest first. */
+  readonly revisions: readonly RevisionView[];
+}
+
+/** Runs the verb. */
+export async function runRolloutHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    const { argument, target } = targetOf(session, call.operands[0] ?? '');
+    const object = await readWorkload(session, target);
+    const all = viewRevisions(object, target, await listRevisions(session.client, object));
+    const revisions =
+      options.revision === undefined ? all.map(withoutTemplate) : [pick(all, options.revision, argument)];
+    const document: HistoryDocument = {
+      apiVersion: CLI_API_VERSION,
+      kind: 'RolloutHistory',
+      workload: formatWorkload(argument),
+      namespace: session.namespace,
+      revisions,
+    };
+    if (await printStructured(io, options, document)) return EXIT.ok;
+    if (options.output === 'name') {
+      for (const { name } of revisions) io.out(`controllerrevision.apps/${name}\n`);
+      return EXIT.ok;
+    }
+    const [one] = revisions;
+    if (options.revision !== undefined && one !== undefined) {
+      await printRevision(io, document, one);
+    } else {
+      printTable(io, document, options.output === 'wide');
+    }
+    return EXIT.ok;
+  });
+}
+
+/** Revisions as `history` shows them. */
+export function viewRevisions(
+  object: WorkloadObject,
+  target: WorkloadTarget,
+  revisions: readonly ControllerRevision[],
+): readonly RevisionView[] {
+  const present = presentRevision(object, target, revisions)?.metadata.name;
+  const complete = object.status?.['currentRevision'];
+  return revisions.map((revision) => {
+    const { name, creationTimestamp, annotations } = revision.metadata;
+    const template = templateOfData(revision);
+    const changeCause = annotations?.['kubernetes.io/change-cause'];
+    return {
+      revision: revision.revision,
+      name,
+      ...(creationTimestamp !== undefined && { createdAt: creationTimestamp }),
+      roles: [
+        ...(name === present ? (['present'] as const) : []),
+        ...(name === complete ? (['complete'] as const) : []),
+      ],
+      images: template.spec.containers.map((container) => container.image ?? ''),
+      ...(changeCause !== undefined && { changeCause }),
+      attempts: readAttempts(revision),
+      template,
+    };
+  });
+}
+
+function withoutTemplate(view: RevisionView): RevisionView {
+  const { template: _, ...rest } = view;
+  return rest;
+}
+
+function pick(views: readonly RevisionView[], number: bigint, argument: WorkloadArgument): RevisionView {
+  const found = views.findLast((view) => BigInt(view.revision) === number);
+  if (found === undefined) {
+    const known = views.map((view) => String(view.revision)).join(', ');
+    throw new CliError(
+      `${formatWorkload(argument)} has no revision ${String(number)}: ${known === '' ? 'it has none yet' : `known are ${known}`}`,
+    );
+  }
+  return found;
+}
+
+function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: boolean): void {
+  if (revisions.length === 0) {
+    io.err(`${workload} has no revisions yet: no controller has looked at it\n`);
+    return;
+  }
+  const last = (row: RevisionView) => row.attempts.at(-1);
+  const columns: readonly Column<RevisionView>[] = [
+    { title: 'REVISION', value: (row) => String(row.revision) },
+    { title: 'NAME', value: (row) => row.name },
+    { title: 'ROLE', value: (row) => row.roles.join(',') || '-' },
+    { title: 'OUTCOME', value: (row) => last(row)?.outcome ?? '-' },
+    { title: 'BY', value: (row) => last(row)?.by ?? '-' },
+    { title: 'ATTEMPTS', value: (row) => String(row.attempts.length) },
+    { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
+    { title: 'COMMIT', value: (row) => last(row)?.commit?.slice(0, 8) ?? '-' },
+    ...(wide ? [{ title: 'IMAGES', value: (row: RevisionView) => row.images.join(',') }] : []),
+    { title: 'CHANGE-CAUSE', value: (row) => row.changeCause ?? last(row)?.reason ?? '<none>' },
+  ];
+  io.out(`${workload}\n${formatTable(columns, revisions)}`);
+}
+
+async function printRevision(io: Io, { workload }: HistoryDocument, view: RevisionView): Promise<void> {
+  const roles = view.roles.length === 0 ? '' : ` (${view.roles.join(', ')})`;
+  io.out(`${workload} with revision #${String(view.revision)}, ${view.name}${roles}\n`);
+  if (view.attempts.length > 0) {
+    const columns: readonly Column<Attempt>[] = [
+      { title: 'STARTED', value: (row) => row.startedAt },
+      { title: 'ENDED', value: (row) => row.endedAt ?? '-' },
+      { title: 'OUTCOME', value: (row) => row.outcome },
+      { title: 'BY', value: (row) => row.by ?? '-' },
+      { title: 'COMMIT', value: (row) => row.commit?.slice(0, 8) ?? '-' },
+      { title: 'RUN', value: (row) => row.runId },
+      { title: 'REASON', value: (row) => row.reason ?? '-' },
+    ];
+    io.out(formatTable(columns, view.attempts));
+  }
+  io.out(`Pod Template:\n${indent(manyLines(await toYaml(view.template)))}`);
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^(?=.)/gm, '  ');
+}

@@ -1,0 +1,82 @@
+/** The sentences of `kubectl rollout status`, word for word: scripts and people know them. */
+
+import { trusted } from '../kubernetes/values.ts';
+import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import type { WorkloadKind } from '../planners/workload.ts';
+import { CliError } from './exit-codes.ts';
+
+export interface RolloutSentence {
+  /** Without a line feed. */
+  readonly sentence: string;
+  readonly done: boolean;
+}
+
+interface StatefulSetFields {
+  readonly replicas?: number;
+  readonly updateStrategy?: {
+    readonly type?: string;
+    readonly rollingUpdate?: { readonly partition?: number };
+  };
+}
+
+interface StatefulSetCounts {
+  readonly observedGeneration?: number;
+  readonly readyReplicas?: number;
+  readonly updatedReplicas?: number;
+  readonly currentReplicas?: number;
+  readonly currentRevision?: string;
+  readonly updateRevision?: string;
+}
+
+/**
+ * What kubectl says of an object in this state.
+ * @throws CliError for a strategy that has no rollout to wait for
+ */
+export function rolloutSentence(kind: WorkloadKind, object: WorkloadObject): RolloutSentence {
+  return SENTENCES[kind](object);
+}
+
+const SENTENCES: Readonly<Record<WorkloadKind, (object: WorkloadObject) => RolloutSentence>> = {
+  StatefulSet: statefulSetSentence,
+};
+
+function statefulSetSentence(object: WorkloadObject): RolloutSentence {
+  const spec: StatefulSetFields = trusted(object.spec);
+  const status: StatefulSetCounts = trusted(object.status ?? {});
+  const { observedGeneration = 0, readyReplicas = 0, updatedReplicas = 0, currentReplicas = 0 } = status;
+  const replicas = spec.replicas ?? 1;
+  if ((spec.updateStrategy?.type ?? 'RollingUpdate') !== 'RollingUpdate') {
+    throw new CliError('rollout status is only available for RollingUpdate strategy type');
+  }
+  if (observedGeneration === 0 || (object.metadata.generation ?? 0) > observedGeneration) {
+    return waiting('Waiting for statefulset spec update to be observed...');
+  }
+  if (readyReplicas < replicas) {
+    return waiting(`Waiting for ${String(replicas - readyReplicas)} pods to be ready...`);
+  }
+  if (spec.updateStrategy?.rollingUpdate !== undefined) {
+    const wanted = replicas - (spec.updateStrategy.rollingUpdate.partition ?? 0);
+    if (updatedReplicas < wanted) {
+      return waiting(
+        `Waiting for partitioned roll out to finish: ${String(updatedReplicas)} out of ${String(wanted)} new pods have been updated...`,
+      );
+    }
+    return {
+      done: true,
+      sentence: `partitioned roll out complete: ${String(updatedReplicas)} new pods have been updated...`,
+    };
+  }
+  if (status.updateRevision !== status.currentRevision) {
+    return waiting(
+      `waiting for statefulset rolling update to complete ${String(updatedReplicas)} pods at revision ${status.updateRevision ?? ''}...`,
+    );
+  }
+  return {
+    done: true,
+    sentence: `statefulset rolling update complete ${String(currentReplicas)} pods at revision ${status.currentRevision ?? ''}...`,
+  };
+}
+
+function waiting(sentence: string): RolloutSentence {
+  return { sentence, done: false };
+}

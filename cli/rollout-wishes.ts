@@ -1,0 +1,118 @@
+/** `fairlead rollout pause|resume|abort|retry|restart|undo`: what an operator wants, written on the object. */
+
+import { restartWorkload } from '../kubernetes/template-edits.ts';
+import type { WishResult, WorkloadObject } from '../kubernetes/workload-edit.ts';
+import {
+  abortWorkload,
+  pauseWorkload,
+  resumeWorkload,
+  retryWorkload,
+  undoWorkload,
+} from '../kubernetes/wishes.ts';
+import type { WaitOption, WishToApply } from './apply-wish.ts';
+import { applyWish } from './apply-wish.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import { readWorkload } from './read-workload.ts';
+import type { Session } from './session.ts';
+import { targetOf, withSession } from './session.ts';
+import { signalRun } from './temporal.ts';
+import { whoAmI } from './who-am-i.ts';
+import { conditionOf } from './workload-state.ts';
+
+export interface WishOptions extends WaitOption {
+  readonly reason?: string;
+  readonly by?: string;
+}
+
+export interface UndoOptions extends WishOptions {
+  readonly toRevision?: bigint;
+}
+
+export type RolloutWish = 'pause' | 'resume' | 'abort' | 'retry' | 'restart';
+
+type Subject = Pick<WishToApply, 'argument' | 'target' | 'by' | 'reason'>;
+
+/** Runs one of the verbs that take nothing but a workload and a reason. */
+export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promise<ExitCode> {
+  return await withSubject(call, async (session, subject) => {
+    const { target } = subject;
+    const { client, io } = session;
+    const wisher = { by: subject.by, reason: subject.reason };
+    const writes: Readonly<Record<RolloutWish, () => Promise<WishResult>>> = {
+      pause: () => pauseWorkload(client, target, wisher, io.now()),
+      resume: () => resumeWorkload(client, target),
+      abort: () => abortWorkload(client, target, wisher, io.now()),
+      retry: () => retryWorkload(client, target, wisher, io.now()),
+      restart: () => restartWorkload(client, target, io.now()),
+    };
+    const message = {
+      ...(wisher.by !== undefined && { by: wisher.by }),
+      ...(wisher.reason !== undefined && { reason: wisher.reason }),
+    };
+    const signals = verb === 'pause' || verb === 'resume' || verb === 'abort';
+    const wish: WishToApply = {
+      ...subject,
+      verb,
+      write: writes[verb],
+      seen: EFFECTS[verb],
+      ...(signals && { signal: () => signalRun(session, target, verb, message) }),
+    };
+    return await applyWish(session, wish, call.options.wait);
+  });
+}
+
+/** Runs `rollout undo`. */
+export async function runUndo(call: Call<UndoOptions>): Promise<ExitCode> {
+  return await withSubject(call, async (session, subject) => {
+    const { toRevision } = call.options;
+    const { target, by, reason } = subject;
+    const request = { by, reason, toRevision, verb: 'undo' } as const;
+    const wish: WishToApply = {
+      ...subject,
+      verb: 'undo',
+      write: () => undoWorkload(session.client, target, request, session.io.now()),
+      seen: isSpecObserved,
+    };
+    return await applyWish(session, wish, call.options.wait);
+  });
+}
+
+const EFFECTS: Readonly<Record<RolloutWish, WishToApply['seen']>> = {
+  pause: (object) => ['RolloutPaused', 'RolloutComplete'].includes(progressReason(object)),
+  resume: (object) => progressReason(object) !== 'RolloutPaused',
+  abort: (object, generation) => isSpecObserved(object, generation),
+  retry: (object) => {
+    const stalled = conditionOf(object, 'Stalled');
+    return stalled?.status !== 'True' || stalled.reason?.startsWith('Run') !== true;
+  },
+  restart: (object, generation) => isSpecObserved(object, generation),
+};
+
+/** Whether a controller has seen the spec at this generation (or a later one). */
+export function isSpecObserved({ status }: WorkloadObject, generation: number): boolean {
+  const observed = status?.['observedGeneration'];
+  return typeof observed === 'number' && observed >= generation;
+}
+
+function progressReason(object: WorkloadObject): string {
+  return conditionOf(object, 'Progressing')?.reason ?? '';
+}
+
+async function withSubject(
+  call: Call<WishOptions>,
+  work: (session: Session, subject: Subject) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { argument, target } = targetOf(session, call.operands[0] ?? '');
+    // Read first: "not found" with a hint is a better answer than the patch's.
+    const { metadata } = await readWorkload(session, target);
+    const by = call.options.by ?? (await whoAmI(session));
+    return await work(session, {
+      argument,
+      target: { ...target, uid: metadata.uid },
+      by,
+      reason: call.options.reason,
+    });
+  });
+}

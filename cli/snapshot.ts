@@ -1,0 +1,128 @@
+/** What the planner looks at, read with the user's own permissions: the same plan as the worker's, without the worker. */
+
+import { isForbidden } from '../kubernetes/api-error.ts';
+import type { ListOptions, ResourcePath } from '../kubernetes/client.ts';
+import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
+import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
+import { sortRevisions } from '../kubernetes/workload-revisions.ts';
+import type {
+  Condition,
+  ControllerRevision,
+  KubernetesObject,
+  PersistentVolumeClaim,
+  Pod,
+} from '../planners/objects.ts';
+import type { Plan } from '../planners/plan.ts';
+import { formatSelector, isEmptySelector } from '../planners/selector.ts';
+import type { Snapshot, Workload } from '../planners/workload.ts';
+import { readWorkload } from './read-workload.ts';
+import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS } from './session.ts';
+
+export interface Node extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/** Children of one workload, as read or as watched. */
+export interface Children {
+  readonly revisions: readonly ControllerRevision[];
+  readonly pods: readonly Pod[];
+  readonly claims: readonly PersistentVolumeClaim[];
+  readonly nodes: readonly Node[];
+}
+
+export interface PlannedWorkload {
+  readonly object: WorkloadObject;
+  readonly workload: Workload;
+  readonly snapshot: Snapshot<Workload>;
+  readonly plan: Plan<object>;
+  /** What could not be read, and so is not in the plan. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Reads a workload with its children and plans.
+ * @throws CliError when it does not exist; ApiError when it, its pods or its revisions cannot be read
+ */
+export async function readPlan(session: Session, target: WorkloadTarget): Promise<PlannedWorkload> {
+  const object = await readWorkload(session, target);
+  const workload = viewOf(object, target);
+  const { namespace } = target;
+  const notes: string[] = [];
+  const labels = isEmptySelector(workload.selector)
+    ? {}
+    : { labelSelector: formatSelector(workload.selector) };
+  const [revisions, pods, claims, nodes] = await Promise.all([
+    list<ControllerRevision>(session, {
+      group: 'apps',
+      version: 'v1',
+      resource: 'controllerrevisions',
+      namespace,
+    }),
+    list<Pod>(session, { group: '', version: 'v1', resource: 'pods', namespace }, labels),
+    WORKLOAD_KINDS[target.kind].hasClaims(workload)
+      ? optional(notes, list<PersistentVolumeClaim>(session, core('persistentvolumeclaims', namespace)))
+      : [],
+    optional(notes, list<Node>(session, core('nodes'), { resourceVersion: '0' })),
+  ]);
+  return planWorkload(object, target, { revisions, pods, claims, nodes }, session.io.now(), notes);
+}
+
+/** Plans on children that are at hand; those of other owners are left out. `now` in milliseconds since the epoch. */
+export function planWorkload(
+  object: WorkloadObject,
+  target: WorkloadTarget,
+  children: Children,
+  now: number,
+  notes: readonly string[] = [],
+): PlannedWorkload {
+  const definition = WORKLOAD_KINDS[target.kind];
+  const workload = viewOf(object, target);
+  const { uid } = workload.ref;
+  const snapshot: Snapshot<Workload> = {
+    workload,
+    revisions: sortRevisions(children.revisions.filter((one) => isOursOrNobodys(one, uid))),
+    pods: children.pods.filter((one) => isOursOrNobodys(one, uid)),
+    claims: children.claims.filter((claim) => definition.ownsClaim(workload, claim)),
+    downNodes: new Set(children.nodes.filter(isDown).map((node) => node.metadata.name)),
+    refusals: new Map(),
+  };
+  return { object, workload, snapshot, plan: definition.plan(snapshot, now), notes };
+}
+
+function viewOf(object: WorkloadObject, target: WorkloadTarget): Workload {
+  return WORKLOAD_KINDS[target.kind].read(object, parseWorkloadApi(`${target.group}/${target.version}`));
+}
+
+function isOursOrNobodys({ metadata }: KubernetesObject, uid: string): boolean {
+  const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);
+  return owner === undefined || owner.uid === uid;
+}
+
+function isDown({ status }: Node): boolean {
+  return status?.conditions?.find((condition) => condition.type === 'Ready')?.status !== 'True';
+}
+
+async function list<T>(
+  session: Session,
+  path: ResourcePath,
+  options: Pick<ListOptions, 'labelSelector' | 'resourceVersion'> = {},
+): Promise<readonly T[]> {
+  return (await session.client.list<T>(path, { timeoutMs: REQUEST_TIMEOUT_MS, ...options })).items;
+}
+
+/** Without these the plan is nearly as good; that they are missing is said. */
+async function optional<T>(notes: string[], reading: Promise<readonly T[]>): Promise<readonly T[]> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    notes.push(`not looked at: ${error.message}`);
+    return [];
+  }
+}
+
+function core(resource: string, namespace?: string): ResourcePath {
+  return { group: '', version: 'v1', resource, namespace };
+}

@@ -1,0 +1,78 @@
+/** Tables as kubectl prints them: columns padded to the widest cell, three spaces apart, nothing after the last. */
+
+import stringWidth from 'string-width';
+
+import { oneLine } from './safe-text.ts';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly value: (row: Row) => string;
+  /** Applied after padding. */
+  readonly paint?: (text: string, row: Row) => string;
+}
+
+/** One line a row, a header first; ends with a line feed. Cells are made safe to print. */
+export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const cells = rows.map((row) => columns.map((column) => oneLine(column.value(row))));
+  const widths = columns.map((column, index) =>
+    Math.max(stringWidth(column.title), ...cells.map((line) => stringWidth(line[index] ?? ''))),
+  );
+  const lines = [
+    joinCells(
+      columns.map((column) => column.title),
+      widths,
+    ),
+    ...cells.map((line, row) =>
+      joinCells(line, widths, (text, index) => {
+        const source = rows[row];
+        const paint = columns[index]?.paint;
+        return paint === undefined || source === undefined ? text : paint(text, source);
+      }),
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function joinCells(
+  cells: readonly string[],
+  widths: readonly number[],
+  paint: (text: string, index: number) => string = (text) => text,
+): string {
+  return cells
+    .map((cell, index) => {
+      const padding =
+        index === cells.length - 1 ? '' : ' '.repeat((widths[index] ?? 0) - stringWidth(cell) + 3);
+      return paint(cell, index) + padding;
+    })
+    .join('')
+    .trimEnd();
+}
+
+/** What picocolors writes. */
+// oxlint-disable-next-line no-control-regex -- escapes are what this is about
+const COLOR = /(\u001b\[[\d;]*m)/;
+
+/** Cuts a line to a terminal's width, counting wide characters as two; marks the cut. */
+export function cutToWidth(line: string, columns: number): string {
+  if (stringWidth(line) <= columns) return line;
+  let result = '';
+  let width = 0;
+  // Colour sequences have no width and are kept, so that a cut line still ends its colours.
+  for (const part of line.split(COLOR)) {
+    if (part.startsWith('\u001b')) {
+      result += part;
+      continue;
+    }
+    for (const character of part) {
+      const next = width + stringWidth(character);
+      if (next > columns - 1) {
+        if (width < columns) result += '…';
+        width = columns;
+        break;
+      }
+      result += character;
+      width = next;
+    }
+  }
+  return result;
+}

@@ -1,0 +1,167 @@
+/** What verbs ask of Temporal. Its libraries take a fifth of a second to load, so they are loaded here only. */
+
+import type { Client } from '@temporalio/client';
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import type { SearchAttributeName } from '../workflows/messages.ts';
+import type { Session } from './session.ts';
+
+/** What Temporal knows of the rollout of a workload. Times are RFC 3339. */
+export type RunState =
+  | { readonly state: 'unreachable'; readonly address: string; readonly message: string }
+  | { readonly state: 'none' }
+  | {
+      readonly state: 'running' | 'closed';
+      /** Temporal's own word: RUNNING, COMPLETED, CANCELLED, FAILED, TERMINATED, TIMED_OUT. */
+      readonly status: string;
+      readonly workflowId: string;
+      readonly runId: string;
+      readonly startedAt: string;
+      readonly closedAt?: string;
+    };
+
+export type SignalOutcome =
+  | { readonly outcome: 'signalled'; readonly workflowId: string }
+  | { readonly outcome: 'noRun' }
+  | { readonly outcome: 'unreachable'; readonly address: string; readonly message: string };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const CONNECT_TIMEOUT = '2 seconds';
+const CALL_TIMEOUT_MS = 3_000;
+
+export interface Temporal {
+  readonly client: Client;
+  readonly address: string;
+  readonly namespace: string;
+}
+
+/** Temporal did not answer (or its configuration is wrong): `address` is where it was looked for. */
+export class TemporalUnreachable extends Error {
+  override name = 'TemporalUnreachable';
+  readonly address: string;
+
+  constructor(address: string, cause: unknown) {
+    super(`Temporal at ${address} does not answer: ${toMessage(cause)}`, { cause });
+    this.address = address;
+  }
+}
+
+/**
+ * Connects as Temporal's own environment configuration says, runs `work`, closes.
+ * @throws TemporalUnreachable, or what `work` throws
+ */
+export async function withTemporal<T>(
+  environment: Environment,
+  work: (temporal: Temporal) => Promise<T>,
+): Promise<T> {
+  const [{ Client, Connection }, { loadClientConnectConfig }] = await Promise.all([
+    import('@temporalio/client'),
+    import('@temporalio/envconfig'),
+  ]);
+  const variables = Object.entries(environment).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
+  let address = environment['TEMPORAL_ADDRESS'] ?? 'localhost:7233';
+  let connection;
+  let namespace;
+  try {
+    const config = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(variables) });
+    address = config.connectionOptions.address ?? address;
+    namespace = config.namespace ?? 'default';
+    connection = await Connection.connect({ ...config.connectionOptions, connectTimeout: CONNECT_TIMEOUT });
+  } catch (error) {
+    throw new TemporalUnreachable(address, error);
+  }
+  try {
+    const opened = connection;
+    const client = new Client({ connection: opened, namespace });
+    return await opened.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
+      work({ client, address, namespace: client.options.namespace }),
+    );
+  } finally {
+    await connection.close();
+  }
+}
+
+/** What runs, or ran last, for the workload. Never throws for want of a run or of Temporal. */
+export async function describeRun(session: Session, target: WorkloadTarget): Promise<RunState> {
+  return await reachable(session.io.environment, { state: 'none' } as const, async ({ client }) => {
+    const workflowId = await workflowIdOf(session, target);
+    const { runId, status, startTime, closeTime } = await client.workflow.getHandle(workflowId).describe();
+    return {
+      state: status.name === 'RUNNING' ? 'running' : 'closed',
+      status: status.name,
+      workflowId,
+      runId,
+      startedAt: startTime.toISOString(),
+      ...(closeTime !== undefined && { closedAt: closeTime.toISOString() }),
+    } satisfies RunState;
+  }).then((result) => ('outcome' in result ? { ...result, state: 'unreachable' as const } : result));
+}
+
+/** Tells the running run. Never throws for want of a run or of Temporal: the object has the wish already. */
+export async function signalRun(
+  session: Session,
+  target: WorkloadTarget,
+  signal: 'pause' | 'resume' | 'abort',
+  message: { readonly by?: string; readonly reason?: string },
+): Promise<SignalOutcome> {
+  return await reachable(session.io.environment, { outcome: 'noRun' } as const, async ({ client }) => {
+    const workflowId = await workflowIdOf(session, target);
+    await client.workflow.getHandle(workflowId).signal(signal, message);
+    return { outcome: 'signalled', workflowId } as const;
+  });
+}
+
+interface Unreachable {
+  readonly outcome: 'unreachable';
+  readonly address: string;
+  readonly message: string;
+}
+
+async function reachable<T, N>(
+  environment: Environment,
+  none: N,
+  work: (temporal: Temporal) => Promise<T>,
+): Promise<T | N | Unreachable> {
+  const { WorkflowNotFoundError, ServiceError } = await import('@temporalio/client');
+  try {
+    return await withTemporal(environment, async (temporal) => {
+      try {
+        return await work(temporal);
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return none;
+        if (error instanceof ServiceError)
+          throw new TemporalUnreachable(temporal.address, error.cause ?? error);
+        throw error;
+      }
+    });
+  } catch (error) {
+    if (!(error instanceof TemporalUnreachable)) throw error;
+    return { outcome: 'unreachable', address: error.address, message: error.message };
+  }
+}
+
+async function workflowIdOf(session: Session, target: WorkloadTarget): Promise<string> {
+  const { rolloutWorkflowId } = await import('../workflows/messages.ts');
+  return rolloutWorkflowId(session.cluster, target);
+}
+
+/** Search attributes that the design names; true for each so that none can be forgotten. */
+const SEARCH_ATTRIBUTES: Readonly<Record<SearchAttributeName, true>> = {
+  KubeCluster: true,
+  WorkloadKind: true,
+  WorkloadNamespace: true,
+  WorkloadName: true,
+  WorkloadRevision: true,
+  RolloutPhase: true,
+  GitCommit: true,
+};
+
+/** Our search attributes that the namespace does not know. @throws what the server answers */
+export async function missingSearchAttributes({ client, namespace }: Temporal): Promise<readonly string[]> {
+  const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
+  return Object.keys(SEARCH_ATTRIBUTES).filter((name) => customAttributes[name] === undefined);
+}

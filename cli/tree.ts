@@ -1,0 +1,158 @@
+/** A rollout as a tree for a terminal: workload, why it waits, revisions, pods. */
+
+import stringWidth from 'string-width';
+
+import type { Colors } from './colors.ts';
+import { ageOf } from './durations.ts';
+import { oneLine } from './safe-text.ts';
+import { cutToWidth } from './table.ts';
+import type { PodLine, RevisionLine, WatchView } from './watch-view.ts';
+import type { WorkloadState } from './workload-state.ts';
+import { describeWish } from './workload-state.ts';
+
+export interface TreeOptions {
+  readonly colors: Colors;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly columns: number;
+  /** Lines that there is room for; pods beyond that are counted only. */
+  readonly rows: number;
+}
+
+const BAR_CELLS = 24;
+const UID_LENGTH = 8;
+
+/** Lines without line feeds, none wider than `columns`, at most `rows`. */
+export function renderTree(view: WatchView, options: TreeOptions): readonly string[] {
+  const head = headLines(view, options);
+  const shown = fitPods(view.revisions, options.rows - head.length);
+  const widths = podWidths(shown.flatMap(({ pods }) => pods));
+  const lines = shown.flatMap(({ revision, pods, hidden }, index) =>
+    revisionLines(revision, pods, hidden, index === shown.length - 1, widths, options),
+  );
+  return [...head, ...lines]
+    .slice(0, Math.max(options.rows, 1))
+    .map((line) => cutToWidth(line, options.columns));
+}
+
+/** `[########····]`: updated and available pods of those wanted. */
+export function progressBar(done: number, total: number, cells: number): string {
+  const filled = total === 0 ? cells : Math.min(cells, Math.floor((done / total) * cells));
+  return `[${'#'.repeat(filled)}${'·'.repeat(cells - filled)}]`;
+}
+
+const GLYPHS: Readonly<Record<WorkloadState, string>> = {
+  Ready: '✔',
+  Progressing: '◌',
+  Paused: '‖',
+  Stalled: '✖',
+  Pending: '◌',
+  Terminating: '◌',
+};
+
+function headLines(view: WatchView, { colors }: TreeOptions): string[] {
+  const { progress, state, paused, pinned } = view;
+  const paint =
+    { Ready: colors.good, Stalled: colors.bad, Paused: colors.held, Progressing: colors.busy }[
+      state as string
+    ] ?? colors.dim;
+  const commit = view.commit === undefined ? '' : `   commit ${oneLine(view.commit.slice(0, 8))}`;
+  const bar = progressBar(progress.updatedAvailable, progress.target, BAR_CELLS);
+  return [
+    `${colors.bold(oneLine(view.workload))} -n ${oneLine(view.namespace)}   ${paint(`${GLYPHS[state]} ${state}`)}${commit}`,
+    `${bar} ${String(progress.updatedAvailable)}/${String(progress.target)} updated and available   ` +
+      `${String(progress.available)} of ${String(progress.desired)} available, ` +
+      `${String(progress.unavailable)} unavailable of ${String(progress.maxUnavailable)} allowed`,
+    ...(state === 'Stalled' ? [colors.bad(oneLine(view.message))] : []),
+    ...(paused === undefined ? [] : [colors.held(`paused ${oneLine(describeWish(paused))}`.trimEnd())]),
+    ...(pinned === undefined
+      ? []
+      : [
+          colors.held(
+            oneLine(`pinned ${describeWish(pinned)}: git is left alone until the manifest changes`),
+          ),
+        ]),
+    ...view.waiting.slice(0, 3).map((reason) => colors.dim(`waiting: ${oneLine(reason)}`)),
+  ];
+}
+
+interface Shown {
+  readonly revision: RevisionLine;
+  readonly pods: readonly PodLine[];
+  readonly hidden: number;
+}
+
+/** Shares the room between revisions; pods that are not ready are shown first, because they are what one looks for. */
+function fitPods(revisions: readonly RevisionLine[], rows: number): readonly Shown[] {
+  const total = revisions.reduce((sum, { pods }) => sum + pods.length, 0);
+  if (total + revisions.length <= rows) {
+    return revisions.map((revision) => ({ revision, pods: revision.pods, hidden: 0 }));
+  }
+  const room = Math.max(1, Math.floor((rows - revisions.length * 2) / Math.max(1, revisions.length)));
+  return revisions.map((revision) => {
+    if (revision.pods.length <= room) return { revision, pods: revision.pods, hidden: 0 };
+    const first = new Set(
+      [...revision.pods].sort((a, b) => Number(a.ready) - Number(b.ready)).slice(0, room),
+    );
+    const pods = revision.pods.filter((pod) => first.has(pod));
+    return { revision, pods, hidden: revision.pods.length - pods.length };
+  });
+}
+
+function revisionLines(
+  revision: RevisionLine,
+  pods: readonly PodLine[],
+  hidden: number,
+  last: boolean,
+  widths: readonly number[],
+  { colors, now }: TreeOptions,
+): readonly string[] {
+  const number = revision.number === undefined ? '' : ` #${revision.number}`;
+  const role = { new: 'new', complete: 'last complete', old: 'old' }[revision.role];
+  const count = revision.pods.length;
+  const title = `${last ? '└──' : '├──'} revision${number} ${oneLine(revision.name)}  ${colors.dim(`${role}, ${String(count)} ${count === 1 ? 'pod' : 'pods'}`)}`;
+  const indent = last ? '    ' : '│   ';
+  const lines = pods.map((pod, index) => {
+    const branch = index === pods.length - 1 && hidden === 0 ? '└──' : '├──';
+    const paint = pod.ready ? colors.good : TROUBLE.test(pod.status) ? colors.bad : colors.busy;
+    const cells = podCells(pod).map(
+      (cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - stringWidth(cell))),
+    );
+    const [name = '', uid = '', containers = '', status = '', ...rest] = cells;
+    return `${indent}${branch} ${[name, colors.dim(uid), paint(containers), paint(status), ...rest, ageOf(pod.createdAt, now)].join('  ')}`;
+  });
+  const more = hidden === 0 ? [] : [`${indent}└── ${colors.dim(`… and ${String(hidden)} more`)}`];
+  return [title, ...lines, ...more];
+}
+
+const TROUBLE = /BackOff|Err|Failed|Unknown|OOM|ExitCode|Invalid/;
+
+function podCells(pod: PodLine): readonly string[] {
+  const restarts = pod.restarts === 0 ? '' : `${String(pod.restarts)} restarts`;
+  return [
+    pod.name,
+    pod.uid.slice(0, UID_LENGTH),
+    pod.containers,
+    pod.status,
+    pod.images.map(shortImage).join(','),
+    pod.node,
+    restarts,
+  ].map(oneLine);
+}
+
+/** `registry.example/team/web:1.2@sha256:…` → `web:1.2`. */
+export function shortImage(image: string): string {
+  const [path = '', digest] = image.split('@');
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return digest === undefined || name.includes(':') ? name : `${name}@${digest.slice(0, 15)}`;
+}
+
+function podWidths(pods: readonly PodLine[]): readonly number[] {
+  const widths: number[] = [];
+  for (const pod of pods) {
+    for (const [index, cell] of podCells(pod).entries()) {
+      widths[index] = Math.max(widths[index] ?? 0, stringWidth(cell));
+    }
+  }
+  return widths;
+}

@@ -1,0 +1,169 @@
+/** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
+
+import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import type { Plan, Reason } from '../planners/plan.ts';
+import type { Workload } from '../planners/workload.ts';
+import { formatAge } from './durations.ts';
+import type { LeaseState } from './lease.ts';
+import type { RunState } from './temporal.ts';
+import { conditionOf, describeWish, isObserved } from './workload-state.ts';
+
+export interface Evidence {
+  readonly object: WorkloadObject;
+  readonly workload: Workload;
+  readonly plan: Plan<object>;
+  readonly lease: LeaseState;
+  readonly leaseName: string;
+  readonly run: RunState;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export const VERDICTS = [
+  'Done',
+  'Deleting',
+  'NoLeader',
+  'Stalled',
+  'Paused',
+  'TemporalUnreachable',
+  'Waiting',
+  'Working',
+] as const;
+export type VerdictCode = (typeof VERDICTS)[number];
+
+export interface Verdict {
+  readonly verdict: VerdictCode;
+  /** One sentence, without a full stop. */
+  readonly sentence: string;
+  /** What to do about it; absent when waiting is right. */
+  readonly next?: string;
+}
+
+/** Faults that only the worker sees, because they are answers to its writes. */
+const WORKER_ONLY = new Set(['CreateRefused', 'WriteRefused']);
+
+/** The verdict, in the order in which causes hide each other: who should act, who forbade it, what it waits for. */
+export function judge(evidence: Evidence): Verdict {
+  const { workload, plan, lease } = evidence;
+  if (workload.deleting) {
+    return {
+      verdict: 'Deleting',
+      sentence: 'it is being deleted; its pods are left to the garbage collector',
+    };
+  }
+  const done = isDone(plan);
+  if (lease.state === 'free' && !done) {
+    return noLeader(evidence, lease);
+  }
+  if (done) {
+    return finished(evidence);
+  }
+  return (
+    stalled(evidence) ?? paused(workload) ?? temporalAway(evidence) ?? waiting(evidence) ?? working(evidence)
+  );
+}
+
+/** Nothing is to be done under the present strategy, and every pod is available. */
+export function isDone(plan: Plan<object>): boolean {
+  const { available, desired } = plan.progress;
+  return plan.finished && !plan.needsRollout && plan.steady.length === 0 && available >= desired;
+}
+
+/** A reason with the time that it has left. */
+export function describeReason({ message, until }: Reason, now: number): string {
+  return until === undefined || until <= now ? message : `${message} (${formatAge(until - now + 999)} left)`;
+}
+
+function finished({ workload, plan, lease, leaseName }: Evidence): Verdict {
+  const { desired } = plan.progress;
+  const held =
+    workload.paused === undefined
+      ? ''
+      : `; the next change will wait: paused${by(describeWish(workload.paused))}`;
+  const alone = lease.state === 'free' ? `; but no worker holds the Lease ${leaseName}` : '';
+  const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
+  const what =
+    strategy === undefined
+      ? `all ${String(desired)} pods are available at revision ${plan.updateRevision ?? '<none>'}`
+      : `${strategy.message}; all ${String(desired)} pods are available`;
+  return {
+    verdict: 'Done',
+    sentence: `nothing is to be done: ${what}${held}${alone}`,
+    ...(lease.state === 'free' && { next: 'fairlead worker' }),
+  };
+}
+
+function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }): Verdict {
+  const last =
+    lease.lastHolder === undefined ? '' : ` (last ${lease.lastHolder}, ${lease.renewedAt ?? 'long ago'})`;
+  return {
+    verdict: 'NoLeader',
+    sentence: `no Fairlead worker holds the Lease ${leaseName}${last}, so nobody acts`,
+    next: 'start a worker: fairlead worker (with the same --cluster and --workload-api)',
+  };
+}
+
+function stalled({ object, workload }: Evidence): Verdict | undefined {
+  const condition = conditionOf(object, 'Stalled');
+  if (!isObserved(object) || condition?.status !== 'True') return undefined;
+  const who = `${workload.ref.kind.toLowerCase()}/${workload.ref.name} -n ${workload.ref.namespace}`;
+  return {
+    verdict: 'Stalled',
+    sentence: `it is stalled: ${condition.message ?? condition.reason ?? 'no cause given'}`,
+    next:
+      condition.reason?.startsWith('Run') === true
+        ? `fairlead rollout retry ${who}`
+        : `fairlead rollout undo ${who}`,
+  };
+}
+
+function paused(workload: Workload): Verdict | undefined {
+  if (workload.paused === undefined) return undefined;
+  const { namespace, name, kind } = workload.ref;
+  return {
+    verdict: 'Paused',
+    sentence: `it is paused${by(describeWish(workload.paused))}${workload.paused.at === undefined ? '' : ` since ${workload.paused.at}`}`,
+    next: `fairlead rollout resume ${kind.toLowerCase()}/${name} -n ${namespace}`,
+  };
+}
+
+function temporalAway({ run, plan }: Evidence): Verdict | undefined {
+  if (run.state !== 'unreachable' || !(plan.needsRollout || plan.batch.length > 0)) return undefined;
+  return {
+    verdict: 'TemporalUnreachable',
+    sentence: `${run.message}: pods are healed, but replacing them waits for it (seen from here; the worker may reach it)`,
+    next: 'check TEMPORAL_ADDRESS; `fairlead check`',
+  };
+}
+
+function waiting({ object, plan, now }: Evidence): Verdict | undefined {
+  const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
+  if (condition?.status === 'True' && WORKER_ONLY.has(condition.reason ?? '')) {
+    return { verdict: 'Waiting', sentence: `it waits: ${condition.message ?? ''}` };
+  }
+  const reason =
+    plan.batch.length > 0
+      ? undefined
+      : plan.waiting.find(({ code }) => code !== 'Pinned' && code !== 'RevisionMissing');
+  return reason && { verdict: 'Waiting', sentence: `it waits: ${describeReason(reason, now)}` };
+}
+
+function working({ plan, run }: Evidence): Verdict {
+  const pods = plan.batch.map((action) => action.name);
+  const names = `${pods.slice(0, 10).join(', ')}${pods.length > 10 ? ` and ${String(pods.length - 10)} more` : ''}`;
+  const what =
+    pods.length > 0
+      ? `${names} ${pods.length === 1 ? 'is' : 'are'} next`
+      : (plan.steady[0]?.message ?? plan.waiting[0]?.message ?? 'the last step has just been taken');
+  const who =
+    run.state === 'running'
+      ? `run ${run.runId} is at it`
+      : plan.needsRollout
+        ? 'the leader starts a run for it within seconds'
+        : 'the leader does it within seconds';
+  return { verdict: 'Working', sentence: `something is happening: ${what}; ${who}` };
+}
+
+function by(text: string): string {
+  return text === '' ? '' : ` ${text.startsWith('by ') ? text : `(${text})`}`;
+}

@@ -1,0 +1,138 @@
+/** `fairlead watch`: one rollout live, until Ctrl-C or, with --until-done, until it is done or stalled. */
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import { trusted } from '../kubernetes/values.ts';
+import { WatchCache } from '../kubernetes/watch-cache.ts';
+import type { CacheSource } from '../kubernetes/watch-cache.ts';
+import { WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
+import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
+import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../planners/objects.ts';
+import type { ExitCode } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import { FRAME_MS, LivePrinter } from './live-printer.ts';
+import type { Session } from './session.ts';
+import { targetOf, withSession } from './session.ts';
+import type { Node, PlannedWorkload } from './snapshot.ts';
+import { planWorkload, readPlan } from './snapshot.ts';
+import type { WatchView } from './watch-view.ts';
+import { viewRollout } from './watch-view.ts';
+import { formatWorkload } from './workload-argument.ts';
+
+export interface WatchVerbOptions {
+  readonly untilDone?: boolean;
+}
+
+/** Ages and countdowns move although nothing happens. */
+const TICK_MS = 1_000;
+
+/** Runs the verb. 1 when the workload is gone or (with --until-done) stalled, 3 when the time is up. */
+export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    const { argument, target } = targetOf(session, call.operands[0] ?? '');
+    // Says what is missing or forbidden before anything is drawn.
+    const first = await readPlan(session, target);
+    const printer = new LivePrinter(io);
+    const ended = new AbortController();
+    const limits =
+      options.timeout === undefined || options.timeout === 0 ? [] : [AbortSignal.timeout(options.timeout)];
+    const signal = AbortSignal.any([io.interrupted, ended.signal, ...limits]);
+    const watched = startWatching(session, first, target, signal, (text) => {
+      printer.note(text);
+    });
+    try {
+      for await (const planned of watched) {
+        if (planned === undefined) {
+          io.err(`${formatWorkload(argument)} is gone\n`);
+          return EXIT.failed;
+        }
+        const view = viewRollout(planned, argument, io.now());
+        printer.show(view);
+        const code = options.untilDone === true ? codeOf(view) : undefined;
+        if (code !== undefined) return code;
+      }
+    } finally {
+      ended.abort();
+      printer.end();
+    }
+    return io.interrupted.aborted ? EXIT.interrupted : EXIT.timeout;
+  });
+}
+
+function codeOf({ state, done }: WatchView): ExitCode | undefined {
+  if (state === 'Stalled') return EXIT.failed;
+  return done && state === 'Ready' ? EXIT.ok : undefined;
+}
+
+/** The plan at each change, at most one in {@link FRAME_MS}, and once a second; undefined when the workload is gone. */
+async function* startWatching(
+  session: Session,
+  first: PlannedWorkload,
+  target: WorkloadTarget,
+  signal: AbortSignal,
+  report: (text: string) => void,
+): AsyncGenerator<PlannedWorkload | undefined, void> {
+  const { namespace } = target;
+  const resource = WORKLOAD_RESOURCES[target.kind];
+  const withClaims = WORKLOAD_KINDS[target.kind].hasClaims(first.workload);
+  const withNodes = first.notes.length === 0;
+  let wake = noop;
+  const cache = new WatchCache({
+    client: session.client,
+    sources: sources(target, withClaims, withNodes),
+    onError: (error, where) => {
+      if (!signal.aborted) report(`watch of ${where}: ${toMessage(error)}; trying again`);
+    },
+  });
+  cache.onChange(() => {
+    report('');
+    wake();
+  });
+  yield first;
+  try {
+    await cache.start(signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
+  while (!signal.aborted) {
+    const object = cache.get(resource, namespace, target.name);
+    if (object === undefined) {
+      yield undefined;
+      return;
+    }
+    const { uid } = object.metadata;
+    const children = {
+      revisions: [
+        ...cache.ownedBy<ControllerRevision>('controllerrevisions', uid),
+        ...cache.orphans<ControllerRevision>('controllerrevisions', namespace),
+      ],
+      pods: [...cache.ownedBy<Pod>('pods', uid), ...cache.orphans<Pod>('pods', namespace)],
+      claims: withClaims ? cache.inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace) : [],
+      nodes: withNodes ? cache.list<Node>('nodes') : [],
+    };
+    yield planWorkload(trusted<WorkloadObject>(object), target, children, session.io.now(), first.notes);
+    const changed = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    await pause(FRAME_MS, signal);
+    await Promise.race([changed, pause(TICK_MS - FRAME_MS, signal)]);
+  }
+}
+
+function sources(target: WorkloadTarget, withClaims: boolean, withNodes: boolean): readonly CacheSource[] {
+  const namespaces = [target.namespace];
+  const core = { group: '', version: 'v1' };
+  return [
+    { group: target.group, version: target.version, resource: WORKLOAD_RESOURCES[target.kind], namespaces },
+    { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespaces },
+    { ...core, resource: 'pods', namespaces },
+    ...(withClaims ? [{ ...core, resource: 'persistentvolumeclaims', namespaces }] : []),
+    ...(withNodes ? [{ ...core, resource: 'nodes' }] : []),
+  ];
+}
+
+function noop(): void {}

@@ -1,0 +1,128 @@
+/** One word for how a workload is, from its object alone: conditions (kstatus) first, counters where there are none. */
+
+import { readPaused } from '../kubernetes/wish-annotations.ts';
+import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import { trusted } from '../kubernetes/values.ts';
+import type { Condition } from '../planners/objects.ts';
+import type { Wish } from '../planners/workload.ts';
+
+/** Ready: nothing more is to be done. Stalled: only somebody's action changes anything. Pending: no controller has seen it. */
+export const WORKLOAD_STATES = [
+  'Ready',
+  'Progressing',
+  'Paused',
+  'Stalled',
+  'Pending',
+  'Terminating',
+] as const;
+export type WorkloadState = (typeof WORKLOAD_STATES)[number];
+
+export interface StateOfWorkload {
+  readonly state: WorkloadState;
+  /** CamelCase; empty when there is nothing to add. */
+  readonly reason: string;
+  /** A sentence, or empty. */
+  readonly message: string;
+}
+
+/** Counters of `.status` and the wanted number, with what absent fields mean. */
+export interface Counters {
+  readonly desired: number;
+  readonly current: number;
+  readonly ready: number;
+  readonly updated: number;
+  readonly available: number;
+}
+
+/** The state, in the order in which an operator wants to know: a stall before a pause before progress. */
+export function stateOfWorkload(object: WorkloadObject): StateOfWorkload {
+  const { metadata } = object;
+  if (metadata.deletionTimestamp !== undefined) {
+    return { state: 'Terminating', reason: 'Deleting', message: 'the workload is being deleted' };
+  }
+  const observed = isObserved(object);
+  const stalled = conditionOf(object, 'Stalled');
+  if (observed && stalled?.status === 'True') {
+    return { state: 'Stalled', ...words(stalled) };
+  }
+  const paused = pausedOf(object);
+  if (paused !== undefined) {
+    return { state: 'Paused', reason: 'Paused', message: describeWish(paused) };
+  }
+  if (!observed) {
+    return object.status?.['observedGeneration'] === undefined
+      ? { state: 'Pending', reason: 'NotObserved', message: 'no controller has looked at it yet' }
+      : {
+          state: 'Progressing',
+          reason: 'SpecNotObserved',
+          message: 'the last change has not been observed yet',
+        };
+  }
+  const ready = conditionOf(object, 'Ready');
+  if (ready !== undefined) {
+    return ready.status === 'True'
+      ? { state: 'Ready', reason: '', message: '' }
+      : { state: 'Progressing', ...words(conditionOf(object, 'Reconciling') ?? ready) };
+  }
+  return byCounters(object);
+}
+
+/** `by alice: db alarm`; what is not known is left out. */
+export function describeWish({ by, reason }: Wish): string {
+  return [by === undefined ? '' : `by ${by}`, reason ?? ''].filter((part) => part !== '').join(': ');
+}
+
+/** The pause on the object, if any. */
+export function pausedOf(object: WorkloadObject): Wish | undefined {
+  return readPaused(object.metadata.annotations, object.spec.paused);
+}
+
+/** Whether the controller has seen the present spec. */
+export function isObserved({ metadata, status }: WorkloadObject): boolean {
+  const observed = status?.['observedGeneration'];
+  return typeof observed === 'number' && observed >= (metadata.generation ?? 0);
+}
+
+/** A condition by its type. */
+export function conditionOf(object: WorkloadObject, type: string): Condition | undefined {
+  const conditions = trusted<readonly Condition[] | undefined>(object.status?.['conditions']);
+  return conditions?.find((condition) => condition.type === type);
+}
+
+/** What the object itself counts. */
+export function countersOf({ spec, status }: WorkloadObject): Counters {
+  return {
+    desired: number(spec['replicas'], 1),
+    current: number(status?.['replicas'], 0),
+    ready: number(status?.['readyReplicas'], 0),
+    updated: number(status?.['updatedReplicas'], 0),
+    available: number(status?.['availableReplicas'], 0),
+  };
+}
+
+/** For objects that another controller keeps, which writes no such conditions. */
+function byCounters(object: WorkloadObject): StateOfWorkload {
+  const { desired, current, ready, updated } = countersOf(object);
+  const partition = partitionOf(object);
+  if (current === desired && ready >= desired && updated >= desired - partition) {
+    return { state: 'Ready', reason: '', message: '' };
+  }
+  const message = `${String(updated)} of ${String(desired)} updated, ${String(ready)} ready`;
+  return { state: 'Progressing', reason: 'Progressing', message };
+}
+
+/** `spec.updateStrategy.rollingUpdate.partition`; 0 when absent. */
+export function partitionOf({ spec }: WorkloadObject): number {
+  const strategy = trusted<{ readonly rollingUpdate?: { readonly partition?: unknown } } | undefined>(
+    spec['updateStrategy'],
+  );
+  return number(strategy?.rollingUpdate?.partition, 0);
+}
+
+function words({ reason, message }: Condition): { readonly reason: string; readonly message: string } {
+  return { reason: reason ?? '', message: message ?? '' };
+}
+
+function number(value: unknown, absent: number): number {
+  return typeof value === 'number' ? value : absent;
+}
