@@ -1,0 +1,112 @@
+/** The committed manifests are what the generator makes of this apiserver's schemas, and they can be installed as they are. */
+
+import { readdir, readFile } from 'node:fs/promises';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { load, loadAll } from 'js-yaml';
+
+import { KubernetesClient } from '../../kubernetes/client.ts';
+import { Discovery } from '../../kubernetes/discovery.ts';
+import { loadConnection } from '../../kubernetes/kubeconfig.ts';
+import { trusted } from '../../kubernetes/values.ts';
+import { fetchOpenApi } from '../../manifests/generate/openapi-source.ts';
+import { generatedManifests } from '../../manifests/generate/write-manifests.ts';
+import { openAdmission } from '../support/admission/admission-client.ts';
+import { attributesOf, MAY, MAY_NOT } from '../support/admission/worker-permissions.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+
+/** A client-side `kubectl apply` keeps the whole object in an annotation, and annotations hold this much. */
+const ANNOTATION_BYTES = 262_144;
+
+const controlPlane = useControlPlane({ nodes: 0 });
+let client: KubernetesClient;
+let generated: ReadonlyMap<string, string>;
+
+function committed(path: string): Promise<string> {
+  return readFile(new URL(`../../manifests/${path}`, import.meta.url), 'utf8');
+}
+
+beforeAll(async () => {
+  client = await openAdmission(controlPlane());
+  generated = generatedManifests(await fetchOpenApi(controlPlane().kubeconfig));
+});
+afterAll(() => client.close());
+
+describe('generated manifests', () => {
+  it.each(['crds/statefulset.yaml', 'install/policies.yaml'])(
+    '%s is committed as generated',
+    async (path) => {
+      // If this fails: npm run manifests
+      expect((await committed(path)) === generated.get(path)).toBe(true);
+    },
+  );
+
+  it('the CRD is small enough for a client-side apply', async () => {
+    const text = await committed('crds/statefulset.yaml');
+    expect(JSON.stringify(load(text)).length).toBeLessThan(ANNOTATION_BYTES);
+  });
+});
+
+describe("the worker's ServiceAccount", () => {
+  let worker: KubernetesClient;
+  beforeAll(async () => {
+    const kubeconfig = await controlPlane().workerKubeconfig();
+    worker = new KubernetesClient(await loadConnection({}, { kubeconfig }));
+  });
+  afterAll(() => worker.close());
+
+  it.each([...MAY.map((one) => ['may', one] as const), ...MAY_NOT.map((one) => ['may not', one] as const)])(
+    '%s %s',
+    async (verdict, permission) => {
+      const { status } = await worker.request<{ status: { allowed: boolean } }>({
+        method: 'POST',
+        path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
+        body: {
+          apiVersion: 'authorization.k8s.io/v1',
+          kind: 'SelfSubjectAccessReview',
+          spec: { resourceAttributes: attributesOf(permission) },
+        },
+      });
+      expect(status.allowed).toBe(verdict === 'may');
+    },
+  );
+});
+
+describe('other manifests', () => {
+  it('examples and the worker for real clusters are valid to the last field', async () => {
+    await client.create({ group: '', version: 'v1', resource: 'namespaces' }, namespaceOf('web'));
+    const discovery = new Discovery(client);
+    const seen: string[] = [];
+    for (const folder of ['examples', 'install/worker']) {
+      for (const file of await readdir(new URL(`../../manifests/${folder}/`, import.meta.url))) {
+        for (const document of loadAll(await committed(`${folder}/${file}`))) {
+          const object = trusted<Manifest>(document);
+          const { group, version, resource } = await discovery.resolve(object.apiVersion, object.kind);
+          const { name, namespace = 'default' } = object.metadata;
+          const options = { dryRun: true, fieldValidation: 'Strict' } as const;
+          await client.patch({ group, version, resource, namespace, name }, 'apply', object, options);
+          seen.push(`${file} ${object.kind} ${name}`);
+        }
+      }
+    }
+    expect(seen).toEqual(
+      expect.arrayContaining([
+        'web.yaml StatefulSet web',
+        'web-apps-v1.yaml StatefulSet web',
+        'worker.yaml Deployment fairlead-worker',
+        'temporal-dev.yaml Deployment temporal',
+        'sync-account.yaml Role deployer',
+      ]),
+    );
+  });
+});
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+function namespaceOf(name: string): object {
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+}

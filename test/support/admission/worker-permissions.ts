@@ -1,0 +1,58 @@
+/** What the worker's ServiceAccount must and must not be able to do, as `verb group/resource[/subresource] [namespace[/name]]`. */
+
+const WORKLOADS = ['fairlead.dev', 'apps'].flatMap((group) => [
+  ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} ${group}/statefulsets default`),
+  ...['get', 'patch', 'update'].map((verb) => `${verb} ${group}/statefulsets/status default`),
+  `update ${group}/statefulsets/finalizers default`,
+]);
+
+export const MAY: readonly string[] = [
+  ...WORKLOADS,
+  ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map(
+    (verb) => `${verb} apps/controllerrevisions default`,
+  ),
+  ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${verb} /pods default`),
+  'patch /pods/status default',
+  'patch /pods/resize default',
+  'update /pods/finalizers default',
+  ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => `${verb} /persistentvolumeclaims default`),
+  ...['get', 'list', 'watch'].map((verb) => `${verb} /nodes`),
+  ...['create', 'patch'].flatMap((verb) => [
+    `${verb} /events default`,
+    `${verb} events.k8s.io/events default`,
+  ]),
+  'get /namespaces /kube-system',
+  'get apiextensions.k8s.io/customresourcedefinitions',
+  ...['get', 'create', 'update'].map((verb) => `${verb} coordination.k8s.io/leases fairlead-system`),
+  ...['get', 'create', 'update'].map((verb) => `${verb} /configmaps fairlead-system`),
+  'impersonate /serviceaccounts web/deployer',
+];
+
+export const MAY_NOT: readonly string[] = [
+  'create fairlead.dev/statefulsets default',
+  'delete fairlead.dev/statefulsets default',
+  'delete apps/statefulsets default',
+  'update apps/statefulsets default',
+  'create apps/deployments default',
+  'get /secrets default',
+  'get /configmaps default',
+  'delete /configmaps fairlead-system',
+  'delete /persistentvolumeclaims default',
+  'create /pods/exec default',
+  'patch /nodes',
+  'get /namespaces /default',
+  'update coordination.k8s.io/leases kube-system',
+  'impersonate /users',
+  'impersonate /groups',
+  'create rbac.authorization.k8s.io/clusterrolebindings',
+  'patch apiextensions.k8s.io/customresourcedefinitions',
+  'patch admissionregistration.k8s.io/validatingadmissionpolicies',
+];
+
+/** The attributes of an access review. */
+export function attributesOf(permission: string): Readonly<Record<string, string>> {
+  const [verb = '', what = '', where = ''] = permission.split(' ');
+  const [group = '', resource = '', subresource = ''] = what.split('/');
+  const [namespace = '', name = ''] = where.split('/');
+  return { verb, group, resource, subresource, namespace, name };
+}
