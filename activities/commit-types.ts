@@ -89,6 +89,8 @@ export interface RecordCommitInput extends CommitReference {
   readonly unchanged: number;
   readonly pruned: number;
   readonly problems: ProblemList;
+  /** The newer commit. */
+  readonly supersededBy?: string;
 }
 
 export interface StopStrayInput extends RepositoryReference {

@@ -221,6 +221,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       unchanged,
       pruned,
       ...problemLines(input.problems, sha),
+      ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     const inventory = await context.store.update((present) => {
       // A later run has taken over: its state is the one to show.

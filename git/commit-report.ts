@@ -48,7 +48,9 @@ export function commitEvent(commit: CommitStatus): {
   const problems = commit.problems ?? [];
   const total = commit.problemCount ?? 0;
   const more = total > problems.length || problems.length > 3 ? ` (${total} problems in all)` : '';
-  const head = `commit ${shortSha(commit.sha)}: ${counts.length === 0 ? commit.outcome.toLowerCase() : counts.join(', ')}`;
+  const by = commit.supersededBy === undefined ? '' : ` by ${shortSha(commit.supersededBy)}`;
+  const said = counts.length === 0 || by !== '' ? `${commit.outcome.toLowerCase()}${by}` : counts.join(', ');
+  const head = `commit ${shortSha(commit.sha)}: ${said}`;
   return { ...REASONS[commit.outcome], message: [head, ...problems.slice(0, 3)].join('\n') + more };
 }
 

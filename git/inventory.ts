@@ -53,6 +53,8 @@ export interface CommitStatus {
   /** Formatted, bounded. */
   readonly problems?: readonly string[] | undefined;
   readonly problemCount?: number | undefined;
+  /** The newer commit that cancelled this one. */
+  readonly supersededBy?: string | undefined;
 }
 
 export interface Inventory {

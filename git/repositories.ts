@@ -23,12 +23,16 @@ export interface Repository {
   readonly namespace: string;
   /** User to impersonate when objects are written: `system:serviceaccount:<namespace>:<name>`. Absent: the worker itself. */
   readonly impersonate?: string;
-  /** Seconds between two looks. */
+  /** Seconds between two looks. @default 30; 2 for a local path */
   readonly intervalSeconds: number;
   readonly prune: boolean;
   readonly tokenFile?: string;
   readonly caFile?: string;
 }
+
+/** Seconds. Looking at a local repository costs two short processes and nobody's server. */
+const INTERVAL = 30;
+const LOCAL_INTERVAL = 2;
 
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,48}[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
@@ -191,7 +195,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
     path,
     namespace,
     ...(entry.serviceAccount === undefined ? {} : { impersonate: userOf(entry.serviceAccount, namespace) }),
-    intervalSeconds: entry.interval ?? 30,
+    intervalSeconds: entry.interval ?? (source?.kind === 'local' ? LOCAL_INTERVAL : INTERVAL),
     prune: entry.prune ?? true,
     ...Object.fromEntries(
       Object.entries(files).flatMap(([key, value]) =>

@@ -1,0 +1,145 @@
+/** Looks at every repository again and again, each on its own: one that is broken or slow never holds another. */
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import type { Mirror } from '../git/mirror.ts';
+import type { Problem } from '../git/problems.ts';
+import { ProblemError, problem } from '../git/problems.ts';
+import type { Repository } from '../git/repositories.ts';
+
+/** What a look at a repository found. */
+export type Look =
+  | { readonly ok: true; readonly sha: string; readonly isNew: boolean; readonly milliseconds: number }
+  | { readonly ok: false; readonly problem: Problem; readonly milliseconds: number };
+
+export interface RepositoryPollerOptions {
+  readonly repositories: readonly Repository[];
+  readonly mirror: (repository: Repository) => Mirror;
+  /** Tells the sync workflow of a commit. */
+  readonly commitSeen: (repository: string, sha: string) => Promise<void>;
+  readonly isSyncRunning: (repository: string) => Promise<boolean>;
+  /** After each look; a rejection is reported by `onError` and changes nothing. */
+  readonly onLook: (repository: Repository, look: Look) => Promise<void> | void;
+  /** Temporal or the apiserver did not answer; it is tried again. */
+  readonly onError: (repository: Repository, error: unknown) => void;
+  readonly random?: () => number;
+}
+
+/** Milliseconds to the next try when Temporal did not take a commit. */
+const SIGNAL_RETRY_MS = 2_000;
+/** Milliseconds between two checks that a sync workflow has not been terminated. */
+const RUNNING_CHECK_MS = 60_000;
+const JITTER = 0.2;
+
+interface Followed {
+  readonly repository: Repository;
+  readonly mirror: Mirror;
+  /** Ends the present pause. */
+  wake: AbortController;
+  signalled: string | undefined;
+  checkedAt: number;
+  looked: Look | undefined;
+}
+
+export class RepositoryPoller {
+  readonly #options: RepositoryPollerOptions;
+  readonly #followed = new Map<string, Followed>();
+  readonly #stopping = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+
+  /** @throws ProblemError of a repository whose url or ref cannot be used (the repositories file was checked for that) */
+  constructor(options: RepositoryPollerOptions) {
+    this.#options = options;
+    for (const repository of options.repositories) {
+      this.#followed.set(repository.name, {
+        repository,
+        mirror: options.mirror(repository),
+        wake: new AbortController(),
+        signalled: undefined,
+        checkedAt: 0,
+        looked: undefined,
+      });
+    }
+  }
+
+  start(): void {
+    this.#running = Promise.all(
+      [...this.#followed.values()].map(async (followed) => await this.#follow(followed)),
+    );
+  }
+
+  /** Ends all looks; resolves when the last is over. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** Looks now. False: no repository of that name is followed. */
+  poke(name: string): boolean {
+    const followed = this.#followed.get(name);
+    followed?.wake.abort();
+    return followed !== undefined;
+  }
+
+  /** The last look at each repository. */
+  looks(): ReadonlyMap<string, Look | undefined> {
+    return new Map([...this.#followed].map(([name, { looked }]) => [name, looked]));
+  }
+
+  async #follow(followed: Followed): Promise<void> {
+    const { signal } = this.#stopping;
+    const { repository } = followed;
+    const random = this.#options.random ?? Math.random;
+    while (!signal.aborted) {
+      followed.wake = new AbortController();
+      const look = await this.#look(followed);
+      if (signal.aborted) return;
+      followed.looked = look;
+      try {
+        await this.#options.onLook(repository, look);
+      } catch (error) {
+        this.#options.onError(repository, error);
+      }
+      const isTold = !look.ok || (await this.#tell(followed, look.sha));
+      const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
+      await pause(
+        isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS),
+        AbortSignal.any([signal, followed.wake.signal]),
+      );
+    }
+  }
+
+  async #look(followed: Followed): Promise<Look> {
+    const begun = performance.now();
+    const took = (): number => Math.round(performance.now() - begun);
+    try {
+      const sha = await followed.mirror.resolveRef(this.#stopping.signal);
+      return { ok: true, sha, isNew: sha !== followed.signalled, milliseconds: took() };
+    } catch (error) {
+      const found =
+        error instanceof ProblemError ? error.problem : problem('SourceUnreachable', `${toMessage(error)}.`);
+      return { ok: false, problem: found, milliseconds: took() };
+    }
+  }
+
+  /** Whether the sync workflow knows of the commit. Temporal is only written to when there is something new. */
+  async #tell(followed: Followed, sha: string): Promise<boolean> {
+    const { name } = followed.repository;
+    try {
+      const now = Date.now();
+      if (followed.signalled === sha && now - followed.checkedAt >= RUNNING_CHECK_MS) {
+        followed.checkedAt = now;
+        if (!(await this.#options.isSyncRunning(name))) followed.signalled = undefined;
+      }
+      if (followed.signalled !== sha) {
+        await this.#options.commitSeen(name, sha);
+        followed.signalled = sha;
+        followed.checkedAt = now;
+      }
+      return true;
+    } catch (error) {
+      this.#options.onError(followed.repository, error);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,136 @@
+/** What the Temporal UI and the query show of a commit: phase, counts, why it waits, what is wrong. */
+
+import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
+import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+
+import type {
+  ApplyStageResult,
+  AwaitRolloutsResult,
+  CheckCommitResult,
+  CommitOutcome,
+  PruneResult,
+} from '../activities/commit-types.ts';
+import type { Problem, ProblemList } from '../git/problems.ts';
+import type { CommitInput, CommitPhase, CommitView } from './sync-messages.ts';
+
+/** Problems kept; histories and the failure's message are bounded. */
+const PROBLEM_LIMIT = 20;
+
+export class CommitDisplay {
+  readonly #input: CommitInput;
+  readonly #objects: { applied: number; unchanged: number; pruned: number } = {
+    applied: 0,
+    unchanged: 0,
+    pruned: 0,
+  };
+  readonly #left: string[] = [];
+  readonly #first: Problem[] = [];
+  #total = 0;
+  #phase: CommitPhase | CommitOutcome = 'Checking';
+  #waiting: readonly string[] = [];
+  #rollouts = { done: 0, total: 0 };
+  #stages: readonly number[] = [];
+  #stage = 0;
+
+  constructor(input: CommitInput) {
+    this.#input = input;
+    this.#show();
+  }
+
+  get counts(): { readonly applied: number; readonly unchanged: number; readonly pruned: number } {
+    return this.#objects;
+  }
+
+  get rollouts(): number {
+    return this.#rollouts.total;
+  }
+
+  get problems(): ProblemList {
+    return { total: this.#total, first: this.#first };
+  }
+
+  enter(phase: CommitPhase): void {
+    this.#phase = phase;
+    this.#show();
+  }
+
+  checked(result: CheckCommitResult): void {
+    this.#stages = result.stages;
+    this.#add(result.problems);
+    if (result.changes === 0) this.#objects.unchanged = result.stages.reduce((sum, count) => sum + count, 0);
+    this.#show();
+  }
+
+  applied(stage: number, result: ApplyStageResult): void {
+    this.#stage = stage;
+    this.#objects.applied += result.created + result.changed;
+    this.#objects.unchanged += result.unchanged;
+    this.#left.push(...result.left);
+    this.#add(result.problems);
+    this.#show();
+  }
+
+  pruned(result: PruneResult): void {
+    this.#objects.pruned += result.deletedTotal;
+    this.#add(result.problems);
+    this.#show();
+  }
+
+  awaited(result: AwaitRolloutsResult): void {
+    this.#rollouts = { done: result.done, total: result.total };
+    this.#waiting = result.waiting;
+    this.#add(result.problems);
+    this.#show();
+  }
+
+  closed(outcome: CommitOutcome): void {
+    this.#phase = outcome;
+    this.#waiting = [];
+    if (this.#input.searchAttributes.includes('RolloutPhase')) {
+      upsertSearchAttributes([
+        { key: defineSearchAttributeKey('RolloutPhase', SearchAttributeType.KEYWORD), value: outcome },
+      ]);
+    }
+    this.#show();
+  }
+
+  view(): CommitView {
+    return {
+      repository: this.#input.repository,
+      sha: this.#input.sha,
+      phase: this.#phase,
+      ...this.#objects,
+      waiting: [...this.#left, ...this.#waiting],
+      problems: this.#first.map((item) => line(item)),
+    };
+  }
+
+  #add(list: ProblemList): void {
+    this.#total += list.total;
+    this.#first.push(...list.first.slice(0, PROBLEM_LIMIT - this.#first.length));
+  }
+
+  #show(): void {
+    const { applied, unchanged, pruned } = this.#objects;
+    const all = this.#stages.reduce((sum, count) => sum + count, 0);
+    const lines = [
+      `**${this.#phase}** · \`${this.#input.repository}\` at \`${this.#input.sha.slice(0, 8)}\``,
+      '',
+      '| objects | applied | unchanged | pruned | rollouts | problems |',
+      '|---|---|---|---|---|---|',
+      `| ${all} | ${applied} | ${unchanged} | ${pruned} | ${this.#rollouts.done} of ${this.#rollouts.total} | ${this.#total} |`,
+    ];
+    if (this.#phase === 'Applying') lines.push('', `stage ${this.#stage + 1} of ${this.#stages.length}`);
+    const notes = [...this.#left.slice(0, 5), ...this.#waiting.slice(0, 5)];
+    if (notes.length > 0) lines.push('', ...notes.map((note) => `- ${note}`));
+    if (this.#first.length > 0) lines.push('', ...this.#first.slice(0, 10).map((item) => `- ${line(item)}`));
+    setCurrentDetails(lines.join('\n'));
+  }
+}
+
+/** Without the next step: details are read by people who look for the reason. */
+function line(item: Problem): string {
+  const place =
+    item.file === undefined ? '' : ` ${item.file}${item.line === undefined ? '' : `:${item.line}`}`;
+  return `${item.code}${place}${item.object === undefined ? '' : ` ${item.object}`}: ${item.message}`;
+}

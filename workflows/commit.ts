@@ -1,0 +1,211 @@
+/**
+ * One commit of one repository: check → claim → apply in stages → prune → await rollouts → record. It only sequences; objects
+ * and manifests never pass through here. Failed means: nothing more happens until another commit, or until someone asks.
+ */
+
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+
+import type { CommitActivities } from '../activities/commit.ts';
+import type { CheckCommitResult, CommitOutcome, CommitReference } from '../activities/commit-types.ts';
+import { awaiting, mutating } from './activity-options.ts';
+import { CommitDisplay } from './commit-display.ts';
+import { leaderTaskQueue } from './messages.ts';
+import type { CommitInput, CommitResult } from './sync-messages.ts';
+import { commitProgressQuery, supersededSignal } from './sync-messages.ts';
+
+const STAGE_NAMES = ['foundations', 'configuration', 'network', 'workloads', 'the rest'] as const;
+
+export async function commit(input: CommitInput): Promise<CommitResult> {
+  return await new CommitRun(input).execute();
+}
+
+type Ending = Extract<CommitOutcome, 'Succeeded' | 'Refused' | 'Failed' | 'Superseded'>;
+
+class CommitRun {
+  readonly #input: CommitInput;
+  readonly #reference: CommitReference;
+  readonly #display: CommitDisplay;
+  readonly #startedAt: string;
+  readonly #taskQueue: string;
+  #supersededBy: string | undefined;
+
+  constructor(input: CommitInput) {
+    const { workflowId, runId, startTime } = workflowInfo();
+    this.#input = input;
+    this.#startedAt = startTime.toISOString();
+    this.#taskQueue = leaderTaskQueue(input.cluster);
+    const { clusterUid, repository, sha } = input;
+    this.#reference = { clusterUid, repository, sha, workflowId, runId };
+    this.#display = new CommitDisplay(input);
+    setHandler(supersededSignal, (newer) => void (this.#supersededBy = newer.sha), {
+      description: 'From sync: a newer commit is the reason of the cancellation that follows.',
+    });
+    setHandler(commitProgressQuery, () => this.#display.view(), {
+      description: 'Phase, counts, what the commit waits for and what is wrong with it.',
+    });
+  }
+
+  async execute(): Promise<CommitResult> {
+    let ending: Ending;
+    try {
+      ending = await this.#run();
+    } catch (error) {
+      if (isCancellation(error)) {
+        const outcome = this.#supersededBy === undefined ? 'Canceled' : 'Superseded';
+        await CancellationScope.nonCancellable(() => this.#record(outcome));
+        throw error;
+      }
+      if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
+        await CancellationScope.nonCancellable(() => this.#record('Failed'));
+      }
+      throw error;
+    }
+    await this.#record(ending);
+    if (ending === 'Refused' || ending === 'Failed') {
+      throw ApplicationFailure.create({
+        type: ending === 'Refused' ? 'CommitRefused' : 'CommitFailed',
+        nonRetryable: true,
+        message: this.#failureMessage(ending),
+        details: [this.#display.problems],
+      });
+    }
+    return { outcome: ending, ...this.#display.counts, rollouts: this.#display.rollouts };
+  }
+
+  async #run(): Promise<Ending> {
+    const checked = await this.#check(false);
+    if (checked.problems.total > 0) return 'Refused';
+    if (checked.changes > 0 || checked.prunes > 0 || checked.unlisted > 0) {
+      const written = await this.#write(checked);
+      if (written !== undefined) return written;
+    }
+    await this.#awaitRollouts();
+    return this.#display.problems.total > 0 ? 'Failed' : 'Succeeded';
+  }
+
+  /** Undefined: everything was written. */
+  async #write(checked: CheckCommitResult): Promise<Ending | undefined> {
+    const { claimInventory } = this.#mutate('claim the inventory');
+    await claimInventory({ ...this.#reference, startedAt: this.#startedAt });
+    this.#display.enter('Applying');
+    for (const [stage, count] of checked.stages.entries()) {
+      if (count > 0 && !(await this.#applyStage(stage, count))) return 'Superseded';
+      if (stage === 0 && checked.deferred > 0) {
+        const refused = await this.#checkDeferred();
+        if (refused) return 'Failed';
+      }
+    }
+    // Something could not be written: what left the commit stays, it may be what still works.
+    if (this.#display.problems.total > 0) return undefined;
+    return (await this.#prune(checked.prunes)) ? undefined : 'Superseded';
+  }
+
+  async #check(onlyDeferred: boolean): Promise<CheckCommitResult> {
+    this.#display.enter('Checking');
+    const { checkCommit } = proxyActivities<CommitActivities>({
+      ...awaiting(this.#taskQueue),
+      startToCloseTimeout: '15 minutes',
+      summary: onlyDeferred ? 'check what needed the new kinds and namespaces' : 'check the whole commit',
+    });
+    const checked = await checkCommit({ ...this.#reference, onlyDeferred });
+    this.#display.checked(checked);
+    return checked;
+  }
+
+  async #checkDeferred(): Promise<boolean> {
+    const { awaitFoundations } = proxyActivities<CommitActivities>({
+      ...awaiting(this.#taskQueue),
+      summary: 'await new kinds and namespaces',
+    });
+    await awaitFoundations(this.#reference);
+    const checked = await this.#check(true);
+    this.#display.enter('Applying');
+    return checked.problems.total > 0;
+  }
+
+  async #applyStage(stage: number, count: number): Promise<boolean> {
+    for (let from: number | undefined = 0; from !== undefined;) {
+      const part = from === 0 ? '' : `, from ${from + 1}`;
+      const { applyStage } = this.#mutate(
+        `apply ${STAGE_NAMES[stage] ?? `stage ${stage}`}: ${count} objects${part}`,
+      );
+      const result: Awaited<ReturnType<typeof applyStage>> = await applyStage({
+        ...this.#reference,
+        stage,
+        from,
+      });
+      if (result.outcome === 'superseded') return false;
+      this.#display.applied(stage, result);
+      from = result.next;
+    }
+    return true;
+  }
+
+  async #prune(candidates: number): Promise<boolean> {
+    for (let remaining = candidates; remaining > 0;) {
+      this.#display.enter('Pruning');
+      const { pruneCommit } = this.#mutate(`prune ${remaining} objects`);
+      const result = await pruneCommit(this.#reference);
+      if (result.outcome === 'superseded') return false;
+      this.#display.pruned(result);
+      remaining = result.remaining;
+    }
+    return true;
+  }
+
+  async #awaitRollouts(): Promise<void> {
+    this.#display.enter('AwaitingRollouts');
+    const { awaitRollouts } = proxyActivities<CommitActivities>({
+      ...awaiting(this.#taskQueue),
+      startToCloseTimeout: '12 hours',
+      summary: 'await rollouts',
+    });
+    for (;;) {
+      const result = await awaitRollouts(this.#reference);
+      this.#display.awaited(result);
+      if (result.outcome === 'finished') return;
+    }
+  }
+
+  async #record(outcome: CommitOutcome): Promise<void> {
+    this.#display.closed(outcome);
+    const { recordCommit } = this.#mutate(`record: ${outcome}`);
+    await recordCommit({
+      ...this.#reference,
+      outcome,
+      startedAt: this.#startedAt,
+      ...this.#display.counts,
+      ...(this.#supersededBy !== undefined && { supersededBy: this.#supersededBy }),
+      problems: this.#display.problems,
+    });
+  }
+
+  #mutate(summary: string): CommitActivities {
+    return proxyActivities<CommitActivities>({
+      ...mutating(this.#taskQueue),
+      startToCloseTimeout: '30 seconds',
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+      summary,
+    });
+  }
+
+  #failureMessage(ending: Ending): string {
+    const { total, first } = this.#display.problems;
+    const head = ending === 'Refused' ? 'refused before its first write' : 'not everything could be done';
+    const lines = this.#display.view().problems.slice(0, 10);
+    const more = total > lines.length ? [`… and ${total - lines.length} more`] : [];
+    const sha = this.#input.sha.slice(0, 8);
+    return [`commit ${sha}: ${head}, ${total === 1 ? 'one problem' : `${total} problems`}`, ...lines, ...more]
+      .join('\n')
+      .slice(0, first.length === 0 ? 400 : 3_000);
+  }
+}

@@ -1,0 +1,109 @@
+/** Inputs, results, signals and queries of sync and commit; imported by clients without pulling in workflow code. */
+
+import { defineQuery, defineSignal } from '@temporalio/workflow';
+
+import type { CommitOutcome } from '../activities/commit-types.ts';
+import type { OperatorMessage, SearchAttributeName } from './messages.ts';
+
+export const SYNC_WORKFLOW = 'sync';
+export const COMMIT_WORKFLOW = 'commit';
+
+/** What both workflows of a repository know. */
+export interface RepositoryRun {
+  readonly cluster: string;
+  /** uid of the kube-system namespace: activities of another cluster refuse (design "Two clusters, one Temporal"). */
+  readonly clusterUid: string;
+  /** Name in the repositories file. */
+  readonly repository: string;
+  /** Which search attributes the namespace knows; an unknown one would wedge the workflow task. */
+  readonly searchAttributes: readonly SearchAttributeName[];
+}
+
+export interface SyncInput extends RepositoryRun {
+  /** Continue-as-new after this many events. @default the server's suggestion */
+  readonly historyLimit?: number;
+  /** What an earlier execution had reached; set by continue-as-new only. */
+  readonly carried?: SyncState;
+}
+
+export interface SyncState {
+  readonly version: 1;
+  /** To be applied next; absent when there is nothing to do. */
+  readonly wanted?: WantedCommit;
+  readonly last?: LastCommit;
+}
+
+export interface WantedCommit extends OperatorMessage {
+  readonly sha: string;
+  /** Also when it was tried already. */
+  readonly again: boolean;
+}
+
+export interface LastCommit {
+  readonly sha: string;
+  readonly outcome: CommitOutcome | 'Terminated';
+  /** RFC 3339. */
+  readonly finishedAt: string;
+  readonly message?: string;
+}
+
+export interface CommitInput extends RepositoryRun {
+  readonly sha: string;
+}
+
+export interface CommitResult {
+  readonly outcome: CommitOutcome;
+  readonly applied: number;
+  readonly unchanged: number;
+  readonly pruned: number;
+  /** Workloads whose rollout was awaited. */
+  readonly rollouts: number;
+}
+
+/** From the leader: the ref names this commit now. Equal ones are ignored, of many only the last is applied. */
+export const commitSeenSignal = defineSignal<[{ readonly sha: string }]>('commitSeen');
+/** Try the newest commit again, whatever became of it. */
+export const syncSignal = defineSignal<[OperatorMessage?]>('sync');
+
+/** From sync to a commit that it is about to cancel. */
+export const supersededSignal = defineSignal<[{ readonly sha: string }]>('superseded');
+
+export interface SyncView {
+  readonly repository: string;
+  readonly running?: string;
+  readonly wanted?: string;
+  readonly last?: LastCommit;
+}
+
+export const syncStatusQuery = defineQuery<SyncView>('status');
+
+export const COMMIT_PHASES = ['Checking', 'Applying', 'Pruning', 'AwaitingRollouts', 'Recording'] as const;
+export type CommitPhase = (typeof COMMIT_PHASES)[number];
+
+export interface CommitView {
+  readonly repository: string;
+  readonly sha: string;
+  readonly phase: CommitPhase | CommitOutcome;
+  readonly applied: number;
+  readonly unchanged: number;
+  readonly pruned: number;
+  /** Why nothing moves. */
+  readonly waiting: readonly string[];
+  readonly problems: readonly string[];
+}
+
+export const commitProgressQuery = defineQuery<CommitView>('progress');
+
+/** `sync/<cluster>/<repository>` */
+export function syncWorkflowId(cluster: string, repository: string): string {
+  return `sync/${cluster}/${repository}`;
+}
+
+/** `commit/<cluster>/<repository>/<sha>` */
+export function commitWorkflowId(cluster: string, repository: string, sha: string): string {
+  return `${commitWorkflowPrefix(cluster, repository)}${sha}`;
+}
+
+export function commitWorkflowPrefix(cluster: string, repository: string): string {
+  return `commit/${cluster}/${repository}/`;
+}

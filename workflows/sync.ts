@@ -1,0 +1,228 @@
+/**
+ * One repository: the leader signals each new commit, of many only the newest is applied. A running commit is cancelled by a
+ * newer one, and the next starts only when the cancelled one has closed, so two never write at once.
+ */
+
+import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
+import type { ChildWorkflowHandle } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  ChildWorkflowCancellationType,
+  ChildWorkflowFailure,
+  ParentClosePolicy,
+  TerminatedFailure,
+  WorkflowIdReusePolicy,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow';
+
+import type { SyncActivities } from '../activities/sync.ts';
+import { awaiting } from './activity-options.ts';
+import { commit } from './commit.ts';
+import { leaderTaskQueue } from './messages.ts';
+import type { LastCommit, SyncInput, SyncState, WantedCommit } from './sync-messages.ts';
+import {
+  commitSeenSignal,
+  commitWorkflowId,
+  supersededSignal,
+  syncSignal,
+  syncStatusQuery,
+} from './sync-messages.ts';
+
+export async function sync(input: SyncInput): Promise<never> {
+  return await new SyncRun(input).execute();
+}
+
+class SyncRun {
+  readonly #input: SyncInput;
+  #wanted: WantedCommit | undefined;
+  #last: LastCommit | undefined;
+  #running: WantedCommit | undefined;
+  #child: ChildWorkflowHandle<typeof commit> | undefined;
+  /** The newest sha that was seen, for `sync` without one. */
+  #newest: string | undefined;
+
+  constructor(input: SyncInput) {
+    this.#input = input;
+    this.#wanted = input.carried?.wanted;
+    this.#last = input.carried?.last;
+    this.#newest = input.carried?.wanted?.sha ?? input.carried?.last?.sha;
+    setHandler(commitSeenSignal, ({ sha }) => this.#seen(sha), {
+      description: 'From the leader: the ref of the repository names this commit now. {"sha": "…"}',
+    });
+    setHandler(syncSignal, (message) => this.#askedFor(message ?? {}), {
+      description: 'Try the newest commit again. Optional payload: {"by": "…", "reason": "…"}',
+    });
+    setHandler(
+      syncStatusQuery,
+      () => ({
+        repository: input.repository,
+        ...(this.#running !== undefined && { running: this.#running.sha }),
+        ...(this.#wanted !== undefined && { wanted: this.#wanted.sha }),
+        ...(this.#last !== undefined && { last: this.#last }),
+      }),
+      { description: 'What is running, what is wanted, what became of the last commit.' },
+    );
+  }
+
+  async execute(): Promise<never> {
+    if (this.#input.carried === undefined) await this.#stopStrays();
+    for (;;) {
+      this.#show();
+      await condition(() => this.#wanted !== undefined || this.#mustContinueAsNew());
+      if (this.#mustContinueAsNew()) {
+        await condition(allHandlersFinished);
+        return await continueAsNew<typeof sync>({ ...this.#input, carried: this.#carry() });
+      }
+      const next = this.#wanted;
+      this.#wanted = undefined;
+      if (next !== undefined) await this.#apply(next);
+    }
+  }
+
+  #seen(sha: string): void {
+    this.#newest = sha;
+    // Back to what is running already (or was tried): nothing is wanted any more.
+    const isKnown = this.#running === undefined ? this.#last?.sha === sha : this.#running.sha === sha;
+    if (isKnown && this.#wanted?.again !== true) this.#wanted = undefined;
+    else if (!isKnown) this.#wanted = { sha, again: false };
+  }
+
+  #askedFor(message: { readonly by?: string; readonly reason?: string }): void {
+    const sha = this.#newest;
+    if (sha !== undefined && this.#running?.sha !== sha) this.#wanted = { sha, again: true, ...message };
+  }
+
+  /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */
+  async #apply(wanted: WantedCommit): Promise<void> {
+    this.#running = wanted;
+    this.#show();
+    const scope = new CancellationScope();
+    const settled = { yet: false };
+    const ending = scope
+      .run(async () => await this.#runChild(wanted))
+      .finally(() => {
+        settled.yet = true;
+      });
+    ending.catch(() => undefined);
+    await condition(() => settled.yet || this.#wanted !== undefined);
+    if (!settled.yet) {
+      await this.#tellWhy();
+      scope.cancel();
+    }
+    const { outcome, message } = await ending;
+    this.#running = undefined;
+    this.#child = undefined;
+    this.#last = {
+      sha: wanted.sha,
+      outcome,
+      finishedAt: new Date().toISOString(),
+      ...(message !== undefined && { message }),
+    };
+  }
+
+  async #runChild(wanted: WantedCommit): Promise<Pick<LastCommit, 'outcome' | 'message'>> {
+    try {
+      const child = await this.#startChild(wanted);
+      this.#child = child;
+      const result = await child.result();
+      return { outcome: result.outcome };
+    } catch (error) {
+      return describeEnd(error, this.#wanted !== undefined);
+    }
+  }
+
+  /** A cancellation has no reason of its own; without one it means a click in the UI. */
+  async #tellWhy(): Promise<void> {
+    const sha = this.#wanted?.sha;
+    if (sha === undefined) return;
+    try {
+      await this.#child?.signal(supersededSignal, { sha });
+    } catch (error) {
+      // It has closed in this very moment; the cancellation finds that out.
+      if (!(error instanceof ApplicationFailure)) throw error;
+    }
+  }
+
+  async #startChild(wanted: WantedCommit): Promise<ChildWorkflowHandle<typeof commit>> {
+    const { cluster, clusterUid, repository, searchAttributes } = this.#input;
+    const short = wanted.sha.slice(0, 8);
+    const asked = wanted.again ? ` (asked for${wanted.by === undefined ? '' : ` by ${wanted.by}`})` : '';
+    const typed = [
+      ['KubeCluster', cluster] as const,
+      ['GitCommit', wanted.sha] as const,
+      ['RolloutPhase', 'Progressing'] as const,
+    ].filter(([name]) => searchAttributes.includes(name));
+    return await startChild(commit, {
+      workflowId: commitWorkflowId(cluster, repository, wanted.sha),
+      args: [{ cluster, clusterUid, repository, searchAttributes, sha: wanted.sha }],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+      staticSummary: `${repository} at ${short}${asked}`,
+      ...(typed.length > 0 && {
+        typedSearchAttributes: typed.map(([name, value]) => ({
+          key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
+          value,
+        })),
+      }),
+    });
+  }
+
+  /** Commits of an earlier sync that was terminated or cancelled would write beside ours. */
+  async #stopStrays(): Promise<void> {
+    const { stopStrayCommits } = proxyActivities<SyncActivities>({
+      ...awaiting(leaderTaskQueue(this.#input.cluster)),
+      startToCloseTimeout: '10 minutes',
+      summary: 'make sure that no earlier commit is still running',
+    });
+    const { cluster, clusterUid, repository } = this.#input;
+    await stopStrayCommits({ cluster, clusterUid, repository });
+  }
+
+  /** Only between commits, so that no child is ever left without its parent. */
+  #mustContinueAsNew(): boolean {
+    const { historyLength, continueAsNewSuggested } = workflowInfo();
+    const limit = this.#input.historyLimit;
+    return limit === undefined ? continueAsNewSuggested : historyLength > limit;
+  }
+
+  #carry(): SyncState {
+    return {
+      version: 1,
+      ...(this.#wanted !== undefined && { wanted: this.#wanted }),
+      ...(this.#last !== undefined && { last: this.#last }),
+    };
+  }
+
+  #show(): void {
+    const lines = [
+      `**${this.#running === undefined ? 'Waiting for a commit' : `Applying \`${this.#running.sha.slice(0, 8)}\``}**`,
+    ];
+    if (this.#wanted !== undefined) lines.push('', `next: \`${this.#wanted.sha.slice(0, 8)}\``);
+    const last = this.#last;
+    if (last !== undefined) {
+      lines.push('', `last: \`${last.sha.slice(0, 8)}\` **${last.outcome}** at ${last.finishedAt}`);
+      if (last.message !== undefined) lines.push('', last.message);
+    }
+    setCurrentDetails(lines.join('\n'));
+  }
+}
+
+/** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */
+function describeEnd(error: unknown, superseded: boolean): Pick<LastCommit, 'outcome' | 'message'> {
+  const cause = error instanceof ChildWorkflowFailure ? error.cause : error;
+  if (cause instanceof CancelledFailure) return { outcome: superseded ? 'Superseded' : 'Canceled' };
+  if (cause instanceof TerminatedFailure) return { outcome: 'Terminated', message: 'the run was terminated' };
+  const message = cause instanceof Error ? cause.message.slice(0, 2_000) : 'the run failed';
+  const isRefusal = cause instanceof ApplicationFailure && cause.type === 'CommitRefused';
+  return { outcome: isRefusal ? 'Refused' : 'Failed', message };
+}
