@@ -1,0 +1,120 @@
+import { describe, expect, it } from '@jest/globals';
+
+import {
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNotFound,
+  isTransient,
+} from '../../../kubernetes/api-error.ts';
+import { responseError, transportError } from '../../../kubernetes/response-errors.ts';
+
+const PATCH = {
+  method: 'PATCH',
+  path: { group: 'apps', version: 'v1', resource: 'statefulsets', namespace: 'prod', name: 'web' },
+  server: 'https://server',
+};
+const SECRET = {
+  ...PATCH,
+  path: { group: '', version: 'v1', resource: 'secrets', namespace: 'prod', name: 's' },
+};
+
+function status(code: number, reason: string | undefined, message = 'words', details?: object): string {
+  return JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code,
+    reason,
+    message,
+    details,
+  });
+}
+
+describe('ApiError', () => {
+  it("names method, object and the server's reason", () => {
+    const error = responseError(
+      PATCH,
+      409,
+      status(409, 'Conflict', 'the object has been modified'),
+      undefined,
+    );
+    expect(error.message).toBe('PATCH statefulsets.apps prod/web: Conflict: the object has been modified');
+    expect(error).toMatchObject({ status: 409, reason: 'Conflict', method: 'PATCH', path: PATCH.path });
+  });
+
+  it('keeps causes by field', () => {
+    const causes = [{ field: 'spec.replicas', reason: 'FieldValueInvalid', message: 'must be greater' }];
+    const error = responseError(
+      PATCH,
+      422,
+      status(422, 'Invalid', 'bad', { kind: 'StatefulSet', name: 'web', causes }),
+      undefined,
+    );
+    expect(error.details).toEqual({ kind: 'StatefulSet', name: 'web', causes });
+  });
+
+  it('never quotes a Secret', () => {
+    const causes = [{ field: 'data[a]', reason: 'FieldValueInvalid', message: 'Invalid value: "hunter2"' }];
+    const body = status(422, 'Invalid', 'Invalid value: "hunter2"', { name: 's', causes });
+    for (const request of [SECRET, { ...SECRET, path: '/api/v1/namespaces/prod/secrets/s?a=b' }]) {
+      const error = responseError(request, 422, body, undefined);
+      expect(JSON.stringify([error, error.message, error.stack])).not.toContain('hunter2');
+      expect(error.message).toContain('data[a] (FieldValueInvalid)');
+    }
+    expect(responseError(SECRET, 500, 'hunter2', undefined).message).not.toContain('hunter2');
+  });
+
+  it('hands over Retry-After from the header or the body', () => {
+    expect(responseError(PATCH, 429, status(429, 'TooManyRequests'), '7').retryAfterSeconds).toBe(7);
+    const body = status(503, 'ServiceUnavailable', 'words', { retryAfterSeconds: 3 });
+    expect(responseError(PATCH, 503, body, undefined).retryAfterSeconds).toBe(3);
+    expect(
+      responseError(PATCH, 503, status(503, undefined), 'Wed, 21 Oct 2026').retryAfterSeconds,
+    ).toBeUndefined();
+  });
+
+  it('quotes a proxy that answers in its own words, shortened', () => {
+    const error = responseError(PATCH, 502, `<html>${'x'.repeat(1000)}`, undefined);
+    expect(error.message).toMatch(/^PATCH statefulsets.apps prod\/web: HTTP 502: <html>x+$/);
+    expect(error.message.length).toBeLessThan(400);
+  });
+
+  it.each([
+    [404, 'NotFound', [isNotFound]],
+    [409, 'Conflict', [isConflict]],
+    [409, 'AlreadyExists', [isAlreadyExists]],
+    [410, 'Expired', [isGone]],
+    [422, 'Invalid', [isInvalid]],
+    [400, 'BadRequest', [isInvalid]],
+    [403, 'Forbidden', [isForbidden]],
+    [429, 'TooManyRequests', [isTransient]],
+    [500, 'InternalError', [isTransient]],
+    [504, 'Timeout', [isTransient]],
+  ])(
+    '%i %s is one thing and nothing else',
+    (code, reason, kinds: readonly ((error: unknown) => boolean)[]) => {
+      const error = responseError(PATCH, code, status(code, reason), undefined);
+      const all = [isNotFound, isConflict, isAlreadyExists, isGone, isInvalid, isForbidden, isTransient];
+      expect(all.filter((kind) => kind(error))).toEqual(kinds);
+      expect(all.filter((kind) => kind(new Error('other')))).toEqual([]);
+    },
+  );
+
+  it('an apply against the schema comes as a plain 500 and is not transient', () => {
+    const error = responseError(
+      PATCH,
+      500,
+      status(500, undefined, 'failed to create typed patch object (x): .a: no'),
+      undefined,
+    );
+    expect(isTransient(error)).toBe(false);
+    expect(isInvalid(error)).toBe(true);
+  });
+
+  it('no answer is transient', () => {
+    expect(isTransient(transportError(PATCH, 'Network', 'connect ECONNREFUSED'))).toBe(true);
+  });
+});
