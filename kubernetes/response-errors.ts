@@ -24,7 +24,10 @@ export function responseError(
   );
 }
 
-/** The error of a Status object: an answer's body, or a watch's ERROR event. */
+/**
+ * The error of a Status object: an answer's body, or a watch's ERROR event. A patch whose `metadata.uid` is not the object's
+ * is refused by the apiserver as a change of an immutable field; it becomes the conflict that a delete would get.
+ */
 export function statusError(
   request: RequestIdentity,
   object: unknown,
@@ -38,6 +41,14 @@ export function statusError(
   const message = string(answer['message']) ?? '';
   const text = secret ? secretText(details) : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
+  if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
+    return new ApiError(request, {
+      status: 409,
+      reason: 'Conflict',
+      text: `another uid has the name: ${text}`,
+      details,
+    });
+  }
   return new ApiError(request, {
     status: code,
     reason: string(answer['reason']) ?? (SCHEMA_REFUSAL.test(message) ? 'Invalid' : `HTTP ${code}`),

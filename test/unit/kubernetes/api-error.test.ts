@@ -114,6 +114,18 @@ describe('ApiError', () => {
     expect(isInvalid(error)).toBe(true);
   });
 
+  it('a patch with the uid of another object is a conflict, as a delete with it', () => {
+    const causes = [{ field: 'metadata.uid', reason: 'FieldValueInvalid', message: 'field is immutable' }];
+    const error = responseError(
+      PATCH,
+      422,
+      status(422, 'Invalid', 'field is immutable', { causes }),
+      undefined,
+    );
+    expect(isConflict(error)).toBe(true);
+    expect(isInvalid(error)).toBe(false);
+  });
+
   it('no answer is transient', () => {
     expect(isTransient(transportError(PATCH, 'Network', 'connect ECONNREFUSED'))).toBe(true);
   });
