@@ -1,0 +1,198 @@
+/** Collects the evidence of the budget checker: watches of pods and StatefulSets, and the apiserver's audit log. */
+
+import { open } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
+import { groupVersion } from '../../kubernetes/workload-api.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { readAuditLine } from './budget-evidence.ts';
+import type { Observation, PodWrite, SeenObject } from './budget-evidence.ts';
+
+export interface BudgetObserverOptions {
+  /** Reads pods and workloads of all namespaces. */
+  readonly client: KubernetesClient;
+  readonly workloadApi: WorkloadApi;
+  readonly auditLog: string;
+  readonly isWorker: (user: string) => boolean;
+}
+
+type Kind = Observation['kind'];
+
+const RETRY_MS = 50;
+const CATCH_UP_MS = 15_000;
+
+export class BudgetObserver {
+  readonly #options: BudgetObserverOptions;
+  readonly #observations: Observation[] = [];
+  readonly #writes: PodWrite[] = [];
+  readonly #stopping = new AbortController();
+  /** The newest version of each object that the watches have shown; those deleted are gone from it. */
+  readonly #present: Readonly<Record<Kind, Map<string, string>>> = { pod: new Map(), workload: new Map() };
+  #failure: unknown;
+  #auditOffset = 0;
+  #auditRest = '';
+
+  constructor(options: BudgetObserverOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when both watches stand. What happened before is the initial state, not judged. */
+  async start(): Promise<void> {
+    await Promise.all([this.#watch('pod'), this.#watch('workload')]);
+    await this.#readAudit();
+    this.#writes.length = 0;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /**
+   * The evidence of one namespace up to now: waits until the watches have shown everything that a list shows.
+   * @throws Error if a watch was lost for good, or does not catch up within 15 s
+   */
+  async evidence(
+    namespace: string,
+  ): Promise<{ readonly observations: readonly Observation[]; readonly writes: readonly PodWrite[] }> {
+    await Promise.all([this.#catchUp('pod', namespace), this.#catchUp('workload', namespace)]);
+    await this.#readAudit();
+    return {
+      observations: this.#observations.filter(({ object }) => object.metadata.namespace === namespace),
+      writes: this.#writes.filter((write) => write.namespace === namespace),
+    };
+  }
+
+  #path(kind: Kind): ResourcePath {
+    return kind === 'pod'
+      ? { group: '', version: 'v1', resource: 'pods' }
+      : { ...groupVersion(this.#options.workloadApi), resource: 'statefulsets' };
+  }
+
+  async #watch(kind: Kind): Promise<void> {
+    const { client } = this.#options;
+    const { items, resourceVersion } = await client.list<Observation['object']>(this.#path(kind));
+    for (const object of items) {
+      this.#observe(kind, 'ADDED', object);
+    }
+    this.#follow(kind, resourceVersion).catch((error: unknown) => {
+      this.#failure = error;
+    });
+  }
+
+  /** Without a gap: each watch goes on where the last one ended. A version that is too old is the end: events were missed. */
+  async #follow(kind: Kind, from: string): Promise<void> {
+    const { signal } = this.#stopping;
+    let resourceVersion = from;
+    while (!signal.aborted) {
+      const options = { resourceVersion, signal, allowWatchBookmarks: true };
+      try {
+        for await (const event of this.#options.client.watch<Observation['object']>(
+          this.#path(kind),
+          options,
+        )) {
+          resourceVersion = event.object.metadata.resourceVersion;
+          if (event.type !== 'BOOKMARK') {
+            this.#observe(kind, event.type, event.object);
+          }
+        }
+      } catch (error) {
+        if ((error as { readonly status?: unknown }).status === 410) {
+          throw error;
+        }
+        // The apiserver is away, perhaps because a test restarts it; nothing is missed meanwhile.
+        await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  #observe(kind: Kind, type: Observation['type'], object: SeenObject): void {
+    const { uid, resourceVersion } = object.metadata;
+    if (type === 'DELETED') {
+      this.#present[kind].delete(uid);
+    } else {
+      this.#present[kind].set(uid, resourceVersion);
+    }
+    this.#observations.push({ kind, type, object, at: Date.now() } as Observation);
+  }
+
+  async #catchUp(kind: Kind, namespace: string): Promise<void> {
+    const { items, resourceVersion } = await this.#options.client.list<SeenObject>({
+      ...this.#path(kind),
+      namespace,
+    });
+    const listed = new Map(items.map(({ metadata }) => [metadata.uid, BigInt(metadata.resourceVersion)]));
+    const asOf = BigInt(resourceVersion);
+    const deadline = Date.now() + CATCH_UP_MS;
+    for (;;) {
+      if (this.#failure !== undefined) {
+        throw new Error(`the checker's watch of ${kind}s was lost: events were missed`, {
+          cause: this.#failure,
+        });
+      }
+      const behind = this.#behind(kind, namespace, listed, asOf);
+      if (behind === undefined) {
+        return;
+      }
+      if (Date.now() > deadline) {
+        throw new Error(`the checker's watch of ${kind}s does not catch up: ${behind}`);
+      }
+      await delay(10);
+    }
+  }
+
+  /** What the watch has not shown yet, or undefined. */
+  #behind(
+    kind: Kind,
+    namespace: string,
+    listed: ReadonlyMap<string, bigint>,
+    asOf: bigint,
+  ): string | undefined {
+    const here = this.#observations.filter(
+      ({ kind: other, object }) => other === kind && object.metadata.namespace === namespace,
+    );
+    const gone = new Set(
+      here.filter(({ type }) => type === 'DELETED').map(({ object }) => object.metadata.uid),
+    );
+    const present = this.#present[kind];
+    for (const [uid, version] of listed) {
+      const seen = present.get(uid);
+      if (!gone.has(uid) && (seen === undefined || BigInt(seen) < version)) {
+        return `${uid} is at version ${String(version)}, seen was ${seen ?? 'nothing'}`;
+      }
+    }
+    // Shown by the watch and not by the list: made after it, or deleted before it.
+    const lost = here.find(({ object: { metadata } }) => {
+      const seen = present.get(metadata.uid);
+      return seen !== undefined && BigInt(seen) <= asOf && !listed.has(metadata.uid);
+    });
+    return lost && `the end of ${lost.object.metadata.name} was not seen`;
+  }
+
+  /** The apiserver writes a line before it answers, so that everything answered is in the file. */
+  async #readAudit(): Promise<void> {
+    const file = await open(this.#options.auditLog, 'r');
+    try {
+      const { size } = await file.stat();
+      const { buffer, bytesRead } = await file.read(
+        Buffer.alloc(size - this.#auditOffset),
+        0,
+        size - this.#auditOffset,
+        this.#auditOffset,
+      );
+      this.#auditOffset += bytesRead;
+      // A character may be cut at the end: bytes are kept as they are until the line is complete.
+      const text = this.#auditRest + buffer.subarray(0, bytesRead).toString('latin1');
+      const lines = text.split('\n');
+      this.#auditRest = lines.pop() ?? '';
+      for (const line of lines) {
+        const write = readAuditLine(Buffer.from(line, 'latin1').toString('utf8'), this.#options.isWorker);
+        if (write !== undefined) {
+          this.#writes.push(write);
+        }
+      }
+    } finally {
+      await file.close();
+    }
+  }
+}

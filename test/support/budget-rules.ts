@@ -1,0 +1,146 @@
+/** The few rules that the budget checker judges by, written once more and apart from the planners. */
+
+import type { SeenContainer, SeenContainerStatus, SeenPod, SeenWorkload } from './budget-evidence.ts';
+
+const ANNOTATION = 'fairlead.dev/in-place-update';
+const MAX_UNAVAILABLE = 'fairlead.dev/max-unavailable';
+const GATE = 'InPlaceUpdateReady';
+const REVISION = 'controller-revision-hash';
+
+/**
+ * How many pods may be unavailable: 1 where pods are managed in order, else a number, or a percentage of the replicas rounded
+ * down, at least 1 (C3). In apps/v1 it is the annotation that says so.
+ */
+export function allowedUnavailable({ metadata, spec }: SeenWorkload): number {
+  if (spec.podManagementPolicy !== 'Parallel') {
+    return 1;
+  }
+  const written =
+    metadata.annotations?.[MAX_UNAVAILABLE] ?? spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1;
+  const text = String(written);
+  const value = text.endsWith('%')
+    ? Math.floor((Number(text.slice(0, -1)) / 100) * replicasOf(spec))
+    : Number(text);
+  if (!Number.isInteger(value)) {
+    throw new Error(`maxUnavailable ${text} of ${metadata.name} cannot be read`);
+  }
+  return Math.max(1, value);
+}
+
+export function replicasOf({ replicas = 1 }: SeenWorkload['spec']): number {
+  return replicas;
+}
+
+/** The ordinals that the workload wants. */
+export function isWanted(workload: SeenWorkload, ordinal: number): boolean {
+  const start = workload.spec.ordinals?.start ?? 0;
+  return ordinal >= start && ordinal < start + replicasOf(workload.spec);
+}
+
+/** The number at the end of the name; NaN if there is none. */
+export function ordinalOf(pod: SeenPod): number {
+  return Number(/-(\d+)$/.exec(pod.metadata.name)?.[1] ?? Number.NaN);
+}
+
+export function condition(pod: SeenPod, type: string): string | undefined {
+  return pod.status?.conditions?.find((one) => one.type === type)?.status;
+}
+
+export function isReady(pod: SeenPod): boolean {
+  return condition(pod, 'Ready') === 'True';
+}
+
+export function gateOf(pod: SeenPod): string | undefined {
+  return condition(pod, GATE);
+}
+
+export function isFinished(pod: SeenPod): boolean {
+  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+}
+
+export function isTerminating(pod: SeenPod): boolean {
+  return pod.metadata.deletionTimestamp !== undefined;
+}
+
+export function inPlaceMark(pod: SeenPod): string | undefined {
+  return pod.metadata.annotations?.[ANNOTATION];
+}
+
+export function revisionOf(pod: SeenPod): string {
+  return pod.metadata.labels?.[REVISION] ?? '';
+}
+
+/** Ready for minReadySeconds, and in nobody's hands: neither ending nor in an update in place. */
+export function isAvailable(pod: SeenPod, minReadySeconds: number, at: number): boolean {
+  return isInService(pod, minReadySeconds, at) && inPlaceMark(pod) === undefined;
+}
+
+/** The same, whether or not an update in place is marked on it (one that closes no gate keeps the pod in service). */
+export function isInService(pod: SeenPod, minReadySeconds: number, at: number): boolean {
+  if (!isReady(pod) || isFinished(pod) || isTerminating(pod)) {
+    return false;
+  }
+  const since = pod.status?.conditions?.find((one) => one.type === 'Ready')?.lastTransitionTime;
+  return minReadySeconds === 0 || (since != null && Date.parse(since) + minReadySeconds * 1000 <= at);
+}
+
+/** The steps of a rollout that a patch can be. Adoption, labels of identity and opening the gate are none. */
+export type PodChange = 'none' | 'begins' | 'continues';
+
+/**
+ * What a patch did to a pod as a rollout sees it: it begins a change (mark, gate closed, another revision or spec on a pod that
+ * was not marked), or continues one that was begun.
+ */
+export function changeOf(before: SeenPod, after: SeenPod): PodChange {
+  const marked = inPlaceMark(before);
+  const touched =
+    !sameContainers(before, after) ||
+    revisionOf(before) !== revisionOf(after) ||
+    (gateOf(after) === 'False' && gateOf(before) !== 'False') ||
+    (inPlaceMark(after) !== undefined && markedRevision(inPlaceMark(after)) !== markedRevision(marked));
+  if (!touched) {
+    return 'none';
+  }
+  const sameUpdate =
+    marked !== undefined &&
+    markedRevision(marked) === (markedRevision(inPlaceMark(after)) ?? revisionOf(after));
+  return sameUpdate ? 'continues' : 'begins';
+}
+
+function markedRevision(mark: string | undefined): string | undefined {
+  return mark === undefined ? undefined : (JSON.parse(mark) as { readonly revision?: string }).revision;
+}
+
+/** Names of the containers whose image differs. */
+export function changedImages(before: SeenPod, after: SeenPod): readonly string[] {
+  const images = new Map(containersOf(before).map(({ name, image }) => [name, image]));
+  return containersOf(after)
+    .filter(({ name, image }) => images.get(name) !== image)
+    .map(({ name }) => name);
+}
+
+export function containersOf({ spec }: SeenPod): readonly SeenContainer[] {
+  return [...spec.containers, ...(spec.initContainers ?? [])];
+}
+
+/** The id of the container that runs now; undefined while nothing runs. */
+export function runningContainer(pod: SeenPod, name: string): string | undefined {
+  const status = containerStatus(pod, name);
+  return status?.state?.running === undefined ? undefined : status.containerID;
+}
+
+/** The id of the last container, running or not. */
+export function containerIdOf(pod: SeenPod, name: string): string | undefined {
+  return containerStatus(pod, name)?.containerID;
+}
+
+function containerStatus(pod: SeenPod, name: string): SeenContainerStatus | undefined {
+  const statuses = [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])];
+  return statuses.find((one) => one.name === name);
+}
+
+function sameContainers(before: SeenPod, after: SeenPod): boolean {
+  const essence = (pod: SeenPod) =>
+    JSON.stringify(containersOf(pod).map(({ name, image, resources }) => ({ name, image, resources })));
+  return essence(before) === essence(after);
+}
