@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { rolloutSentence } from '../../../cli/rollout-sentences.ts';
+import type { ObjectOptions } from '../../support/workload-objects.ts';
+import { workloadObject } from '../../support/workload-objects.ts';
+
+function sentence(options: ObjectOptions): string {
+  const { sentence: text, done } = rolloutSentence('StatefulSet', workloadObject(options));
+  return `${done ? 'done' : 'waits'}: ${text}`;
+}
+
+describe("kubectl's sentences of `rollout status` for a StatefulSet", () => {
+  it('the spec has not been observed', () => {
+    const expected = 'waits: Waiting for statefulset spec update to be observed...';
+    expect(sentence({ generation: 3 })).toBe(expected);
+    expect(sentence({ status: { observedGeneration: undefined } })).toBe(expected);
+  });
+
+  it('pods are not ready', () => {
+    expect(sentence({ status: { readyReplicas: 1 } })).toBe('waits: Waiting for 2 pods to be ready...');
+    expect(sentence({ status: { readyReplicas: undefined } })).toBe(
+      'waits: Waiting for 3 pods to be ready...',
+    );
+  });
+
+  it('one replica is the default', () => {
+    const options = { spec: { replicas: undefined }, status: { readyReplicas: 0 } };
+    expect(sentence(options)).toBe('waits: Waiting for 1 pods to be ready...');
+  });
+
+  it('pods are not updated', () => {
+    expect(sentence({ status: { updatedReplicas: 1 } })).toBe(
+      'waits: Waiting for partitioned roll out to finish: 1 out of 3 new pods have been updated...',
+    );
+  });
+
+  it('a partition lowers what is waited for', () => {
+    const spec = { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } } };
+    expect(sentence({ spec, status: { updatedReplicas: 1 } })).toBe(
+      'done: partitioned roll out complete: 1 new pods have been updated...',
+    );
+  });
+
+  it('without rollingUpdate the revisions decide', () => {
+    const spec = { updateStrategy: undefined };
+    expect(sentence({ spec, status: { updateRevision: 'web-b', updatedReplicas: 2 } })).toBe(
+      'waits: waiting for statefulset rolling update to complete 2 pods at revision web-b...',
+    );
+    expect(sentence({ spec })).toBe('done: statefulset rolling update complete 3 pods at revision web-a...');
+  });
+
+  it('OnDelete has nothing to wait for', () => {
+    const spec = { updateStrategy: { type: 'OnDelete' } };
+    expect(() => sentence({ spec })).toThrow(
+      'rollout status is only available for RollingUpdate strategy type',
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { colorsOf } from '../../../cli/colors.ts';
+import { columnsOf } from '../../../cli/get.ts';
+import { formatTable } from '../../../cli/table.ts';
+import { stateOfWorkload } from '../../../cli/workload-state.ts';
+import { viewWorkload } from '../../../cli/workload-view.ts';
+import type { ObjectOptions } from '../../support/workload-objects.ts';
+import { workloadObject } from '../../support/workload-objects.ts';
+
+const PAUSED = {
+  'fairlead.dev/paused': JSON.stringify({ by: 'alice', reason: 'db alarm', at: '2026-01-01T00:00:00Z' }),
+};
+const STALLED = [
+  { type: 'Stalled', status: 'True', reason: 'RunFailed', message: 'run failed: no quota' },
+  { type: 'Ready', status: 'False', reason: 'RunFailed' },
+] as const;
+const RECONCILING = [
+  { type: 'Ready', status: 'False', reason: 'PodNotReady' },
+  { type: 'Reconciling', status: 'True', reason: 'PodNotReady', message: 'web-2 is not ready' },
+] as const;
+
+describe('the state of a workload', () => {
+  it.each<[string, ObjectOptions, string, string]>([
+    ['deleted', { deleting: true, annotations: PAUSED }, 'Terminating', 'Deleting'],
+    ['stalled, though paused', { conditions: STALLED, annotations: PAUSED }, 'Stalled', 'RunFailed'],
+    [
+      'stalled in an earlier generation',
+      { conditions: STALLED, generation: 3 },
+      'Progressing',
+      'SpecNotObserved',
+    ],
+    ['paused, though not observed', { annotations: PAUSED, generation: 3 }, 'Paused', 'Paused'],
+    ['paused by its spec', { spec: { paused: true } }, 'Paused', 'Paused'],
+    ['never looked at', { status: { observedGeneration: undefined } }, 'Pending', 'NotObserved'],
+    ['Ready by its condition', { conditions: [{ type: 'Ready', status: 'True' }] }, 'Ready', ''],
+    ['reconciling', { conditions: RECONCILING }, 'Progressing', 'PodNotReady'],
+    ['of another controller, done', {}, 'Ready', ''],
+    ['of another controller, going on', { status: { updatedReplicas: 1 } }, 'Progressing', 'Progressing'],
+  ])('%s', (_, options, state, reason) => {
+    expect(stateOfWorkload(workloadObject(options))).toMatchObject({ state, reason });
+  });
+});
+
+describe('get', () => {
+  const now = Date.parse('2026-01-01T00:03:12Z');
+  const plain = colorsOf({ color: false });
+  const views = [
+    workloadObject({ annotations: { ...PAUSED, 'fairlead.dev/commit': '0123456789abcdef' } }),
+    workloadObject({ conditions: RECONCILING, status: { updatedReplicas: 1, updateRevision: 'web-b' } }),
+    workloadObject({ conditions: STALLED }),
+  ].map((object) => viewWorkload(object, 'StatefulSet', 'fairlead.dev/v1beta1'));
+
+  it('the table', () => {
+    expect(formatTable(columnsOf(now, plain, false, false), views)).toBe(
+      [
+        'NAME              DESIRED   READY   UPDATED   AVAILABLE   REVISION   STATE         REASON               AGE     COMMIT',
+        'statefulset/web   3         3       3         3           a          Paused        by alice: db alarm   3m12s   01234567',
+        'statefulset/web   3         3       1         3           b          Progressing   PodNotReady          3m12s   <none>',
+        'statefulset/web   3         3       3         3           a          Stalled       RunFailed            3m12s   <none>',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('wide and all namespaces', () => {
+    const [view] = views.map((one) => ({ ...one, podsByRevision: { 'web-a': 2, 'web-b': 1 } }));
+    const [header, row] = formatTable(
+      columnsOf(now, plain, true, true),
+      view === undefined ? [] : [view],
+    ).split('\n');
+    expect(header).toMatch(/^NAMESPACE {3}NAME .* COMMIT {5}PODS {6}IMAGES$/);
+    expect(row).toMatch(/^default {5}statefulset\/web .* 01234567 {3}a:2,b:1 {3}web:1$/);
+  });
+
+  it('the shape of JSON (stable)', () => {
+    expect(views[1]).toEqual({
+      workloadApi: 'fairlead.dev/v1beta1',
+      workloadKind: 'StatefulSet',
+      namespace: 'default',
+      name: 'web',
+      uid: 'set-uid',
+      state: 'Progressing',
+      reason: 'PodNotReady',
+      message: 'web-2 is not ready',
+      desired: 3,
+      ready: 3,
+      updated: 1,
+      available: 3,
+      generation: 2,
+      observedGeneration: 2,
+      currentRevision: 'web-a',
+      updateRevision: 'web-b',
+      images: ['web:1'],
+      createdAt: '2026-01-01T00:00:00Z',
+    });
+    expect(views[0]).toMatchObject({
+      paused: { by: 'alice', reason: 'db alarm', at: '2026-01-01T00:00:00Z' },
+      commit: '0123456789abcdef',
+    });
+  });
+});
