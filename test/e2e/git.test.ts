@@ -1,0 +1,298 @@
+/** Commits in, objects out: the workflows and activities of sync against a real apiserver and a real Temporal server. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { ControlPlane } from '../../local/control-plane.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
+import type { ResourcePath } from '../../kubernetes/client.ts';
+import { isNotFound } from '../../kubernetes/api-error.ts';
+import { repositoryFromFlags } from '../../git/repositories.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import type { FileChange } from '../support/git-repository.ts';
+import { TestRepository } from '../support/git-repository.ts';
+import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+
+const controlPlane = useControlPlane({ nodes: 1 });
+const repositories: TestRepository[] = [];
+let cluster: Cluster;
+let sync: GitSync;
+
+beforeAll(async () => {
+  const plane: ControlPlane = controlPlane();
+  cluster = await Cluster.connect(plane.kubeconfig, plane.workloadApi);
+  sync = await GitSync.start({
+    client: cluster.client,
+    temporalAddress: plane.temporalAddress,
+    cluster: 'git',
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await sync?.stop();
+  await Promise.all(repositories.map(async (repository) => await repository.remove()));
+}, 30_000);
+
+interface Followed {
+  readonly git: TestRepository;
+  readonly name: string;
+  readonly namespace: string;
+  commit(
+    files: Readonly<Record<string, FileChange>>,
+  ): Promise<Awaited<ReturnType<GitSync['apply']>> & { readonly sha: string }>;
+  /** Commits and expects a refusal or a failure; the message is what the Temporal UI shows. */
+  bad(
+    files: Readonly<Record<string, FileChange>>,
+  ): Promise<{
+    readonly outcome: string;
+    readonly message: string;
+    readonly lines: readonly string[];
+    readonly sha: string;
+  }>;
+  get(resource: string, name: string, group?: string): Promise<KubernetesObject | undefined>;
+}
+
+/** A repository of its own, with a namespace of its own for its objects. */
+async function follow(
+  name: string,
+  flags: { readonly path?: string; readonly serviceAccount?: string } = {},
+): Promise<Followed> {
+  const git = await TestRepository.create();
+  repositories.push(git);
+  const namespace = await cluster.createNamespace(name);
+  sync.follow(repositoryFromFlags({ repo: git.path, name, namespace, ...flags }));
+  return {
+    git,
+    name,
+    namespace,
+    commit: async (files) => {
+      const sha = await git.commit(files);
+      return { ...(await sync.apply(name, sha)), sha };
+    },
+    bad: async (files) => {
+      const sha = await git.commit(files);
+      const { outcome, message = '' } = await sync.apply(name, sha);
+      const lines = (await sync.inventory(name))?.status.commit?.problems ?? [];
+      return { outcome, message, lines, sha };
+    },
+    get: async (resource, objectName, group = '') => {
+      const path: ResourcePath = { group, version: 'v1', resource, namespace, name: objectName };
+      try {
+        return await cluster.client.get(path);
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    },
+  };
+}
+
+const configMap = (name: string, value: string): string =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n  key: ${value}\n`;
+const service = (name: string): string =>
+  `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  selector: {app: web}\n  ports:\n  - port: 80\n`;
+
+describe('a commit', () => {
+  it('is applied, changed, pruned; what did not change is not written', async () => {
+    const repository = await follow('basic');
+    const first = await repository.commit({
+      'a.yaml': configMap('one', 'a'),
+      'b/service.yml': service('web'),
+      'c.json': JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'two' } }),
+    });
+    expect(first).toMatchObject({ outcome: 'Succeeded' });
+    const one = await repository.get('configmaps', 'one');
+    const web = await repository.get('services', 'web');
+    expect(one).toMatchObject({
+      data: { key: 'a' },
+      metadata: { annotations: { 'fairlead.dev/repository': 'basic', 'fairlead.dev/commit': first.sha } },
+    });
+    expect(await repository.get('configmaps', 'two')).toBeDefined();
+    expect((await sync.inventory('basic'))?.entries.size).toBe(3);
+
+    const second = await repository.commit({ 'a.yaml': configMap('one', 'b'), 'c.json': undefined });
+    expect(second).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('configmaps', 'one')).toMatchObject({
+      data: { key: 'b' },
+      metadata: { uid: one?.metadata.uid },
+    });
+    expect(await repository.get('configmaps', 'two')).toBeUndefined();
+    expect((await repository.get('services', 'web'))?.metadata.resourceVersion).toBe(
+      web?.metadata.resourceVersion,
+    );
+    const inventory = await sync.inventory('basic');
+    expect([...(inventory?.entries.values() ?? [])].map((entry) => entry.name).sort()).toEqual([
+      'one',
+      'web',
+    ]);
+    expect(inventory?.status).toMatchObject({
+      commit: { sha: second.sha, outcome: 'Succeeded', pruned: 1 },
+      lastSucceeded: { sha: second.sha },
+    });
+    const events = (await cluster.events(INVENTORY_NAMESPACE)).filter((event) =>
+      event.message.includes(second.sha.slice(0, 8)),
+    );
+    expect(events).toMatchObject([{ reason: 'CommitApplied', type: 'Normal' }]);
+  }, 60_000);
+});
+
+const statefulSet = (lines: Readonly<Record<string, string>> = {}): string => {
+  const { restartPolicy = '', label = 'web', maxUnavailable = '', policy = 'Parallel', unknown = '' } = lines;
+  return [
+    'apiVersion: fairlead.dev/v1beta1',
+    'kind: StatefulSet',
+    'metadata:',
+    '  name: web',
+    'spec:',
+    '  replicas: 2',
+    `  podManagementPolicy: ${policy}`,
+    '  serviceName: web',
+    '  selector: {matchLabels: {app: web}}',
+    ...(maxUnavailable === ''
+      ? []
+      : [
+          '  updateStrategy:',
+          '    type: RollingUpdate',
+          '    rollingUpdate:',
+          `      maxUnavailable: ${maxUnavailable}`,
+        ]),
+    '  template:',
+    `    metadata: {labels: {app: ${label}}}`,
+    '    spec:',
+    ...(restartPolicy === '' ? [] : [`      restartPolicy: ${restartPolicy}`]),
+    '      containers:',
+    '      - name: main',
+    '        image: example.com/web:1',
+    ...(unknown === '' ? [] : [`        ${unknown}`]),
+    '',
+  ].join('\n');
+};
+
+describe('bad input: one clear error with its place, and nothing half-applied', () => {
+  const big = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata:\n${Array.from({ length: 16 }, (_, n) => `  k${n}: ${'x'.repeat(100_000)}\n`).join('')}`;
+  const cases: readonly (readonly [
+    what: string,
+    files: Readonly<Record<string, FileChange>>,
+    expected: RegExp,
+  ])[] = [
+    ['not YAML', { 'bad.yaml': 'apiVersion: v1\nkind: [\n' }, /^YamlSyntax bad\.yaml:\d@SHA: /],
+    [
+      'a duplicate key',
+      { 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  name: y\n' },
+      /^DuplicateKey bad\.yaml:5@SHA: the key "name" appears twice in one mapping\. Remove one/,
+    ],
+    [
+      'an unknown field',
+      { 'bad.yaml': `${configMap('x', 'y')}\nspek: 1\n` },
+      /^UnknownField bad\.yaml:8@SHA: ConfigMap \S+\/x: .*spek.* Correct the name of the field\.$/,
+    ],
+    [
+      'an unknown field deep in a template',
+      { 'bad.yaml': statefulSet({ unknown: 'imagee: y' }) },
+      /^UnknownField bad\.yaml:16@SHA: StatefulSet\.fairlead\.dev \S+: .*imagee/,
+    ],
+    [
+      'an object without a name',
+      { 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n' },
+      /^ObjectIncomplete bad\.yaml:1@SHA: ConfigMap: metadata\.name is missing\. Add the missing field\.$/,
+    ],
+    ['1.6 MB in one object', { 'bad.yaml': big }, /^FileTooLarge bad\.yaml@SHA: the file has \d+ bytes/],
+    [
+      '1.6 MB in one object of several files\u2019 size',
+      {
+        'bad.json': JSON.stringify({
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { name: 'big' },
+          data: { k: '\u0001'.repeat(250_000) },
+        }).replaceAll('\\u0001', '\\b'),
+      },
+      /^ObjectTooLarge bad\.json:1@SHA: ConfigMap big: the object has \d+ bytes/,
+    ],
+    [
+      'a kind that nobody serves',
+      { 'bad.yaml': 'apiVersion: example.com/v1\nkind: Foo\nmetadata: {name: x}\n' },
+      /^UnknownKind bad\.yaml:1@SHA: Foo\.example\.com x: the cluster has no API group example\.com\./,
+    ],
+    [
+      'a kind in the wrong version',
+      {
+        'bad.yaml':
+          'apiVersion: extensions/v1beta1\nkind: Deployment\nmetadata: {name: x}\n---\napiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: x}\n',
+      },
+      /UnknownKind bad\.yaml:5@SHA: CronJob\.batch x: the cluster has no CronJob in batch\/v1beta1, but in batch\/v1\./,
+    ],
+    [
+      'the same object twice',
+      { 'bad.yaml': configMap('x', 'y'), 'worse.yaml': configMap('x', 'z') },
+      /^DuplicateObject worse\.yaml:1@SHA: ConfigMap \S+\/x: it is also in bad\.yaml:1\./,
+    ],
+    [
+      'a status',
+      { 'bad.yaml': `${configMap('x', 'y')}status: {a: 1}\n` },
+      /^ForbiddenField bad\.yaml:1@SHA: ConfigMap x: status must not be in a manifest/,
+    ],
+    [
+      'a symbolic link',
+      { 'ok.yaml': { link: '/etc/passwd' } },
+      /^SymlinkRefused ok\.yaml@SHA: ok\.yaml is a symbolic link\. Replace/,
+    ],
+    [
+      'a namespace that does not exist',
+      { 'bad.yaml': configMap('x', 'y').replace('name: x', 'name: x\n  namespace: nowhere') },
+      /^NamespaceNotFound bad\.yaml:1@SHA: ConfigMap nowhere\/x: /,
+    ],
+    [
+      'a cluster-scoped object with a namespace',
+      { 'bad.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: x, namespace: y}\n' },
+      /^NamespaceMismatch bad\.yaml:1@SHA: /,
+    ],
+    [
+      'a selector that does not match its template',
+      { 'bad.yaml': statefulSet({ label: 'other' }) },
+      /^Invalid bad\.yaml:\d+@SHA: StatefulSet.*selector/,
+    ],
+    [
+      'a restartPolicy other than Always',
+      { 'bad.yaml': statefulSet({ restartPolicy: 'Never' }) },
+      /^Invalid bad\.yaml:13@SHA: .*restartPolicy/,
+    ],
+    [
+      'maxUnavailable 0',
+      { 'bad.yaml': statefulSet({ maxUnavailable: '0' }) },
+      /^Invalid bad\.yaml:13@SHA: .*maxUnavailable/,
+    ],
+    [
+      'maxUnavailable "0%"',
+      { 'bad.yaml': statefulSet({ maxUnavailable: '"0%"' }) },
+      /^Invalid bad\.yaml:13@SHA: .*maxUnavailable/,
+    ],
+    [
+      'maxUnavailable "5x%"',
+      { 'bad.yaml': statefulSet({ maxUnavailable: '"5x%"' }) },
+      /^Invalid bad\.yaml:13@SHA: .*maxUnavailable/,
+    ],
+    [
+      'maxUnavailable 2 with OrderedReady',
+      { 'bad.yaml': statefulSet({ maxUnavailable: '2', policy: 'OrderedReady' }) },
+      /^Invalid bad\.yaml:\d+@SHA: .*maxUnavailable.*podManagementPolicy/s,
+    ],
+  ];
+
+  it.each(cases)(
+    '%s',
+    async (_what, files, expected) => {
+      const repository = await follow('bad');
+      const { outcome, lines, message, sha } = await repository.bad({
+        'good.yaml': configMap('good', 'a'),
+        ...files,
+      });
+      expect(outcome).toBe('Refused');
+      expect(lines[0]?.replaceAll(sha.slice(0, 8), 'SHA') ?? lines.join('\n')).toMatch(expected);
+      expect(message).toContain(`commit ${sha.slice(0, 8)}: refused before its first write, `);
+      expect(await repository.get('configmaps', 'good')).toBeUndefined();
+      expect(await repository.get('configmaps', 'x')).toBeUndefined();
+    },
+    60_000,
+  );
+});

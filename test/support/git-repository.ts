@@ -1,0 +1,65 @@
+/** Throw-away git repositories, made with the git program of the machine and nothing of its user's configuration. */
+
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Content of a file; undefined removes it; a link points to its target. */
+export type FileChange = string | Buffer | undefined | { readonly link: string };
+
+export class TestRepository {
+  readonly path: string;
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  /** An empty repository on branch `main`, without a commit. */
+  static async create(): Promise<TestRepository> {
+    const path = await mkdtemp(join(tmpdir(), 'fairlead-repository-'));
+    const repository = new TestRepository(path);
+    await repository.git('init', '--quiet', '--initial-branch=main');
+    return repository;
+  }
+
+  async git(...args: readonly string[]): Promise<string> {
+    const { stdout } = await run('git', args, {
+      cwd: this.path,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: this.path,
+        GIT_CONFIG_NOSYSTEM: '1',
+        GIT_AUTHOR_NAME: 'Test',
+        GIT_AUTHOR_EMAIL: 'test@example.com',
+        GIT_COMMITTER_NAME: 'Test',
+        GIT_COMMITTER_EMAIL: 'test@example.com',
+      },
+    });
+    return stdout.trim();
+  }
+
+  /** Changes files and commits them; answers the sha. */
+  async commit(files: Readonly<Record<string, FileChange>>, message = 'change'): Promise<string> {
+    for (const [name, content] of Object.entries(files)) await this.#write(name, content);
+    await this.git('add', '--all');
+    await this.git('commit', '--quiet', '--allow-empty', '--message', message);
+    return await this.git('rev-parse', 'HEAD');
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true });
+  }
+
+  async #write(name: string, content: FileChange): Promise<void> {
+    const path = join(this.path, name);
+    await rm(path, { recursive: true, force: true });
+    if (content === undefined) return;
+    await mkdir(dirname(path), { recursive: true });
+    if (typeof content === 'object' && 'link' in content) await symlink(content.link, path);
+    else await writeFile(path, content);
+  }
+}

@@ -1,0 +1,166 @@
+/** A worker for sync and commit alone, in the process of the test: the real workflows and activities, the real servers. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { Client, Connection } from '@temporalio/client';
+import { DefaultLogger, NativeConnection, Runtime, Worker, bundleWorkflowCode } from '@temporalio/worker';
+import { fileURLToPath } from 'node:url';
+
+import { createCommitActivities } from '../../activities/commit.ts';
+import { createSyncActivities } from '../../activities/sync.ts';
+import { SyncRuns } from '../../controllers/sync-runs.ts';
+import type { Inventory } from '../../git/inventory.ts';
+import { InventoryStore } from '../../git/inventory.ts';
+import { openMirror } from '../../git/mirror.ts';
+import type { Repository } from '../../git/repositories.ts';
+import type { KubernetesClient } from '../../kubernetes/client.ts';
+import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
+import type { SyncView } from '../../workflows/sync-messages.ts';
+import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
+
+export const INVENTORY_NAMESPACE = 'fairlead-system';
+
+export interface GitSyncOptions {
+  readonly client: KubernetesClient;
+  readonly temporalAddress: string;
+  /** Name of the cluster in ids and task queues: another for each test file. */
+  readonly cluster: string;
+  readonly historyLimit?: number;
+}
+
+export class GitSync {
+  readonly temporal: Client;
+  readonly cluster: string;
+  readonly #options: GitSyncOptions;
+  readonly #repositories = new Map<string, Repository>();
+  readonly #connection: NativeConnection;
+  readonly #workers: readonly Worker[];
+  readonly #running: Promise<unknown>;
+  readonly #cache: string;
+  readonly #runs: SyncRuns;
+
+  private constructor(
+    options: GitSyncOptions,
+    temporal: Client,
+    connection: NativeConnection,
+    cache: string,
+    clusterUid: string,
+    start: (sync: GitSync) => readonly Worker[],
+  ) {
+    this.#options = options;
+    this.cluster = options.cluster;
+    this.temporal = temporal;
+    this.#connection = connection;
+    this.#cache = cache;
+    this.#runs = new SyncRuns({
+      temporal,
+      cluster: options.cluster,
+      clusterUid,
+      searchAttributes: async () => [],
+      ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
+    });
+    this.#workers = start(this);
+    this.#running = Promise.all(this.#workers.map(async (worker) => await worker.run()));
+  }
+
+  static async start(options: GitSyncOptions): Promise<GitSync> {
+    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    const { temporalAddress: address, cluster, client } = options;
+    const connection = await NativeConnection.connect({ address });
+    const temporal = new Client({ connection: await Connection.connect({ address }) });
+    const cache = await mkdtemp(join(tmpdir(), 'fairlead-mirrors-'));
+    const system = await client.get({
+      group: '',
+      version: 'v1',
+      resource: 'namespaces',
+      name: 'kube-system',
+    });
+    const clusterUid = system.metadata.uid;
+    const workflowBundle = await bundleWorkflowCode({
+      workflowsPath: fileURLToPath(new URL('./sync-workflows.ts', import.meta.url)),
+      logger: new DefaultLogger('WARN'),
+    });
+    let known: (name: string) => Repository | undefined = () => undefined;
+    const activities = {
+      ...createCommitActivities({
+        client,
+        clusterUid,
+        repository: (name) => known(name),
+        mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
+        inventoryNamespace: INVENTORY_NAMESPACE,
+        now: Date.now,
+      }),
+      ...createSyncActivities({ temporal, clusterUid }),
+    };
+    const workers = [
+      await Worker.create({
+        connection,
+        taskQueue: workflowTaskQueue(cluster),
+        workflowBundle,
+        stickyQueueScheduleToStartTimeout: '1s',
+      }),
+      await Worker.create({
+        connection,
+        taskQueue: leaderTaskQueue(cluster),
+        activities,
+        maxHeartbeatThrottleInterval: '500ms',
+        shutdownForceTime: '5s',
+      }),
+    ];
+    const sync = new GitSync(options, temporal, connection, cache, clusterUid, () => workers);
+    known = (name) => sync.#repositories.get(name);
+    return sync;
+  }
+
+  follow(repository: Repository): void {
+    this.#repositories.set(repository.name, repository);
+  }
+
+  /** What the poller does when it sees a commit. */
+  async commitSeen(repository: string, sha: string): Promise<void> {
+    await this.#runs.commitSeen(repository, sha);
+  }
+
+  async status(repository: string): Promise<SyncView> {
+    return await this.temporal.workflow
+      .getHandle(syncWorkflowId(this.cluster, repository))
+      .query(syncStatusQuery);
+  }
+
+  /** Shows a commit to sync and waits until it has been dealt with. */
+  async apply(repository: string, sha: string, timeoutMs = 30_000): Promise<NonNullable<SyncView['last']>> {
+    await this.commitSeen(repository, sha);
+    return await this.dealtWith(repository, sha, timeoutMs);
+  }
+
+  async dealtWith(
+    repository: string,
+    sha: string,
+    timeoutMs = 30_000,
+  ): Promise<NonNullable<SyncView['last']>> {
+    const until = Date.now() + timeoutMs;
+    for (;;) {
+      const view = await this.status(repository);
+      if (view.last?.sha === sha && view.running === undefined) return view.last;
+      if (Date.now() > until)
+        throw new Error(`commit ${sha} was not dealt with in ${timeoutMs} ms: ${JSON.stringify(view)}`);
+      await new Promise((resolve) => {
+        setTimeout(resolve, 50);
+      });
+    }
+  }
+
+  async inventory(repository: string): Promise<Inventory | undefined> {
+    return await new InventoryStore(this.#options.client, INVENTORY_NAMESPACE, repository).read();
+  }
+
+  async stop(): Promise<void> {
+    for (const worker of this.#workers) worker.shutdown();
+    await this.#running;
+    await this.temporal.connection.close();
+    await this.#connection.close();
+    await rm(this.#cache, { recursive: true, force: true });
+  }
+}
