@@ -3,12 +3,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
+import { builtWorker } from './built-worker.ts';
 
 export interface WorkerOptions {
-  readonly controlPlane: ControlPlane;
+  readonly controlPlane: Pick<ControlPlane, 'workerKubeconfig' | 'temporalAddress' | 'workloadApi'>;
   /** FAIRLEAD_CLUSTER */
   readonly cluster: string;
   /** FAIRLEAD_NAMESPACES; absent: all. */
@@ -17,11 +17,13 @@ export interface WorkerOptions {
   readonly kubeconfig?: string;
   /** @default the control plane's */
   readonly temporalAddress?: string;
-  /** Folder with the built code. @default dist */
+  /** Folder with the built code. @default a build of the present sources */
   readonly dist?: string;
   readonly environment?: Readonly<Record<string, string>>;
   /** Resolve when it leads, or only when it has started. @default 'leading' */
   readonly waitFor?: 'leading' | 'started';
+  /** Called as soon as the process exists: for those who may have to kill it before it is ready. */
+  readonly onSpawn?: (worker: WorkerProcess) => void;
 }
 
 export interface LogLine {
@@ -30,7 +32,6 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-const DIST = fileURLToPath(new URL('../../dist', import.meta.url));
 const START_TIMEOUT_MS = 30_000;
 const TAIL = 40;
 
@@ -38,7 +39,8 @@ const TAIL = 40;
 export async function startWorker(options: WorkerOptions): Promise<WorkerProcess> {
   const { controlPlane } = options;
   const kubeconfig = options.kubeconfig ?? (await controlPlane.workerKubeconfig());
-  const child = spawn(process.execPath, [`${options.dist ?? DIST}/cli/main.js`, 'worker'], {
+  const dist = options.dist ?? (await builtWorker());
+  const child = spawn(process.execPath, [`${dist}/cli/main.js`, 'worker'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],
@@ -53,11 +55,17 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerProcess
     },
   });
   const worker = new WorkerProcess(child);
+  options.onSpawn?.(worker);
   const leading = (line: LogLine) =>
     line.msg === 'Temporal worker started' && line['worker'] === 'leader activities';
   const started = (line: LogLine) => line.msg === 'Temporal worker started';
-  await worker.untilLine(options.waitFor === 'started' ? started : leading, START_TIMEOUT_MS);
-  return worker;
+  try {
+    await worker.untilLine(options.waitFor === 'started' ? started : leading, START_TIMEOUT_MS);
+    return worker;
+  } catch (error) {
+    await worker.kill();
+    throw error;
+  }
 }
 
 export class WorkerProcess {
@@ -120,6 +128,11 @@ export class WorkerProcess {
   /** SIGKILL, as a crash. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL', 5_000);
+  }
+
+  /** SIGKILL, sent before this returns; the process is reaped a moment later. */
+  killNow(): void {
+    this.#child.kill('SIGKILL');
   }
 
   /** SIGSTOP: it keeps its connections and its memory, and does not run. */

@@ -1,0 +1,89 @@
+/** Names an API write by what it does, so that the same write can be found again in another run in another namespace. */
+
+export interface ApiWrite {
+  /** From 1, over all writes of this worker. */
+  readonly number: number;
+  /** What it does, without what differs from run to run: `delete pods web-3`, `create events SuccessfulDelete`. */
+  readonly key: string;
+  /** The kind of write, without a name: `delete pods`, `patch pods/status gate=False`. */
+  readonly kind: string;
+  /** From 1, over the writes with this key. */
+  readonly occurrence: number;
+  readonly verb: 'create' | 'update' | 'patch' | 'delete';
+  /** With the subresource: `pods/status`. */
+  readonly resource: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** HTTP status of the apiserver; undefined while it has not answered. */
+  status: number | undefined;
+}
+
+interface Body {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly annotations?: Readonly<Record<string, string | null>>;
+  };
+  readonly reason?: string;
+  readonly spec?: object;
+  readonly status?: { readonly conditions?: readonly { readonly type?: string; readonly status?: string }[] };
+}
+
+const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' } as const;
+const IN_PLACE_ANNOTATION = 'fairlead.dev/in-place-update';
+const GATE = 'InPlaceUpdateReady';
+
+/** Requests that change nothing that a rollout is about: leases (they are renewed by the clock), reviews, dry runs. */
+export function isIgnored(url: URL): boolean {
+  return (
+    /^\/apis\/(coordination|authorization|authentication)\.k8s\.io\//.test(url.pathname) ||
+    url.searchParams.get('dryRun') === 'All'
+  );
+}
+
+/** @throws Error for a path that is no resource's */
+export function describeWrite(
+  method: string,
+  url: URL,
+  text: Buffer,
+): Pick<ApiWrite, 'key' | 'kind' | 'verb' | 'resource' | 'namespace' | 'name'> {
+  const match =
+    /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(
+      url.pathname,
+    );
+  const verb = VERBS[method as keyof typeof VERBS];
+  if (match === null || verb === undefined) {
+    throw new Error(`no write to a resource: ${method} ${url.pathname}`);
+  }
+  const [, namespace, plural = '', inPath, subresource] = match;
+  const body = parse(text);
+  const resource = subresource === undefined ? plural : `${plural}/${subresource}`;
+  const name = inPath ?? body.metadata?.name;
+  const detail = plural === 'pods' && verb === 'patch' ? podPatch(body) : '';
+  const kind = `${verb} ${resource}${detail === '' ? '' : ` ${detail}`}`;
+  // Events have random names; what tells them apart is their reason.
+  const label = plural === 'events' ? (body.reason ?? 'count') : (name ?? '');
+  return { key: `${kind} ${label}`.trimEnd(), kind, verb, resource, namespace, name };
+}
+
+/** Which step of a pod's life in place a patch is. */
+function podPatch(body: Body): string {
+  const gate = body.status?.conditions?.find((condition) => condition.type === GATE)?.status;
+  const annotation = body.metadata?.annotations?.[IN_PLACE_ANNOTATION];
+  const parts = [
+    ...(gate === undefined ? [] : [`gate=${gate}`]),
+    ...(annotation === undefined ? [] : [annotation === null ? 'done' : 'marked']),
+    ...(body.spec === undefined ? [] : ['spec']),
+  ];
+  return parts.join(',');
+}
+
+function parse(text: Buffer): Body {
+  if (text.length === 0) {
+    return {};
+  }
+  const value: unknown = JSON.parse(text.toString('utf8'));
+  // A JSON patch is a list: it has no metadata to look into.
+  return Array.isArray(value) ? {} : (value as Body);
+}
