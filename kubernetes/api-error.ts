@@ -4,7 +4,7 @@ import type { ResourcePath } from './client.ts';
 import { describePath } from './resource-path.ts';
 
 /** One field that the apiserver objects to (`status.details.causes`). */
-export interface ErrorCause {
+interface ErrorCause {
   readonly field?: string;
   readonly reason?: string;
   /** Absent for Secrets: it quotes values. */

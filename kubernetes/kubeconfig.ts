@@ -15,7 +15,7 @@ import {
 } from './kubeconfig-files.ts';
 import { asError } from './values.ts';
 
-export interface TlsOptions {
+interface TlsOptions {
   /** PEM; absent: the system's. */
   readonly ca?: string | undefined;
   readonly serverName?: string | undefined;

@@ -63,7 +63,7 @@ export async function* openWatch<T>(
  * The events of a watch's body, in order. Ends when the body ends.
  * @throws {ApiError} for an ERROR event (410 = the version is too old) and for a line that is no event (`BadResponse`)
  */
-export async function* watchEvents<T>(
+async function* watchEvents<T>(
   body: AsyncIterable<Buffer>,
   request: RequestIdentity,
   onContact: () => void,

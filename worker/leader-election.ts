@@ -14,8 +14,6 @@ import type { Acquired, LeaseContext, LeaseTiming } from './lease-context.ts';
 import { keepRenewing, release } from './lease-renewal.ts';
 import { LeaseStore } from './lease.ts';
 
-export type { Fence };
-
 export interface LeaderElectionOptions {
   /** Without a write guard of this election. */
   readonly client: KubernetesClient;
@@ -41,7 +39,7 @@ export interface LeaderElectionOptions {
 }
 
 /** Why the leader's signal aborts. */
-export class LeadershipEnded extends Error {
+class LeadershipEnded extends Error {
   override name = 'LeadershipEnded';
 }
 
