@@ -86,7 +86,7 @@ export function structuralSchema(openapi: OpenApi, name: string, ancestors: read
   if (definition === undefined) throw new Error(`OpenAPI document has no schema ${name}`);
   if (ancestors.includes(name)) throw new Error(`OpenAPI schema ${name} contains itself`);
   const within = name === OBJECT_META ? pick(definition, TEMPLATE_META) : definition;
-  return translate(openapi, within, [...ancestors, name]);
+  return { ...translate(openapi, within, [...ancestors, name]), ...constraintsOf(name, '') };
 }
 
 function translate(openapi: OpenApi, schema: Schema, ancestors: readonly string[]): Schema {
@@ -111,7 +111,7 @@ function translate(openapi: OpenApi, schema: Schema, ancestors: readonly string[
     result['additionalProperties'] = translate(openapi, schema.additionalProperties, ancestors);
   }
   if (schema.items !== undefined) result['items'] = itemsOf(openapi, schema, schema.items, ancestors);
-  return withDescription({ ...result, ...constraintsOf(owner, '') }, schema.description);
+  return withDescription(result, schema.description);
 }
 
 /** Keys of a map-like list must be required or have a default; those are the only defaults kept below the top level. */

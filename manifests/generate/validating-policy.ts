@@ -104,7 +104,7 @@ function matchConditions(api: PolicyApi): readonly object[] {
             name: 'speaks-of-fairlead',
             expression:
               `object.metadata.?annotations.orValue({}).${ours} || ` +
-              `object.spec.template.metadata.?annotations.orValue({}).${ours}`,
+              `object.spec.template.?metadata.?annotations.orValue({}).${ours}`,
           },
         ]
       : []),

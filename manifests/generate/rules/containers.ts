@@ -17,6 +17,7 @@ export function containerRules(): readonly Variable[] {
     { name: 'containerResources', expression: eachContainer(resourceChecks()) },
     { name: 'containerEnv', expression: envRule() },
     { name: 'containerMounts', expression: mountRule() },
+    { name: 'containerDevices', expression: inEach('volumeDevices', 'e', notFound('')) },
   ];
 }
 
@@ -98,6 +99,15 @@ function resourceChecks(): readonly Check[] {
       holds: `${list}.all(r, sign(${amount(list)}) >= 0)`,
       otherwise: `".resources.${field}: Invalid value: must be greater than or equal to 0"`,
     })),
+    ...[
+      ['requests', requests],
+      ['limits', limits],
+    ].map(([field = '', list = '']) => ({
+      holds: `${list}.all(r, ${IS_RESOURCE_NAME})`,
+      otherwise:
+        `".resources.${field}: Invalid value: " + ${list}.map(r, !(${IS_RESOURCE_NAME}), r).join(", ") + ` +
+        '": must be a standard resource type (cpu, memory, ephemeral-storage, hugepages-…) or fully qualified (example.com/name)"',
+    })),
     {
       holds: `${requests}.all(r, !(r in ${limits}) || ${amount(requests)}.compareTo(${amount(limits)}) <= 0)`,
       otherwise:
@@ -106,6 +116,9 @@ function resourceChecks(): readonly Check[] {
     },
   ];
 }
+
+const IS_RESOURCE_NAME =
+  '(r in ["cpu", "memory", "ephemeral-storage"] || r.startsWith("hugepages-") || r.contains("/"))';
 
 function envRule(): string {
   const sources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
@@ -118,12 +131,22 @@ function envRule(): string {
 }
 
 function mountRule(): string {
-  const text =
+  return inEach(
+    'volumeMounts',
+    'e',
+    notFound(
+      '(e.?subPath.orValue("") != "" && e.?subPathExpr.orValue("") != "" ? "].subPathExpr: Invalid value: subPathExpr and subPath are mutually exclusive" : ' +
+        '(e.?subPath.orValue("").matches("(^/|(^|/)[.][.](/|$))") ? "].subPath: Invalid value: must be a relative path without \'..\'" : ""))',
+    ),
+  );
+}
+
+/** A mount or device must name a volume or a claim template; then `otherwise` (CEL) decides. */
+function notFound(otherwise: string): string {
+  return (
     '!(e.name in variables.volumeNames) ? "].name: Not found: \\"" + e.name + "\\"; it must name one of spec.template.spec.volumes or ' +
-    'spec.volumeClaimTemplates" : ' +
-    '(e.?subPath.orValue("") != "" && e.?subPathExpr.orValue("") != "" ? "].subPathExpr: Invalid value: subPathExpr and subPath are mutually exclusive" : ' +
-    '(e.?subPath.orValue("").matches("(^/|(^|/)[.][.](/|$))") ? "].subPath: Invalid value: must be a relative path without \'..\'" : ""))';
-  return inEach('volumeMounts', 'e', text);
+    `spec.volumeClaimTemplates" : ${otherwise === '' ? '""' : otherwise}`
+  );
 }
 
 /** A refusal for each entry of a list inside each container for which `text` (CEL) is not empty. */

@@ -113,13 +113,15 @@ export const NATIVE_RULE_CASES: readonly CreationCase[] = (
           ],
         },
       },
-      ['spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required'],
+      ['spec.volumeClaimTemplates[0].spec.accessModes: Required value'],
     ],
     [
       'a claim template without a size',
       {
         spec: {
-          volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } }],
+          volumeClaimTemplates: [
+            { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'], resources: {} } },
+          ],
         },
       },
       ['spec.volumeClaimTemplates[0].spec.resources[storage]: Required value'],

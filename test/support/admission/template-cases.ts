@@ -192,6 +192,44 @@ export const TEMPLATE_CASES: readonly CreationCase[] = (
       ['spec.template.spec.tolerations[0]: Invalid value: operator must be Exists when `key` is empty'],
     ],
     [
+      'a resource that does not exist',
+      { container: { resources: { limits: { mem: '1Gi' } } } },
+      [
+        'spec.template.spec.containers[0].resources.limits: Invalid value: mem: must be a standard resource type',
+      ],
+    ],
+    [
+      'two mounts at one path',
+      {
+        container: {
+          volumeMounts: [
+            { name: 'v', mountPath: '/v' },
+            { name: 'w', mountPath: '/v' },
+          ],
+        },
+        volumes: [
+          { name: 'v', emptyDir: {} },
+          { name: 'w', emptyDir: {} },
+        ],
+      },
+      ['spec.template.spec.containers[0].volumeMounts[1]: Duplicate value: {"mountPath":"/v"}'],
+    ],
+    [
+      'a ConfigMap without a name',
+      { container: { envFrom: [{ configMapRef: {} }] } },
+      ['spec.template.spec.containers[0].envFrom[0].configMapRef.name: Required value'],
+    ],
+    [
+      'port 0 of a probe',
+      { container: { readinessProbe: { httpGet: { port: 0 } } } },
+      ['spec.template.spec.containers[0].readinessProbe.httpGet.port: Invalid value: 0'],
+    ],
+    [
+      'a field path that does not exist',
+      { container: { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.image' } } }] } },
+      ['spec.template.spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.image"'],
+    ],
+    [
       'an unknown field deep in the template',
       { container: { livenessProbe: { httpGet: { port: 80, protocol: 'x' } } } },
       ['unknown field "spec.template.spec.containers[0].livenessProbe.httpGet.protocol"'],
