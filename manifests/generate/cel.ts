@@ -10,11 +10,6 @@ export function literals(texts: readonly string[]): string {
   return `[${texts.map((text) => literal(text)).join(', ')}]`;
 }
 
-/** The value of a field that may be absent. */
-export function optional(object: string, field: string, absent: string): string {
-  return `${object}.?${field}.orValue(${absent})`;
-}
-
 /** A list of one message where `when` holds, else an empty one: what each rule of a policy is. */
 export function refusedIf(when: string, message: string): string {
   return `(${when}) ? [${message}] : []`;

@@ -3,7 +3,7 @@
 import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE } from './fields.ts';
 import type { Schema } from './structural-schema.ts';
 
-export interface PrinterColumn {
+interface PrinterColumn {
   readonly name: string;
   readonly type: 'integer' | 'string' | 'date';
   readonly jsonPath: string;

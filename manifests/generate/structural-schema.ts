@@ -25,7 +25,7 @@ export interface OpenApi {
 }
 
 /** Characters kept of a description: with whole descriptions the CRD is too big for a client-side `kubectl apply`. */
-export const DESCRIPTION_LENGTH = 80;
+const DESCRIPTION_LENGTH = 80;
 
 const REF_PREFIX = '#/components/schemas/';
 
@@ -148,7 +148,7 @@ function withDescription(schema: Schema, description: string | undefined): Schem
 }
 
 /** The first sentence if it fits, else as many whole words as fit. */
-export function shortened(description: string): string {
+function shortened(description: string): string {
   const line = description.replace(/\s+/g, ' ').trim();
   if (line.length <= DESCRIPTION_LENGTH) return line;
   const sentence = /^.*?[.](?= |$)/.exec(line)?.[0];
