@@ -4,7 +4,9 @@ import { Command } from 'commander';
 
 import { trusted } from '../kubernetes/values.ts';
 import type { WorkerFlags } from '../worker/config.ts';
+import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
+import type { Call } from './io.ts';
 import { examples } from './operator-verbs.ts';
 import type { Attach } from './program.ts';
 
@@ -22,29 +24,80 @@ export async function addProcessVerbs(
       .addHelpText('after', examples('fairlead check', 'fairlead check --worker -o json')),
     async () => (await import('./check.ts')).runCheck,
   );
-  addWorker(program, attach);
+  attach(
+    sourceOptions(
+      program
+        .command('plan')
+        .description('what a commit would change; exit code 4 if anything, 1 if it cannot be applied'),
+    )
+      .option('--repositories <file>', 'YAML list of repositories, instead of --repo; --name picks one')
+      .addHelpText(
+        'after',
+        examples(
+          'fairlead plan',
+          'fairlead plan --repo https://git.example/shop --ref main --path deploy',
+          'fairlead plan --repositories repositories.yaml --name shop -o json',
+        ),
+      ),
+    async () => (await import('./plan.ts')).runPlan,
+  );
+  addWorkers(program, attach);
   program.addCommand(await localCommand(words));
 }
 
-function addWorker(program: Command, attach: Attach): void {
-  const worker = program
-    .command('worker')
-    .description('run a worker: controllers, git and rollouts, until SIGTERM')
-    .option('--repositories <file>', 'YAML list of repositories (FAIRLEAD_REPOSITORIES)')
+function addWorkers(program: Command, attach: Attach): void {
+  const load = async () => {
+    const { runWorker } = await import('../worker/main.ts');
+    return async ({ options }: Call<WorkerFlags>): Promise<ExitCode> => {
+      await runWorker(options);
+      return EXIT.ok;
+    };
+  };
+  attach(
+    workerOptions(
+      program.command('worker').description('run a worker: controllers, git and rollouts, until SIGTERM'),
+    )
+      .option('--repositories <file>', 'YAML list of repositories (FAIRLEAD_REPOSITORIES)')
+      .addHelpText('after', examples('fairlead worker --repositories repositories.yaml')),
+    load,
+  );
+  attach(
+    workerOptions(
+      sourceOptions(
+        program
+          .command('up')
+          .description('follow one repository: a worker with that repository alone, in the foreground'),
+      ),
+    )
+      .option('--service-account <name>', 'apply as this ServiceAccount, NAME or NAMESPACE/NAME')
+      .option('--interval <duration>', 'between two looks at the repository')
+      .option('--no-prune', 'do not delete what leaves the repository')
+      .addHelpText(
+        'after',
+        examples('fairlead up', 'fairlead up --repo https://git.example/shop --path deploy -n shop'),
+      ),
+    load,
+  );
+}
+
+function sourceOptions(command: Command): Command {
+  return command
+    .option('--repo <url>', 'https URL or local path', '.')
+    .option('--name <name>', "the repository's name (default: the last part of its URL)")
+    .option('--ref <ref>', 'branch, tag or full sha (default: HEAD)')
+    .option('--path <folder>', 'folder with the manifests (default: the root)')
+    .option('--token-file <file>', 'file with a token for https')
+    .option('--ca-file <file>', 'certificate authorities for https');
+}
+
+function workerOptions(command: Command): Command {
+  return command
     .option('--namespaces <names>', 'only these, separated by commas (FAIRLEAD_NAMESPACES)')
     .option(
       '--metrics-address <address>',
       'host:port of /metrics, /healthz, /readyz (FAIRLEAD_METRICS_ADDRESS)',
     )
-    .option('--log-level <level>', 'trace, debug, info, warn, error (FAIRLEAD_LOG_LEVEL)')
-    .addHelpText('after', examples('fairlead worker --repositories repositories.yaml'));
-  attach<WorkerFlags>(worker, async () => {
-    const { runWorker } = await import('../worker/main.ts');
-    return async ({ options }) => {
-      await runWorker(options);
-      return EXIT.ok;
-    };
-  });
+    .option('--log-level <level>', 'trace, debug, info, warn, error (FAIRLEAD_LOG_LEVEL)');
 }
 
 /** The real one only when it is called: it brings the whole control plane with it. */

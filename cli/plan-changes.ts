@@ -1,0 +1,267 @@
+/** What a commit would change in the cluster: the same decisions as sync's, with a dry run instead of a write. */
+
+import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import { getOrUndefined } from '../git/apply.ts';
+import { PARALLEL, checkCommit } from '../git/check.ts';
+import type { CommitContent, CommitContext } from '../git/commit.ts';
+import { forEachLimited, prepareCommit } from '../git/commit.ts';
+import { decide } from '../git/decision.ts';
+import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
+import type { InventoryEntry } from '../git/inventory-content.ts';
+import type { Inventory } from '../git/inventory.ts';
+import { APPLYSET, InventoryStore } from '../git/inventory.ts';
+import { objectLabel } from '../git/manifests.ts';
+import type { PreparedObject } from '../git/prepare.ts';
+import { applyBody, inventoryEntry, isWorkload } from '../git/prepare.ts';
+import type { Problem } from '../git/problems.ts';
+import type { Repository } from '../git/repositories.ts';
+import { toProblem } from '../git/refusals.ts';
+import { objectPath } from '../git/resources.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { Difference } from './differences.ts';
+import { differences } from './differences.ts';
+
+export interface PlannedChange {
+  /** `Kind.group namespace/name` */
+  readonly object: string;
+  readonly action: 'create' | 'change' | 'delete' | 'leave' | 'keep' | 'later';
+  /** Why it is left, kept or put off. */
+  readonly why?: string;
+  readonly differences: readonly Difference[];
+  /** The pod template changes: so many pods get a new revision. */
+  readonly rollout?: { readonly pods: number };
+}
+
+export interface RepositoryPlan {
+  readonly repository: string;
+  readonly url: string;
+  readonly sha: string;
+  /** In the order in which they would be applied; what stays the same is not named. */
+  readonly changes: readonly PlannedChange[];
+  readonly unchanged: number;
+  readonly problems: readonly Problem[];
+  /** What could not be looked at. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Plans one commit with the client's own permissions.
+ * @throws ApiError when the apiserver cannot be asked; ProblemError when the commit cannot be read
+ */
+export async function planCommit(
+  client: KubernetesClient,
+  inventoryNamespace: string,
+  repository: Repository,
+  sha: string,
+  content: CommitContent,
+): Promise<RepositoryPlan> {
+  const store = new VisibleInventory(client, inventoryNamespace, repository.name);
+  const context: CommitContext = { repository, sha, client, discovery: new Discovery(client), store };
+  const { problems } = await checkCommit(context, content);
+  const { objects } = await prepareCommit(context, content);
+  const planned = new Map<PreparedObject, PlannedChange | undefined>();
+  await forEachLimited(objects, PARALLEL, async (object) => {
+    planned.set(object, await planObject(context, object));
+  });
+  const applied = objects.flatMap((object) => planned.get(object) ?? []);
+  const pruned = repository.prune ? await planPrunes(context, objects) : [];
+  return {
+    repository: repository.name,
+    url: repository.url,
+    sha,
+    changes: [...applied, ...pruned],
+    unchanged: objects.length - applied.length,
+    problems,
+    notes: [
+      ...store.notes,
+      ...(repository.impersonate === undefined
+        ? []
+        : [`checked with your own permissions; sync applies it as ${repository.impersonate}`]),
+    ],
+  };
+}
+
+/** The inventory is in the workers' namespace, which not everybody may read: then deletions cannot be foreseen. */
+class VisibleInventory extends InventoryStore {
+  readonly notes: string[] = [];
+
+  override async read(signal?: AbortSignal): Promise<Inventory | undefined> {
+    try {
+      return await super.read(signal);
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      const note = `what would be deleted is not known: ${error.message}`;
+      if (!this.notes.includes(note)) this.notes.push(note);
+      return undefined;
+    }
+  }
+}
+
+async function planObject(
+  context: CommitContext,
+  object: PreparedObject,
+): Promise<PlannedChange | undefined> {
+  const { label } = object;
+  if (object.deferred) {
+    return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
+  }
+  const live = await getOrUndefined(context.client, object.path);
+  const { repository, store } = context;
+  const decision = decide({
+    manifest: object.manifest,
+    live,
+    repository: repository.name,
+    applySetId: store.applySetId,
+  });
+  switch (decision.do) {
+    case 'nothing':
+    case 'refuse':
+      // A refusal is among the problems.
+      return undefined;
+    case 'leave':
+      return { object: label, action: 'leave', why: decision.why, differences: [] };
+    case 'wait':
+      return { object: label, action: 'later', why: decision.why, differences: [] };
+    case 'unpin':
+      return { object: label, action: 'change', why: 'the pin is taken away', differences: [] };
+    case 'apply':
+      return await dryRun(context, object, live);
+  }
+}
+
+async function dryRun(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<PlannedChange | undefined> {
+  const { client, repository, sha, store } = context;
+  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  try {
+    const result = await client.patch(object.path, 'apply', body, {
+      dryRun: true,
+      force: true,
+      fieldValidation: 'Strict',
+    });
+    return describeChange(object, live, result);
+  } catch (error) {
+    if (isNotFound(error)) {
+      return {
+        object: object.label,
+        action: 'create',
+        why: 'its namespace comes with this commit',
+        differences: [],
+      };
+    }
+    // What cannot be applied is among the problems of the check.
+    if (toProblem(error, object) !== undefined) return undefined;
+    throw error;
+  }
+}
+
+function describeChange(
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+  result: KubernetesObject,
+): PlannedChange {
+  const found = live === undefined ? [] : compare(object, live, result);
+  const rolls =
+    isWorkload(object.manifest) &&
+    (live === undefined || found.some(({ path }) => path.startsWith('spec.template')));
+  const pods = asRecord(asRecord(result)['spec'])['replicas'];
+  return {
+    object: object.label,
+    action: live === undefined ? 'create' : 'change',
+    ...(live !== undefined && found.length === 0 && { why: 'only where it comes from' }),
+    differences: found,
+    ...(rolls && { rollout: { pods: typeof pods === 'number' ? pods : 1 } }),
+  };
+}
+
+function compare(
+  object: PreparedObject,
+  live: KubernetesObject,
+  result: KubernetesObject,
+): readonly Difference[] {
+  const [before, after] = [comparable(live), comparable(result)];
+  const isSecret = object.manifest.kind === 'Secret' && object.manifest.group === '';
+  if (!isSecret) return differences(before, after);
+  const masked = ['data', 'stringData'].map((field) => maskValues(before[field], after[field]));
+  const [data, stringData] = masked;
+  return differences(
+    { ...before, data: data?.before, stringData: stringData?.before },
+    { ...after, data: data?.after, stringData: stringData?.after },
+  );
+}
+
+/** Values of Secrets never leave this function: equal ones become equal, others are told apart by their side only. */
+export function maskValues(
+  before: unknown,
+  after: unknown,
+): { readonly before: unknown; readonly after: unknown } {
+  const [old, present] = [asRecord(before), asRecord(after)];
+  const mask = (values: Readonly<Record<string, unknown>>, side: string) =>
+    Object.fromEntries(
+      Object.keys(values).map((key) => [key, old[key] === present[key] ? '***' : `*** (${side})`]),
+    );
+  return {
+    before: before === undefined ? undefined : mask(old, 'before'),
+    after: after === undefined ? undefined : mask(present, 'after'),
+  };
+}
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+const OWN_ANNOTATIONS = [
+  ANNOTATION.repository,
+  ANNOTATION.manifestHash,
+  ANNOTATION.commit,
+  ANNOTATION.pinned,
+  LAST_APPLIED,
+];
+
+/** Without what the server, sync and operators write; the last applied configuration may quote a Secret. */
+function comparable(object: KubernetesObject): Readonly<Record<string, unknown>> {
+  const { metadata, status: _, ...rest } = asRecord(object);
+  const { annotations, labels, namespace, name, finalizers, ownerReferences } = asRecord(metadata);
+  return {
+    ...rest,
+    metadata: {
+      name,
+      namespace,
+      finalizers,
+      ownerReferences,
+      annotations: without(asRecord(annotations), OWN_ANNOTATIONS),
+      labels: without(asRecord(labels), [APPLYSET.partOf]),
+    },
+  };
+}
+
+function without(
+  values: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
+}
+
+async function planPrunes(
+  context: CommitContext,
+  objects: readonly PreparedObject[],
+): Promise<readonly PlannedChange[]> {
+  const entries = (await context.store.read())?.entries ?? new Map<string, InventoryEntry>();
+  const changes: PlannedChange[] = [];
+  for (const entry of pruneCandidates(entries, objects.map(inventoryEntry))) {
+    const { group, version } = parseApiVersion(entry.apiVersion);
+    const served = await context.discovery.find(entry.apiVersion, entry.kind);
+    if (served === undefined) continue;
+    const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
+    const verdict = judgePrune(entry, await getOrUndefined(context.client, path), context.repository.name);
+    const object = objectLabel({ ...entry, group });
+    if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
+    if (verdict.verdict === 'keep')
+      changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
+  }
+  return changes;
+}

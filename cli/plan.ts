@@ -1,0 +1,162 @@
+/** `fairlead plan`: what a commit would change, before anybody applies it. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import { stringifyJson } from '../kubernetes/json.ts';
+import { CommitReader } from '../git/commit.ts';
+import { openMirror } from '../git/mirror.ts';
+import { ProblemError, formatProblem, shortSha } from '../git/problems.ts';
+import type { Repository, RepositoryFlags } from '../git/repositories.ts';
+import { RepositoriesError, readRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import type { Colors } from './colors.ts';
+import { colorsOf } from './colors.ts';
+import type { Difference } from './differences.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import type { PlannedChange, RepositoryPlan } from './plan-changes.ts';
+import { planCommit } from './plan-changes.ts';
+import { manyLines, oneLine } from './safe-text.ts';
+import type { Session } from './session.ts';
+import { withSession } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured, toYaml } from './structured.ts';
+
+export interface PlanOptions extends Partial<RepositoryFlags> {
+  /** File with the list of repositories, instead of --repo. */
+  readonly repositories?: string;
+}
+
+interface PlanDocument extends Document {
+  readonly kind: 'Plan';
+  readonly repositories: readonly RepositoryPlan[];
+}
+
+/** Runs the verb: 0 nothing would change, 4 something would, 1 a commit could not be applied. */
+export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
+  const repositories = await repositoriesOf(call);
+  return await withSession(call, async (session) => {
+    const cache = await mkdtemp(join(tmpdir(), 'fairlead-plan-'));
+    try {
+      const plans: RepositoryPlan[] = [];
+      for (const repository of repositories) plans.push(await planRepository(session, repository, cache));
+      const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: plans };
+      if (!(await printStructured(call.io, call.options, document))) {
+        const colors = colorsOf(call.io);
+        for (const plan of plans) call.io.out(await formatPlan(plan, colors));
+      }
+      if (plans.some(({ problems }) => problems.length > 0)) return EXIT.failed;
+      return plans.some(({ changes }) => changes.some(isChange)) ? EXIT.differences : EXIT.ok;
+    } finally {
+      await rm(cache, { recursive: true, force: true });
+    }
+  });
+}
+
+async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly Repository[]> {
+  const { repositories, repo = '.', name, ref, path, namespace, tokenFile, caFile } = options;
+  try {
+    if (repositories === undefined) {
+      return [repositoryFromFlags({ repo, name, ref, path, namespace, tokenFile, caFile })];
+    }
+    const all = await readRepositories(repositories);
+    const chosen = name === undefined ? all : all.filter((one) => one.name === name);
+    if (chosen.length > 0) return chosen;
+    throw new CliError(
+      `${repositories} has no repository named "${name ?? ''}": it has ${all.map((one) => one.name).join(', ')}`,
+      EXIT.usage,
+    );
+  } catch (error) {
+    if (error instanceof RepositoriesError)
+      throw new CliError(toMessage(error), EXIT.usage, { cause: error });
+    throw error;
+  }
+}
+
+async function planRepository(
+  session: Session,
+  repository: Repository,
+  cache: string,
+): Promise<RepositoryPlan> {
+  const { url, ref, tokenFile, caFile } = repository;
+  const mirror = openMirror({ url, ref, tokenFile, caFile, cacheDirectory: cache });
+  try {
+    const sha = await mirror.resolveRef(session.io.interrupted);
+    const content = await new CommitReader(() => mirror).read(repository, sha, session.io.interrupted);
+    return await planCommit(session.client, session.leaseNamespace, repository, sha, content);
+  } catch (error) {
+    if (error instanceof ProblemError)
+      throw new CliError(formatProblem(error.problem), EXIT.failed, { cause: error });
+    throw error;
+  }
+}
+
+/** What is left, kept or put off changes nothing by this commit. */
+function isChange({ action }: PlannedChange): boolean {
+  return action === 'create' || action === 'change' || action === 'delete';
+}
+
+/** The plan as text; ends with a line feed. */
+export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<string> {
+  const { repository, sha, changes, unchanged, problems, notes } = plan;
+  const blocks = await Promise.all(changes.map((change) => formatChange(change, colors)));
+  const count = (action: PlannedChange['action']) =>
+    String(changes.filter((change) => change.action === action).length);
+  return `${[
+    colors.bold(oneLine(`${repository} at ${shortSha(sha)}`)),
+    ...blocks,
+    ...problems.map((problem) => colors.bad(`✗ ${oneLine(formatProblem(problem, sha))}`)),
+    ...notes.map((note) => colors.held(`note: ${oneLine(note)}`)),
+    `${count('create')} to create, ${count('change')} to change, ${count('delete')} to delete, ${String(unchanged)} unchanged` +
+      (problems.length === 0
+        ? ''
+        : `; nothing is applied while there are problems (${String(problems.length)})`),
+  ].join('\n')}\n`;
+}
+
+const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
+  create: 'created',
+  change: 'changed',
+  delete: 'deleted',
+  leave: 'left alone',
+  keep: 'left the commit, but is kept',
+  later: 'put off',
+};
+
+async function formatChange(
+  { object, action, why, differences, rollout }: PlannedChange,
+  colors: Colors,
+): Promise<string> {
+  const paint = {
+    create: colors.good,
+    change: colors.busy,
+    delete: colors.bad,
+    leave: colors.held,
+    keep: colors.held,
+    later: colors.held,
+  }[action];
+  const title = `► ${oneLine(object)} ${paint(WORDS[action])}${why === undefined ? '' : `: ${oneLine(why)}`}`;
+  const blocks = await Promise.all(differences.map((difference) => formatDifference(difference, colors)));
+  const pods =
+    rollout === undefined
+      ? []
+      : [colors.dim(`  → a new revision for ${String(rollout.pods)} ${rollout.pods === 1 ? 'pod' : 'pods'}`)];
+  return [title, ...blocks, ...pods].join('\n');
+}
+
+async function formatDifference({ path, before, after }: Difference, colors: Colors): Promise<string> {
+  const old = before === undefined ? [] : (await lines(before)).map((line) => colors.bad(`    - ${line}`));
+  const present = after === undefined ? [] : (await lines(after)).map((line) => colors.good(`    + ${line}`));
+  return [`  ${oneLine(path)}`, ...old, ...present].join('\n');
+}
+
+async function lines(value: unknown): Promise<readonly string[]> {
+  if (typeof value === 'string') return manyLines(value).split('\n');
+  if (typeof value !== 'object' || value === null) return [stringifyJson(value)];
+  return manyLines(await toYaml(value))
+    .trimEnd()
+    .split('\n');
+}

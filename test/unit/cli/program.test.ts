@@ -1,0 +1,119 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { describeFailure, shellWord } from '../../../cli/failures.ts';
+import { CliError } from '../../../cli/exit-codes.ts';
+import { ApiError } from '../../../kubernetes/api-error.ts';
+import { runCli } from '../../support/cli.ts';
+
+describe('the command line', () => {
+  it('alone prints help and ends well', async () => {
+    const { code, out, err } = await runCli([]);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('Usage: fairlead');
+    expect(out).toContain('Exit codes:');
+  });
+
+  it.each([
+    [['rollot'], 'Did you mean rollout?'],
+    [['rollout', 'paus', 'sts/web'], 'Did you mean pause?'],
+    [['get', '--outptu', 'json'], 'Did you mean --output?'],
+    [['get', '-o', 'xml'], 'Allowed choices are table, wide, json, yaml, name'],
+    [['get', '--timeout', 'soon'], 'is not a duration'],
+    [['rollout', 'status'], "missing required argument 'KIND/NAME'"],
+    [['rollout', 'undo', 'sts/web', '--to-revision', 'x'], 'is not a revision number'],
+    [['set', 'image', 'sts/web'], 'missing required argument'],
+    [['get', 'a', 'b'], 'too many arguments'],
+  ])('%j is a mistake of usage: exit code 2', async (words, message) => {
+    const { code, out, err } = await runCli(words);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(message);
+  });
+
+  it.each(['get', 'watch', 'explain', 'rollout', 'set image', 'check', 'worker', 'up', 'plan'])(
+    '`%s --help` shows options of the program and, for verbs, examples',
+    async (verb) => {
+      const { code, out } = await runCli([...verb.split(' '), '--help']);
+      expect(code).toBe(0);
+      expect(out).toMatch(new RegExp(`^Usage: fairlead ${verb} `));
+      expect(out).toContain('--namespace');
+      expect(out).toMatch(verb === 'rollout' ? /undo \[options\]/ : /Examples:\n {2}fairlead/);
+    },
+  );
+
+  it('no cluster is configured: exit code 6 and what to do', async () => {
+    const { code, err } = await runCli(['get'], { environment: { HOME: '/nonexistent' } });
+    expect(code).toBe(6);
+    expect(err).toContain('fairlead local up');
+  });
+
+  it('an unknown workload API in the environment: exit code 2', async () => {
+    const { code, err } = await runCli(['get'], { environment: { FAIRLEAD_WORKLOAD_API: 'apps/v2' } });
+    expect(code).toBe(2);
+    expect(err).toContain(
+      'use one of fairlead.dev/v1beta1, apps/v1 (--workload-api or FAIRLEAD_WORKLOAD_API)',
+    );
+  });
+});
+
+describe('failures', () => {
+  const path = {
+    group: 'fairlead.dev',
+    version: 'v1beta1',
+    resource: 'statefulsets',
+    namespace: 'shop',
+    name: 'web',
+  };
+  const request = { method: 'PATCH', path, server: 'https://k8s.example' };
+
+  it('a missing permission is named, with the commands that add it', () => {
+    const text =
+      'statefulsets.fairlead.dev "web" is forbidden: User "bob" cannot patch resource "statefulsets" in API group "fairlead.dev" in the namespace "shop"';
+    const error = new ApiError(request, { status: 403, reason: 'Forbidden', text });
+    expect(describeFailure(error)).toEqual({
+      exitCode: 1,
+      message: [
+        'you (bob) may not patch statefulsets.fairlead.dev in namespace shop',
+        '  missing rule: apiGroups: ["fairlead.dev"], resources: ["statefulsets"], verbs: ["patch"]',
+        '  add it:       kubectl create role fairlead-patch-statefulsets -n shop --verb=patch --resource=statefulsets.fairlead.dev && ' +
+          'kubectl create rolebinding fairlead-patch-statefulsets -n shop --role=fairlead-patch-statefulsets --user=bob',
+      ].join('\n'),
+    });
+  });
+
+  it('a refusal by an admission plugin is quoted', () => {
+    const error = new ApiError(request, { status: 403, reason: 'Forbidden', text: 'exceeded quota: pods' });
+    expect(describeFailure(error).message).toContain('exceeded quota: pods');
+  });
+
+  it.each([
+    [0, 'Network', 6],
+    [401, 'Unauthorized', 6],
+    [503, 'ServiceUnavailable', 6],
+    [409, 'Conflict', 1],
+    [422, 'Invalid', 1],
+  ])('status %d (%s) ends with %d', (status, reason, exitCode) => {
+    expect(describeFailure(new ApiError(request, { status, reason, text: 'x' }))).toMatchObject({ exitCode });
+  });
+
+  it('a kind that is not served: how to install it', () => {
+    const error = new ApiError(request, {
+      status: 404,
+      reason: 'NotFound',
+      text: 'the server could not find the requested resource',
+    });
+    expect(describeFailure(error).message).toContain('kubectl apply --server-side -f manifests/crds');
+  });
+
+  it('hostile text in an error is harmless', () => {
+    expect(describeFailure(new CliError('a\u001b[2Jb\nc')).message).toBe('ab\nc');
+    expect(describeFailure(new Error('a\u009bb')).message).toBe('ab');
+  });
+
+  it.each([
+    ['alice@example.com', 'alice@example.com'],
+    ['a b', "'a b'"],
+    ["it's; rm -rf /", `'it'\\''s; rm -rf /'`],
+  ])('%s becomes a word of a shell', (text, expected) => {
+    expect(shellWord(text)).toBe(expected);
+  });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { planWorkload } from '../../../cli/snapshot.ts';
+import type { Evidence } from '../../../cli/verdict.ts';
+import { judge } from '../../../cli/verdict.ts';
+import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
+import type { Pod } from '../../../planners/objects.ts';
+import { rollout } from '../../support/rollout-objects.ts';
+import type { ObjectOptions } from '../../support/workload-objects.ts';
+
+const NOW = Date.parse('2026-01-01T01:00:00Z');
+const HELD = { state: 'held', holder: 'worker-1' } as const;
+const NONE = { state: 'none' } as const;
+const TARGET = {
+  group: 'fairlead.dev',
+  version: 'v1beta1',
+  kind: 'StatefulSet',
+  namespace: 'default',
+  name: 'web',
+} as const;
+const PAUSED = {
+  'fairlead.dev/paused': JSON.stringify({ by: 'alice', reason: 'db alarm', at: '2026-01-01T00:56:00Z' }),
+};
+
+interface Case {
+  readonly object?: ObjectOptions;
+  readonly pods?: (pods: readonly Pod[]) => readonly Pod[];
+  /** Pods at the new revision; the others are at the one before. */
+  readonly updated?: number;
+  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'run'>>;
+}
+
+function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): string {
+  const made = rollout({ updated, ...(object && { object }) });
+  const planned = planWorkload(
+    made.object satisfies WorkloadObject,
+    TARGET,
+    { revisions: made.revisions, pods: pods(made.pods), claims: [], nodes: [] },
+    NOW,
+  );
+  const result = judge({
+    ...planned,
+    lease: HELD,
+    leaseName: 'fairlead-system/fairlead-default',
+    run: NONE,
+    now: NOW,
+    ...evidence,
+  });
+  return `${result.verdict}: ${result.sentence}${result.next === undefined ? '' : ` → ${result.next}`}`;
+}
+
+function notReady(name: string): (pods: readonly Pod[]) => readonly Pod[] {
+  return (pods) =>
+    pods.map((pod) =>
+      pod.metadata.name === name
+        ? { ...pod, status: { ...pod.status, conditions: [{ type: 'Ready', status: 'False' }] } }
+        : pod,
+    );
+}
+
+describe('explain', () => {
+  it('done', () => {
+    expect(verdict({})).toMatch(/^Done: nothing is to be done: all 3 pods are available at revision web-/);
+  });
+
+  it('done, and nobody there for the next change', () => {
+    expect(verdict({ evidence: { lease: { state: 'free' } } })).toMatch(
+      /^Done: .*; but no worker holds the Lease fairlead-system\/fairlead-default → fairlead worker$/,
+    );
+  });
+
+  it('done, and the next change is held', () => {
+    expect(verdict({ object: { annotations: PAUSED } })).toMatch(
+      /^Done: .*; the next change will wait: paused by alice: db alarm$/,
+    );
+  });
+
+  it('done below a partition', () => {
+    const updateStrategy = { type: 'RollingUpdate', rollingUpdate: { partition: 2 } };
+    expect(verdict({ object: { spec: { updateStrategy } }, updated: 1 })).toMatch(
+      /^Done: nothing is to be done: web-1, web-0 are below the partition.*; all 3 pods are available$/,
+    );
+  });
+
+  it('nobody leads', () => {
+    const lease = { state: 'free', lastHolder: 'worker-9', renewedAt: '2026-01-01T00:00:00Z' } as const;
+    expect(verdict({ updated: 1, evidence: { lease } })).toMatch(
+      /^NoLeader: no Fairlead worker holds the Lease fairlead-system\/fairlead-default \(last worker-9, 2026-01-01T00:00:00Z\), so nobody acts → start a worker/,
+    );
+  });
+
+  it('stalled: the cause and what mends it', () => {
+    const conditions = [
+      { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
+    ] as const;
+    expect(verdict({ object: { conditions }, updated: 1 })).toBe(
+      'Stalled: it is stalled: run x was terminated → fairlead rollout retry statefulset/web -n default',
+    );
+  });
+
+  it('paused: by whom, why and since when', () => {
+    expect(verdict({ object: { annotations: PAUSED }, updated: 1 })).toBe(
+      'Paused: it is paused by alice: db alarm since 2026-01-01T00:56:00Z → fairlead rollout resume statefulset/web -n default',
+    );
+  });
+
+  it('Temporal is away and pods are to be replaced', () => {
+    const run = {
+      state: 'unreachable',
+      address: 'localhost:1',
+      message: 'Temporal at localhost:1 does not answer',
+    } as const;
+    expect(verdict({ updated: 1, evidence: { run } })).toMatch(
+      /^TemporalUnreachable: Temporal at localhost:1 does not answer: pods are healed/,
+    );
+  });
+
+  it('the budget is used up by a pod that is not ready', () => {
+    expect(verdict({ updated: 1, pods: notReady('web-2') })).toMatch(
+      /^Waiting: it waits: .*web-2 is not ready|^Waiting: it waits: the budget is used up/,
+    );
+  });
+
+  it('a refusal that only the worker sees', () => {
+    const conditions = [
+      {
+        type: 'Reconciling',
+        status: 'True',
+        reason: 'CreateRefused',
+        message: 'the apiserver refuses to create web-2: quota',
+      },
+    ] as const;
+    expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
+      'Waiting: it waits: the apiserver refuses to create web-2: quota',
+    );
+  });
+
+  it('something is happening', () => {
+    const run = {
+      state: 'running',
+      status: 'RUNNING',
+      workflowId: 'w',
+      runId: 'run-1',
+      startedAt: '',
+    } as const;
+    expect(verdict({ updated: 1, evidence: { run } })).toBe(
+      'Working: something is happening: web-1 is next; run run-1 is at it',
+    );
+    expect(verdict({ updated: 1 })).toBe(
+      'Working: something is happening: web-1 is next; the leader starts a run for it within seconds',
+    );
+  });
+
+  it('being deleted', () => {
+    expect(verdict({ object: { deleting: true } })).toBe(
+      'Deleting: it is being deleted; its pods are left to the garbage collector',
+    );
+  });
+});
