@@ -2,6 +2,7 @@
 
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
 import { describeConflicts, readConflicts } from './decision.ts';
+import { findFieldLine } from './field-line.ts';
 import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
@@ -16,9 +17,9 @@ export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts>
 
 /**
  * A refusal that a retry cannot mend, as a problem; undefined when the same request may succeed later (the apiserver is
- * away, throttles, or the object changed in between). `text` is the file, to find the line of a field in it.
+ * away, throttles, or the object changed in between). `source` is the file's text, to find the line of a field in it.
  */
-export function toProblem(error: unknown, object: PreparedObject, text?: string): Problem | undefined {
+export function toProblem(error: unknown, object: PreparedObject, source?: string): Problem | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { status } = error;
   const message = hideValues(serverText(error), object);
@@ -28,8 +29,14 @@ export function toProblem(error: unknown, object: PreparedObject, text?: string)
   if (isInvalid(error)) {
     const isUnknown = /unknown field|field not declared in schema/.test(message);
     const field = firstField(error, message);
-    const line = field === undefined ? undefined : lineOfField(object, field, text);
-    return problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', end(shorten(message)), line);
+    const line =
+      field === undefined || source === undefined
+        ? undefined
+        : findFieldLine(source, object.manifest.line, field);
+    const text = end(shorten(message));
+    // `yes`, `on` and numbers where text is wanted are the commonest mistake of all.
+    const quote = /expected string, got/.test(text) ? { next: 'Quote the value.' } : {};
+    return { ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line), ...quote };
   }
   if (isForbidden(error)) return problemOf(object, 'Forbidden', end(message));
   if (isNotFound(error)) {
@@ -55,6 +62,9 @@ function shorten(message: string): string {
     .replace(/^[\w.]+ "[^"]*" is invalid: /, '')
     .replace(/^failed to create typed patch object \([^)]*\): /, '')
     .replace(/^.*?strict decoding error: /, '')
+    .replace(/^[\w.]+ "[^"]*" is forbidden: (?=ValidatingAdmissionPolicy)/, '')
+    .replace(/^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /, '')
+    .replace(/&value\.valueUnstructured\{Value:(.*?)\}/, '$1')
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/^(\.[\w.[\]"=/-]+): field not declared in schema$/, 'unknown field "$1"');
 }
@@ -62,60 +72,12 @@ function shorten(message: string): string {
 /** `spec.template.spec.containers[0].image`, from the causes or out of the message. */
 function firstField(error: ApiError, message: string): string | undefined {
   const cause = error.details?.causes.find((item) => item.field !== undefined && item.field !== '')?.field;
+  const short = shorten(message);
   return (
     cause ??
-    /unknown field "([^"]+)"/.exec(message)?.[1] ??
-    /(\.[\w.[\]-]+): field not declared/.exec(message)?.[1]
+    /unknown field "(.+?)"(?:$|[,\s\]])/.exec(short)?.[1] ??
+    /(?:^|[\s:])(\.?[a-z]\w*(?:\.[\w-]+|\[[^\]]*\])+): /i.exec(short)?.[1]
   );
-}
-
-/**
- * The line of a field: from the object's own line down, each part of the path is looked for below the part before it. Not a
- * parser; where it finds nothing the last part that it found is a good place to look.
- */
-export function lineOfField(
-  object: PreparedObject,
-  field: string,
-  text: string | undefined,
-): number | undefined {
-  if (text === undefined) return undefined;
-  const lines = text.split(/\r\n|\n|\r/);
-  let at = object.manifest.line - 1;
-  let found: number | undefined;
-  for (const part of field.split('.').filter((item) => item !== '')) {
-    const [, name = part, index] = /^([^[]*)(?:\[(\d+)\])?/.exec(part) ?? [];
-    const key = lines.findIndex((line, number) => number >= at && isKey(line, name));
-    if (key < 0 || lines.slice(at, key).some((line) => /^---(?:\s|$)/.test(line))) break;
-    found = key;
-    at = key;
-    if (index !== undefined) {
-      const item = nthItem(lines, key + 1, Number(index));
-      if (item === undefined) break;
-      found = item;
-      at = item;
-    }
-  }
-  return found === undefined ? undefined : found + 1;
-}
-
-function isKey(line: string, name: string): boolean {
-  const key = line.replace(/^[\s\-{[]*/, '').replace(/^["']/, '');
-  return key.startsWith(name) && /^["']?\s*:/.test(key.slice(name.length));
-}
-
-function nthItem(lines: readonly string[], from: number, index: number): number | undefined {
-  const first = lines.findIndex((line, number) => number >= from && /^\s*-(?:\s|$)/.test(line));
-  if (first < 0) return undefined;
-  const indent = (lines[first] ?? '').search(/-/);
-  let seen = -1;
-  for (let number = first; number < lines.length; number++) {
-    const line = lines[number] ?? '';
-    if (line.trim() === '' || line.trim().startsWith('#')) continue;
-    const own = line.search(/\S/);
-    if (own < indent) return undefined;
-    if (own === indent && line[own] === '-' && ++seen === index) return number;
-  }
-  return undefined;
 }
 
 /** Values that the apiserver may quote back: those of environment variables are nobody's business (Secrets: see ApiError). */

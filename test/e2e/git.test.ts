@@ -41,9 +41,7 @@ interface Followed {
     files: Readonly<Record<string, FileChange>>,
   ): Promise<Awaited<ReturnType<GitSync['apply']>> & { readonly sha: string }>;
   /** Commits and expects a refusal or a failure; the message is what the Temporal UI shows. */
-  bad(
-    files: Readonly<Record<string, FileChange>>,
-  ): Promise<{
+  bad(files: Readonly<Record<string, FileChange>>): Promise<{
     readonly outcome: string;
     readonly message: string;
     readonly lines: readonly string[];
@@ -183,7 +181,7 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     ],
     [
       'an unknown field',
-      { 'bad.yaml': `${configMap('x', 'y')}\nspek: 1\n` },
+      { 'bad.yaml': `${configMap('x', 'value')}\nspek: 1\n` },
       /^UnknownField bad\.yaml:8@SHA: ConfigMap \S+\/x: .*spek.* Correct the name of the field\.$/,
     ],
     [
@@ -198,16 +196,11 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     ],
     ['1.6 MB in one object', { 'bad.yaml': big }, /^FileTooLarge bad\.yaml@SHA: the file has \d+ bytes/],
     [
-      '1.6 MB in one object of several files\u2019 size',
+      '1.2 MB in one object that its file does not show',
       {
-        'bad.json': JSON.stringify({
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
-          metadata: { name: 'big' },
-          data: { k: '\u0001'.repeat(250_000) },
-        }).replaceAll('\\u0001', '\\b'),
+        'bad.yaml': `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata:\n  a: &a ${'x'.repeat(400_000)}\n  b: *a\n  c: *a\n`,
       },
-      /^ObjectTooLarge bad\.json:1@SHA: ConfigMap big: the object has \d+ bytes/,
+      /^ObjectTooLarge bad\.yaml:1@SHA: ConfigMap big: the object has \d+ bytes/,
     ],
     [
       'a kind that nobody serves',
@@ -217,19 +210,18 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     [
       'a kind in the wrong version',
       {
-        'bad.yaml':
-          'apiVersion: extensions/v1beta1\nkind: Deployment\nmetadata: {name: x}\n---\napiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: x}\n',
+        'bad.yaml': 'apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: x}\n',
       },
-      /UnknownKind bad\.yaml:5@SHA: CronJob\.batch x: the cluster has no CronJob in batch\/v1beta1, but in batch\/v1\./,
+      /^UnknownKind bad\.yaml:1@SHA: CronJob\.batch x: the cluster has no CronJob in batch\/v1beta1, but in batch\/v1\./,
     ],
     [
       'the same object twice',
-      { 'bad.yaml': configMap('x', 'y'), 'worse.yaml': configMap('x', 'z') },
+      { 'bad.yaml': configMap('x', 'value'), 'worse.yaml': configMap('x', 'other') },
       /^DuplicateObject worse\.yaml:1@SHA: ConfigMap \S+\/x: it is also in bad\.yaml:1\./,
     ],
     [
       'a status',
-      { 'bad.yaml': `${configMap('x', 'y')}status: {a: 1}\n` },
+      { 'bad.yaml': `${configMap('x', 'value')}status: {a: 1}\n` },
       /^ForbiddenField bad\.yaml:1@SHA: ConfigMap x: status must not be in a manifest/,
     ],
     [
@@ -239,12 +231,12 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     ],
     [
       'a namespace that does not exist',
-      { 'bad.yaml': configMap('x', 'y').replace('name: x', 'name: x\n  namespace: nowhere') },
+      { 'bad.yaml': configMap('x', 'value').replace('name: x', 'name: x\n  namespace: nowhere') },
       /^NamespaceNotFound bad\.yaml:1@SHA: ConfigMap nowhere\/x: /,
     ],
     [
       'a cluster-scoped object with a namespace',
-      { 'bad.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: x, namespace: y}\n' },
+      { 'bad.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: x, namespace: other}\n' },
       /^NamespaceMismatch bad\.yaml:1@SHA: /,
     ],
     [
@@ -295,4 +287,189 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     },
     60_000,
   );
+});
+
+describe('a source that cannot be read', () => {
+  it('a path that vanished: named, and nothing is pruned', async () => {
+    const repository = await follow('vanished', { path: 'deploy' });
+    expect(await repository.commit({ 'deploy/a.yaml': configMap('one', 'a') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const gone = await repository.bad({
+      'deploy/a.yaml': undefined,
+      'elsewhere/a.yaml': configMap('one', 'a'),
+    });
+    expect(gone.outcome).toBe('Refused');
+    expect(gone.lines).toEqual([
+      `PathVanished deploy@${gone.sha.slice(0, 8)}: the path deploy does not exist in commit ${gone.sha.slice(0, 8)}. Nothing was pruned. Restore the path, or set \`path\` to where the manifests are now.`,
+    ]);
+    expect(await repository.get('configmaps', 'one')).toBeDefined();
+    const emptied = await repository.bad({ 'deploy/README.md': 'nothing here' });
+    expect(emptied.lines[0]).toMatch(
+      /^NoManifests commit .*: deploy holds no manifests in this commit\. Nothing was pruned\./,
+    );
+    expect(await repository.get('configmaps', 'one')).toBeDefined();
+  }, 60_000);
+
+  it('a symbolic link in the middle of the path', async () => {
+    const repository = await follow('linked', { path: 'a/b' });
+    const { lines, sha } = await repository.bad({
+      'real/b/x.yaml': configMap('one', 'a'),
+      a: { link: 'real' },
+    });
+    expect(lines[0]).toMatch(new RegExp(`^SymlinkRefused a@${sha.slice(0, 8)}: a is a symbolic link\\.`));
+  }, 60_000);
+});
+
+describe('who may do what', () => {
+  async function grant(namespace: string, verbs: readonly string[]): Promise<void> {
+    const metadata = { name: 'deployer', namespace };
+    const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespace };
+    await cluster.client.create(
+      { group: '', version: 'v1', resource: 'serviceaccounts', namespace },
+      { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+    );
+    await cluster.client.create(
+      { ...rbac, resource: 'roles' },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata,
+        rules: [{ apiGroups: [''], resources: ['configmaps'], verbs }],
+      },
+    );
+    await cluster.client.create(
+      { ...rbac, resource: 'rolebindings' },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'deployer' },
+        subjects: [{ kind: 'ServiceAccount', name: 'deployer', namespace }],
+      },
+    );
+  }
+
+  it('acts as the ServiceAccount of the repository, and says all that it may not do before its first write', async () => {
+    const repository = await follow('tenant', { serviceAccount: 'deployer' });
+    await grant(repository.namespace, ['get', 'create', 'patch']);
+    const refused = await repository.bad({ 'a.yaml': configMap('one', 'a'), 'b.yaml': service('web') });
+    expect(refused.outcome).toBe('Refused');
+    expect(refused.lines).toHaveLength(1);
+    expect(refused.lines[0]).toMatch(
+      /^Forbidden b\.yaml:1@\w+: Service \S+\/web: .*system:serviceaccount:tenant-\w+:deployer" cannot (?:get|patch) resource "services"/,
+    );
+    expect(await repository.get('configmaps', 'one')).toBeUndefined();
+    expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const pruning = await repository.bad({ 'b.yaml': undefined });
+    expect(pruning.lines[0]).toMatch(
+      /^Forbidden commit \w+: ConfigMap tenant-\w+\/two: the commit no longer holds \S+, but \S+ may not delete configmaps\. Grant/,
+    );
+    expect(await repository.get('configmaps', 'two')).toBeDefined();
+  }, 60_000);
+
+  it('two repositories that claim one object: the second is told whose it is', async () => {
+    const first = await follow('claim-a');
+    const second = await follow('claim-b');
+    const manifest = configMap('mine', 'a').replace(
+      'name: mine',
+      `name: mine\n  namespace: ${first.namespace}`,
+    );
+    expect(await first.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
+    const { lines } = await second.bad({ 'a.yaml': manifest });
+    expect(lines[0]).toMatch(
+      /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository claim-a applies this object too\./,
+    );
+  }, 60_000);
+
+  it('another field manager is named, and its fields are left', async () => {
+    const repository = await follow('conflict');
+    expect(await repository.commit({ 'a.yaml': configMap('one', 'a') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const path = {
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      namespace: repository.namespace,
+      name: 'one',
+    };
+    await cluster.client.patch(path, 'merge', { data: { key: 'theirs' } }, { fieldManager: 'kubectl-edit' });
+    expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'c') });
+    expect(lines[0]).toMatch(
+      /^Conflict a\.yaml:1@\w+: ConfigMap \S+\/one: "kubectl-edit" owns \.data\.key\. Remove the field/,
+    );
+    expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
+  }, 60_000);
+});
+
+describe('what comes with the commit', () => {
+  it('a namespace and a kind that did not exist before', async () => {
+    const repository = await follow('fresh');
+    const suffix = Math.random().toString(36).slice(2, 8);
+    const crd = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `things.${suffix}.example.com` },
+      spec: {
+        group: `${suffix}.example.com`,
+        scope: 'Namespaced',
+        names: { kind: 'Thing', plural: 'things' },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            schema: {
+              openAPIV3Schema: {
+                type: 'object',
+                properties: { spec: { type: 'object', properties: { size: { type: 'integer' } } } },
+              },
+            },
+          },
+        ],
+      },
+    };
+    const thing = (size: string): string =>
+      `apiVersion: ${suffix}.example.com/v1\nkind: Thing\nmetadata: {name: it, namespace: fresh-${suffix}}\nspec:\n  size: ${size}\n`;
+    const files = {
+      'crd.json': JSON.stringify(crd),
+      'namespace.yaml': `apiVersion: v1\nkind: Namespace\nmetadata: {name: fresh-${suffix}}\n`,
+      'config.yaml': configMap('inside', 'a').replace(
+        'name: inside',
+        `name: inside\n  namespace: fresh-${suffix}`,
+      ),
+    };
+    const bad = await repository.bad({
+      ...files,
+      'config.yaml': files['config.yaml'].replace('key: a', 'key: [1]'),
+    });
+    expect(bad.outcome).toBe('Refused');
+    expect(bad.lines[0]).toMatch(/^Invalid config\.yaml:\d@/);
+    const wrong = await repository.bad({ ...files, 'thing.yaml': thing('large') });
+    expect(wrong.outcome).toBe('Failed');
+    expect(wrong.lines[0]).toMatch(/^Invalid thing\.yaml:5@\w+: Thing\.\S+ fresh-\w+\/it: .*size/);
+    expect(await repository.commit({ 'thing.yaml': thing('3') })).toMatchObject({ outcome: 'Succeeded' });
+    const path = {
+      group: `${suffix}.example.com`,
+      version: 'v1',
+      resource: 'things',
+      namespace: `fresh-${suffix}`,
+      name: 'it',
+    };
+    expect(await cluster.client.get(path)).toMatchObject({ spec: { size: 3 } });
+    const kept = await repository.bad({
+      'namespace.yaml': undefined,
+      'thing.yaml': undefined,
+      'config.yaml': undefined,
+    });
+    expect(kept.lines[0]).toMatch(
+      /^PruneSkipped commit \w+: Namespace fresh-\w+: it left the commit but was not deleted: deleting a Namespace may lose data/,
+    );
+  }, 60_000);
 });
