@@ -9,7 +9,8 @@ import type { WatchView } from './watch-view.ts';
 
 const HIDE_CURSOR = '\u001b[?25l';
 const SHOW_CURSOR = '\u001b[?25h';
-const CLEAR_TO_END = '\u001b[J';
+const CLEAR_LINE = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
 /** Redraws a second at most: five. */
 export const FRAME_MS = 200;
 
@@ -18,6 +19,7 @@ export class LivePrinter {
   #drawn = 0;
   #last: WatchView | undefined;
   #note = '';
+  #frame = '';
 
   constructor(io: Io) {
     this.#io = io;
@@ -52,8 +54,12 @@ export class LivePrinter {
     // One row stays free for the cursor.
     const room = Math.max(1, rows - 1 - note.length);
     const lines = [...note, ...renderTree(view, { colors, now: this.#io.now(), columns, rows: room })];
+    const frame = lines.join('\n');
+    if (frame === this.#frame) return;
     const up = this.#drawn === 0 ? HIDE_CURSOR : `\u001b[${String(this.#drawn)}A\r`;
-    this.#io.out(`${up}${CLEAR_TO_END}${lines.join('\n')}\n`);
+    // Each line is written over the old one: clearing first would flicker.
+    this.#io.out(`${up}${lines.map((line) => `${line}${CLEAR_LINE}\n`).join('')}${CLEAR_BELOW}`);
+    this.#frame = frame;
     this.#drawn = lines.length;
   }
 

@@ -63,18 +63,21 @@ export async function planCommit(
   const context: CommitContext = { repository, sha, client, discovery: new Discovery(client), store };
   const { problems } = await checkCommit(context, content);
   const { objects } = await prepareCommit(context, content);
-  const planned = new Map<PreparedObject, PlannedChange | undefined>();
+  const planned = new Map<PreparedObject, Outcome>();
   await forEachLimited(objects, PARALLEL, async (object) => {
     planned.set(object, await planObject(context, object));
   });
-  const applied = objects.flatMap((object) => planned.get(object) ?? []);
+  const applied = objects.flatMap((object) => {
+    const outcome = planned.get(object);
+    return outcome === undefined || typeof outcome === 'string' ? [] : [outcome];
+  });
   const pruned = repository.prune ? await planPrunes(context, objects) : [];
   return {
     repository: repository.name,
     url: repository.url,
     sha,
     changes: [...applied, ...pruned],
-    unchanged: objects.length - applied.length,
+    unchanged: [...planned.values()].filter((outcome) => outcome === 'unchanged').length,
     problems,
     notes: [
       ...store.notes,
@@ -101,10 +104,10 @@ class VisibleInventory extends InventoryStore {
   }
 }
 
-async function planObject(
-  context: CommitContext,
-  object: PreparedObject,
-): Promise<PlannedChange | undefined> {
+/** `refused` is among the problems of the check. */
+type Outcome = PlannedChange | 'unchanged' | 'refused';
+
+async function planObject(context: CommitContext, object: PreparedObject): Promise<Outcome> {
   const { label } = object;
   if (object.deferred) {
     return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
@@ -119,9 +122,9 @@ async function planObject(
   });
   switch (decision.do) {
     case 'nothing':
+      return 'unchanged';
     case 'refuse':
-      // A refusal is among the problems.
-      return undefined;
+      return 'refused';
     case 'leave':
       return { object: label, action: 'leave', why: decision.why, differences: [] };
     case 'wait':
@@ -137,7 +140,7 @@ async function dryRun(
   context: CommitContext,
   object: PreparedObject,
   live: KubernetesObject | undefined,
-): Promise<PlannedChange | undefined> {
+): Promise<Outcome> {
   const { client, repository, sha, store } = context;
   const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
   try {
@@ -156,8 +159,7 @@ async function dryRun(
         differences: [],
       };
     }
-    // What cannot be applied is among the problems of the check.
-    if (toProblem(error, object) !== undefined) return undefined;
+    if (toProblem(error, object) !== undefined) return 'refused';
     throw error;
   }
 }
