@@ -1,38 +1,128 @@
-/** Finds the programs of the control plane. */
+/**
+ * Finds the programs of the control plane, in this order: the environment variable that names one, the PATH if the version
+ * fits, our cache, an official release (only where its checksum is pinned), a build by the Go tool chain.
+ */
 
-import { accessSync, constants } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { access, constants, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 
+import { toMessage } from '../kubernetes/api-error.ts';
+import { trusted } from '../kubernetes/values.ts';
+import { downloadRelease, releaseOf } from './download.ts';
+import { withLock } from './file-lock.ts';
+import { buildWithGo } from './go-build.ts';
 import { BINARY_NAMES, BINARY_SOURCES, VERSIONS } from './versions.ts';
 import type { BinaryName } from './versions.ts';
 
 export type Binaries = Readonly<Record<BinaryName, string>>;
 
+export interface FindOptions {
+  /** One line per step that takes time. */
+  readonly report?: ((line: string) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** @default `process.env` */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+const VERSION_TIMEOUT_MS = 10_000;
+const run = promisify(execFile);
+
 /** `$XDG_CACHE_HOME/fairlead/bin`, by default `~/.cache/fairlead/bin`. */
-export function binaryCacheDirectory(): string {
-  const base = process.env['XDG_CACHE_HOME'];
+export function binaryCacheDirectory(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): string {
+  const base = environment['XDG_CACHE_HOME'];
   return join(base !== undefined && base !== '' ? base : join(homedir(), '.cache'), 'fairlead', 'bin');
 }
 
-function isExecutable(path: string): boolean {
+async function isExecutable(path: string): Promise<boolean> {
   try {
-    accessSync(path, constants.X_OK);
+    await access(path, constants.X_OK);
     return true;
   } catch {
     return false;
   }
 }
 
-export async function findBinaries(): Promise<Binaries> {
-  const found: Partial<Record<BinaryName, string>> = {};
-  for (const name of BINARY_NAMES) {
-    const source = BINARY_SOURCES[name];
-    const path =
-      process.env[source.environmentVariable] ??
-      join(binaryCacheDirectory(), `${name}-${VERSIONS[source.product]}`);
-    if (!isExecutable(path)) throw new Error(`${name} not found at ${path}`);
-    found[name] = path;
+async function hasPinnedVersion(name: BinaryName, path: string): Promise<boolean> {
+  const { versionArguments, versionPattern } = BINARY_SOURCES[name];
+  try {
+    const { stdout } = await run(path, [...versionArguments], { timeout: VERSION_TIMEOUT_MS, env: {} });
+    return versionPattern.test(stdout);
+  } catch {
+    // Another program of this name, or one for another machine.
+    return false;
   }
-  return Promise.resolve(found as Binaries);
+}
+
+async function findOnPath(name: BinaryName, path: string): Promise<string | undefined> {
+  for (const directory of path.split(delimiter)) {
+    if (directory === '') continue;
+    const candidate = join(directory, name);
+    if ((await isExecutable(candidate)) && (await hasPinnedVersion(name, candidate))) return candidate;
+  }
+  return undefined;
+}
+
+async function fetchOrBuild(name: BinaryName, target: string, options: FindOptions): Promise<void> {
+  const { report = () => undefined, signal, environment = process.env } = options;
+  const release = releaseOf(name, environment);
+  if (release !== undefined) {
+    try {
+      await downloadRelease(release, target, { report, signal });
+      return;
+    } catch (error) {
+      signal?.throwIfAborted();
+      report(`${name}: no download (${toMessage(error)}); building it instead`);
+    }
+  }
+  await buildWithGo(name, target, { report, signal });
+  if (!(await hasPinnedVersion(name, target))) {
+    throw new Error(
+      `${target} was built but does not answer ${VERSIONS[BINARY_SOURCES[name].product]} when asked for its version`,
+    );
+  }
+}
+
+/**
+ * The path of one program; fetched or built if it is nowhere. Several processes that miss the same program do it once.
+ * Rejects if the environment names a program that cannot be run, or with all that was tried.
+ */
+export async function findBinary(name: BinaryName, options: FindOptions = {}): Promise<string> {
+  const { environment = process.env, report = () => undefined, signal } = options;
+  const { environmentVariable, product } = BINARY_SOURCES[name];
+  const named = environment[environmentVariable];
+  if (named !== undefined && named !== '') {
+    if (await isExecutable(named)) return named;
+    throw new Error(`${environmentVariable}=${named} is not a program that can be run; correct or unset it`);
+  }
+  const onPath = await findOnPath(name, environment['PATH'] ?? '');
+  if (onPath !== undefined) return onPath;
+  const cache = binaryCacheDirectory(environment);
+  const cached = join(cache, `${name}-${VERSIONS[product]}`);
+  if (await isExecutable(cached)) return cached;
+  await mkdir(cache, { recursive: true });
+  await withLock(
+    `${cached}.lock`,
+    async () => {
+      if (!(await isExecutable(cached))) await fetchOrBuild(name, cached, options);
+    },
+    {
+      signal,
+      onWait: (holder) => {
+        report(`${name}: another process (${holder ?? 'unknown'}) fetches or builds it; waiting`);
+      },
+    },
+  );
+  return cached;
+}
+
+/** All programs, one after the other: a build uses every core. */
+export async function findBinaries(options: FindOptions = {}): Promise<Binaries> {
+  const found = new Map<BinaryName, string>();
+  for (const name of BINARY_NAMES) found.set(name, await findBinary(name, options));
+  return trusted<Binaries>(Object.fromEntries(found));
 }

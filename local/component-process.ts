@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { once } from 'node:events';
 
+import { asError, errorCode, trusted } from '../kubernetes/values.ts';
 import { COMPONENT_ARGUMENTS } from './components.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import type { InstanceLayout } from './layout.ts';
@@ -38,7 +39,7 @@ export function tailOfLog(path: string): readonly string[] {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
   return text
@@ -82,14 +83,14 @@ export async function spawnComponent(
   });
   child.unref();
   const ended = once(child, 'exit').then(([code, signal]) =>
-    describeEnd(code as number | null, signal as NodeJS.Signals | null),
+    describeEnd(trusted<number | null>(code), trusted<NodeJS.Signals | null>(signal)),
   );
   // Whoever awaits `ended` sees the error too; without this an early one would count as unhandled.
   ended.catch(() => undefined);
   try {
     await once(child, 'spawn');
   } catch (error) {
-    throw new Error(`cannot run ${component} at ${program}: ${(error as Error).message}`, { cause: error });
+    throw new Error(`cannot run ${component} at ${program}: ${asError(error).message}`, { cause: error });
   } finally {
     closeSync(log);
   }

@@ -147,6 +147,7 @@ function kwok(_record: InstanceRecord, layout: InstanceLayout): readonly string[
       'manage-nodes-with-annotation-selector': 'kwok.x-k8s.io/node=fake',
       // Without leases nodes turn NotReady every minute and their pods lose Ready.
       'node-lease-duration-seconds': 40,
+      v: 'WARN',
     }),
   ];
 }

@@ -5,19 +5,16 @@ import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+import { errorCode, trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { isAlive } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
+import { BINARY_NAMES } from './versions.ts';
+import type { BinaryName } from './versions.ts';
 
-export const COMPONENT_NAMES = [
-  'etcd',
-  'kube-apiserver',
-  'kube-controller-manager',
-  'kube-scheduler',
-  'kwok',
-  'temporal',
-] as const;
-
-export type ComponentName = (typeof COMPONENT_NAMES)[number];
+/** Each component is one program. */
+export const COMPONENT_NAMES = BINARY_NAMES;
+export type ComponentName = BinaryName;
 
 export interface InstancePorts {
   readonly etcd: number;
@@ -37,17 +34,19 @@ export interface InstanceRecord {
   readonly ports: InstancePorts;
   /** Changes with every boot; processes of another boot are gone whatever their pids say. */
   readonly bootId: string;
-  /** The process that must be alive for the instance to be of use; null if it stands on its own (`local up`). */
-  readonly owner: ProcessIdentity | null;
+  /** The process that set it up. */
+  readonly starter: ProcessIdentity;
+  /** True if it stands on its own (`local up`); false if it is of no use without its starter. */
+  readonly detached: boolean;
   readonly binaries: Readonly<Record<ComponentName, string>>;
   readonly processes: Readonly<Partial<Record<ComponentName, ProcessIdentity>>>;
-  /** True once everything was set up; false means that starting was interrupted. */
+  /** True once everything was set up; false means that starting goes on, or was interrupted. */
   readonly complete: boolean;
 }
 
 const NAME_PATTERN = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
 
-/** Rejects names that would not do as a directory, or lengthen socket paths beyond what the kernel takes. */
+/** @throws Error for names that would not do as the name of a directory everywhere */
 export function checkInstanceName(name: string): void {
   if (!NAME_PATTERN.test(name)) {
     throw new Error(
@@ -59,11 +58,8 @@ export function checkInstanceName(name: string): void {
 /** `$XDG_STATE_HOME/fairlead/local`, by default `~/.local/state/fairlead/local`. */
 export function defaultStateDirectory(): string {
   const base = process.env['XDG_STATE_HOME'];
-  return join(
-    base !== undefined && base !== '' ? base : join(homedir(), '.local', 'state'),
-    'fairlead',
-    'local',
-  );
+  const state = base !== undefined && base !== '' ? base : join(homedir(), '.local', 'state');
+  return join(state, 'fairlead', 'local');
 }
 
 /** Changes with every boot of the machine; empty where the kernel does not tell. */
@@ -75,20 +71,18 @@ export function currentBootId(): string {
   }
 }
 
-export function recordPath(directory: string): string {
+function recordPath(directory: string): string {
   return join(directory, 'instance.json');
 }
 
 /** The record of an instance, or undefined if the directory holds none. */
 export async function readInstance(directory: string): Promise<InstanceRecord | undefined> {
-  let text: string;
   try {
-    text = await readFile(recordPath(directory), 'utf8');
+    return trusted<InstanceRecord>(JSON.parse(await readFile(recordPath(directory), 'utf8')));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
-  return JSON.parse(text) as InstanceRecord;
 }
 
 /** Replaces the record at once: a reader sees the old one or the new one. */
@@ -107,7 +101,19 @@ export async function listInstances(stateDirectory: string): Promise<readonly st
       .map((entry) => entry.name)
       .toSorted();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** The component's process, if it lives. */
+export function livingProcess(record: InstanceRecord, component: ComponentName): ProcessIdentity | undefined {
+  const identity = record.processes[component];
+  if (identity === undefined || record.bootId !== currentBootId()) return undefined;
+  return isAlive(identity) ? identity : undefined;
+}
+
+/** Whether the process that set the instance up still lives. */
+export function starterLives(record: InstanceRecord): boolean {
+  return record.bootId === currentBootId() && isAlive(record.starter);
 }

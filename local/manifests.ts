@@ -6,7 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { loadAll } from 'js-yaml';
 
-import type { AdminApi } from './api-request.ts';
+import { ApiError, isNotFound, isTransient } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { Discovery, UnknownKind } from '../kubernetes/discovery.ts';
+import { errorCode, trusted } from '../kubernetes/values.ts';
+import { FIELD_MANAGER } from './cluster-client.ts';
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -14,16 +18,16 @@ export interface Manifest {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-interface ResourceList {
-  readonly resources: readonly {
-    readonly name: string;
-    readonly kind: string;
-    readonly namespaced: boolean;
-  }[];
+interface CustomResourceDefinition extends Manifest {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
 }
 
 const RETRY_MS = 50;
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 30_000;
 
 /** All objects of the YAML files directly in a directory, file by file in name order; none if it does not exist. */
 export async function readManifests(directory: string): Promise<readonly Manifest[]> {
@@ -31,101 +35,70 @@ export async function readManifests(directory: string): Promise<readonly Manifes
   try {
     files = await readdir(directory);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
-  const manifests: Manifest[] = [];
-  for (const file of files.filter((name) => /\.ya?ml$/.test(name)).toSorted()) {
-    manifests.push(...(await readManifestFile(join(directory, file))));
-  }
-  return manifests;
+  const yaml = files.filter((name) => /\.ya?ml$/.test(name)).toSorted();
+  return (await Promise.all(yaml.map((file) => readManifestFile(join(directory, file))))).flat();
 }
 
-/** All objects of one YAML file. */
+/** All objects of one YAML file; empty documents are left out. */
 export async function readManifestFile(path: string): Promise<readonly Manifest[]> {
-  const documents = loadAll(await readFile(path, 'utf8')) as readonly (Manifest | null)[];
-  return documents.filter((document) => document !== null);
+  const documents = loadAll(await readFile(path, 'utf8'));
+  return documents
+    .filter((document) => document !== null && document !== undefined)
+    .map((document) => trusted<Manifest>(document));
 }
 
-function apiRoot(apiVersion: string): string {
-  return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+/** What passes by itself: the apiserver is starting, or a kind is not served yet because its CRD is new. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof UnknownKind || isNotFound(error) || isTransient(error)) return true;
+  return error instanceof ApiError && error.message.includes('not yet ready');
 }
 
-/** Applies manifests one after the other, in the order given. */
-export class ManifestApplier {
-  readonly #admin: AdminApi;
-  readonly #discovered = new Map<string, ResourceList>();
-
-  constructor(admin: AdminApi) {
-    this.#admin = admin;
-  }
-
-  async #pathOf({ apiVersion, kind, metadata }: Manifest): Promise<string | undefined> {
-    const root = apiRoot(apiVersion);
-    let list = this.#discovered.get(root);
-    if (list === undefined) {
-      const answer = await this.#admin.request('GET', root);
-      if (answer.status !== 200) return undefined;
-      list = answer.body as ResourceList;
-    }
-    const resource = list.resources.find((entry) => entry.kind === kind && !entry.name.includes('/'));
-    if (resource === undefined) return undefined;
-    this.#discovered.set(root, list);
-    const namespace = resource.namespaced ? `/namespaces/${metadata.namespace ?? 'default'}` : '';
-    return `${root}${namespace}/${resource.name}/${metadata.name}`;
-  }
-
-  /**
-   * Applies one object and takes over its fields. A kind that is not served yet (its CRD is new) is waited for.
-   * Rejects with the apiserver's own words.
-   */
-  async apply(manifest: Manifest): Promise<void> {
-    const deadline = Date.now() + TIMEOUT_MS;
-    const subject = `${manifest.kind} ${manifest.metadata.name}`;
-    for (;;) {
-      const path = await this.#pathOf(manifest);
-      const answer =
-        path === undefined
-          ? { status: 404, body: { message: `${manifest.apiVersion} does not serve ${manifest.kind}` } }
-          : await this.#admin.request(
-              'PATCH',
-              `${path}?fieldManager=fairlead-local&force=true`,
-              manifest,
-              'application/apply-patch+yaml',
-            );
-      if (answer.status < 300) return;
-      const message = (answer.body as { readonly message?: string }).message ?? JSON.stringify(answer.body);
-      // 404: not served yet. 503 and 429: still starting. 403 with "not yet ready": quota and the like.
-      const passing = [404, 429, 503].includes(answer.status) || /not yet ready/.test(message);
-      if (!passing || Date.now() > deadline) {
-        throw new Error(`cannot apply ${subject}: ${answer.status} ${message}`);
+/** Tries until it works, the error does not pass by itself, or 30 s are over. */
+async function untilItWorks<T>(subject: string, attempt: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isPassing(error) || Date.now() > deadline) {
+        throw new Error(`${subject}: ${error instanceof Error ? error.message : String(error)}`, {
+          cause: error,
+        });
       }
-      await delay(RETRY_MS);
     }
+    await delay(RETRY_MS);
+  }
+}
+
+/** Applies manifests and takes over their fields. Rejects with the apiserver's own words. */
+export class ManifestApplier {
+  readonly #client: KubernetesClient;
+  readonly #discovery: Discovery;
+
+  constructor(client: KubernetesClient) {
+    this.#client = client;
+    this.#discovery = new Discovery(client);
+  }
+
+  async apply(manifest: Manifest): Promise<void> {
+    await untilItWorks(`cannot apply ${manifest.kind} ${manifest.metadata.name}`, async () => {
+      const path = await this.#discovery.pathOf(manifest, 'default');
+      await this.#client.patch(path, 'apply', manifest, { fieldManager: FIELD_MANAGER, force: true });
+    });
   }
 
   /** Waits until the apiserver serves every custom resource among the manifests. */
   async waitUntilServed(manifests: readonly Manifest[]): Promise<void> {
-    for (const { kind, metadata } of manifests) {
-      if (kind !== 'CustomResourceDefinition') continue;
-      const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${metadata.name}`;
-      const deadline = Date.now() + TIMEOUT_MS;
-      for (;;) {
-        const crd = (await this.#admin.request('GET', path)).body as {
-          readonly spec?: {
-            readonly group: string;
-            readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-            readonly names: { readonly plural: string };
-          };
-        };
-        const version = crd.spec?.versions.find(({ served }) => served)?.name;
-        if (crd.spec !== undefined && version !== undefined) {
-          const list = `/apis/${crd.spec.group}/${version}/${crd.spec.names.plural}?limit=1`;
-          if ((await this.#admin.request('GET', list)).status === 200) break;
-        }
-        if (Date.now() > deadline)
-          throw new Error(`${metadata.name} is not served ${TIMEOUT_MS / 1000} s after it was applied`);
-        await delay(RETRY_MS);
+    for (const manifest of manifests) {
+      if (manifest.kind !== 'CustomResourceDefinition') continue;
+      const { metadata, spec } = trusted<CustomResourceDefinition>(manifest);
+      for (const { name: version, served } of spec.versions) {
+        if (!served) continue;
+        const path = { group: spec.group, version, resource: spec.names.plural };
+        await untilItWorks(`${metadata.name} is not served`, () => this.#client.list(path, { limit: 1 }));
       }
     }
   }

@@ -1,12 +1,15 @@
 /** Simulated nodes: made ready at once, kept alive by kwok. */
 
-import type { AdminApi } from './api-request.ts';
+import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { FIELD_MANAGER } from './cluster-client.ts';
+import { VERSIONS } from './versions.ts';
 
-/** Ten nodes take 10,000 pods twice over. */
+const NODES: ResourcePath = { group: '', version: 'v1', resource: 'nodes' };
+/** Five nodes take 10,000 pods. */
 const CAPACITY = { cpu: '1000', memory: '4Ti', pods: '2500', 'ephemeral-storage': '100Ti' };
 const ZONES = ['zone-a', 'zone-b', 'zone-c'];
 
-export function nodeName(index: number): string {
+function nodeName(index: number): string {
   return `node-${index}`;
 }
 
@@ -32,7 +35,7 @@ function nodeObject(index: number): unknown {
       capacity: CAPACITY,
       allocatable: CAPACITY,
       addresses: [
-        // Of the network for documentation: nothing answers there, and every node has its own.
+        // Of the network for benchmarks (RFC 2544): nothing answers there, and every node has its own.
         { type: 'InternalIP', address: `198.18.${Math.floor(index / 250)}.${(index % 250) + 1}` },
         { type: 'Hostname', address: name },
       ],
@@ -45,7 +48,7 @@ function nodeObject(index: number): unknown {
         osImage: 'simulated',
         kernelVersion: 'simulated',
         containerRuntimeVersion: 'kwok://simulated',
-        kubeletVersion: 'v1.36.3-kwok',
+        kubeletVersion: `v${VERSIONS.kubernetes}-kwok`,
         kubeProxyVersion: '',
       },
       conditions: [
@@ -62,33 +65,19 @@ function nodeObject(index: number): unknown {
   };
 }
 
-interface NodeList {
-  readonly items: readonly { readonly metadata: { readonly name: string } }[];
-}
-
 /** Adds nodes after the highest number there is; resolves with their names. */
-export async function addNodes(admin: AdminApi, count: number): Promise<readonly string[]> {
-  const list = (await admin.request('GET', '/api/v1/nodes')).body as NodeList;
-  const numbers = list.items.map(({ metadata }) => Number(/^node-(\d+)$/.exec(metadata.name)?.[1] ?? -1));
+export async function addNodes(client: KubernetesClient, count: number): Promise<readonly string[]> {
+  const { items } = await client.list(NODES);
+  const numbers = items.map(({ metadata }) => Number(/^node-(\d+)$/.exec(metadata.name)?.[1] ?? -1));
   const first = Math.max(-1, ...numbers) + 1;
   const indexes = Array.from({ length: count }, (_, offset) => first + offset);
   await Promise.all(
-    indexes.map(async (index) => {
-      const answer = await admin.request('POST', '/api/v1/nodes', nodeObject(index));
-      if (answer.status !== 201) {
-        throw new Error(
-          `cannot create node ${nodeName(index)}: ${answer.status} ${JSON.stringify(answer.body)}`,
-        );
-      }
-    }),
+    indexes.map((index) => client.create(NODES, nodeObject(index), { fieldManager: FIELD_MANAGER })),
   );
   return indexes.map((index) => nodeName(index));
 }
 
 /** Deletes a node as if the machine were gone for good: its pods stay until the garbage collector finds them. */
-export async function removeNode(admin: AdminApi, name: string): Promise<void> {
-  const answer = await admin.request('DELETE', `/api/v1/nodes/${name}`);
-  if (answer.status !== 200) {
-    throw new Error(`cannot delete node ${name}: ${answer.status} ${JSON.stringify(answer.body)}`);
-  }
+export async function removeNode(client: KubernetesClient, name: string): Promise<void> {
+  await client.delete({ ...NODES, name });
 }

@@ -4,6 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { errorCode } from '../kubernetes/values.ts';
+
 const POLL_MS = 10;
 
 export interface ProcessIdentity {
@@ -51,7 +53,7 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
     process.kill(identity.pid, signal);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    if (errorCode(error) === 'ESRCH') return false;
     throw error;
   }
 }

@@ -4,7 +4,8 @@ import { request } from 'node:https';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { AdminApi } from './api-request.ts';
+import { isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
 import { ComponentFailure } from './component-process.ts';
 import type { StartedProcess } from './component-process.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
@@ -17,7 +18,7 @@ const POLL_MS = 25;
 export interface ReadinessContext {
   readonly record: InstanceRecord;
   readonly layout: InstanceLayout;
-  readonly admin: AdminApi;
+  readonly client: KubernetesClient;
   readonly timeoutMs: number;
 }
 
@@ -55,20 +56,47 @@ async function etcdServes({ record, layout }: ReadinessContext, pid: number): Pr
   });
 }
 
-async function apiserverServes({ record, admin }: ReadinessContext, pid: number): Promise<boolean> {
+async function apiserverServes({ record, client }: ReadinessContext, pid: number): Promise<boolean> {
   if (!listensOn(pid, record.ports.apiserver)) return false;
   try {
-    return (await admin.request('GET', '/readyz')).status === 200;
+    await client.request({ method: 'GET', path: '/readyz', timeoutMs: 2000 });
+    return true;
   } catch {
-    // Refused or reset while it is still starting.
+    // Refused, reset or not ready: it is still starting.
     return false;
   }
 }
 
 /** Pods cannot be created in a namespace before its `default` ServiceAccount is there. */
-async function controllersWork({ admin }: ReadinessContext): Promise<boolean> {
-  const answer = await admin.request('GET', '/api/v1/namespaces/default/serviceaccounts/default');
-  return answer.status === 200;
+async function controllersWork({ client }: ReadinessContext): Promise<boolean> {
+  try {
+    await client.get({
+      group: '',
+      version: 'v1',
+      resource: 'serviceaccounts',
+      namespace: 'default',
+      name: 'default',
+    });
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** kwok looks after a node from when it holds the node's lease. */
+async function nodesAreKept({ client }: ReadinessContext): Promise<boolean> {
+  const [nodes, leases] = await Promise.all([
+    client.list({ group: '', version: 'v1', resource: 'nodes' }),
+    client.list({
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      resource: 'leases',
+      namespace: 'kube-node-lease',
+    }),
+  ]);
+  const kept = new Set(leases.items.map(({ metadata }) => metadata.name));
+  return nodes.items.every(({ metadata }) => kept.has(metadata.name));
 }
 
 async function temporalIsUp({ record }: ReadinessContext, pid: number): Promise<boolean> {
@@ -76,11 +104,12 @@ async function temporalIsUp({ record }: ReadinessContext, pid: number): Promise<
   return temporalServes(`127.0.0.1:${record.ports.temporal}`);
 }
 
-/** The scheduler and kwok serve nothing: what they do is seen in the cluster, and if they end we hear of it. */
+/** The scheduler serves nothing, and nothing in the cluster tells of it before the first pod; if it ends we hear of it. */
 const PROBES: Readonly<Partial<Record<ComponentName, Probe>>> = {
   etcd: etcdServes,
   'kube-apiserver': apiserverServes,
   'kube-controller-manager': controllersWork,
+  kwok: nodesAreKept,
   temporal: temporalIsUp,
 };
 

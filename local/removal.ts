@@ -1,10 +1,12 @@
-/** Ends an instance for good. */
+/** Ends instances for good. */
 
 import { readFileSync, readdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 
+import { errorCode } from '../kubernetes/values.ts';
 import { INSTANCE_VARIABLE } from './component-process.ts';
-import { currentBootId, readInstance } from './instance.ts';
+import { listInstances, livingProcess, readInstance, starterLives } from './instance.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import { identifyProcess, stopProcess } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
@@ -18,6 +20,9 @@ const ORDER: readonly ComponentName[] = [
   'kube-apiserver',
   'etcd',
 ];
+
+/** A directory without a record is somebody's who is just starting, unless it is older than this. */
+const STARTING_MS = 60_000;
 
 /** Processes that carry the instance's id in their environment, also those that were never recorded. */
 function processesOf(record: InstanceRecord): readonly ProcessIdentity[] {
@@ -47,13 +52,30 @@ function processesOf(record: InstanceRecord): readonly ProcessIdentity[] {
 export async function removeInstance(directory: string): Promise<void> {
   const record = await readInstance(directory);
   if (record !== undefined) {
-    if (record.bootId === currentBootId()) {
-      for (const component of ORDER) {
-        const identity = record.processes[component];
-        if (identity !== undefined) await stopProcess(identity, 0);
-      }
+    for (const component of ORDER) {
+      const identity = livingProcess(record, component);
+      if (identity !== undefined) await stopProcess(identity, 0);
     }
     for (const identity of processesOf(record)) await stopProcess(identity, 0);
   }
   await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+}
+
+async function isAbandoned(directory: string): Promise<boolean> {
+  const record = await readInstance(directory);
+  if (record !== undefined) return !starterLives(record) && !(record.detached && record.complete);
+  try {
+    return Date.now() - (await stat(directory)).mtimeMs > STARTING_MS;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Removes instances whose starter died before they stood on their own, or that are of no use without it. */
+export async function removeAbandonedInstances(stateDirectory: string): Promise<void> {
+  for (const name of await listInstances(stateDirectory)) {
+    const directory = join(stateDirectory, name);
+    if (await isAbandoned(directory)) await removeInstance(directory);
+  }
 }

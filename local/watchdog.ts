@@ -5,6 +5,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 
 import { INSTANCE_VARIABLE } from './component-process.ts';
 import type { InstanceRecord } from './instance.ts';
@@ -44,7 +45,7 @@ export function startWatchdog(record: InstanceRecord, directory: string): Watchd
   );
   const ended = once(child, 'exit');
   child.unref();
-  (child.stdin as unknown as { unref(): void }).unref();
+  if (child.stdin instanceof Socket) child.stdin.unref();
   return {
     async release() {
       child.ref();

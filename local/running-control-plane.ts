@@ -1,0 +1,196 @@
+/** The handle of a control plane whose record exists: components are started, stopped and watched here. */
+
+import { join } from 'node:path';
+
+import { isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { ComponentFailure, spawnComponent } from './component-process.ts';
+import type { StartedProcess } from './component-process.ts';
+import type { ControlPlane } from './control-plane.ts';
+import { livingProcess, writeInstance } from './instance.ts';
+import type { ComponentName, InstanceRecord } from './instance.ts';
+import { instanceLayout } from './layout.ts';
+import type { InstanceLayout } from './layout.ts';
+import { readManifests } from './manifests.ts';
+import { addNodes, removeNode } from './nodes.ts';
+import { packageRoot } from './package-root.ts';
+import { signalProcess, stopProcess, waitForExit } from './processes.ts';
+import { waitUntilReady } from './readiness.ts';
+import { removeInstance } from './removal.ts';
+import { createServiceAccountKubeconfig } from './service-account-kubeconfig.ts';
+import type { Watchdog } from './watchdog.ts';
+
+const READY_TIMEOUT_MS = 120_000;
+const STOP_GRACE_MS = 10_000;
+
+export interface RunningControlPlaneOptions {
+  readonly record: InstanceRecord;
+  readonly directory: string;
+  readonly client: KubernetesClient;
+  readonly watchdog?: Watchdog | undefined;
+  readonly onFailure: (failure: ComponentFailure) => void;
+}
+
+/** Where the instance's apiserver listens. */
+export function serverUrlOf({ ports }: InstanceRecord): string {
+  return `https://127.0.0.1:${ports.apiserver}`;
+}
+
+export class RunningControlPlane implements ControlPlane {
+  readonly name: string;
+  readonly directory: string;
+  readonly workloadApi: InstanceRecord['workloadApi'];
+  readonly kubeconfig: string;
+  readonly serverUrl: string;
+  readonly caFile: string;
+  readonly temporalAddress: string;
+  readonly temporalUiAddress: string;
+  readonly auditLog: string;
+  readonly client: KubernetesClient;
+  readonly failures: ComponentFailure[] = [];
+  readonly #layout: InstanceLayout;
+  readonly #watchdog: Watchdog | undefined;
+  readonly #onFailure: (failure: ComponentFailure) => void;
+  /** Processes whose end is our own doing. */
+  readonly #expected = new Set<number>();
+  /** Set by `down`; a start that is under way then ends what it has spawned. */
+  #closed = false;
+  #record: InstanceRecord;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor({ record, directory, client, watchdog, onFailure }: RunningControlPlaneOptions) {
+    this.#record = record;
+    this.#layout = instanceLayout(directory);
+    this.#watchdog = watchdog;
+    this.#onFailure = onFailure;
+    this.client = client;
+    this.name = record.name;
+    this.directory = directory;
+    this.workloadApi = record.workloadApi;
+    this.kubeconfig = this.#layout.kubeconfig;
+    this.serverUrl = serverUrlOf(record);
+    this.caFile = this.#layout.caFile;
+    this.temporalAddress = `127.0.0.1:${record.ports.temporal}`;
+    this.temporalUiAddress = `http://127.0.0.1:${record.ports.temporalUi}`;
+    this.auditLog = this.#layout.auditLog;
+  }
+
+  /** Changes the record; writes go to disk one after the other. */
+  update(change: Partial<InstanceRecord>): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    this.#record = { ...this.#record, ...change };
+    this.#writing = this.#writing.then(() => writeInstance(this.directory, this.#record));
+    return this.#writing;
+  }
+
+  processId(component: ComponentName): number | undefined {
+    return livingProcess(this.#record, component)?.pid;
+  }
+
+  async start(component: ComponentName): Promise<void> {
+    if (livingProcess(this.#record, component) !== undefined) return;
+    if (component === 'kwok') await this.#forgetNodeLeases();
+    this.#failIfClosed();
+    const started = await spawnComponent(component, this.#record, this.#layout);
+    if (this.#closed) signalProcess(started.identity, 'SIGKILL');
+    this.#failIfClosed();
+    await this.update({ processes: { ...this.#record.processes, [component]: started.identity } });
+    await waitUntilReady(component, started, {
+      record: this.#record,
+      layout: this.#layout,
+      client: this.client,
+      timeoutMs: READY_TIMEOUT_MS,
+    });
+    this.#reportEnd(component, started);
+  }
+
+  #failIfClosed(): void {
+    if (this.#closed) throw new Error(`instance ${this.name} was taken down`);
+  }
+
+  #reportEnd(component: ComponentName, started: StartedProcess): void {
+    started.ended.then(
+      (how) => {
+        if (this.#closed || this.#expected.has(started.identity.pid)) return;
+        const failure = new ComponentFailure(component, how, this.#layout);
+        this.failures.push(failure);
+        this.#onFailure(failure);
+      },
+      () => undefined,
+    );
+  }
+
+  /** A new kwok has another identity and would leave the nodes alone until the leases of the old one run out (40 s). */
+  async #forgetNodeLeases(): Promise<void> {
+    const leases = {
+      group: 'coordination.k8s.io',
+      version: 'v1',
+      resource: 'leases',
+      namespace: 'kube-node-lease',
+    };
+    const { items } = await this.client.list(leases);
+    await Promise.all(
+      items.map(async ({ metadata }) => {
+        try {
+          await this.client.delete({ ...leases, name: metadata.name });
+        } catch (error) {
+          if (!isNotFound(error)) throw error;
+        }
+      }),
+    );
+  }
+
+  async stop(component: ComponentName): Promise<void> {
+    const identity = livingProcess(this.#record, component);
+    if (identity === undefined) return;
+    this.#expected.add(identity.pid);
+    await stopProcess(identity, STOP_GRACE_MS);
+  }
+
+  async kill(component: ComponentName): Promise<void> {
+    const identity = livingProcess(this.#record, component);
+    if (identity === undefined) return;
+    this.#expected.add(identity.pid);
+    signalProcess(identity, 'SIGKILL');
+    await waitForExit(identity, STOP_GRACE_MS);
+  }
+
+  async restart(component: ComponentName): Promise<void> {
+    await this.stop(component);
+    await this.start(component);
+  }
+
+  addNodes(count: number): Promise<readonly string[]> {
+    return addNodes(this.client, count);
+  }
+
+  removeNode(name: string): Promise<void> {
+    return removeNode(this.client, name);
+  }
+
+  kubeconfigFor(namespace: string, serviceAccount: string): Promise<string> {
+    const { client, serverUrl } = this;
+    return createServiceAccountKubeconfig({
+      client,
+      layout: this.#layout,
+      serverUrl,
+      namespace,
+      serviceAccount,
+    });
+  }
+
+  async workerKubeconfig(): Promise<string> {
+    const directory = join(packageRoot(), 'manifests', 'install');
+    const account = (await readManifests(directory)).find(({ kind }) => kind === 'ServiceAccount');
+    if (account === undefined) throw new Error(`no ServiceAccount in ${directory}`);
+    return this.kubeconfigFor(account.metadata.namespace ?? 'default', account.metadata.name);
+  }
+
+  async down(): Promise<void> {
+    this.#closed = true;
+    this.client.close();
+    await this.#writing;
+    await removeInstance(this.directory);
+    await this.#watchdog?.release();
+  }
+}
