@@ -75,7 +75,7 @@ function firstField(error: ApiError, message: string): string | undefined {
   const short = shorten(message);
   return (
     cause ??
-    /unknown field "(.+?)"(?:$|[,\s\]])/.exec(short)?.[1] ??
+    /unknown field "(.+?)"(?:$|[,\s]|\]$)/.exec(short)?.[1] ??
     /(?:^|[\s:])(\.?[a-z]\w*(?:\.[\w-]+|\[[^\]]*\])+): /i.exec(short)?.[1]
   );
 }

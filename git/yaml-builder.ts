@@ -22,7 +22,7 @@ export interface YamlProblem {
 }
 
 /** Limits of one document (gitops checklist 12–15). */
-export const YAML_LIMITS = { depth: 100, aliases: 200, nodes: 100_000 } as const;
+export const YAML_LIMITS = { depth: 100, aliases: 200, expanded: 100_000 } as const;
 
 /** Thrown where a document cannot be read. */
 export class YamlReadError extends Error {
@@ -73,6 +73,7 @@ export class YamlBuilder {
   #tags = new Map<string, string>();
   #root: { value: unknown; line: number } | undefined;
   #nodes = 0;
+  #expanded = 0;
   #aliases = 0;
 
   /** `firstLine` is the 1-based line of the file at which `source` begins. */
@@ -94,6 +95,7 @@ export class YamlBuilder {
         );
         this.#root = undefined;
         this.#nodes = 0;
+        this.#expanded = 0;
         this.#aliases = 0;
         this.#frames.push({ kind: 'document' });
         return;
@@ -117,7 +119,7 @@ export class YamlBuilder {
     const kind = event.type === EVENT_ID.SEQUENCE ? 'sequence' : 'mapping';
     this.#collectionTag(event.tagStart, event.tagEnd, kind, line);
     const anchor = event.anchorStart < 0 ? undefined : this.#source.slice(event.anchorStart, event.anchorEnd);
-    this.#count(1, line);
+    this.#nodes += 1;
     const node = { line, anchor, nodesBefore: this.#nodes };
     const frame: SequenceFrame | MappingFrame =
       kind === 'sequence'
@@ -153,7 +155,7 @@ export class YamlBuilder {
     if (!('value' in scalar)) {
       throw refusal(scalar.refused === 'Tag' ? 'YamlSyntax' : scalar.refused, scalar.message, line);
     }
-    this.#count(1, line);
+    this.#nodes += 1;
     if (event.anchorStart >= 0) {
       const name = this.#source.slice(event.anchorStart, event.anchorEnd);
       this.#anchors.set(name, { value: scalar.value, nodes: 1, open: false });
@@ -168,7 +170,7 @@ export class YamlBuilder {
     if (++this.#aliases > YAML_LIMITS.aliases) {
       throw refusal('TooComplex', `more than ${YAML_LIMITS.aliases} aliases in one document`, line);
     }
-    this.#count(anchor.nodes, line);
+    this.#expand(anchor.nodes, line);
     this.#put(anchor.value, line);
   }
 
@@ -230,7 +232,7 @@ export class YamlBuilder {
         throw refusal('YamlSyntax', 'a merge key (<<) needs a mapping or a list of mappings', frame.keyLine);
       }
       for (const [key, value] of Object.entries(item)) {
-        this.#count(1, frame.keyLine);
+        this.#expand(1, frame.keyLine);
         frame.merged.add(key);
         define(frame.value, key, value);
       }
@@ -243,10 +245,16 @@ export class YamlBuilder {
     return frame;
   }
 
-  #count(nodes: number, line: number): void {
+  /** What the text itself holds is bounded by the size of files; what aliases and merge keys make of it is not. */
+  #expand(nodes: number, line: number): void {
     this.#nodes += nodes;
-    if (this.#nodes > YAML_LIMITS.nodes) {
-      throw refusal('TooComplex', `the document expands to more than ${YAML_LIMITS.nodes} values`, line);
+    this.#expanded += nodes;
+    if (this.#expanded > YAML_LIMITS.expanded) {
+      throw refusal(
+        'TooComplex',
+        `its aliases and merge keys expand to more than ${YAML_LIMITS.expanded} values`,
+        line,
+      );
     }
   }
 

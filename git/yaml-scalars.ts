@@ -31,6 +31,8 @@ export function plainScalar(source: string): Scalar {
   const named = NAMED.get(source);
   if (named !== undefined) return checked(named, source);
   if (!/^[-+.0-9]/.test(source)) return { value: source };
+  // Go's ParseFloat, which reads what begins with a point, wants digits on both sides of an underscore.
+  if (source.startsWith('.') && /(?:^|\D)_|_(?:\D|$)/.test(source)) return { value: source };
   const digits = source.replaceAll('_', '');
   const integer = parseInteger(digits);
   if (integer !== undefined) return checked(integer, source);

@@ -1,0 +1,413 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { describeConflicts, decide, isUndoConflict, readConflicts } from '../../git/decision.ts';
+import { findFieldLine } from '../../git/field-line.ts';
+import type { InventoryEntry } from '../../git/inventory-content.ts';
+import {
+  entryKey,
+  judgePrune,
+  packEntries,
+  pruneCandidates,
+  readEntries,
+  unpackEntries,
+  widen,
+  writeEntries,
+} from '../../git/inventory-content.ts';
+import { STAGES, compareObjects, stageOf } from '../../git/order.ts';
+import { rolloutState } from '../../git/rollout-state.ts';
+import type { LiveWorkload } from '../../git/rollout-state.ts';
+import type { KubernetesObject, ObjectMeta } from '../../planners/objects.ts';
+
+const live = (metadata: Partial<ObjectMeta>, annotations?: Record<string, string>): KubernetesObject => ({
+  metadata: {
+    name: 'web',
+    uid: 'u1',
+    resourceVersion: '7',
+    ...metadata,
+    ...(annotations && { annotations }),
+  },
+});
+
+describe('order of kinds', () => {
+  const object = (kind: string, group = '', name = 'x', namespace?: string) => ({
+    kind,
+    group,
+    name,
+    namespace,
+  });
+
+  it('puts what others need before them, and custom resources last', () => {
+    const shuffled = [
+      object('Thing', 'example.com'),
+      object('StatefulSet', 'fairlead.dev'),
+      object('Service'),
+      object('Deployment', 'apps'),
+      object('ConfigMap'),
+      object('CustomResourceDefinition', 'apiextensions.k8s.io'),
+      object('RoleBinding', 'rbac.authorization.k8s.io'),
+      object('HorizontalPodAutoscaler', 'autoscaling'),
+      object('Namespace'),
+      object('ServiceAccount'),
+    ];
+    expect(shuffled.toSorted(compareObjects).map(({ kind }) => kind)).toEqual([
+      'Namespace',
+      'CustomResourceDefinition',
+      'ServiceAccount',
+      'RoleBinding',
+      'ConfigMap',
+      'Service',
+      'StatefulSet',
+      'Deployment',
+      'HorizontalPodAutoscaler',
+      'Thing',
+    ]);
+    expect(STAGES[stageOf(object('Namespace', 'example.com'))]).toBe('Rest');
+  });
+
+  it('is the same for the same commit, whatever the order of its files', () => {
+    const objects = ['b', 'a', 'c'].flatMap((name) => [
+      object('ConfigMap', '', name, 'n2'),
+      object('ConfigMap', '', name, 'n1'),
+    ]);
+    const sorted = objects.toSorted(compareObjects);
+    expect(objects.toReversed().toSorted(compareObjects)).toEqual(sorted);
+    expect(sorted.map(({ namespace, name }) => `${namespace ?? ''}/${name}`)).toEqual([
+      'n1/a',
+      'n1/b',
+      'n1/c',
+      'n2/a',
+      'n2/b',
+      'n2/c',
+    ]);
+  });
+});
+
+describe('inventory', () => {
+  const entry = (name: string, more: Partial<InventoryEntry> = {}): InventoryEntry => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: 'ns',
+    name,
+    ...more,
+  });
+  const mapOf = (...entries: InventoryEntry[]) => new Map(entries.map((one) => [entryKey(one), one]));
+
+  it('is read as it was written, plain or compressed', () => {
+    const small = mapOf(entry('a', { uid: 'u' }), entry('b'), {
+      apiVersion: 'apps/v1',
+      kind: 'X',
+      name: 'y',
+    });
+    expect(readEntries(writeEntries(small))).toEqual(small);
+    expect(packEntries(small).data['objects']).toBe(
+      'apps/v1 X - y -\nv1 ConfigMap ns a u\nv1 ConfigMap ns b -',
+    );
+    const large = mapOf(
+      ...Array.from({ length: 10_000 }, (_, index) =>
+        entry(`object-${index}`, { uid: `${index}`.padStart(36, '0') }),
+      ),
+    );
+    const packed = packEntries(large);
+    expect(packed.data).toEqual({});
+    expect(packed.binaryData['objects.gz']?.length).toBeLessThan(1_000_000);
+    expect(unpackEntries(packed.data, packed.binaryData)).toEqual(large);
+  });
+
+  it('does not look empty when it is damaged', () => {
+    expect(() => readEntries('v1 ConfigMap ns a u\nv1 ConfigMap')).toThrow(
+      'line 2 of the inventory cannot be read',
+    );
+    expect(() => unpackEntries(undefined, { 'objects.gz': 'AAAA' })).toThrow();
+  });
+
+  it('is widened before the first write and keeps the uids it knows', () => {
+    const widened = widen(mapOf(entry('a', { uid: 'u' }), entry('old', { uid: 'o' })), [
+      entry('a'),
+      entry('new'),
+    ]);
+    expect([...widened.values()]).toEqual([
+      entry('a', { uid: 'u' }),
+      entry('old', { uid: 'o' }),
+      entry('new'),
+    ]);
+  });
+
+  it('is one object under two versions', () => {
+    expect(entryKey({ apiVersion: 'batch/v1beta1', kind: 'CronJob', name: 'x' })).toBe(
+      entryKey({ apiVersion: 'batch/v1', kind: 'CronJob', name: 'x' }),
+    );
+  });
+
+  it('prunes what left the commit, and never everything', () => {
+    const entries = mapOf(entry('a'), entry('b'));
+    expect(pruneCandidates(entries, [entry('a')])).toEqual([entry('b')]);
+    expect(pruneCandidates(entries, [])).toEqual([]);
+  });
+
+  const ours = { 'fairlead.dev/repository': 'repo' };
+  it.each([
+    [
+      'ours',
+      entry('a', { uid: 'u1' }),
+      live({}, ours),
+      { verdict: 'delete', uid: 'u1', resourceVersion: '7' },
+    ],
+    [
+      'ours, its uid not known yet',
+      entry('a'),
+      live({}, ours),
+      { verdict: 'delete', uid: 'u1', resourceVersion: '7' },
+    ],
+    ['gone', entry('a'), undefined, { verdict: 'forget' }],
+    ['made again by somebody else', entry('a', { uid: 'u0' }), live({}, ours), { verdict: 'forget' }],
+    ['without our annotation', entry('a', { uid: 'u1' }), live({}), { verdict: 'forget' }],
+    [
+      'of another repository',
+      entry('a', { uid: 'u1' }),
+      live({}, { 'fairlead.dev/repository': 'other' }),
+      { verdict: 'forget' },
+    ],
+    [
+      'controlled by something',
+      entry('a', { uid: 'u1' }),
+      live(
+        { ownerReferences: [{ apiVersion: 'v1', kind: 'X', name: 'x', uid: 'x', controller: true }] },
+        ours,
+      ),
+      { verdict: 'forget' },
+    ],
+    [
+      'detached',
+      entry('a', { uid: 'u1' }),
+      live({}, { ...ours, 'client.lifecycle.config.k8s.io/deletion': 'detach' }),
+      { verdict: 'forget' },
+    ],
+    ['a claim', entry('a', { kind: 'PersistentVolumeClaim' }), live({}, ours), { verdict: 'keep' }],
+    ['a namespace', entry('a', { kind: 'Namespace' }), live({}, ours), { verdict: 'keep' }],
+    [
+      'a namespace, confirmed',
+      entry('a', { kind: 'Namespace' }),
+      live({}, { ...ours, 'fairlead.dev/prune': 'confirmed' }),
+      { verdict: 'delete' },
+    ],
+    [
+      'somebody else\u2019s kind Namespace',
+      entry('a', { kind: 'Namespace', apiVersion: 'example.com/v1' }),
+      live({}, ours),
+      { verdict: 'delete' },
+    ],
+  ])('an object that is %s', (_what, one, object, expected) => {
+    expect(judgePrune(one, object, 'repo')).toMatchObject(expected);
+  });
+});
+
+describe('what to do with an object', () => {
+  const manifest = { group: 'fairlead.dev', kind: 'StatefulSet', hash: 'new' };
+  const judge = (object: KubernetesObject | undefined) =>
+    decide({ manifest, live: object, repository: 'repo', applySetId: 'set' });
+  const ours = { 'fairlead.dev/repository': 'repo' };
+  const pin = (rejected: string | undefined) => ({
+    'fairlead.dev/pinned': JSON.stringify({ ...(rejected && { rejected }), by: 'ann', reason: 'errors' }),
+  });
+
+  it.each([
+    ['does not exist', undefined, { do: 'apply', create: true, force: false }],
+    ['is not from git', live({}), { do: 'apply', create: false, force: false, unpin: false }],
+    ['has this manifest', live({}, { ...ours, 'fairlead.dev/manifest-hash': 'new' }), { do: 'nothing' }],
+    [
+      'has another manifest',
+      live({}, { ...ours, 'fairlead.dev/manifest-hash': 'old' }),
+      { do: 'apply', force: false, unpin: false },
+    ],
+    [
+      'has this manifest of another repository',
+      live({}, { 'fairlead.dev/repository': 'b', 'fairlead.dev/manifest-hash': 'new' }),
+      { do: 'refuse', code: 'OwnedByOther', message: 'repository b applies this object too.' },
+    ],
+    [
+      'is a member of another tool\u2019s set',
+      live({ labels: { 'applyset.kubernetes.io/part-of': 'x' } }),
+      { do: 'refuse', code: 'OwnedByOther' },
+    ],
+    [
+      'is controlled',
+      live({ ownerReferences: [{ apiVersion: 'v1', kind: 'Boss', name: 'b', uid: 'b', controller: true }] }),
+      { do: 'refuse', message: 'Boss b controls this object.' },
+    ],
+    ['is going away', live({ deletionTimestamp: '2026-01-01T00:00:00Z' }, ours), { do: 'wait' }],
+    [
+      'is pinned against this manifest',
+      live({}, { ...ours, ...pin('new'), 'fairlead.dev/manifest-hash': 'new' }),
+      { do: 'leave', why: 'this manifest was rejected by ann: errors' },
+    ],
+    [
+      'is pinned against an older manifest',
+      live({}, { ...ours, ...pin('old'), 'fairlead.dev/manifest-hash': 'old' }),
+      { do: 'apply', force: true, unpin: true },
+    ],
+    [
+      'is pinned, applied since, and a crash left the pin',
+      live({}, { ...ours, ...pin('old'), 'fairlead.dev/manifest-hash': 'new' }),
+      { do: 'unpin' },
+    ],
+    ['was pinned before it came to git', live({}, pin(undefined)), { do: 'apply', force: true, unpin: true }],
+  ])('an object that %s', (_what, object, expected) => {
+    expect(judge(object)).toMatchObject(expected);
+  });
+
+  it('takes back only a template that an undo changed', () => {
+    const causes = (...pairs: readonly (readonly [string, string])[]) =>
+      readConflicts(
+        pairs.map(([field, manager]) => ({
+          field,
+          message: `conflict with "${manager}" using apps/v1 at 2026-01-01T00:00:00Z`,
+        })),
+      );
+    expect(
+      isUndoConflict(causes(['.spec.template.spec.containers[name="a"].image', 'kubectl-rollout'])),
+    ).toBe(true);
+    expect(isUndoConflict(causes(['.spec.template', 'fairlead']))).toBe(true);
+    expect(isUndoConflict(causes(['.spec.replicas', 'kubectl-rollout']))).toBe(false);
+    expect(
+      isUndoConflict(
+        causes(['.spec.template.spec', 'kubectl-rollout'], ['.spec.template.metadata', 'kubectl-edit']),
+      ),
+    ).toBe(false);
+    expect(isUndoConflict(causes(['.spec.templateGeneration', 'kubectl-rollout']))).toBe(false);
+    expect(isUndoConflict([])).toBe(false);
+    expect(
+      describeConflicts(causes(['.spec.replicas', 'hpa'], ['.data.a', 'edit'], ['.data.b', 'edit'])),
+    ).toBe('"hpa" owns .spec.replicas; "edit" owns .data.a, .data.b.');
+  });
+});
+
+describe('the state of a rollout', () => {
+  const workload = (
+    status: object,
+    more: Partial<LiveWorkload> = {},
+    annotations: Record<string, string> = {},
+  ): LiveWorkload => ({
+    kind: 'StatefulSet',
+    ...live({ generation: 3 }, { 'fairlead.dev/manifest-hash': 'h', ...annotations }),
+    ...more,
+    status: status as NonNullable<LiveWorkload['status']>,
+  });
+  const ready = (status: 'True' | 'False', message = '') => [{ type: 'Ready', status, message }];
+
+  it.each([
+    ['deleted', undefined, { state: 'Failed' }],
+    [
+      'not seen by its controller',
+      workload({ observedGeneration: 2, conditions: ready('True') }),
+      { state: 'InProgress', message: 'the controller has not seen it yet' },
+    ],
+    ['ready', workload({ observedGeneration: 3, conditions: ready('True') }), { state: 'Done' }],
+    [
+      'not ready',
+      workload({ observedGeneration: 3, conditions: ready('False', '2 of 3') }),
+      { state: 'InProgress', message: '2 of 3' },
+    ],
+    [
+      'stalled',
+      workload({
+        observedGeneration: 3,
+        conditions: [
+          ...ready('False'),
+          { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded', message: 'late' },
+        ],
+      }),
+      { state: 'Failed', message: 'ProgressDeadlineExceeded: late', rolledBack: false },
+    ],
+    [
+      'paused',
+      workload(
+        { observedGeneration: 3, conditions: ready('False') },
+        {},
+        { 'fairlead.dev/paused': '{"by":"ann","reason":"lunch"}' },
+      ),
+      { state: 'InProgress', message: 'paused by ann: lunch' },
+    ],
+    [
+      'rolled back',
+      workload(
+        { observedGeneration: 3, conditions: ready('True') },
+        {},
+        { 'fairlead.dev/pinned': '{"rejected":"h","by":"ann"}' },
+      ),
+      { state: 'Failed', rolledBack: true, message: 'rolled back by ann' },
+    ],
+    [
+      'of another manifest by now',
+      workload({ observedGeneration: 3 }, {}, { 'fairlead.dev/manifest-hash': 'x' }),
+      { state: 'Failed', message: 'another manifest was applied meanwhile' },
+    ],
+    [
+      'native, updating',
+      workload({ observedGeneration: 3, updatedReplicas: 1, readyReplicas: 3 }, { spec: { replicas: 3 } }),
+      { state: 'InProgress', message: '1 of 3 pods updated' },
+    ],
+    [
+      'native, with a partition',
+      workload(
+        { observedGeneration: 3, updatedReplicas: 1, readyReplicas: 3 },
+        { spec: { replicas: 3, updateStrategy: { rollingUpdate: { partition: 2 } } } },
+      ),
+      { state: 'Done' },
+    ],
+    [
+      'a native Deployment with old replicas',
+      workload(
+        { observedGeneration: 3, updatedReplicas: 2, replicas: 3, availableReplicas: 2 },
+        { kind: 'Deployment', spec: { replicas: 2 } },
+      ),
+      { state: 'InProgress', message: '1 old replicas still there' },
+    ],
+    [
+      'a native DaemonSet',
+      workload(
+        { observedGeneration: 3, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberAvailable: 2 },
+        { kind: 'DaemonSet' },
+      ),
+      { state: 'Done' },
+    ],
+  ])('of a workload that is %s', (_what, object, expected) => {
+    expect(rolloutState(object, 'h')).toMatchObject(expected);
+  });
+});
+
+describe('the line of a field', () => {
+  const text = `# comment
+metadata:
+  name: spec
+  annotations:
+    example.com/spec: x
+spec:
+  template:
+    spec:
+      containers:
+      - name: a
+        image: x
+      # second
+      - name: b
+        env:
+        - {name: K, value: v}
+        image: y
+---
+spec:
+  template: {spec: {volumes: []}}
+  other: 1
+`;
+  it.each([
+    ['spec.template.spec.containers[1].image', 1, 16],
+    ['spec.template.spec.containers[0].image', 1, 11],
+    ['.spec.template.spec.containers[name="b"].env', 1, 14],
+    ['spec.template.spec.containers[1].env[0].value', 1, 15],
+    ['metadata.annotations[example.com/spec]', 1, 5],
+    ['spec.template.spec.volumes', 18, 19],
+    ['spec.other', 1, 6],
+    ['spec.other', 18, 20],
+    ['nothing.like.it', 1, undefined],
+  ])('%s from line %d', (field, from, line) => {
+    expect(findFieldLine(text, from, field)).toBe(line);
+  });
+});

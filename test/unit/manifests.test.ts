@@ -1,0 +1,173 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { canonicalJson, parseManifests } from '../../git/manifests.ts';
+import { formatProblem } from '../../git/problems.ts';
+
+const SHA = '0123456789abcdef0123456789abcdef01234567';
+
+function parse(text: string, path = 'a.yaml') {
+  const { manifests, problems } = parseManifests([{ path, text }]);
+  return { manifests, problems: problems.map((item) => formatProblem(item, SHA)) };
+}
+
+describe('manifests', () => {
+  it('flattens Lists, typed and nested, and gives each item its place', () => {
+    const text = `apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: one}
+- null
+- apiVersion: v1
+  kind: ConfigMapList
+  items:
+  - apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: two, namespace: ns}
+---
+# nothing
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: three}
+`;
+    const { manifests, problems } = parse(text);
+    expect(problems).toEqual([]);
+    expect(
+      manifests.map(({ group, version, kind, namespace, name, line }) => [
+        group,
+        version,
+        kind,
+        namespace,
+        name,
+        line,
+      ]),
+    ).toEqual([
+      ['', 'v1', 'ConfigMap', undefined, 'one', 4],
+      ['', 'v1', 'ConfigMap', 'ns', 'two', 11],
+      ['apps', 'v1', 'Deployment', undefined, 'three', 17],
+    ]);
+  });
+
+  it('reads JSON files, and every object of a file of lines', () => {
+    expect(
+      parse('{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}\n', 'x.json').manifests,
+    ).toMatchObject([{ kind: 'Secret', name: 'x', line: 1 }]);
+  });
+
+  it('does not take a custom kind that ends in List for a list', () => {
+    const { manifests } = parse(
+      'apiVersion: x.io/v1\nkind: AllowList\nmetadata: {name: a}\nspec: {items: [1]}\n',
+    );
+    expect(manifests).toMatchObject([{ kind: 'AllowList' }]);
+  });
+
+  it.each([
+    ['just text', 'NotAnObject a.yaml:1@01234567: the document is a string, not a Kubernetes object.'],
+    ['- a\n- b', 'NotAnObject a.yaml:1@01234567: the document is a list, not'],
+    ['a: 1', 'NotAnObject a.yaml:1@01234567: the document has neither apiVersion nor kind.'],
+    ['apiVersion: v1\nmetadata: {name: x}', 'ObjectIncomplete a.yaml:1@01234567: kind is missing.'],
+    ['kind: Pod\nmetadata: {name: x}', 'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion is missing.'],
+    [
+      'apiVersion: a/b/c\nkind: Pod\nmetadata: {name: x}',
+      'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion a/b/c is not GROUP/VERSION.',
+    ],
+    ['apiVersion: v1\nkind: Pod', 'ObjectIncomplete a.yaml:1@01234567: Pod: metadata is missing.'],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {}',
+      'ObjectIncomplete a.yaml:1@01234567: Pod: metadata.name is missing. Add the missing field.',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: 3}',
+      'ObjectIncomplete a.yaml:1@01234567: Pod: metadata.name is a number.',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: ../x}',
+      'ObjectIncomplete a.yaml:1@01234567: Pod: metadata.name is not a name',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: a/b}',
+      'ObjectIncomplete a.yaml:1@01234567: Pod a/b/x: metadata.namespace is not a name',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}',
+      'GenerateName a.yaml:1@01234567: Pod: metadata.generateName without metadata.name. Give the object',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nstatus: {phase: Running}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: status must not',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, uid: abc}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: metadata.uid must not',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, resourceVersion: "1"}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: metadata.resourceVersion',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, managedFields: []}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: metadata.managedFields',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, ownerReferences: []}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: metadata.ownerReferences',
+    ],
+    [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, annotations: {fairlead.dev/commit: abc}}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: the annotation fairlead.dev/commit',
+    ],
+    [
+      'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: []',
+      'NotRendered a.yaml:1@01234567: Kustomization: a kustomization is not a manifest. Commit the rendered',
+    ],
+  ])('%j', (text, expected) => {
+    const { manifests, problems } = parse(text);
+    expect(manifests).toEqual([]);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]?.startsWith(expected)).toBe(true);
+  });
+
+  it('takes what kubectl create --dry-run prints', () => {
+    const { manifests, problems } = parse(
+      'apiVersion: v1\nkind: Service\nmetadata:\n  creationTimestamp: null\n  name: x\nstatus:\n  loadBalancer: {}\n'
+        .replace('  loadBalancer: {}\n', '')
+        .replace('status:', 'status: {}'),
+    );
+    expect(problems).toEqual([]);
+    expect(manifests).toHaveLength(1);
+  });
+
+  it('collects every problem of every file', () => {
+    const { problems } = parseManifests([
+      { path: 'a.yaml', text: 'a: [\n---\napiVersion: v1\nkind: Pod\n' },
+      { path: 'b.yaml', text: 'x: 1\nx: 2\n' },
+    ]);
+    expect(problems.map(({ code, file, line }) => `${code} ${file ?? ''}:${line ?? ''}`)).toEqual([
+      'YamlSyntax a.yaml:1',
+      'ObjectIncomplete a.yaml:3',
+      'DuplicateKey b.yaml:2',
+    ]);
+  });
+
+  it('hashes what a manifest says, not how it is written', () => {
+    const one = parse('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: "1", b: "2"}\n')
+      .manifests[0];
+    const same = parse(
+      '# moved\n---\nkind: ConfigMap\ndata:\n  b: "2"\n  a: "1"\nmetadata:\n  name: x\napiVersion: v1\n',
+    ).manifests[0];
+    const other = parse('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: "1", b: "3"}\n')
+      .manifests[0];
+    expect(same?.hash).toBe(one?.hash);
+    expect(other?.hash).not.toBe(one?.hash);
+    expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: true })).toBe(
+      '{"a":true,"b":[1,{"c":"x","d":null}]}',
+    );
+  });
+
+  it('shows control characters of file names, it does not obey them', () => {
+    const { problems } = parse('a: [', 'evil\u001b[31m\nname.yaml');
+    expect(problems[0]).toMatch(/^YamlSyntax evil\\x1b\[31m name\.yaml:\d@/);
+  });
+});

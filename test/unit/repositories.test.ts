@@ -1,0 +1,197 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { parseInterval, parseRepositories, repositoryFromFlags } from '../../git/repositories.ts';
+import { checkPath, checkRef, parseSource, redactUrls } from '../../git/source-url.ts';
+
+const ALL = `
+- url: https://example.com/team/My_App.git
+- name: second
+  url: ../local/repo
+  ref: release/1.2
+  path: ./deploy//web/
+  namespace: web
+  serviceAccount: deployer
+  interval: 5m
+  prune: false
+- url: https://example.com/third
+  serviceAccount: ops/deployer
+  tokenFile: token
+  caFile: /etc/ca.pem
+`;
+
+describe('the repositories file', () => {
+  it('is read with its defaults', () => {
+    expect(parseRepositories(ALL, '/etc/fairlead/repositories.yaml')).toEqual([
+      {
+        name: 'my-app',
+        url: 'https://example.com/team/My_App.git',
+        path: '',
+        namespace: 'default',
+        intervalSeconds: 30,
+        prune: true,
+      },
+      {
+        name: 'second',
+        url: '/etc/local/repo',
+        ref: 'release/1.2',
+        path: 'deploy/web',
+        namespace: 'web',
+        impersonate: 'system:serviceaccount:web:deployer',
+        intervalSeconds: 300,
+        prune: false,
+      },
+      {
+        name: 'third',
+        url: 'https://example.com/third',
+        path: '',
+        namespace: 'default',
+        impersonate: 'system:serviceaccount:ops:deployer',
+        intervalSeconds: 30,
+        prune: true,
+        tokenFile: '/etc/fairlead/token',
+        caFile: '/etc/ca.pem',
+      },
+    ]);
+  });
+
+  it.each([
+    ['', /is empty: it should be a list/],
+    ['a: 1', /must be one YAML list/],
+    ['- a: [', /line 1: /],
+    ['- 3', /line \?: entry 1: must be a mapping/],
+    ['- {url: /a}\n- {url: /a}', /line 2: entry 2: the name a is taken by an earlier entry; set `name`/],
+    ['- name: x', /entry 1: url: /],
+    ['- {url: /a, branch: main}', /entry 1: .*"branch"/],
+    ['- {url: /a, interval: -1s}', /interval: a duration from 1s to 24h/],
+    ['- {url: /a, interval: 1e999}', /interval: a duration/],
+    ['- {url: /a, interval: 0}', /interval: a duration/],
+    ['- {url: /a, prune: "no"}', /prune: /],
+    ['- {url: /a, serviceAccount: ""}', /serviceAccount: NAME or NAMESPACE\/NAME/],
+    ['- {url: /a, serviceAccount: a/b/c}', /serviceAccount: NAME/],
+    ['- {url: /a, path: ../x}', /path: the path "\.\.\/x" does not stay inside/],
+    ['- {url: /a, ref: --upload-pack=x}', /ref: "--upload-pack=x" is not a name git allows/],
+    [
+      '- {url: "https://user:secret@example.com/x"}',
+      /url: the url https:\/\/\*\*\*@example\.com\/x holds credentials.*tokenFile/,
+    ],
+    ['- {url: "ssh://git@example.com/x"}', /ssh is not supported yet/],
+    ['- {url: /a, sshKeyFile: /k}', /sshKeyFile: not supported yet/],
+    ['- {url: /}', /name: none can be made of \//],
+    ['- {url: /a, name: Web_1}', /name: lower-case letters/],
+  ])('%j is refused', (text, message) => {
+    expect(() => parseRepositories(text, 'repos.yaml')).toThrow(message);
+  });
+
+  it('reports every error of every entry, and no secret', () => {
+    const act = () =>
+      parseRepositories(
+        '- {url: "https://u:hunter2@e.com/x", ref: "-x", path: /a}\n- {url: /b, prune: 1}\n',
+        'repos.yaml',
+      );
+    expect(act).toThrow(/4 errors/);
+    expect(act).not.toThrow(/hunter2/);
+  });
+
+  it('has the same meaning as flags', () => {
+    expect(repositoryFromFlags({ repo: '.', path: '.', ref: undefined }, '/home/me/shop')).toEqual({
+      name: 'shop',
+      url: '/home/me/shop',
+      path: '',
+      namespace: 'default',
+      intervalSeconds: 2,
+      prune: true,
+    });
+    expect(() => repositoryFromFlags({ repo: 'https://x', interval: 'soon' })).toThrow(
+      /--repo: interval: a duration/,
+    );
+  });
+
+  it.each([
+    ['30s', 30],
+    ['5m', 300],
+    ['24h', 86_400],
+    [45, 45],
+    ['25h', undefined],
+    ['1.5s', undefined],
+    ['NaN', undefined],
+  ])('interval %j', (text, seconds) => {
+    expect(parseInterval(text)).toBe(seconds);
+  });
+});
+
+describe('addresses, refs and paths', () => {
+  it.each([
+    ['https://example.com/a.git', { kind: 'https', url: 'https://example.com/a.git', host: 'example.com' }],
+    ['/srv/a', { kind: 'local', path: '/srv/a' }],
+    ['a/../b', { kind: 'local', path: '/base/b' }],
+  ])('%s', (text, source) => {
+    expect(parseSource(text, '/base')).toEqual(source);
+  });
+
+  it.each([
+    'ext::sh -c id',
+    'file:///etc',
+    'http://example.com/x',
+    'git://example.com/x',
+    'ssh://example.com/x',
+    'git@example.com:a/b',
+    '-oProxyCommand=id',
+    '--upload-pack=id',
+    'https://token@example.com/x',
+    'https://example.com/x?token=1',
+    'https://example.com/x#y',
+    'https://',
+    '',
+    'a\nb',
+    'fd::7',
+  ])('%j is refused', (text) => {
+    expect(() => parseSource(text, '/base')).toThrow(/SourceRefused/);
+  });
+
+  it.each(['main', 'release/1.2', 'v1.0.0', 'a+b@c', '0123456789abcdef0123456789abcdef01234567'])(
+    'ref %s',
+    (ref) => {
+      expect(checkRef(ref)).toBe(ref);
+    },
+  );
+
+  it.each([
+    '-x',
+    '--help',
+    'a..b',
+    'a b',
+    'a~1',
+    'a^',
+    'a:b',
+    '.hidden',
+    'a//b',
+    'a/',
+    'a.lock',
+    'a/.b',
+    'a@{1}',
+    '',
+    'x'.repeat(300),
+    'a\nb',
+  ])('ref %j is refused', (ref) => {
+    expect(() => checkRef(ref)).toThrow(/RefNotFound/);
+  });
+
+  it.each([
+    ['.', ''],
+    ['', ''],
+    ['a/b/', 'a/b'],
+    ['./a//b', 'a/b'],
+  ])('path %j is %j', (path, normal) => {
+    expect(checkPath(path)).toBe(normal);
+  });
+
+  it.each(['/etc', '../x', 'a/../../b', 'a\u0000b', 'a\\b'])('path %j is refused', (path) => {
+    expect(() => checkPath(path)).toThrow(/PathVanished/);
+  });
+
+  it('takes credentials and queries out of every URL of a text', () => {
+    expect(
+      redactUrls("fatal: 'https://bob:hunter2@e.com/x?token=abc' and ssh://k@h/y, https://e.com/ok"),
+    ).toBe("fatal: 'https://***@e.com/x?***' and ssh://***@h/y, https://e.com/ok");
+  });
+});

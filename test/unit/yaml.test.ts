@@ -1,0 +1,244 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { readYaml } from '../../git/yaml.ts';
+
+/** The values are what `kubectl annotate --local -o json` (sigs.k8s.io/yaml) made of the same text. */
+const VALUES: readonly (readonly [text: string, value: unknown])[] = [
+  ['0644', 420],
+  ['-0644', -420],
+  ['0o17', 15],
+  ['0O17', 15],
+  ['-0o7', -7],
+  ['0b11', 3],
+  ['0B11', 3],
+  ['-0b11', -3],
+  ['0b1_1', 3],
+  ['0x1f', 31],
+  ['0X1F', 31],
+  ['-0x1f', -31],
+  ['0x_1f', 31],
+  ['0_b11', 3],
+  ['1_000', 1000],
+  ['1__0', 10],
+  ['1_', 1],
+  ['-_1', -1],
+  ['0_7', 7],
+  ['007', 7],
+  ['00', 0],
+  ['08', 8],
+  ['-08', -8],
+  ['+1', 1],
+  ['-0', 0],
+  ['010.5', 10.5],
+  ['01.5', 1.5],
+  ['1.', 1],
+  ['5.', 5],
+  ['.5', 0.5],
+  ['+.5', 0.5],
+  ['-.5', -0.5],
+  ['.5_0', 0.5],
+  ['1_0.5', 10.5],
+  ['2_000.5_0', 2000.5],
+  ['1e3', 1000],
+  ['1E3', 1000],
+  ['1e+3', 1000],
+  ['1.e3', 1000],
+  ['12e03', 12000],
+  ['5e-1', 0.5],
+  ['1e5_0', 1e50],
+  ['1e19', 10000000000000000000],
+  ['1e21', 1e21],
+  ['1e-400', 0],
+  ['0.30000000000000004', 0.30000000000000004],
+  ['123456789.123456789', 123456789.12345679],
+  ['1e400', '1e400'],
+  ['1e', '1e'],
+  ['0x', '0x'],
+  ['0xg', '0xg'],
+  ['0b', '0b'],
+  ['0b2', '0b2'],
+  ['0o8', '0o8'],
+  ['0x1p-2', '0x1p-2'],
+  ['1.5.6', '1.5.6'],
+  ['.', '.'],
+  ['..', '..'],
+  ['+', '+'],
+  ['.e1', '.e1'],
+  ['._5', '._5'],
+  ['22:22', '22:22'],
+  ['1:20', '1:20'],
+  ['190:20:30', '190:20:30'],
+  ['2001-01-01', '2001-01-01'],
+  ['2024-01-01T00:00:00Z', '2024-01-01T00:00:00Z'],
+  ['y', true],
+  ['Y', true],
+  ['yes', true],
+  ['on', true],
+  ['True', true],
+  ['n', false],
+  ['No', false],
+  ['OFF', false],
+  ['tRUE', 'tRUE'],
+  ['nO', 'nO'],
+  ['~', null],
+  ['Null', null],
+  ['', null],
+  ['nULL', 'nULL'],
+  ['.Nan', '.Nan'],
+  ['=', '='],
+  ['<<', '<<'],
+  ['1 000', '1 000'],
+  ['"yes"', 'yes'],
+  ["'it''s'", "it's"],
+  ['"22:22"', '22:22'],
+  ['!!str 123', '123'],
+  ['!!str yes', 'yes'],
+  ['! 12', '12'],
+  ['!!int "3"', 3],
+  ['!!int 0644', 420],
+  ['!!float 3', 3],
+  ['!!float 0644', 420],
+  ['!!bool yes', true],
+  ['!!null ""', null],
+  ['!!timestamp 2001-01-01', '2001-01-01'],
+  ['!!seq [1]', [1]],
+  ['!!map {}', {}],
+  ['{b}', { b: null }],
+  ['[1,]', [1]],
+  ['b # c', 'b'],
+  ['|\n  x\n  y\n', 'x\ny\n'],
+  ['>-\n  x\n  y\n', 'x y'],
+  ['"\\u0041\\x41"', 'AA'],
+];
+
+const KEYS: readonly (readonly [text: string, value: unknown])[] = [
+  ['on: push', { true: 'push' }],
+  ['y: 1', { true: 1 }],
+  ['"y": 1', { y: 1 }],
+  ['1: a', { 1: 'a' }],
+  ['1.50: a', { '1.5': 'a' }],
+  ['1.0: a', { 1: 'a' }],
+  ['0644: b', { 420: 'b' }],
+  ['1e3: b', { 1000: 'b' }],
+  ['.5: a', { '0.5': 'a' }],
+  ['2001-01-01: b', { '2001-01-01': 'b' }],
+  ['~x: 1', { '~x': 1 }],
+  ['? a\n: b', { a: 'b' }],
+];
+
+const MERGES: readonly (readonly [text: string, value: unknown])[] = [
+  ['<<: {a: 2, z: 9}\na: 1', { a: 1, z: 9 }],
+  // kubectl's reader merges in order: what stands before is overridden.
+  ['a: 1\n<<: {a: 2, z: 9}', { a: 2, z: 9 }],
+  ['<<: [{a: 1}, {a: 2, b: 3}]', { a: 1, b: 3 }],
+  ['base: &b {k: [1]}\nm: {<<: *b}', { base: { k: [1] }, m: { k: [1] } }],
+];
+
+const REFUSED: readonly (readonly [text: string, code: string, line: number, message: RegExp])[] = [
+  ['a: 1\na: 2', 'DuplicateKey', 2, /the key "a" appears twice/],
+  ['a:\n  b: 1\n  "b": 2', 'DuplicateKey', 3, /"b"/],
+  ['1: a\n"1": b', 'DuplicateKey', 2, /"1"/],
+  ['{"a": 1,\n "a": 2}', 'DuplicateKey', 2, /"a"/],
+  ['x: 1\na: 9007199254740993', 'NumberTooLarge', 2, /9007199254740993/],
+  ['a: 18446744073709551616', 'NumberTooLarge', 1, /beyond 2\^53/],
+  ['a: -12345678901234567890', 'NumberTooLarge', 1, /beyond/],
+  ['a: 0xffffffffffffffff', 'NumberTooLarge', 1, /beyond/],
+  ['a: .inf', 'NumberNotFinite', 1, /\.inf/],
+  ['a: -.INF', 'NumberNotFinite', 1, /-\.INF/],
+  ['a: .NaN', 'NumberNotFinite', 1, /\.NaN/],
+  ['~: a', 'YamlSyntax', 1, /a key must be text, not null/],
+  ['? [a]\n: b', 'YamlSyntax', 1, /a key must be text, not a list/],
+  ['a: *x', 'YamlSyntax', 1, /alias \*x has no anchor/],
+  ['a: &x [*x]', 'YamlSyntax', 1, /contains itself/],
+  ['a: !!js/function x', 'YamlSyntax', 1, /!!js\/function has no meaning/],
+  ['a: !!binary aGVsbG8=', 'YamlSyntax', 1, /!!binary has no meaning/],
+  ['a: !foo 3', 'YamlSyntax', 1, /!foo has no meaning/],
+  ['a: !!set {b}', 'YamlSyntax', 1, /!!set has no meaning/],
+  ['a: !!int foo', 'YamlSyntax', 1, /does not fit its tag !!int/],
+  ['a: !!int 1.5', 'YamlSyntax', 1, /does not fit/],
+  ['a:\n  <<: 3', 'YamlSyntax', 2, /merge key/],
+  ['a: b: c', 'YamlSyntax', 1, /./],
+  ['ok: 1\nx: [1', 'YamlSyntax', 2, /flow collection/],
+  ['\ta: b', 'YamlSyntax', 1, /./],
+  ['a: "x\u0000"', 'YamlSyntax', 1, /null byte/],
+  ['['.repeat(10_000), 'TooComplex', 1, /nesting/],
+  [`a: &a {b: 1}\nc: [${'*a,'.repeat(201)}]`, 'TooComplex', 2, /aliases/],
+  [bomb(), 'TooComplex', 6, /expand to more than 100000 values/],
+  [mergeStorm(), 'TooComplex', 36, /expand to more/],
+];
+
+function bomb(): string {
+  const names = 'abcdefghi'.split('');
+  return names
+    .map(
+      (name, level) =>
+        `${name}: &${name} [${Array.from({ length: 9 }, () => (level === 0 ? 'x' : `*${names[level - 1] ?? ''}`)).join(',')}]`,
+    )
+    .join('\n');
+}
+
+function mergeStorm(): string {
+  const keys = Array.from({ length: 1_000 }, (_, index) => `k${index}: 1`).join(', ');
+  return `a: &a {${keys}}\nb:\n${Array.from({ length: 150 }, () => '- {<<: *a}').join('\n')}`;
+}
+
+describe('YAML as kubectl reads it', () => {
+  it.each(VALUES)('%j is %j', (text, value) => {
+    expect(readYaml(`k: ${text}`)).toMatchObject({ problems: [], documents: [{ value: { k: value } }] });
+  });
+
+  it.each(KEYS)('keys: %j', (text, value) => {
+    expect(readYaml(text).documents.map((document) => document.value)).toEqual([value]);
+  });
+
+  it.each(MERGES)('merge keys: %j', (text, value) => {
+    expect(readYaml(text).documents.map((document) => document.value)).toEqual([value]);
+  });
+
+  it.each(REFUSED)('refuses %#', (text, code, line, message) => {
+    const { documents, problems } = readYaml(text);
+    expect(documents).toEqual([]);
+    expect(problems).toEqual([{ code, line, message: expect.stringMatching(message) }]);
+  });
+
+  it('keeps __proto__ and constructor plain keys', () => {
+    const value = readYaml('__proto__: {polluted: 1}\nconstructor: 2').documents[0]?.value;
+    expect(JSON.stringify(value)).toBe('{"__proto__":{"polluted":1},"constructor":2}');
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  it('reads documents one by one: what is wrong with one does not hide the others', () => {
+    const text =
+      '\uFEFF# first\na: 1\r\n---\r\n# nothing here\n---\nb: [\n--- # third\nc: 3\n---\nd: 4\nd: 5\n...\n---\ne: |\n  ---\n  x\n';
+    const { documents, problems } = readYaml(text);
+    expect(documents.map(({ value, line }) => [value, line])).toEqual([
+      [{ a: 1 }, 2],
+      [{ c: 3 }, 8],
+      [{ e: '---\nx\n' }, 14],
+    ]);
+    expect(problems.map(({ code, line }) => [code, line])).toEqual([
+      ['YamlSyntax', 6],
+      ['DuplicateKey', 11],
+    ]);
+  });
+
+  it('keeps directives with their document', () => {
+    const { documents, problems } = readYaml('%YAML 1.2\n%TAG !e! tag:yaml.org,2002:\n---\na: !e!str 1\n');
+    expect(problems).toEqual([]);
+    expect(documents.map((document) => document.value)).toEqual([{ a: '1' }]);
+  });
+
+  it('knows the line of every item of a list', () => {
+    const document = readYaml('kind: List\nitems:\n- a: 1\n\n- a: 2\n- {a: 3}\n').documents[0];
+    const items = (document?.value as { items: object[] }).items;
+    expect(items.map((item) => document?.lines.get(item))).toEqual([3, 5, 6]);
+  });
+
+  it('reads a megabyte of flow mappings in seconds, not minutes', () => {
+    const text = `a: [${Array.from({ length: 30_000 }, (_, index) => `{name: x${index}, value: 'v'}`).join(',')}]`;
+    const begun = performance.now();
+    expect(readYaml(text).problems).toEqual([]);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+});
