@@ -32,7 +32,7 @@ import type {
   PruneResult,
   RecordCommitInput,
 } from './commit-types.ts';
-import { withFailures } from './failures.ts';
+import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 
 export interface CommitActivityDependencies {
   /** The worker's own identity; refuses writes when this process does not lead. */
@@ -48,8 +48,8 @@ export interface CommitActivityDependencies {
 
 export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
-/** No write starts after this share of an activity's startToClose: another attempt may be about to begin. */
-const WRITE_SHARE = 0.7;
+/** Waiting ends at this share of startToClose; the workflow asks again. */
+const PATIENCE_SHARE = 0.7;
 /** Part of a stage that one activity applies, milliseconds. */
 const SLICE_MS = 6_000;
 const PRUNE_SLICE = 200;
@@ -179,7 +179,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     return await heartbeating(async (beat) => {
       const { objects } = await prepare(context);
       const states = await watchRollouts(context, objects, {
-        patienceMs: startToCloseTimeoutMs * WRITE_SHARE,
+        patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
         onChange: (present) => {
           beat(
             [...present]
@@ -233,7 +233,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       return isOurs ? { ...present, status: withCommit(present.status, commit) } : undefined;
     });
     if (inventory !== undefined)
-      await recordEvent(guarded(), context.store, inventory, commitEvent(commit), runId, now());
+      await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());
   }
 
   function contextOf(input: CommitReference): CommitContext {
@@ -254,7 +254,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
       });
     }
-    const own = guarded();
+    const own = attemptClient(client);
     return {
       repository,
       sha: input.sha,
@@ -306,20 +306,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
   }
 
-  /** Writes of an attempt that is about to time out must not meet those of the next one. */
-  function guarded(): KubernetesClient {
-    const { info, cancellationSignal } = Context.current();
-    const lastWrite = performance.now() + info.startToCloseTimeoutMs * WRITE_SHARE;
-    return client.withWriteGuard(() => {
-      if (performance.now() > lastWrite) {
-        const message = `no write after ${WRITE_SHARE * 100} % of the attempt's time`;
-        throw ApplicationFailure.create({ type: 'AttemptTooOld', message });
-      }
-      cancellationSignal.throwIfAborted();
-    });
-  }
-
-  return withFailures({
+  return asActivities({
     checkCommit,
     claimInventory,
     applyStage,
@@ -331,17 +318,3 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
 }
 
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: bounded([]) } as const;
-
-/** Heartbeats once a second while `work` runs, with the newest details. */
-async function heartbeating<T>(work: (beat: (details: unknown) => void) => Promise<T>): Promise<T> {
-  const context = Context.current();
-  let details: unknown;
-  const timer = setInterval(() => context.heartbeat(details), 1_000);
-  try {
-    return await work((newest) => {
-      details = newest;
-    });
-  } finally {
-    clearInterval(timer);
-  }
-}

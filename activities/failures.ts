@@ -3,7 +3,6 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
 import { ApiError, isTransient, toMessage } from '../kubernetes/api-error.ts';
-import { trusted } from '../kubernetes/values.ts';
 
 /** Statuses after which the same request will not succeed either. */
 const FINAL: Readonly<Record<number, string>> = {
@@ -39,21 +38,4 @@ export function toActivityFailure(error: unknown): Error {
     });
   }
   return ApplicationFailure.create({ message, type: error instanceof Error ? error.name : 'Error' });
-}
-
-/** Wraps every activity of a table so that only {@link toActivityFailure} errors leave it. */
-export function withFailures<T extends Record<string, (...args: never[]) => Promise<unknown>>>(
-  activities: T,
-): T {
-  const wrapped = Object.entries(activities).map(([name, activity]) => [
-    name,
-    async (...args: never[]) => {
-      try {
-        return await activity(...args);
-      } catch (error) {
-        throw toActivityFailure(error);
-      }
-    },
-  ]);
-  return trusted<T>(Object.fromEntries(wrapped));
 }

@@ -19,6 +19,7 @@ import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernete
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload } from '../planners/workload.ts';
+import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
 import type {
   AwaitReadyInput,
@@ -33,7 +34,6 @@ import type {
   WishInput,
   WishResult,
 } from './rollout-types.ts';
-import { withFailures } from './failures.ts';
 
 export interface RolloutActivityDependencies {
   readonly client: KubernetesClient;
@@ -49,9 +49,6 @@ export interface RolloutActivityDependencies {
 }
 
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
-
-/** No write starts after this share of an activity's startToClose: another attempt may be about to begin. */
-const WRITE_SHARE = 0.7;
 
 /** At most this many names in a result; histories stay small. */
 const NAME_LIMIT = 100;
@@ -75,7 +72,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
       if ('outcome' in live) {
         return live;
       }
-      const created = await reconciler.createRevision(guardedClient(), key, live.workload);
+      const created = await reconciler.createRevision(attemptClient(dependencies.client), key, live.workload);
       const { workload, plan } = reconciler.plan(key, live.object);
       await reconciler.publish(key, live.object, workload, plan);
       return {
@@ -96,7 +93,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         if ('outcome' in live) {
           return live;
         }
-        const client = guardedClient();
+        const client = attemptClient(dependencies.client);
         const { object, workload, plan } = await reconciler.settle(client, key, live.object);
         if (plan.batch.length === 0) {
           await reconciler.publish(key, object, workload, plan);
@@ -130,7 +127,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     const live = await readLive(input);
     const by = input.by ?? 'signal';
     const wish = { by, ...(input.reason !== undefined && { reason: input.reason }) };
-    const client = guardedClient();
+    const client = attemptClient(dependencies.client);
     const { workload: ref } = input;
     if (input.verb === 'pause' || input.verb === 'resume') {
       const { changed, message } =
@@ -167,7 +164,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     refuseOtherCluster(input);
     const result = await judgeEnd(input);
     if (input.revision !== undefined) {
-      await recordAttempt(guardedClient(), input.workload, input.revision, {
+      await recordAttempt(attemptClient(dependencies.client), input.workload, input.revision, {
         runId: input.runId,
         workflowId: input.workflowId,
         startedAt: input.startedAt,
@@ -216,7 +213,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     }
     // Nobody asked for a newer revision: a click on Cancel in the UI. It means pause (design "Rollover").
     const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };
-    const { message } = await pauseWorkload(guardedClient(), input.workload, wish, now());
+    const { message } = await pauseWorkload(attemptClient(dependencies.client), input.workload, wish, now());
     events.record(
       { ref: input.workload },
       'Warning',
@@ -276,24 +273,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     }
   }
 
-  /** Writes of an attempt that is about to time out must not meet those of the next one. */
-  function guardedClient(): KubernetesClient {
-    const { info, cancellationSignal } = Context.current();
-    const lastWrite = performance.now() + info.startToCloseTimeoutMs * WRITE_SHARE;
-    return dependencies.client.withWriteGuard(() => {
-      if (performance.now() > lastWrite) {
-        throw ApplicationFailure.create({
-          type: 'AttemptTooOld',
-          message: `no write after ${String(WRITE_SHARE * 100)} % of the attempt's time`,
-        });
-      }
-      if (cancellationSignal.aborted && !Context.current().cancellationDetails?.cancelRequested) {
-        throw ApplicationFailure.create({ type: 'WorkerShutdown', message: 'this worker is shutting down' });
-      }
-    });
-  }
-
-  return withFailures({ createRevision, updateBatch, awaitReady, recordWish, closeRun });
+  return asActivities({ createRevision, updateBatch, awaitReady, recordWish, closeRun });
 }
 
 function keyOf({ workload }: RunReference): string {
@@ -326,17 +306,4 @@ function who(source: { readonly by?: string; readonly reason?: string }): {
     ...(source.by !== undefined && { by: source.by }),
     ...(source.reason !== undefined && { reason: source.reason }),
   };
-}
-
-/** Heartbeats once a second while `work` runs, so that a killed worker is noticed before startToClose. */
-async function heartbeating<T>(work: () => Promise<T>): Promise<T> {
-  const context = Context.current();
-  const timer = setInterval(() => {
-    context.heartbeat();
-  }, 1_000);
-  try {
-    return await work();
-  } finally {
-    clearInterval(timer);
-  }
 }

@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
 import type { StopStrayInput } from './commit-types.ts';
-import { withFailures } from './failures.ts';
+import { asActivities } from './attempt.ts';
 
 export interface SyncActivityDependencies {
   readonly temporal: Client;
@@ -53,5 +53,5 @@ export function createSyncActivities({ temporal, clusterUid }: SyncActivityDepen
     }
   }
 
-  return withFailures({ stopStrayCommits });
+  return asActivities({ stopStrayCommits });
 }

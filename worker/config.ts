@@ -1,6 +1,7 @@
 /** Configuration of a worker process: flags, then environment, then defaults. Nothing below reads the environment. */
 
-import { hostname } from 'node:os';
+import { homedir, hostname } from 'node:os';
+import { join } from 'node:path';
 
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
@@ -17,6 +18,8 @@ export interface WorkerFlags {
   /** File with the list of repositories. */
   readonly repositories?: string | undefined;
   readonly leaseNamespace?: string | undefined;
+  /** Where mirrors of repositories are kept. */
+  readonly cacheDirectory?: string | undefined;
   readonly logLevel?: string | undefined;
 }
 
@@ -30,6 +33,7 @@ export interface WorkerConfig {
   readonly context: string | undefined;
   readonly repositoriesFile: string | undefined;
   readonly leaseNamespace: string;
+  readonly cacheDirectory: string;
   readonly identity: string;
   readonly logLevel: string;
   /** For tests of continue-as-new: events after which a run continues as new. */
@@ -63,10 +67,17 @@ export function readConfig(flags: WorkerFlags, environment: Environment): Worker
     context: flags.context,
     repositoriesFile: flags.repositories ?? environment['FAIRLEAD_REPOSITORIES'],
     leaseNamespace: flags.leaseNamespace ?? environment['FAIRLEAD_LEASE_NAMESPACE'] ?? 'fairlead-system',
+    cacheDirectory:
+      flags.cacheDirectory ?? environment['FAIRLEAD_CACHE_DIRECTORY'] ?? cacheDirectory(environment),
     identity: `${hostname()}-${String(process.pid)}-${Date.now().toString(36)}`,
     logLevel: flags.logLevel ?? environment['FAIRLEAD_LOG_LEVEL'] ?? 'info',
     historyLimit: historyLimit === undefined ? undefined : Number(historyLimit),
   };
+}
+
+/** XDG base directory specification. */
+function cacheDirectory(environment: Environment): string {
+  return join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'fairlead');
 }
 
 function list(text: string | undefined): readonly string[] | undefined {

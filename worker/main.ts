@@ -5,6 +5,8 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
 
+import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
@@ -12,6 +14,7 @@ import type { SearchAttributeName } from '../workflows/messages.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
+import { followRepositories } from './followed-repositories.ts';
 import type { Check } from './http-server.ts';
 import { startHttpServer } from './http-server.ts';
 import type { Fence } from './fence.ts';
@@ -34,9 +37,19 @@ const SHUTDOWN_MS = 15_000;
 /** A watch that has been silent for longer is not to be relied on. */
 const SILENT_MS = 90_000;
 
-/** Runs a worker until SIGTERM or SIGINT. Rejects with a clear error where configuration or cluster are unusable. */
-export async function runWorker(flags: WorkerFlags): Promise<void> {
+/**
+ * Runs a worker until SIGTERM or SIGINT. `repo` and its companions (`fairlead up`) are one repository beside those of the
+ * file. Rejects with a clear error where configuration or cluster are unusable.
+ */
+export async function runWorker(flags: WorkerFlags & Partial<RepositoryFlags>): Promise<void> {
   const config = readConfig(flags, process.env);
+  const { repositoriesFile } = config;
+  const { repo, name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile } = flags;
+  const source = { name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile };
+  const repositories = [
+    ...(repo === undefined ? [] : [repositoryFromFlags({ ...source, repo })]),
+    ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
+  ];
   const log = pino({ level: config.logLevel, base: { cluster: config.cluster } });
   const stopping = new AbortController();
   const stop = (signal: NodeJS.Signals) => {
@@ -50,7 +63,7 @@ export async function runWorker(flags: WorkerFlags): Promise<void> {
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   try {
-    await new WorkerProcess(config, log, stopping.signal).run();
+    await new WorkerProcess(config, repositories, log, stopping.signal).run();
   } finally {
     process.off('SIGTERM', stop);
     process.off('SIGINT', stop);
@@ -59,6 +72,7 @@ export async function runWorker(flags: WorkerFlags): Promise<void> {
 
 class WorkerProcess {
   readonly #config: WorkerConfig;
+  readonly #repositories: readonly Repository[];
   readonly #log: Logger;
   readonly #signal: AbortSignal;
   readonly #metrics = new Metrics();
@@ -68,8 +82,9 @@ class WorkerProcess {
   #temporalReachable = false;
   #searchAttributes: readonly SearchAttributeName[] | undefined;
 
-  constructor(config: WorkerConfig, log: Logger, signal: AbortSignal) {
+  constructor(config: WorkerConfig, repositories: readonly Repository[], log: Logger, signal: AbortSignal) {
     this.#config = config;
+    this.#repositories = repositories;
     this.#log = log;
     this.#signal = signal;
     this.#settings = readTemporalSettings();
@@ -139,17 +154,19 @@ class WorkerProcess {
   ): Promise<void> {
     this.#log.info('this replica leads');
     this.#metrics.leader.set(1);
-    const leader = await startLeader({
+    const shared = {
       config: this.#config,
       client: client.withWriteGuard(() => fence.assertLeader()),
       clusterUid,
       temporal: this.#temporal,
-      searchAttributes: () => this.#knownSearchAttributes(),
+      searchAttributes: async () => await this.#knownSearchAttributes(),
       metrics: this.#metrics,
       log: this.#log,
-      signal,
-    });
+    };
+    const repositories = followRepositories({ ...shared, repositories: this.#repositories });
+    const leader = await startLeader({ ...shared, signal });
     this.#leader = leader;
+    repositories.start();
     try {
       await runTemporalWorker({
         settings: this.#settings,
@@ -160,7 +177,7 @@ class WorkerProcess {
         options: {
           taskQueue: leaderTaskQueue(this.#config.cluster),
           identity: this.#config.identity,
-          activities: leader.activities,
+          activities: { ...leader.activities, ...repositories.activities },
           maxConcurrentActivityTaskExecutions: 1_000,
           maxHeartbeatThrottleInterval: '1s',
           shutdownGraceTime: '100ms',
@@ -170,7 +187,7 @@ class WorkerProcess {
     } finally {
       this.#leader = undefined;
       this.#metrics.leader.set(0);
-      await leader.stop();
+      await Promise.all([leader.stop(), repositories.stop()]);
       this.#log.info('this replica does not lead any more');
     }
   }

@@ -46,6 +46,19 @@ export class Metrics {
     help: 'Kubernetes Events that could not be written',
     registers: [this.registry],
   });
+  readonly looks = new Counter({
+    name: 'fairlead_repository_looks_total',
+    help: 'Looks at repositories by result',
+    labelNames: ['repository', 'result'] as const,
+    registers: [this.registry],
+  });
+  readonly lookSeconds = new Histogram({
+    name: 'fairlead_repository_look_duration_seconds',
+    help: 'Time of a look at a repository',
+    labelNames: ['repository'] as const,
+    buckets: [0.01, 0.1, 0.5, 2, 10, 30],
+    registers: [this.registry],
+  });
   readonly #requests = new Histogram({
     name: 'fairlead_kubernetes_request_duration_seconds',
     help: 'Requests to the apiserver by method, resource and status',

@@ -1,3 +1,5 @@
 /** Entry of the workflow bundle. */
 
+export { commit } from './commit.ts';
 export { rollout } from './rollout.ts';
+export { sync } from './sync.ts';

@@ -28,7 +28,7 @@ describe.each(APIS)('in-place update of a StatefulSet (%s)', (api) => {
   afterAll(async () => {
     await worker?.stop();
     cluster?.close();
-  });
+  }, 30_000);
 
   async function deploy(change: Partial<StatefulSetDescription>): Promise<StatefulSetDescription> {
     const description: StatefulSetDescription = {

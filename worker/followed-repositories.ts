@@ -1,0 +1,96 @@
+/** The repositories that the leader follows: mirrors, the poller that looks at them, the activities that apply their commits. */
+
+import { join } from 'node:path';
+
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+
+import { createCommitActivities } from '../activities/commit.ts';
+import { createSyncActivities } from '../activities/sync.ts';
+import { RepositoryPoller } from '../controllers/repository-poller.ts';
+import { SyncRuns } from '../controllers/sync-runs.ts';
+import type { Mirror } from '../git/mirror.ts';
+import { openMirror } from '../git/mirror.ts';
+import { formatProblem } from '../git/problems.ts';
+import type { Repository } from '../git/repositories.ts';
+import { SourceReporter } from '../git/source-report.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { SearchAttributeName } from '../workflows/messages.ts';
+import type { WorkerConfig } from './config.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface FollowedRepositoriesOptions {
+  readonly config: WorkerConfig;
+  readonly repositories: readonly Repository[];
+  /** Guarded by the Lease. */
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  readonly temporal: Client;
+  readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** Nothing is looked at before `start`. */
+export function followRepositories(options: FollowedRepositoriesOptions) {
+  const { config, repositories, client, clusterUid, temporal, metrics, log } = options;
+  const now = Date.now;
+  const inventoryNamespace = config.leaseNamespace;
+  const byName = new Map(repositories.map((repository) => [repository.name, repository]));
+  const mirrors = new Map<string, Mirror>();
+  const mirror = (repository: Repository): Mirror => {
+    const known = mirrors.get(repository.name);
+    if (known !== undefined) {
+      return known;
+    }
+    const { url, ref, tokenFile, caFile } = repository;
+    const cacheDirectory = join(config.cacheDirectory, 'git');
+    const opened = openMirror({ url, ref, tokenFile, caFile, cacheDirectory });
+    mirrors.set(repository.name, opened);
+    return opened;
+  };
+  const runs = new SyncRuns({
+    temporal,
+    cluster: config.cluster,
+    clusterUid,
+    searchAttributes: options.searchAttributes,
+    ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
+  });
+  const reporter = new SourceReporter({ client, inventoryNamespace, now });
+  const poller = new RepositoryPoller({
+    repositories,
+    mirror,
+    commitSeen: async (repository, sha) => {
+      await runs.commitSeen(repository, sha);
+      log.info({ repository, sha }, 'commit seen');
+    },
+    isSyncRunning: async (repository) => await runs.isRunning(repository),
+    onLook: async ({ name }, look) => {
+      metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });
+      metrics.lookSeconds.observe({ repository: name }, look.milliseconds / 1000);
+      if (look.ok && look.isNew) {
+        log.info({ repository: name, sha: look.sha }, 'new commit');
+      } else if (!look.ok) {
+        log.warn({ repository: name, problem: formatProblem(look.problem) }, 'repository cannot be read');
+      }
+      await reporter.report(name, look.ok ? { sha: look.sha } : { problem: look.problem });
+    },
+    onError: ({ name }, error) => log.warn({ repository: name, error: toMessage(error) }, 'repository'),
+  });
+  return {
+    activities: {
+      ...createCommitActivities({
+        client,
+        clusterUid,
+        repository: (name) => byName.get(name),
+        mirror,
+        inventoryNamespace,
+        now,
+      }),
+      ...createSyncActivities({ temporal, clusterUid }),
+    },
+    start: () => poller.start(),
+    stop: async () => await poller.stop(),
+  };
+}
