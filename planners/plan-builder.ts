@@ -116,7 +116,7 @@ export class PlanBuilder {
 
   /** The plan changes by time alone at that moment, milliseconds. */
   requeue(at: number): void {
-    if (at > this.#now) this.#requeueAt = Math.min(this.#requeueAt, at);
+    if (at > this.#now && at !== Infinity) this.#requeueAt = Math.min(this.#requeueAt, at);
   }
 
   get requeueAt(): number | undefined {

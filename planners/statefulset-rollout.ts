@@ -18,11 +18,14 @@ import type { Member, StatefulSetView } from './statefulset-view.ts';
 
 /** Steps of updates in place that were begun, and gates to open: steady state, in any order, paused or not. */
 export function planInPlaceSteps(view: StatefulSetView, plan: PlanBuilder): void {
-  for (const member of view.slots) {
+  for (const member of [...view.slots, ...view.condemned]) {
     if (member === undefined || !member.owned || member.terminating || member.finished) continue;
     if (plan.writesPod(member.name)) continue;
     if (member.inPlace !== undefined) {
       if (isInfeasible(view, member)) continue;
+      // What a dead kubelet said last is no proof that it did what it was to do.
+      const isApplied = member.inPlace.revision === member.revision;
+      if (isApplied && view.downNodes.has(member.pod.spec.nodeName ?? '')) continue;
       const step = stepInPlace(member.pod, member.inPlace, contextOf(view, member));
       if ('action' in step) plan.addSteady(step.action);
       else

@@ -168,7 +168,10 @@ function retainClaims(view: StatefulSetView, plan: PlanBuilder, member: Member, 
   return settled;
 }
 
-/** S12: descending; OrderedReady deletes one at a time, and only past well pods unless it is the first unwell one itself. */
+/**
+ * S12: descending; OrderedReady deletes one at a time and stops at a pod that is not well, unless it is the first such pod.
+ * A pod that cannot get well by waiting does not stop it: one that is finished, or broken at a revision that was left (S15).
+ */
 function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean): void {
   const firstUnwell =
     view.slots.find((member) => member?.available === false) ?? view.condemned.findLast(isUnwell);
@@ -182,9 +185,16 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
       if (monotonic) return;
       continue;
     }
-    if (monotonic && isUnwell(member) && member !== firstUnwell) return;
+    const mayRecover = !member.finished && member.revision === view.latest?.metadata.name;
+    if (monotonic && isUnwell(member) && mayRecover && member !== firstUnwell) {
+      plan.wait('PodNotReady', {
+        pod: firstUnwell?.name ?? member.name,
+        detail: 'scaling down waits for it',
+      });
+      return;
+    }
     if (monotonic || claimsSettled(view, member)) {
-      plan.addSteady(deletePod(view, member.pod, 'ScaleDown', 'it is above the number of replicas'));
+      plan.addSteady(deletePod(view, member.pod, 'ScaleDown', 'it is not among the replicas'));
     }
     if (monotonic) return;
   }

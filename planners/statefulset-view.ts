@@ -106,6 +106,7 @@ function sortPods(
     }
   }
   condemned.sort((a, b) => b.ordinal - a.ordinal);
+  released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return { slots, condemned, released, foreignNames };
 }
 

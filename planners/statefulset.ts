@@ -92,6 +92,9 @@ function explainPods(view: StatefulSetView, plan: PlanBuilder): void {
   for (const member of view.condemned) {
     if (member.terminating) plan.wait('PodTerminating', { pod: member.name });
   }
+  for (const member of [...view.slots, ...view.condemned]) {
+    if (member?.availableAt !== undefined) plan.requeue(member.availableAt);
+  }
 }
 
 function explainPod(view: StatefulSetView, plan: PlanBuilder, member: Member): void {
