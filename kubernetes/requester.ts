@@ -7,7 +7,7 @@ import type { RequestIdentity } from './api-error.ts';
 import type { ClientOptions, RawRequest } from './client.ts';
 import { DeadlineExceeded, startDeadline } from './deadline.ts';
 import type { HttpTransport } from './http-transport.ts';
-import { parseJson, stringifyJson } from './json.ts';
+import { parseJson, stringifyBody } from './json.ts';
 import { describePath, resourceId, urlPath } from './resource-path.ts';
 import { responseError, transportError } from './response-errors.ts';
 import { errorCode, trusted } from './values.ts';
@@ -66,7 +66,7 @@ export async function open(
   const { transport, guards } = context;
   const mutating = request.method !== 'GET' && request.harmless !== true && !isHarmless(request);
   const headers = requestHeaders(context, request);
-  const body = request.body === undefined ? undefined : stringifyJson(request.body);
+  const body = request.body === undefined ? undefined : stringifyBody(request.body);
   let refusal: { readonly error: unknown } | undefined;
   const beforeSend = (): void => {
     try {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { parseJson, stringifyJson } from '../../../kubernetes/json.ts';
+import { parseJson, stringifyBody, stringifyJson } from '../../../kubernetes/json.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
 describe('JSON with int64 (C10)', () => {
@@ -64,5 +64,31 @@ describe('JSON with int64 (C10)', () => {
     expect(() => parseJson('{"a":1234567890123456789')).toThrow(SyntaxError);
     expect(() => parseJson('<html>')).toThrow(SyntaxError);
     expect(() => stringifyJson(undefined)).toThrow(TypeError);
+  });
+});
+
+describe('bodies of requests are spelt as Go spells them (C9)', () => {
+  it('sorts keys as text at every depth, escapes HTML, keeps int64, leaves out what is undefined', () => {
+    const body = {
+      spec: { template: { metadata: { labels: { '9': 'b', '10': 'a' } }, $patch: 'replace' } },
+      args: ['a && b > c', undefined, 9223372036854775807n],
+      absent: undefined,
+    };
+    expect(stringifyBody(body)).toBe(
+      '{"args":["a \\u0026\\u0026 b \\u003e c",null,9223372036854775807],' +
+        '"spec":{"template":{"$patch":"replace","metadata":{"labels":{"10":"a","9":"b"}}}}}',
+    );
+  });
+
+  it('means the same as JSON.stringify', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(JSON.parse(stringifyBody(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it('refuses what has no JSON form', () => {
+    expect(() => stringifyBody(undefined)).toThrow(TypeError);
   });
 });
