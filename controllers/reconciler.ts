@@ -141,11 +141,13 @@ export class Reconciler {
   ): Promise<void> {
     const { client, runs, status, feed, requeue, now } = this.#options;
     const target = templateTarget(workload);
-    const blocked = runs.blocked(key, workload.ref.uid, target) ?? fault(plan);
+    const finished = plan.finished && !plan.needsRollout;
+    // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
+    const blocked = (finished ? undefined : runs.blocked(key, workload.ref.uid, target)) ?? fault(plan);
     const served = statusOf(object);
     const conditions = computeConditions({
       previous: conditionsOf(served),
-      finished: plan.finished && !plan.needsRollout,
+      finished,
       allAvailable: plan.progress.available >= plan.progress.desired,
       progressed: hasProgressed(served, asRecord(plan.status)),
       paused: workload.paused,

@@ -37,7 +37,10 @@ type RunState =
   | { readonly state: 'none' }
   | {
       readonly state: 'running';
+      /** First run of the chain: what cancellations name, whatever continued as new or was reset since. */
       readonly runId: string;
+      /** The execution whose end is awaited: of a run that was reset, the first one is closed already. */
+      readonly awaitedId: string;
       readonly target: string;
       readonly uid: string;
       /** Milliseconds since the epoch. */
@@ -257,6 +260,7 @@ export class RolloutRuns {
       entry.run = {
         state: 'running',
         runId,
+        awaitedId: runId,
         target,
         uid: workload.ref.uid,
         startedAt: this.#options.now(),
@@ -283,7 +287,15 @@ export class RolloutRuns {
       const startedAt = description.startTime.getTime();
       switch (description.status.name) {
         case 'RUNNING':
-          entry.run = { state: 'running', runId, target, uid, startedAt, cancelRequested: false };
+          entry.run = {
+            state: 'running',
+            runId,
+            awaitedId: description.runId,
+            target,
+            uid,
+            startedAt,
+            cancelRequested: false,
+          };
           await this.#wake(workload);
           return;
         case 'FAILED':
@@ -317,60 +329,92 @@ export class RolloutRuns {
   }
 
   /** A long poll on the run's end: the controller learns of a click on Terminate at once, not by a query a minute. */
-  #watch(key: string, entry: Entry, runId: string): void {
+  #watch(key: string, entry: Entry, run: RunState & { readonly state: 'running' }): void {
     const workload = entry.wanted?.workload;
     if (workload === undefined) {
       return;
     }
-    const watching = this.#handle(workload, runId)
-      .result()
-      .then(
-        () => ({ state: 'none' }) as const,
-        (error: unknown) => this.#ending(workload, entry, runId, error),
-      )
-      .then((run) => {
-        if (!this.#stopped && entry.run.state === 'running' && entry.run.runId === runId) {
-          entry.run = run;
-          this.#options.onChange(key);
-          if (entry.wanted === undefined) {
-            this.#entries.delete(key);
-          }
+    const watching = this.#end(workload, entry, run).then((end) => {
+      if (!this.#stopped && entry.run.state === 'running' && entry.run.runId === run.runId) {
+        entry.run = end;
+        this.#options.onChange(key);
+        if (entry.wanted === undefined) {
+          this.#entries.delete(key);
         }
-      });
+      }
+    });
     void watching.catch((error: unknown) => {
       this.#options.onError(key, error);
     });
   }
 
-  async #ending(workload: Workload, entry: Entry, runId: string, error: unknown): Promise<RunState> {
-    const running = entry.run;
-    if (error instanceof WorkflowNotFoundError || running.state !== 'running') {
-      return { state: 'none' };
-    }
-    if (!(error instanceof WorkflowFailedError)) {
-      // The connection broke, not the run: look again until Temporal answers.
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
-      if (this.#stopped) {
-        return running;
+  /** What is left of a run when it has closed. Goes on waiting while the connection is broken, and when the run was reset. */
+  async #end(
+    workload: Workload,
+    entry: Entry,
+    run: RunState & { readonly state: 'running' },
+  ): Promise<RunState> {
+    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
+    const { client } = this.#options;
+    let { awaitedId } = run;
+    for (;;) {
+      try {
+        await client.workflow.getHandle(id, awaitedId).result();
+        return { state: 'none' };
+      } catch (error) {
+        if (this.#stopped || error instanceof WorkflowNotFoundError) {
+          return { state: 'none' };
+        }
+        if (error instanceof WorkflowFailedError) {
+          const cause = error.cause;
+          if (cause?.constructor.name === 'CancelledFailure') {
+            return { state: 'none' };
+          }
+          const successor = await this.#successor(id, awaitedId);
+          if (entry.run.state !== 'running' || entry.run.runId !== run.runId) {
+            return { state: 'none' };
+          }
+          if (successor === undefined) {
+            return this.#endedBadly(workload, entry, run, cause);
+          }
+          awaitedId = successor;
+        } else {
+          // The connection broke, not the run: look again until Temporal answers.
+          await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
+        }
       }
-      return await this.#handle(workload, runId)
-        .result()
-        .then(
-          () => ({ state: 'none' }) as const,
-          (next: unknown) => this.#ending(workload, entry, runId, next),
-        );
     }
-    const cause = error.cause;
+  }
+
+  /** A reset closes a run as terminated, and another one goes on from an earlier point of its history. */
+  async #successor(id: string, closedId: string): Promise<string | undefined> {
+    while (!this.#stopped) {
+      try {
+        const { runId } = await this.#options.client.workflow.getHandle(id).describe();
+        return runId === closedId ? undefined : runId;
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) {
+          return undefined;
+        }
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
+      }
+    }
+    return undefined;
+  }
+
+  #endedBadly(
+    workload: Workload,
+    entry: Entry,
+    run: RunState & { readonly state: 'running' },
+    cause: Error | undefined,
+  ): RunState {
     const name = cause?.constructor.name ?? '';
-    if (name === 'CancelledFailure') {
-      return { state: 'none' };
-    }
     const status =
       name === 'TerminatedFailure' ? 'TERMINATED' : name === 'TimeoutFailure' ? 'TIMED_OUT' : 'FAILED';
-    const times = { runId, startedAt: running.startedAt, closedAt: this.#options.now() };
+    const times = { runId: run.runId, startedAt: run.startedAt, closedAt: this.#options.now() };
     const ending = badEnding(status, times, rootMessage(cause));
     this.#options.onBadEnding(workload, entry.wanted?.plan.updateRevision, ending);
-    return { state: 'ended badly', target: running.target, uid: running.uid, ending };
+    return { state: 'ended badly', target: run.target, uid: run.uid, ending };
   }
 
   async #wake(workload: Workload): Promise<void> {
@@ -403,7 +447,7 @@ export class RolloutRuns {
           (before.state !== 'running' || before.runId !== entry.run.runId)
         ) {
           // Here, not inside the call: a long poll must not inherit its deadline.
-          this.#watch(key, entry, entry.run.runId);
+          this.#watch(key, entry, entry.run);
         }
         this.#options.onChange(key);
       },

@@ -99,7 +99,8 @@ class RolloutRun {
       }
       throw error;
     }
-    const closed = await this.#close(ending);
+    // The way back to an earlier revision is a new template, for which the controller cancels this run: too late to matter.
+    const closed = await CancellationScope.nonCancellable(() => this.#close(ending));
     return this.#result(closed);
   }
 
