@@ -115,5 +115,7 @@ export function livingProcess(record: InstanceRecord, component: ComponentName):
 
 /** Whether the process that set the instance up still lives. */
 export function starterLives(record: InstanceRecord): boolean {
-  return record.bootId === currentBootId() && isAlive(record.starter);
+  // A record that another version wrote may lack it.
+  const starter: ProcessIdentity | undefined = record.starter;
+  return record.bootId === currentBootId() && starter !== undefined && isAlive(starter);
 }

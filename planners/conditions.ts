@@ -5,7 +5,7 @@
  */
 
 import type { Condition } from './objects.ts';
-import type { Reason } from './plan.ts';
+import type { Reason, ReasonCode } from './plan.ts';
 import type { Wish } from './workload.ts';
 
 export interface ConditionInput {
@@ -111,6 +111,15 @@ function deadlineExceeded(input: ConditionInput): { readonly reason: string; rea
   };
 }
 
+/** What follows from something else that is waited for: an operator wants to read that. */
+const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
+  'BudgetUsed',
+  'ScalingFirst',
+  'Partition',
+  'OnDelete',
+  'Pinned',
+]);
+
 /** The first reason in words that do not change by the second (a countdown would be written to the status again and again). */
 function whyNotReady(input: ConditionInput): { readonly reason: string; readonly message: string } {
   if (input.paused !== undefined) {
@@ -120,7 +129,7 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
       message: `paused${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`,
     };
   }
-  const first = input.waiting[0];
+  const first = input.waiting.find(({ code }) => !CONSEQUENCES.has(code)) ?? input.waiting[0];
   if (first === undefined) {
     return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
   }

@@ -1,0 +1,347 @@
+/** The StatefulSet as its users see it, by rule, in both workload APIs from one table. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { readAttempts } from '../../kubernetes/attempts.ts';
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
+import { LABEL } from '../../planners/names.ts';
+import type { PodEvent } from '../support/cluster.ts';
+import { Cluster, isReady } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
+import { startWorker } from '../support/worker-process.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+
+const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
+const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims' } as const;
+
+describe.each(APIS)('StatefulSet (%s)', (api) => {
+  const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
+  let cluster: Cluster;
+  let worker: WorkerProcess;
+
+  beforeAll(async () => {
+    cluster = await Cluster.connect(controlPlane().kubeconfig, api);
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rules' });
+  }, 60_000);
+
+  afterAll(async () => {
+    await worker?.stop();
+    cluster?.close();
+  }, 30_000);
+
+  async function describeSet(change: Partial<StatefulSetDescription>): Promise<StatefulSetDescription> {
+    const namespace = await cluster.createNamespace('rules');
+    return { name: 'web', namespace, replicas: 3, image: 'app:1', ...change };
+  }
+
+  async function deploy(change: Partial<StatefulSetDescription>): Promise<StatefulSetDescription> {
+    const description = await describeSet(change);
+    await update(description, {});
+    return description;
+  }
+
+  /** Applies and waits until the controller calls it done at its newest generation. */
+  async function update(
+    description: StatefulSetDescription,
+    change: Partial<StatefulSetDescription>,
+  ): Promise<StatefulSetObject> {
+    await cluster.applySet({ ...description, ...change });
+    return await cluster.untilReady(description.namespace, description.name);
+  }
+
+  async function untilSet(
+    description: StatefulSetDescription,
+    what: string,
+    predicate: (set: StatefulSetObject) => boolean,
+  ) {
+    return await cluster.until(cluster.setPath(description.namespace, description.name), what, predicate);
+  }
+
+  /** The set's revisions, as soon as they are so. */
+  async function untilRevisions(
+    { namespace, name }: StatefulSetDescription,
+    predicate: (revisions: readonly ControllerRevision[]) => boolean,
+  ): Promise<readonly ControllerRevision[]> {
+    const collection = { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespace };
+    for await (const event of cluster.client.watch(collection, { signal: AbortSignal.timeout(20_000) })) {
+      const revisions = await cluster.revisions(namespace, name);
+      if (predicate(revisions)) {
+        return revisions;
+      }
+      void event;
+    }
+    return await cluster.revisions(namespace, name);
+  }
+
+  it('S1, S2, S11: creates pods in order, each with its identity, from ordinals.start on', async () => {
+    const description = await describeSet({ start: 5 });
+    const recording = await cluster.recordPods(description.namespace);
+    await update(description, {});
+    recording.stop();
+    const pods = await cluster.pods(description.namespace, 'web');
+    expect(pods.map(({ metadata }) => metadata.name)).toEqual(['web-5', 'web-6', 'web-7']);
+    const set = await cluster.set(description.namespace, 'web');
+    for (const [index, pod] of pods.entries()) {
+      expect(pod.metadata.labels).toMatchObject({
+        [LABEL.podName]: pod.metadata.name,
+        [LABEL.podIndex]: String(5 + index),
+        [LABEL.revisionHash]: set.status?.updateRevision,
+      });
+      expect(pod.spec.hostname).toBe(pod.metadata.name);
+      expect(pod.spec.subdomain).toBe('web');
+      expect(pod.metadata.ownerReferences).toEqual([
+        expect.objectContaining({
+          kind: 'StatefulSet',
+          name: 'web',
+          uid: set.metadata.uid,
+          controller: true,
+        }),
+      ]);
+    }
+    // OrderedReady: the next is created only when the one before is ready.
+    for (const [before, next] of [
+      ['web-5', 'web-6'],
+      ['web-6', 'web-7'],
+    ] as const) {
+      const ready = recording.events.findIndex(
+        (event) => event.pod.metadata.name === before && isPodReady(event.pod),
+      );
+      const created = recording.events.findIndex((event) => event.pod.metadata.name === next);
+      expect(ready).toBeGreaterThanOrEqual(0);
+      expect(created).toBeGreaterThan(ready);
+    }
+  }, 60_000);
+
+  it('S13, S19: replaces one pod at a time from the highest ordinal down, then currentRevision follows', async () => {
+    const description = await deploy({});
+    const recording = await cluster.recordPods(description.namespace);
+    const set = await update(description, { image: 'app:2' });
+    recording.stop();
+    expect(deletions(recording.events)).toEqual(['web-2', 'web-1', 'web-0']);
+    expect(mostUnavailable(recording.events, 3)).toBe(1);
+    expect(set.status).toMatchObject({
+      replicas: 3,
+      readyReplicas: 3,
+      availableReplicas: 3,
+      updatedReplicas: 3,
+      currentReplicas: 3,
+      currentRevision: set.status?.updateRevision,
+    });
+    // The run records its attempt when it closes, a moment after the last pod.
+    const [first, second] = await untilRevisions(
+      description,
+      ([, update]) => update !== undefined && readAttempts(update).length > 0,
+    );
+    expect([first?.revision, second?.revision]).toEqual([1, 2]);
+    expect([first, second].map((revision) => outcomes(revision))).toEqual([['Succeeded'], ['Succeeded']]);
+  }, 60_000);
+
+  it('S6: going back re-uses the revision of that template under its name and raises its number', async () => {
+    const description = await deploy({ parallel: true, maxUnavailable: '100%' });
+    const first = await cluster.set(description.namespace, 'web');
+    await update(description, { image: 'app:2' });
+    const back = await update(description, { image: 'app:1' });
+    expect(back.status?.updateRevision).toBe(first.status?.updateRevision);
+    const revisions = await cluster.revisions(description.namespace, 'web');
+    expect(revisions.map(({ revision }) => revision)).toEqual([2, 3]);
+  }, 60_000);
+
+  it('S10: partition is an offset from the start; pods below it keep their revision, also when they are made anew', async () => {
+    const description = await deploy({
+      replicas: 4,
+      start: 10,
+      partition: 2,
+      parallel: true,
+      maxUnavailable: 2,
+    });
+    await update(description, { image: 'app:2' });
+    const images = async () => (await cluster.pods(description.namespace, 'web')).map(imageOf);
+    expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
+    const [first] = await cluster.pods(description.namespace, 'web');
+    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-10' });
+    await cluster.until<Pod>(
+      { ...PODS, namespace: description.namespace, name: 'web-10' },
+      'made anew and ready',
+      (pod) => pod.metadata.uid !== first?.metadata.uid && isPodReady(pod),
+    );
+    expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
+    const set = await update(description, { image: 'app:2', partition: 0 });
+    expect(await images()).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
+    expect(set.status?.currentRevision).toBe(set.status?.updateRevision);
+  }, 60_000);
+
+  it('OnDelete: nothing is replaced until somebody deletes it, then it comes at the new revision', async () => {
+    const description = await deploy({ onDelete: true, parallel: true });
+    const before = await cluster.pods(description.namespace, 'web');
+    await cluster.applySet({ ...description, image: 'app:2' });
+    const revision = await untilSet(description, 'at a new update revision', (set) => {
+      const { status } = set;
+      return status?.updateRevision !== undefined && status.updateRevision !== status.currentRevision;
+    });
+    expect((await cluster.pods(description.namespace, 'web')).map(uidOf)).toEqual(before.map(uidOf));
+    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-1' });
+    const made = await cluster.until<Pod>(
+      { ...PODS, namespace: description.namespace, name: 'web-1' },
+      'made anew',
+      (pod) => pod.metadata.uid !== before[1]?.metadata.uid && isPodReady(pod),
+    );
+    expect(imageOf(made)).toBe('app:2');
+    expect(made.metadata.labels?.[LABEL.revisionHash]).toBe(revision.status?.updateRevision);
+  }, 60_000);
+
+  it('minReadySeconds paces the rollout and status tells ready from available (S16)', async () => {
+    const description = await deploy({ replicas: 2, parallel: true, minReadySeconds: 2 });
+    const recording = await cluster.recordPods(description.namespace);
+    await update(description, { image: 'app:2' });
+    recording.stop();
+    const ready = recording.events.find(
+      ({ pod }) => pod.metadata.name === 'web-1' && imageOf(pod) === 'app:2' && isPodReady(pod),
+    );
+    const next = recording.events.find(
+      ({ pod }) => pod.metadata.name === 'web-0' && pod.metadata.deletionTimestamp !== undefined,
+    );
+    // Condition times have whole seconds, so the wait may seem up to a second shorter.
+    expect((next?.at ?? 0) - (ready?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
+  }, 60_000);
+
+  it('S8: keeps revisionHistoryLimit old revisions beside those in use', async () => {
+    const description = await deploy({ replicas: 1, revisionHistoryLimit: 1 });
+    for (const image of ['app:2', 'app:3', 'app:4']) {
+      await update(description, { image });
+    }
+    const kept = await untilRevisions(description, (revisions) => revisions.length <= 2);
+    expect(kept.map(({ revision }) => revision)).toEqual([3, 4]);
+  }, 60_000);
+
+  it('S3, S5, S9: claims come before pods, survive scaling down, are used again; scaling waits for nobody', async () => {
+    const description = await deploy({ replicas: 2, claim: 'data', parallel: true });
+    const { namespace } = description;
+    const claims = async () =>
+      (await cluster.client.list<PersistentVolumeClaim>({ ...CLAIMS, namespace })).items.map(uidOf).sort();
+    const both = await claims();
+    expect(both).toHaveLength(2);
+    await cluster.applySet({ ...description, replicas: 1 });
+    await untilSet(description, 'scaled down', (set) => set.status?.replicas === 1 && isReady(set));
+    expect(await claims()).toEqual(both);
+    await cluster.applySet({ ...description, replicas: 2 });
+    await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 2 && isReady(set));
+    expect(await claims()).toEqual(both);
+    const runs = (await cluster.events(namespace)).filter(({ reason }) => reason === 'RolloutStarted');
+    expect(runs).toHaveLength(1);
+  }, 60_000);
+
+  it('heals: a deleted pod, a failed pod, a pod that lost its identity label', async () => {
+    const description = await deploy({ parallel: true });
+    const { namespace } = description;
+    const before = await cluster.pods(namespace, 'web');
+    await cluster.client.delete({ ...PODS, namespace, name: 'web-0' });
+    await cluster.client.patch({ ...PODS, namespace, name: 'web-1', subresource: 'status' }, 'strategic', {
+      status: { phase: 'Failed', reason: 'Evicted' },
+    });
+    await cluster.client.patch({ ...PODS, namespace, name: 'web-2' }, 'merge', {
+      metadata: { labels: { [LABEL.podName]: null } },
+    });
+    for (const [index, name] of ['web-0', 'web-1'].entries()) {
+      await cluster.until<Pod>(
+        { ...PODS, namespace, name },
+        'replaced',
+        (pod) => pod.metadata.uid !== before[index]?.metadata.uid && isPodReady(pod),
+      );
+    }
+    await cluster.until<Pod>(
+      { ...PODS, namespace, name: 'web-2' },
+      'labelled again',
+      (pod) => pod.metadata.labels?.[LABEL.podName] === 'web-2',
+    );
+    // Status that somebody else wrote is put right (C11).
+    await cluster.client.patch({ ...cluster.setPath(namespace, 'web'), subresource: 'status' }, 'merge', {
+      status: { readyReplicas: 0 },
+    });
+    await untilSet(description, 'with its true status', (set) => set.status?.readyReplicas === 3);
+  }, 60_000);
+
+  it('C4: releases a pod that does not match any more, and adopts an orphan that does', async () => {
+    const description = await deploy({ replicas: 2, parallel: true });
+    const { namespace } = description;
+    const path = { ...PODS, namespace, name: 'web-1' };
+    const [, second] = await cluster.pods(namespace, 'web');
+    await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'other' } } });
+    const released = await cluster.until<Pod>(
+      path,
+      'released',
+      (pod) => (pod.metadata.ownerReferences ?? []).length === 0,
+    );
+    expect(released.metadata.uid).toBe(second?.metadata.uid);
+    await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'web' } } });
+    const adopted = await cluster.until<Pod>(
+      path,
+      'adopted',
+      (pod) => pod.metadata.ownerReferences?.[0]?.name === 'web',
+    );
+    expect(adopted.metadata.uid).toBe(second?.metadata.uid);
+    await cluster.untilReady(namespace, 'web');
+  }, 60_000);
+
+  it('keeps the conditions of others, and says Ready, Reconciling, Stalled as kstatus reads them', async () => {
+    const description = await deploy({ replicas: 2, parallel: true, maxUnavailable: 1 });
+    const conditions = async () => {
+      const { status } = await cluster.set(description.namespace, 'web');
+      return Object.fromEntries((status?.conditions ?? []).map(({ type, status: value }) => [type, value]));
+    };
+    expect(await conditions()).toEqual({
+      Ready: 'True',
+      Reconciling: 'False',
+      Stalled: 'False',
+      Progressing: 'True',
+    });
+    await cluster.applySet({ ...description, image: 'app:bad' });
+    await untilSet(description, 'stuck at a bad image', (set) => {
+      const ready = set.status?.conditions?.find(({ type }) => type === 'Ready');
+      return set.status?.updatedReplicas === 1 && ready?.reason === 'PodNotReady';
+    });
+    expect(await conditions()).toMatchObject({ Ready: 'False', Reconciling: 'True', Stalled: 'False' });
+  }, 60_000);
+});
+
+function outcomes(revision: ControllerRevision | undefined): readonly string[] {
+  return revision === undefined ? [] : readAttempts(revision).map(({ outcome }) => outcome);
+}
+
+function isPodReady(pod: Pod): boolean {
+  return pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+}
+
+function imageOf(pod: Pod): string | undefined {
+  return pod.spec.containers[0]?.image;
+}
+
+function uidOf(object: { readonly metadata: { readonly uid: string } }): string {
+  return object.metadata.uid;
+}
+
+/** Names in the order in which their pods were told to go. */
+function deletions(events: readonly PodEvent[]): readonly string[] {
+  const gone = events.filter(({ pod }) => pod.metadata.deletionTimestamp !== undefined);
+  return [...new Set(gone.map(({ pod }) => pod.metadata.name))];
+}
+
+/** The most pods that were not ready at once. */
+function mostUnavailable(events: readonly PodEvent[], replicas: number): number {
+  const ready = new Map<string, boolean>();
+  let most = 0;
+  for (const { type, pod } of events) {
+    if (!ready.has(pod.metadata.name)) {
+      ready.set(pod.metadata.name, true);
+    }
+    ready.set(
+      pod.metadata.name,
+      type !== 'DELETED' && pod.metadata.deletionTimestamp === undefined && isPodReady(pod),
+    );
+    most = Math.max(most, [...ready.values()].filter((value) => !value).length);
+  }
+  return Math.min(most, replicas);
+}
