@@ -14,7 +14,7 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { RunState } from './temporal.ts';
 import { describeRun } from './temporal.ts';
 import type { Verdict } from './verdict.ts';
-import { describeReason, judge } from './verdict.ts';
+import { causesFirst, describeReason, judge } from './verdict.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { viewWorkload } from './workload-view.ts';
@@ -73,7 +73,7 @@ function details(
   { waiting, progress, run, lease, next, sentence, notes }: ExplanationDocument,
   now: number,
 ): string[] {
-  const others = waiting
+  const others = causesFirst(waiting)
     .map((reason) => describeReason(reason, now))
     .filter((text) => !sentence.includes(text));
   const { updatedAvailable, target, available, desired, unavailable, maxUnavailable } = progress;

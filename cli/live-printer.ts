@@ -42,6 +42,19 @@ export class LivePrinter {
     if (!this.#io.live && text !== '') this.#line(text);
   }
 
+  /** A line that stays: above the picture, or between the transitions. On a terminal it may hold colours. */
+  above(text: string): void {
+    if (!this.#io.live) {
+      this.#line(text);
+      return;
+    }
+    const erase = this.#drawn === 0 ? '' : `\u001b[${String(this.#drawn)}A\r${CLEAR_BELOW}`;
+    this.#io.out(`${erase}${text}\n`);
+    this.#drawn = 0;
+    this.#frame = '';
+    if (this.#last !== undefined) this.#redraw(this.#last);
+  }
+
   /** Leaves the last picture standing and gives the cursor back. */
   end(): void {
     if (this.#io.live && this.#drawn > 0) this.#io.out(SHOW_CURSOR);

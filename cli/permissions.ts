@@ -48,7 +48,7 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
     ...each('coordination.k8s.io', 'leases', ['get', 'create', 'update', 'patch'], {
       namespace: leaseNamespace,
     }),
-    ...each('', 'configmaps', ['get', 'list', 'create', 'update', 'patch', 'delete'], {
+    ...each('', 'configmaps', ['get', 'list', 'create', 'update', 'patch'], {
       namespace: leaseNamespace,
     }),
   ];

@@ -4,7 +4,7 @@ import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { awaitWorkload } from './follow-workload.ts';
-import type { Call, Io } from './io.ts';
+import type { Call } from './io.ts';
 import { notFound, readWorkload } from './read-workload.ts';
 import { rolloutSentence } from './rollout-sentences.ts';
 import { oneLine } from './safe-text.ts';
@@ -17,6 +17,7 @@ import { formatWorkload } from './workload-argument.ts';
 import { stateOfWorkload } from './workload-state.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { viewWorkload } from './workload-view.ts';
+import { WhyItWaits } from './why-it-waits.ts';
 
 export interface RolloutStatusOptions {
   readonly watch: boolean;
@@ -27,14 +28,15 @@ interface RolloutStatusDocument extends Document {
   readonly outcome: 'done' | 'progressing' | 'stalled' | 'timeout' | 'deleted';
   /** kubectl's. */
   readonly sentence: string;
-  readonly workload?: WorkloadView;
+  /** What it waits for, or why it is stalled. */
+  readonly why?: string;
+  readonly workload: WorkloadView;
 }
 
 /** What one state of the object says, and whether that ends the waiting. */
 interface Verdict {
   readonly outcome: 'done' | 'progressing' | 'stalled';
   readonly sentence: string;
-  readonly why: string;
   readonly object: WorkloadObject;
 }
 
@@ -42,24 +44,50 @@ interface Verdict {
 export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
-    const reader = new StatusReader(session, argument);
-    const first = reader.read(await readWorkload(session, target));
-    if (first.outcome !== 'progressing' || !call.options.watch) {
-      return await reader.end(first.outcome, first);
+    const print = call.options.output !== 'json' && call.options.output !== 'yaml';
+    const why = new WhyItWaits(session, target, print);
+    let last: Verdict | undefined;
+    const read = (object: WorkloadObject): Verdict => {
+      const verdict = judge(object, argument);
+      if (print && verdict.sentence !== last?.sentence) call.io.out(`${oneLine(verdict.sentence)}\n`);
+      last = verdict;
+      why.note(object);
+      return verdict;
+    };
+    const first = read(await readWorkload(session, target));
+    if (first.outcome !== 'progressing') return await report(session, argument, first.outcome, first, why);
+    if (!call.options.watch) {
+      await why.once();
+      return await report(session, argument, 'progressing', first, why);
     }
-    let last = first;
-    const timeoutMs = call.options.timeout ?? 0;
-    const result = await awaitWorkload(session, target, timeoutMs, (object) => {
+    const ended = new AbortController();
+    const looking = why.run(ended.signal);
+    const result = await awaitWorkload(session, target, call.options.timeout ?? 0, (object) => {
       if (object === undefined) return 'deleted' as const;
-      last = reader.read(object);
-      return last.outcome === 'progressing' ? undefined : last.outcome;
+      const { outcome } = read(object);
+      return outcome === 'progressing' ? undefined : outcome;
+    }).finally(() => {
+      ended.abort();
     });
+    await looking;
+    if (call.io.interrupted.aborted) return EXIT.interrupted;
     if (result.outcome === 'seen' && result.value === 'deleted') {
-      session.io.err(`error: ${(await notFound(session, target, undefined)).message}\n`);
+      call.io.err(`error: ${(await notFound(session, target, undefined)).message}\n`);
     }
-    if (session.io.interrupted.aborted) return EXIT.interrupted;
-    return await reader.end(result.outcome === 'seen' ? result.value : 'timeout', last);
+    return await report(
+      session,
+      argument,
+      result.outcome === 'seen' ? result.value : 'timeout',
+      last ?? first,
+      why,
+    );
   });
+}
+
+function judge(object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
+  const { sentence, done } = rolloutSentence(kind, object);
+  const stalled = !done && stateOfWorkload(object).state === 'Stalled';
+  return { outcome: done ? 'done' : stalled ? 'stalled' : 'progressing', sentence, object };
 }
 
 const EXIT_CODES: Readonly<Record<RolloutStatusDocument['outcome'], ExitCode>> = {
@@ -70,67 +98,33 @@ const EXIT_CODES: Readonly<Record<RolloutStatusDocument['outcome'], ExitCode>> =
   timeout: EXIT.timeout,
 };
 
-/** Prints what is new in each state. */
-class StatusReader {
-  readonly #session: Session;
-  readonly #argument: WorkloadArgument;
-  readonly #quiet: boolean;
-  #sentence = '';
-  #why = '';
-
-  constructor(session: Session, argument: WorkloadArgument) {
-    this.#session = session;
-    this.#argument = argument;
-    this.#quiet = session.options.output === 'json' || session.options.output === 'yaml';
+async function report(
+  { io, options, namespace }: Session,
+  argument: WorkloadArgument,
+  outcome: RolloutStatusDocument['outcome'],
+  last: Verdict,
+  why: WhyItWaits,
+): Promise<ExitCode> {
+  const { kind, api } = argument;
+  const stalled = stateOfWorkload(last.object).message;
+  const cause = outcome === 'done' || outcome === 'deleted' ? '' : outcome === 'stalled' ? stalled : why.last;
+  const document: RolloutStatusDocument = {
+    apiVersion: CLI_API_VERSION,
+    kind: 'RolloutStatus',
+    outcome,
+    sentence: last.sentence,
+    ...(cause !== '' && { why: cause }),
+    workload: viewWorkload(last.object, kind, api),
+  };
+  const printed = await printStructured(io, options, document);
+  if (!printed && (outcome === 'stalled' || outcome === 'timeout')) {
+    const name = formatWorkload(argument);
+    const what =
+      outcome === 'stalled'
+        ? `the rollout of ${name} is stalled`
+        : `timed out waiting for the rollout of ${name}`;
+    io.err(`error: ${oneLine(cause === '' ? what : `${what}: ${cause}`)}\n`);
+    io.err(`  \`fairlead explain ${name} -n ${namespace}\` says more\n`);
   }
-
-  read(object: WorkloadObject): Verdict {
-    const { sentence, done } = rolloutSentence(this.#argument.kind, object);
-    const { state, reason, message } = stateOfWorkload(object);
-    const stalled = !done && state === 'Stalled';
-    const why = done ? '' : whyItWaits(state, reason, message);
-    const { io } = this.#session;
-    if (!this.#quiet) {
-      if (sentence !== this.#sentence) io.out(`${oneLine(sentence)}\n`);
-      if (why !== '' && why !== this.#why && !stalled) io.err(`  ${oneLine(why)}\n`);
-    }
-    this.#sentence = sentence;
-    this.#why = why;
-    return { outcome: done ? 'done' : stalled ? 'stalled' : 'progressing', sentence, why, object };
-  }
-
-  async end(outcome: RolloutStatusDocument['outcome'], last: Verdict): Promise<ExitCode> {
-    const { io, options } = this.#session;
-    const { kind, api } = this.#argument;
-    const document: RolloutStatusDocument = {
-      apiVersion: CLI_API_VERSION,
-      kind: 'RolloutStatus',
-      outcome,
-      sentence: last.sentence,
-      workload: viewWorkload(last.object, kind, api),
-    };
-    if (!(await printStructured(io, options, document))) {
-      this.#complain(outcome, last.why, io);
-    }
-    return EXIT_CODES[outcome];
-  }
-
-  #complain(outcome: RolloutStatusDocument['outcome'], why: string, io: Io): void {
-    const name = formatWorkload(this.#argument);
-    const hint = `  \`fairlead explain ${name} -n ${this.#session.namespace}\` says more`;
-    if (outcome === 'stalled') {
-      io.err(`error: ${oneLine(`the rollout of ${name} is stalled: ${why}`)}\n${hint}\n`);
-    }
-    if (outcome === 'timeout') {
-      io.err(
-        `error: timed out waiting for the rollout of ${oneLine(`${name}${why === '' ? '' : `: ${why}`}`)}\n${hint}\n`,
-      );
-    }
-  }
-}
-
-function whyItWaits(state: string, reason: string, message: string): string {
-  if (state === 'Paused') return `paused${message === '' ? '' : ` ${message}`}`;
-  if (message !== '') return message;
-  return reason;
+  return EXIT_CODES[outcome];
 }

@@ -79,7 +79,9 @@ export async function runUndo(call: Call<UndoOptions>): Promise<ExitCode> {
 }
 
 const EFFECTS: Readonly<Record<RolloutWish, WishToApply['seen']>> = {
-  pause: (object) => ['RolloutPaused', 'RolloutComplete'].includes(progressReason(object)),
+  pause: (object, generation) =>
+    progressReason(object) === 'RolloutPaused' ||
+    (progressReason(object) === 'RolloutComplete' && isSpecObserved(object, generation)),
   resume: (object) => progressReason(object) !== 'RolloutPaused',
   abort: (object, generation) => isSpecObserved(object, generation),
   retry: (object) => {

@@ -141,11 +141,26 @@ function waiting({ object, plan, now }: Evidence): Verdict | undefined {
   if (condition?.status === 'True' && WORKER_ONLY.has(condition.reason ?? '')) {
     return { verdict: 'Waiting', sentence: `it waits: ${condition.message ?? ''}` };
   }
-  const reason =
-    plan.batch.length > 0
-      ? undefined
-      : plan.waiting.find(({ code }) => code !== 'Pinned' && code !== 'RevisionMissing');
-  return reason && { verdict: 'Waiting', sentence: `it waits: ${describeReason(reason, now)}` };
+  const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);
+  if (cause === undefined) return undefined;
+  // The pod that is to blame, and what it holds up.
+  const effect = others.find(({ code }) => EFFECTS.has(code));
+  const reasons = effect === undefined ? [cause] : [cause, effect];
+  return {
+    verdict: 'Waiting',
+    sentence: `it waits: ${reasons.map((one) => describeReason(one, now)).join('; ')}`,
+  };
+}
+
+/** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */
+const EFFECTS: ReadonlySet<Reason['code']> = new Set(['BudgetUsed', 'ScalingFirst']);
+/** Reasons that are said elsewhere, or that say nothing of why. */
+const ASIDE: ReadonlySet<Reason['code']> = new Set(['Paused', 'Pinned', 'RevisionMissing']);
+
+/** The planner's reasons with causes before effects, without those that are told apart. */
+export function causesFirst(reasons: readonly Reason[]): readonly Reason[] {
+  const told = reasons.filter(({ code }) => !ASIDE.has(code));
+  return [...told.filter(({ code }) => !EFFECTS.has(code)), ...told.filter(({ code }) => EFFECTS.has(code))];
 }
 
 function working({ plan, run }: Evidence): Verdict {

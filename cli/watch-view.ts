@@ -8,7 +8,7 @@ import type { Progress } from '../planners/plan.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
 import type { PlannedWorkload } from './snapshot.ts';
 import { podStatus, readyContainers } from './pod-status.ts';
-import { describeReason, isDone } from './verdict.ts';
+import { causesFirst, describeReason, isDone } from './verdict.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadState } from './workload-state.ts';
@@ -64,7 +64,7 @@ export function viewRollout(planned: PlannedWorkload, argument: WorkloadArgument
   const { object, plan, workload } = planned;
   const done = isDone(plan);
   const { state, reason, message } = stateOfWorkload(object);
-  const waiting = plan.waiting.filter(({ code }) => code !== 'Paused' && code !== 'Pinned');
+  const waiting = causesFirst(plan.waiting);
   return {
     workload: formatWorkload(argument),
     namespace: workload.ref.namespace,

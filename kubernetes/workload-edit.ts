@@ -2,8 +2,8 @@
 
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
-import { isConflict } from './api-error.ts';
-import type { KubernetesClient } from './client.ts';
+import { isConflict, isInvalid } from './api-error.ts';
+import type { KubernetesClient, ResourcePath } from './client.ts';
 import { describeWorkload, workloadPath } from './workload-api.ts';
 
 /** Which workload; with `uid` another object under the same name is left alone. */
@@ -72,11 +72,22 @@ export async function editWorkload<R extends WishResult>(
       ]);
       return result;
     } catch (error) {
-      if (!isConflict(error) || attempt === CONFLICT_LIMIT) {
+      const stale = isConflict(error) || (isInvalid(error) && (await hasChanged(client, path, object)));
+      if (!stale || attempt === CONFLICT_LIMIT) {
         throw error;
       }
     }
   }
+}
+
+/** A patch made for a state that is gone is refused as invalid when it does not even apply (a removed annotation). */
+async function hasChanged(
+  client: KubernetesClient,
+  path: ResourcePath,
+  seen: WorkloadObject,
+): Promise<boolean> {
+  const { metadata } = await client.get<WorkloadObject>(path);
+  return metadata.resourceVersion !== seen.metadata.resourceVersion;
 }
 
 /** JSON patch operations that set annotations, or remove those whose value is undefined; `at` is the pointer to the metadata. */

@@ -1,0 +1,109 @@
+/** `fairlead local up`. */
+
+import { join } from 'node:path';
+
+import type { Command } from 'commander';
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { resumeControlPlane, startControlPlane } from '../local/control-plane.ts';
+import { defaultStateDirectory, readInstance, starterLives } from '../local/instance.ts';
+import type { InstanceRecord } from '../local/instance.ts';
+import { removeInstance } from '../local/removal.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import { addressLines, describeInstance, localOptions, nameFlag, printer } from './local-verbs.ts';
+import type { LocalOptions } from './local-verbs.ts';
+
+function wantedApi({ workloadApi }: LocalOptions): WorkloadApi | undefined {
+  const text = workloadApi ?? process.env['FAIRLEAD_WORKLOAD_API'];
+  if (text === undefined || text === '') return undefined;
+  try {
+    return parseWorkloadApi(text);
+  } catch (error) {
+    throw new CliError(toMessage(error), EXIT.usage, { cause: error });
+  }
+}
+
+function checkSame(
+  record: InstanceRecord,
+  { name, nodes }: LocalOptions,
+  api: WorkloadApi | undefined,
+): void {
+  if (api !== undefined && api !== record.workloadApi) {
+    throw new CliError(
+      `instance ${name} was set up for ${record.workloadApi}, not ${api}\n` +
+        `  remove it first:       fairlead local down${nameFlag(name)}\n` +
+        `  or start another one:  fairlead local up --workload-api ${api} --name another`,
+      EXIT.usage,
+    );
+  }
+  if (nodes !== undefined) {
+    throw new CliError(
+      `instance ${name} exists: --nodes is for new ones; remove it with: fairlead local down${nameFlag(name)}`,
+      EXIT.usage,
+    );
+  }
+}
+
+/** Ctrl-C gives up, and leaves nothing of a new instance. */
+function interruption(): { readonly signal: AbortSignal; readonly done: () => void } {
+  const controller = new AbortController();
+  const abort = () => {
+    controller.abort(new Error('interrupted'));
+  };
+  process.once('SIGINT', abort);
+  process.once('SIGTERM', abort);
+  return {
+    signal: controller.signal,
+    done: () => {
+      process.off('SIGINT', abort);
+      process.off('SIGTERM', abort);
+    },
+  };
+}
+
+/** Starts a new instance, or what does not run of the one that is there. */
+export async function runLocalUp(command: Command): Promise<void> {
+  const options = localOptions(command);
+  const { out, err } = printer(command);
+  const { name } = options;
+  const api = wantedApi(options);
+  const directory = join(defaultStateDirectory(), name);
+  const report = (line: string) => {
+    err(`${line}\n`);
+  };
+  const present = await readInstance(directory);
+  const started = performance.now();
+  if (present?.complete === true) {
+    checkSame(present, options, api);
+    if (!describeInstance(present, directory).running) await resumeControlPlane(name, report);
+  } else {
+    if (present !== undefined && starterLives(present)) {
+      throw new CliError(`instance ${name} is being set up by process ${present.starter.pid}; wait for it`);
+    }
+    // What an interrupted start left.
+    if (present !== undefined) await removeInstance(directory);
+    const { signal, done } = interruption();
+    try {
+      const controlPlane = await startControlPlane({
+        name,
+        detached: true,
+        report,
+        signal,
+        ...(options.nodes === undefined ? {} : { nodes: options.nodes }),
+        ...(api === undefined ? {} : { workloadApi: api }),
+      });
+      controlPlane.client.close();
+    } finally {
+      done();
+    }
+  }
+  const record = await readInstance(directory);
+  if (record === undefined) throw new CliError(`instance ${name} was removed while it started`);
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  out(
+    `instance ${name} is up (${seconds} s)\n${addressLines(describeInstance(record, directory))}` +
+      `next:\n  eval "$(fairlead local env${nameFlag(name)})"\n  fairlead check\n  fairlead local down${nameFlag(name)}\n`,
+  );
+}

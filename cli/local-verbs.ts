@@ -1,0 +1,193 @@
+/** `fairlead local down`, `status` and `env`. */
+
+import { join } from 'node:path';
+
+import type { Command } from 'commander';
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import { tailOfLog } from '../local/component-process.ts';
+import {
+  COMPONENT_NAMES,
+  checkInstanceName,
+  defaultStateDirectory,
+  listInstances,
+  livingProcess,
+  readInstance,
+  starterLives,
+} from '../local/instance.ts';
+import type { ComponentName, InstanceRecord } from '../local/instance.ts';
+import { instanceLayout } from '../local/layout.ts';
+import { removeInstance } from '../local/removal.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+
+export interface LocalOptions {
+  readonly name: string;
+  readonly nodes?: number;
+  readonly workloadApi?: string;
+  readonly output?: string;
+}
+
+interface ComponentStatus {
+  readonly name: ComponentName;
+  readonly running: boolean;
+  readonly pid?: number;
+  readonly log: string;
+}
+
+export interface InstanceStatus {
+  readonly name: string;
+  readonly directory: string;
+  readonly running: boolean;
+  readonly workloadApi: string;
+  readonly kubeconfig: string;
+  readonly temporalAddress: string;
+  readonly temporalUiAddress: string;
+  readonly components: readonly ComponentStatus[];
+}
+
+/** Options of the verb and of the program; checks the name. */
+export function localOptions(command: Command): LocalOptions {
+  const options = command.optsWithGlobals<LocalOptions>();
+  try {
+    checkInstanceName(options.name);
+  } catch (error) {
+    throw new CliError(toMessage(error), EXIT.usage, { cause: error });
+  }
+  return options;
+}
+
+/** Prints by the program's own ways, which tests and pipes replace. */
+export function printer(command: Command): {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+} {
+  const output = command.configureOutput();
+  return {
+    out: (text) => output.writeOut?.(text),
+    err: (text) => output.writeErr?.(text),
+  };
+}
+
+/** For error messages: how to name the instance in a command. */
+export function nameFlag(name: string): string {
+  return name === 'default' ? '' : ` --name ${name}`;
+}
+
+/** What is known of an instance without asking its servers. */
+export function describeInstance(record: InstanceRecord, directory: string): InstanceStatus {
+  const layout = instanceLayout(directory);
+  const components = COMPONENT_NAMES.map((name) => {
+    const process = livingProcess(record, name);
+    const log = layout.log(name);
+    return process === undefined
+      ? { name, running: false, log }
+      : { name, running: true, pid: process.pid, log };
+  });
+  return {
+    name: record.name,
+    directory,
+    running: record.complete && components.every(({ running }) => running),
+    workloadApi: record.workloadApi,
+    kubeconfig: layout.kubeconfig,
+    temporalAddress: `127.0.0.1:${record.ports.temporal}`,
+    temporalUiAddress: `http://127.0.0.1:${record.ports.temporalUi}`,
+    components,
+  };
+}
+
+async function requireInstance(name: string): Promise<InstanceStatus> {
+  const state = defaultStateDirectory();
+  const directory = join(state, name);
+  const record = await readInstance(directory);
+  if (record === undefined) {
+    const others = await listInstances(state);
+    const hint = others.length === 0 ? '' : `\n  there is: ${others.join(', ')} (choose with --name)`;
+    throw new CliError(
+      `there is no instance ${name} in ${state}${hint}\n  start it with: fairlead local up${nameFlag(name)}`,
+    );
+  }
+  if (!record.complete && starterLives(record)) {
+    throw new CliError(`instance ${name} is still being set up by process ${record.starter.pid}`);
+  }
+  return describeInstance(record, directory);
+}
+
+/** Stops and removes an instance; nothing to do is no failure. */
+export async function runLocalDown(command: Command): Promise<void> {
+  const { name } = localOptions(command);
+  const { out } = printer(command);
+  const directory = join(defaultStateDirectory(), name);
+  if ((await readInstance(directory)) === undefined) {
+    // A crash just after the directory was made leaves it empty.
+    await removeInstance(directory);
+    out(`instance ${name} does not exist: nothing to do\n`);
+    return;
+  }
+  await removeInstance(directory);
+  out(`instance ${name} is stopped and removed\n`);
+}
+
+/** Prints where everything is and what runs; the end of the log of what does not. */
+export async function runLocalStatus(command: Command): Promise<void> {
+  const { name, output } = localOptions(command);
+  const { out } = printer(command);
+  const status = await requireInstance(name);
+  if (output === 'json') {
+    out(`${JSON.stringify(status, null, 2)}\n`);
+  } else if (output === 'yaml') {
+    const { dump } = await import('js-yaml');
+    out(dump(status));
+  } else if (output === 'name') {
+    out(`${status.name}\n`);
+  } else {
+    out(statusText(status));
+  }
+  if (!status.running) {
+    throw new CliError(
+      `not everything of instance ${name} runs\n  start the rest with: fairlead local up${nameFlag(name)}`,
+    );
+  }
+}
+
+/** Addresses, a line each. */
+export function addressLines(status: InstanceStatus): string {
+  return [
+    `  kubeconfig    ${status.kubeconfig}`,
+    `  Temporal      ${status.temporalAddress}`,
+    `  Temporal UI   ${status.temporalUiAddress}`,
+    `  workload API  ${status.workloadApi}`,
+    `  logs          ${instanceLayout(status.directory).logs}`,
+    '',
+  ].join('\n');
+}
+
+function statusText(status: InstanceStatus): string {
+  const lines = status.components.map(({ name, running, pid, log }) => {
+    if (running) return `  ✔ ${name} (process ${pid})\n`;
+    const tail = tailOfLog(log)
+      .map((line) => `      | ${line}\n`)
+      .join('');
+    return `  ✗ ${name} does not run; the end of ${log}:\n${tail}`;
+  });
+  return `instance ${status.name}\n${addressLines(status)}${lines.join('')}`;
+}
+
+function shellQuote(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Prints `export` lines for a POSIX shell. */
+export async function runLocalEnv(command: Command): Promise<void> {
+  const { name } = localOptions(command);
+  const status = await requireInstance(name);
+  const variables = {
+    KUBECONFIG: status.kubeconfig,
+    TEMPORAL_ADDRESS: status.temporalAddress,
+    FAIRLEAD_WORKLOAD_API: status.workloadApi,
+  };
+  printer(command).out(
+    Object.entries(variables)
+      .map(([key, value]) => `export ${key}=${shellQuote(value)}\n`)
+      .join(''),
+  );
+}

@@ -1,0 +1,95 @@
+/** The line below a sentence of `rollout status`: the pod to blame, from a plan made here; else the controller's own words. */
+
+import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { CliError } from './exit-codes.ts';
+import { oneLine } from './safe-text.ts';
+import type { Session } from './session.ts';
+import { readPlan } from './snapshot.ts';
+import { causesFirst } from './verdict.ts';
+import { describeWish, pausedOf, stateOfWorkload } from './workload-state.ts';
+
+/** A look costs a few reads: at once after a change, then ever more seldom while nothing moves. */
+const FIRST_WAIT_MS = 1_000;
+const LAST_WAIT_MS = 30_000;
+
+export class WhyItWaits {
+  readonly #session: Session;
+  readonly #target: WorkloadTarget;
+  readonly #print: boolean;
+  #printed = '';
+  #last = '';
+  #object: WorkloadObject | undefined;
+  #wake = new AbortController();
+
+  /** @param print Say each new answer on stderr. */
+  constructor(session: Session, target: WorkloadTarget, print: boolean) {
+    this.#session = session;
+    this.#target = target;
+    this.#print = print;
+  }
+
+  /** The newest answer; empty when there is none. */
+  get last(): string {
+    return this.#last;
+  }
+
+  /** A new state of the workload. */
+  note(object: WorkloadObject): void {
+    this.#object = object;
+    const { reason, message } = stateOfWorkload(object);
+    if (pausedOf(object) !== undefined || this.#last === '') {
+      this.#last = wordsOf(object) ?? (message === '' ? reason : message);
+    }
+    this.#wake.abort();
+  }
+
+  /** Looks until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    let wait = FIRST_WAIT_MS;
+    while (!signal.aborted) {
+      const why = await this.#look();
+      if (why !== undefined && !signal.aborted) this.#say(why);
+      this.#wake = new AbortController();
+      await pause(FIRST_WAIT_MS, signal);
+      await pause(wait - FIRST_WAIT_MS, AbortSignal.any([signal, this.#wake.signal]));
+      wait = this.#wake.signal.aborted ? FIRST_WAIT_MS : Math.min(wait * 2, LAST_WAIT_MS);
+    }
+  }
+
+  /** One look, for those who do not wait. */
+  async once(): Promise<void> {
+    const why = await this.#look();
+    if (why !== undefined) this.#say(why);
+  }
+
+  async #look(): Promise<string | undefined> {
+    const paused = this.#object && wordsOf(this.#object);
+    if (paused !== undefined) return paused;
+    try {
+      const { plan } = await readPlan(this.#session, this.#target);
+      return causesFirst(plan.waiting)[0]?.message ?? this.#last;
+    } catch (error) {
+      // Without the permission to list pods the controller's words must do.
+      if (isForbidden(error)) return this.#last;
+      // Gone, or the apiserver is away: whoever waits for the workload meets the same and reports it.
+      if (error instanceof ApiError || error instanceof CliError || this.#session.io.interrupted.aborted)
+        return undefined;
+      throw error;
+    }
+  }
+
+  #say(why: string): void {
+    this.#last = why;
+    if (!this.#print || why === '' || why === this.#printed) return;
+    this.#printed = why;
+    this.#session.io.err(`  ${oneLine(why)}\n`);
+  }
+}
+
+/** `paused by alice: db alarm`; undefined when it is not paused. */
+function wordsOf(object: WorkloadObject): string | undefined {
+  const paused = pausedOf(object);
+  return paused && `paused ${describeWish(paused)}`.trimEnd();
+}

@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { describe, expect, it } from '@jest/globals';
+import { loadAll } from 'js-yaml';
+
+import { workerRules } from '../../../cli/permissions.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import { packageRoot } from '../../../local/package-root.ts';
+
+interface Role {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+describe('`check --worker`', () => {
+  it('asks for nothing that manifests/install does not grant', async () => {
+    const text = await readFile(join(packageRoot(), 'manifests', 'install', 'rbac.yaml'), 'utf8');
+    const roles = trusted<readonly Role[]>(loadAll(text)).filter(({ metadata }) => metadata.name === 'fairlead-worker');
+    for (const group of ['apps', 'fairlead.dev']) {
+      for (const rule of workerRules(group, 'fairlead-system')) {
+        const kind = rule.resource === 'leases' || rule.resource === 'configmaps' ? 'Role' : 'ClusterRole';
+        const granted = roles
+          .filter((role) => role.kind === kind)
+          .flatMap((role) => role.rules ?? [])
+          .some(
+            ({ apiGroups, resources, verbs }) =>
+              apiGroups.includes(rule.group) &&
+              resources.includes(rule.resource) &&
+              verbs.includes(rule.verb),
+          );
+        expect({ rule, granted }).toEqual({ rule, granted: true });
+      }
+    }
+  });
+});
