@@ -177,7 +177,7 @@ export class RolloutRuns {
         }
         return;
       case 'running':
-        if (run.uid !== workload.ref.uid || run.target !== target) {
+        if (run.uid !== workload.ref.uid || run.target !== target || workload.deleting) {
           this.#cancel(key, entry, workload, run);
         }
         return;
