@@ -14,7 +14,7 @@ const TABLE: readonly (readonly [RegExp, ProblemCode])[] = [
     /repository '?[^']*'? not found|does not appear to be a git repository|error: 404|HTTP (?:code = )?404|not valid: is this a git repository/i,
     'RepositoryNotFound',
   ],
-  [/unable to update url base from redirection|redirect/i, 'SourceRefused'],
+  [/unable to update url base from redirection|redirect|returned error: 30\d/i, 'SourceRefused'],
   [/transport '[^']*' not allowed/i, 'SourceRefused'],
   [/SSL|certificate/i, 'SourceUnreachable'],
   [

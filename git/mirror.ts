@@ -120,7 +120,10 @@ class Remote {
     }
     if (ref === undefined)
       throw new ProblemError(
-        problem('UnbornBranch', `${this.#url} has no commit on its default branch yet.`),
+        problem(
+          'UnbornBranch',
+          `${this.#url} offers no commit: its default branch has none yet, or it is not a git repository.`,
+        ),
       );
     throw new ProblemError(problem('RefNotFound', `${this.#url} has no branch or tag ${ref}.`));
   }

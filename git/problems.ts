@@ -8,7 +8,8 @@ export const NEXT_STEPS = {
   SourceUnreachable: 'Nothing to do if it is a passing failure: it is tried again at the next interval.',
   SourceTimeout: 'The server was too slow; it is tried again at the next interval.',
   SourceTooLarge: 'Move the manifests to a smaller repository.',
-  SourceRefused: 'Use an https:// URL without user name or password, or an absolute path.',
+  SourceRefused:
+    'Use the https:// URL of the repository itself (redirects are not followed), without user name or password, or a path.',
   ForeignOwner: 'If you trust its owner, run the git command above as the user of the worker.',
   UnbornBranch: 'Make the first commit, or set `ref` to a branch that has one.',
   RefNotFound:
