@@ -153,7 +153,8 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         message,
       );
     }
-    return { changed, message, rolledBack: effect === 'rolledBack' };
+    // Back already, and this run is the one that brings it there: it goes on.
+    return { changed, message, rolledBack: changed && effect === 'rolledBack' };
   }
 
   /**
