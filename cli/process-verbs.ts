@@ -2,7 +2,6 @@
 
 import { Command } from 'commander';
 
-import { trusted } from '../kubernetes/values.ts';
 import type { WorkerFlags } from '../worker/config.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -106,7 +105,6 @@ async function localCommand(words: readonly string[]): Promise<Command> {
   if (!words.includes('local')) {
     return new Command('local').description(description);
   }
-  const path = './local.ts';
-  const { createLocalCommand } = trusted<{ createLocalCommand: () => Command }>(await import(path));
+  const { createLocalCommand } = await import('./local.ts');
   return createLocalCommand();
 }

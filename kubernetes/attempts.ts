@@ -4,6 +4,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
 import { isConflict, isNotFound } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
+import { asRecord } from './values.ts';
 import type { WorkloadTarget } from './workload-edit.ts';
 
 export const ATTEMPT_OUTCOMES = [
@@ -107,13 +108,7 @@ export function upsertAttempt(attempts: readonly Attempt[], attempt: Attempt): r
 }
 
 function isAttempt(value: unknown): value is Attempt {
-  if (typeof value !== 'object' || value === null) {
-    return false;
-  }
-  const { runId, workflowId, startedAt, endedAt, outcome, by, commit, reason } = value as Record<
-    string,
-    unknown
-  >;
+  const { runId, workflowId, startedAt, endedAt, outcome, by, commit, reason } = asRecord(value);
   return (
     [runId, workflowId, startedAt].every((field) => typeof field === 'string') &&
     [endedAt, by, commit, reason].every((field) => field === undefined || typeof field === 'string') &&

@@ -6,9 +6,11 @@
 
 import { ANNOTATION, GROUP } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
-import type { Pin, Wish } from '../planners/workload.ts';
+import type { Pin } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
 import { readPaused, readPinned } from './wish-annotations.ts';
+import type { Wisher } from './wish-edits.ts';
+import { isIdle, label, nothing, pauseEdit, pausedHint, short, wish } from './wish-edits.ts';
 import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations, editWorkload } from './workload-edit.ts';
 import {
@@ -18,12 +20,6 @@ import {
   revisionBefore,
   templateOfData,
 } from './workload-revisions.ts';
-
-/** Who wants it and why. */
-export interface Wisher {
-  readonly by?: string | undefined;
-  readonly reason?: string | undefined;
-}
 
 export interface UndoRequest extends Wisher {
   /** Number of a ControllerRevision; only with `undo`. */
@@ -37,8 +33,6 @@ export interface UndoResult extends WishResult {
   /** Name of the revision that it goes back to. */
   readonly revision?: string;
 }
-
-const TEXT_LIMIT = 500;
 
 /**
  * Holds the workload before its next charged write. `now` in milliseconds since the epoch, as everywhere here.
@@ -213,65 +207,4 @@ function undoTarget(
     throw new Error(`no revision of ${short(target)} to go back to: its history holds ${known || 'none'}`);
   }
   return before;
-}
-
-function pauseEdit(
-  object: WorkloadObject,
-  target: WorkloadTarget,
-  wisher: Wisher,
-  now: number,
-): Edit<WishResult> {
-  const { annotations } = object.metadata;
-  const paused = readPaused(annotations, target.group === GROUP && object.spec.paused === true);
-  if (paused !== undefined) {
-    return nothing(`${short(target)} is already paused${said(paused)}`);
-  }
-  return {
-    operations: annotationOperations(annotations, { [ANNOTATION.paused]: JSON.stringify(wish(wisher, now)) }),
-    result: { changed: true, message: `${short(target)} paused` },
-  };
-}
-
-/** Whether the controller has seen the present spec and found nothing more to do. */
-function isIdle({ metadata, status }: WorkloadObject): boolean {
-  const conditions = (status?.['conditions'] ?? []) as readonly {
-    readonly type: string;
-    readonly reason?: string;
-  }[];
-  return (
-    status?.['observedGeneration'] === metadata.generation &&
-    conditions.some((condition) => condition.type === 'Progressing' && condition.reason === 'RolloutComplete')
-  );
-}
-
-function wish({ by, reason }: Wisher, now: number): Wish {
-  return {
-    ...(by !== undefined && by !== '' && { by: by.slice(0, TEXT_LIMIT) }),
-    ...(reason !== undefined && reason !== '' && { reason: reason.slice(0, TEXT_LIMIT) }),
-    at: new Date(now).toISOString(),
-  };
-}
-
-function nothing(why: string): Edit<WishResult> {
-  return { operations: [], result: { changed: false, message: `nothing to do: ${why}` } };
-}
-
-function pausedHint(object: WorkloadObject, target: WorkloadTarget): string {
-  const paused = readPaused(
-    object.metadata.annotations,
-    target.group === GROUP && object.spec.paused === true,
-  );
-  return paused === undefined ? '' : `, once it is resumed (it is paused${said(paused)})`;
-}
-
-function said({ by, reason }: Wish): string {
-  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
-}
-
-function short(target: WorkloadTarget): string {
-  return `${target.kind.toLowerCase()}/${target.name}`;
-}
-
-function label(revision: ControllerRevision): string {
-  return `${String(revision.revision)} (${revision.metadata.name})`;
 }

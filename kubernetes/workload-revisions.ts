@@ -3,6 +3,7 @@
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
 import { readAttempts } from './attempts.ts';
 import type { KubernetesClient } from './client.ts';
+import { asRecord, trusted } from './values.ts';
 import { parseWorkloadApi } from './workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
@@ -91,14 +92,13 @@ export function lastComplete(
  * @throws Error when the revision's data is not ours or kube-controller-manager's
  */
 export function templateOfData(revision: ControllerRevision): PodTemplate {
-  const spec = revision.data['spec'] as { readonly template?: Record<string, unknown> } | undefined;
-  const template = spec?.template;
-  if (template === undefined || template['$patch'] !== 'replace') {
+  const template = asRecord(asRecord(revision.data['spec'])['template']);
+  if (template['$patch'] !== 'replace') {
     throw new Error(
       `ControllerRevision ${revision.metadata.namespace ?? ''}/${revision.metadata.name} holds no complete pod template: ` +
         'it was not written by Fairlead or kube-controller-manager; choose another with --to-revision',
     );
   }
   const { $patch: _, ...rest } = template;
-  return rest as unknown as PodTemplate;
+  return trusted<PodTemplate>(rest);
 }

@@ -1,0 +1,81 @@
+/** The parts that the wishes on a workload are made of: the pause, what counts as idle, and the words of the answers. Pure. */
+
+import { ANNOTATION, GROUP } from '../planners/names.ts';
+import type { Condition, ControllerRevision } from '../planners/objects.ts';
+import type { Wish } from '../planners/workload.ts';
+import { trusted } from './values.ts';
+import { readPaused } from './wish-annotations.ts';
+import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
+import { annotationOperations } from './workload-edit.ts';
+
+/** Who wants it and why. */
+export interface Wisher {
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+const TEXT_LIMIT = 500;
+
+/** Sets the pause, unless it is set. */
+export function pauseEdit(
+  object: WorkloadObject,
+  target: WorkloadTarget,
+  wisher: Wisher,
+  now: number,
+): Edit<WishResult> {
+  const { annotations } = object.metadata;
+  const paused = readPaused(annotations, target.group === GROUP && object.spec.paused === true);
+  if (paused !== undefined) {
+    return nothing(`${short(target)} is already paused${said(paused)}`);
+  }
+  return {
+    operations: annotationOperations(annotations, { [ANNOTATION.paused]: JSON.stringify(wish(wisher, now)) }),
+    result: { changed: true, message: `${short(target)} paused` },
+  };
+}
+
+/** Whether the controller has seen the present spec and found nothing more to do. */
+export function isIdle({ metadata, status }: WorkloadObject): boolean {
+  const conditions = trusted<readonly Condition[]>(status?.['conditions'] ?? []);
+  return (
+    status?.['observedGeneration'] === metadata.generation &&
+    conditions.some((condition) => condition.type === 'Progressing' && condition.reason === 'RolloutComplete')
+  );
+}
+
+/** The annotation's value: texts are cut, so that ten of them stay far from the limit of annotations. */
+export function wish({ by, reason }: Wisher, now: number): Wish {
+  return {
+    ...(by !== undefined && by !== '' && { by: by.slice(0, TEXT_LIMIT) }),
+    ...(reason !== undefined && reason !== '' && { reason: reason.slice(0, TEXT_LIMIT) }),
+    at: new Date(now).toISOString(),
+  };
+}
+
+/** The answer when the object is as wanted already. */
+export function nothing(why: string): Edit<WishResult> {
+  return { operations: [], result: { changed: false, message: `nothing to do: ${why}` } };
+}
+
+/** What to add to an answer while a pause holds the object. */
+export function pausedHint(object: WorkloadObject, target: WorkloadTarget): string {
+  const paused = readPaused(
+    object.metadata.annotations,
+    target.group === GROUP && object.spec.paused === true,
+  );
+  return paused === undefined ? '' : `, once it is resumed (it is paused${said(paused)})`;
+}
+
+function said({ by, reason }: Wish): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+/** `statefulset/web` */
+export function short(target: WorkloadTarget): string {
+  return `${target.kind.toLowerCase()}/${target.name}`;
+}
+
+/** `3 (web-6f9c4)` */
+export function label(revision: ControllerRevision): string {
+  return `${String(revision.revision)} (${revision.metadata.name})`;
+}
