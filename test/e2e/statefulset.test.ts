@@ -259,7 +259,7 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     );
     // Status that somebody else wrote is put right (C11).
     await cluster.client.patch({ ...cluster.setPath(namespace, 'web'), subresource: 'status' }, 'merge', {
-      status: { readyReplicas: 0 },
+      status: { readyReplicas: 0, availableReplicas: 0 },
     });
     await untilSet(description, 'with its true status', (set) => set.status?.readyReplicas === 3);
   }, 60_000);
