@@ -141,7 +141,8 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
       return { changed, message, rolledBack: false };
     }
     if ('outcome' in live) {
-      return { changed: false, message: live.message, rolledBack: true };
+      // Done by an earlier attempt, if there is a pin; else another template or the end of the workload came first.
+      return { changed: false, message: live.message, rolledBack: live.pinned !== undefined };
     }
     const verb = input.verb === 'abort' ? 'abort' : 'deadline';
     const { changed, message, effect } = await undoWorkload(client, ref, { ...wish, verb }, now());
