@@ -32,6 +32,7 @@ export async function startComponents(
 ): Promise<void> {
   const started = performance.now();
   const start = async (component: ComponentName) => {
+    if (controlPlane.processId(component) !== undefined) return;
     await controlPlane.start(component);
     report(`${component} is up (${((performance.now() - started) / 1000).toFixed(1)} s)`);
   };

@@ -9,15 +9,17 @@ import { errorCode } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { auditPolicy } from './audit-policy.ts';
 import { findBinaries } from './binaries.ts';
-import { bringUp } from './bring-up.ts';
+import { bringUp, startComponents } from './bring-up.ts';
 import { openClusterClient } from './cluster-client.ts';
 import type { ComponentFailure } from './component-process.ts';
 import { schedulerConfiguration } from './components.ts';
 import { createCredentials } from './credentials.ts';
 import {
+  COMPONENT_NAMES,
   checkInstanceName,
   currentBootId,
   defaultStateDirectory,
+  livingProcess,
   readInstance,
   writeInstance,
 } from './instance.ts';
@@ -74,7 +76,7 @@ export interface ControlPlane {
   removeNode(name: string): Promise<void>;
   /** Of the living process. */
   processId(component: ComponentName): number | undefined;
-  /** SIGTERM, and SIGKILL after ten seconds. */
+  /** SIGTERM, and SIGKILL if it takes its time. */
   stop(component: ComponentName): Promise<void>;
   /** On the ports that it had before. Resolves when it does its work. */
   start(component: ComponentName): Promise<void>;
@@ -170,6 +172,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
+async function openRecorded(directory: string, record: InstanceRecord): Promise<RunningControlPlane> {
+  const client = await openClusterClient(instanceLayout(directory).kubeconfig);
+  return new RunningControlPlane({ record, directory, client, onFailure: printFailure });
+}
+
 /** The handle of an instance that was set up before, by this process or another; undefined if there is none. */
 export async function openControlPlane(
   name: string,
@@ -177,7 +184,27 @@ export async function openControlPlane(
 ): Promise<ControlPlane | undefined> {
   const directory = join(stateDirectory, name);
   const record = await readInstance(directory);
-  if (record === undefined || !record.complete) return undefined;
-  const client = await openClusterClient(instanceLayout(directory).kubeconfig);
-  return new RunningControlPlane({ record, directory, client, onFailure: printFailure });
+  return record?.complete === true ? openRecorded(directory, record) : undefined;
+}
+
+/** Starts whatever of a detached instance does not run: after a crash, or a reboot. What it held is still there. */
+export async function resumeControlPlane(
+  name: string,
+  report: (line: string) => void,
+  stateDirectory: string = defaultStateDirectory(),
+): Promise<void> {
+  const directory = join(stateDirectory, name);
+  const record = await readInstance(directory);
+  if (record?.complete !== true) throw new Error(`there is no instance ${name} in ${stateDirectory}`);
+  const controlPlane = await openRecorded(directory, record);
+  try {
+    const living = COMPONENT_NAMES.flatMap((component) => {
+      const identity = livingProcess(record, component);
+      return identity === undefined ? [] : [[component, identity] as const];
+    });
+    await controlPlane.update({ bootId: currentBootId(), processes: Object.fromEntries(living) });
+    await startComponents(controlPlane, report);
+  } finally {
+    controlPlane.client.close();
+  }
 }

@@ -24,13 +24,23 @@ function procStat(pid: number): readonly string[] | undefined {
   }
 }
 
+/** A zombie whose other threads are still on their way out holds its ports and files for a moment more. */
+function hasEnded(pid: number, state: string | undefined): boolean {
+  if (state === 'X') return true;
+  if (state !== 'Z') return false;
+  try {
+    return readdirSync(`/proc/${pid}/task`).length <= 1;
+  } catch {
+    return true;
+  }
+}
+
 /** The identity of a living process, or undefined if there is none (a zombie is none). */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   if (process.platform === 'linux') {
     const fields = procStat(pid);
     const startTime = fields?.[19];
-    if (fields === undefined || startTime === undefined || fields[0] === 'Z' || fields[0] === 'X')
-      return undefined;
+    if (fields === undefined || startTime === undefined || hasEnded(pid, fields[0])) return undefined;
     return { pid, startTime };
   }
   try {

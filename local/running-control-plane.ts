@@ -22,6 +22,8 @@ import type { Watchdog } from './watchdog.ts';
 
 const READY_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 10_000;
+/** It would wait for its clients' watches, which do not end by themselves. */
+const APISERVER_GRACE_MS = 1500;
 
 export interface RunningControlPlaneOptions {
   readonly record: InstanceRecord;
@@ -144,7 +146,7 @@ export class RunningControlPlane implements ControlPlane {
     const identity = livingProcess(this.#record, component);
     if (identity === undefined) return;
     this.#expected.add(identity.pid);
-    await stopProcess(identity, STOP_GRACE_MS);
+    await stopProcess(identity, component === 'kube-apiserver' ? APISERVER_GRACE_MS : STOP_GRACE_MS);
   }
 
   async kill(component: ComponentName): Promise<void> {

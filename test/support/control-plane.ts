@@ -5,10 +5,14 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../../local/control-plane.ts';
 
-const START_TIMEOUT_MS = 120_000;
+/** A machine without the programs builds them first; a component that hangs is given up long before. */
+const START_TIMEOUT_MS = 30 * 60_000;
 const DOWN_TIMEOUT_MS = 30_000;
 
-/** Declares the hooks; the returned function gives the control plane to tests and hooks that run after them. */
+/**
+ * Declares the hooks; the returned function gives the control plane to tests and hooks that run after them. A component that
+ * ended by itself fails the suite at its end, unless `onFailure` is given.
+ */
 export function useControlPlane(options: ControlPlaneOptions = {}): () => ControlPlane {
   let controlPlane: ControlPlane | undefined;
 
@@ -18,6 +22,8 @@ export function useControlPlane(options: ControlPlaneOptions = {}): () => Contro
 
   afterAll(async () => {
     await controlPlane?.down();
+    const failure = options.onFailure === undefined ? controlPlane?.failures[0] : undefined;
+    if (failure !== undefined) throw failure;
   }, DOWN_TIMEOUT_MS);
 
   return () => {
