@@ -28,6 +28,8 @@ export interface StatefulSetDescription {
   readonly environment?: Readonly<Record<string, string>>;
   /** Name of a volume claim template of 1 Gi. */
   readonly claim?: string;
+  /** Further fields of the pods' spec. */
+  readonly podSpec?: Readonly<Record<string, unknown>>;
 }
 
 /** The manifest as a user of that API would write it. */
@@ -85,6 +87,7 @@ export function statefulSetManifest(
         },
         spec: {
           terminationGracePeriodSeconds: 1,
+          ...description.podSpec,
           ...(inPlace && { readinessGates: [{ conditionType: 'InPlaceUpdateReady' }] }),
           containers: [
             {

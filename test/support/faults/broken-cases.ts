@@ -1,0 +1,169 @@
+/** Revisions that never become ready: held within the budget, left by another commit, or by their deadline. */
+
+import { expect } from '@jest/globals';
+
+import type { StatefulSetObject } from '../../../kubernetes/statefulset-adapter.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
+import type { Pod } from '../../../planners/objects.ts';
+import type { Scene } from '../scene.ts';
+import { conditionOf, imageOf, uidOf } from '../scene.ts';
+import type { StatefulSetDescription } from '../statefulset-manifest.ts';
+import type { FaultCase } from './fault-case.ts';
+
+const DEADLINE_SECONDS = 3;
+
+interface Broken {
+  readonly name: string;
+  readonly set: Partial<StatefulSetDescription>;
+  /** The pods that the broken revision may take. */
+  readonly taken: readonly number[];
+}
+
+const BROKEN: readonly Broken[] = [
+  { name: 'two at a time', set: {}, taken: [4, 5] },
+  { name: 'two at a time, in place', set: { podUpdatePolicy: 'InPlaceIfPossible' }, taken: [4, 5] },
+  { name: 'a third of the pods at a time', set: { maxUnavailable: '34%' }, taken: [4, 5] },
+  { name: 'OrderedReady (S15)', set: { parallel: false, maxUnavailable: 1, replicas: 3 }, taken: [2] },
+];
+
+const broken = ({ name, set, taken }: Broken): FaultCase => ({
+  name: `broken revision, ${name}: holds within its budget; another commit supersedes it`,
+  run: async (bench) => {
+    const scene = await bench.deployed('broken', set);
+    const before = await scene.pods();
+    await scene.apply({ image: 'app:bad' });
+    await scene.untilHeldAt('app:bad', taken);
+    expect((await scene.runs.newest())?.status).toBe('RUNNING');
+    await scene.apply({ image: 'app:2' });
+    const after = await scene.untilDone();
+    if (set.podUpdatePolicy === 'InPlaceIfPossible') {
+      expect(after.map(uidOf)).toEqual(before.map(uidOf));
+    }
+    expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+    expect(await scene.warnings()).toEqual([]);
+    await scene.judge();
+  },
+});
+
+const firstBroken = (
+  name: string,
+  set: Partial<StatefulSetDescription>,
+  taken: readonly number[],
+): FaultCase => ({
+  name: `first revision broken, ${name}: another commit mends it`,
+  run: async (bench) => {
+    const scene = await bench.scene('first', { replicas: 3, image: 'app:bad', ...set });
+    await scene.apply({});
+    await scene.runs.untilOpen();
+    await scene.untilHeldAt('app:bad', taken);
+    await scene.apply({ image: 'app:2' });
+    await scene.untilDone();
+    expect(await scene.statuses()).toEqual(['CANCELLED', 'COMPLETED']);
+    expect(await scene.warnings()).toEqual([]);
+    await scene.judge();
+  },
+});
+
+/** A set with a deadline whose broken revision holds two pods past it. */
+async function pastDeadline(scene: Scene): Promise<readonly Pod[]> {
+  const before = await scene.pods();
+  await scene.apply({ image: 'app:bad' });
+  await scene.untilEvent('ProgressDeadlineExceeded');
+  return before;
+}
+
+function untouched(before: readonly Pod[], after: readonly Pod[]): readonly Pod[] {
+  const uids = new Set(after.map(uidOf));
+  return before.filter((pod) => uids.has(pod.metadata.uid));
+}
+
+function isTimedOut(set: StatefulSetObject): boolean {
+  return conditionOf(set, 'Progressing')?.reason === 'ProgressDeadlineExceeded';
+}
+
+export const BROKEN_CASES: readonly FaultCase[] = [
+  ...BROKEN.map(broken),
+  firstBroken('OrderedReady', { parallel: false, maxUnavailable: 1 }, [0]),
+  firstBroken('Parallel', { maxUnavailable: 1 }, [0, 1, 2]),
+  {
+    name: 'deadline, Report: says so and holds; another commit mends it (P17, P18)',
+    run: async (bench) => {
+      const scene = await bench.deployed('report', { progressDeadlineSeconds: DEADLINE_SECONDS });
+      await pastDeadline(scene);
+      const set = await scene.untilSet('past its deadline', isTimedOut);
+      expect(conditionOf(set, 'Stalled')).toMatchObject({
+        status: 'True',
+        reason: 'ProgressDeadlineExceeded',
+      });
+      expect(set.metadata.annotations?.[ANNOTATION.paused]).toBeUndefined();
+      expect((await scene.runs.newest())?.status).toBe('RUNNING');
+      await scene.apply({ image: 'app:2' });
+      await scene.untilDone();
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      expect(await scene.warnings()).toEqual(['ProgressDeadlineExceeded']);
+      await scene.judge();
+    },
+  },
+  {
+    name: 'deadline, Pause: the object is paused, the next commit waits for the resume',
+    run: async (bench) => {
+      const scene = await bench.deployed('pause', {
+        progressDeadlineSeconds: DEADLINE_SECONDS,
+        onDeadline: 'Pause',
+      });
+      await pastDeadline(scene);
+      const set = await scene.untilSet(
+        'paused',
+        ({ metadata }) => metadata.annotations?.[ANNOTATION.paused] !== undefined,
+      );
+      expect(JSON.parse(set.metadata.annotations?.[ANNOTATION.paused] ?? '')).toMatchObject({
+        by: 'progressDeadlineSeconds',
+      });
+      await scene.apply({ image: 'app:2' });
+      await scene.untilSet('the new revision is held', ({ metadata, status }) => {
+        const paused =
+          conditionOf({ metadata, status } as StatefulSetObject, 'Progressing')?.reason === 'RolloutPaused';
+        return paused && status?.observedGeneration === metadata.generation;
+      });
+      expect((await scene.pods()).map(imageOf)).not.toContain('app:2');
+      await scene.annotate({ [ANNOTATION.paused]: undefined });
+      await scene.untilDone();
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      expect((await scene.events()).map(({ reason }) => reason)).toContain('RolloutPaused');
+      expect(await scene.warnings()).toEqual(['ProgressDeadlineExceeded']);
+      await scene.judge();
+    },
+  },
+  {
+    name: 'deadline, Rollback: back at the last complete revision, which is pinned; pods not taken keep their uid',
+    run: async (bench) => {
+      const scene = await bench.deployed('rollback', {
+        progressDeadlineSeconds: DEADLINE_SECONDS,
+        onDeadline: 'Rollback',
+      });
+      const before = await pastDeadline(scene);
+      const set = await scene.untilSet(
+        'pinned',
+        ({ metadata }) => metadata.annotations?.[ANNOTATION.pinned] !== undefined,
+      );
+      expect(JSON.parse(set.metadata.annotations?.[ANNOTATION.pinned] ?? '')).toMatchObject({
+        verb: 'deadline',
+      });
+      expect(set.spec.template.spec.containers[0]?.image).toBe('app:1');
+      const runs = await scene.runs.until(
+        'three, all closed',
+        (all) => all.length === 3 && all.every(({ status }) => status !== 'RUNNING'),
+      );
+      const after = await scene.untilPods(
+        'all at app:1',
+        (pods) => pods.length === 6 && pods.every((pod) => imageOf(pod) === 'app:1'),
+      );
+      expect(untouched(before, after)).toHaveLength(4);
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED', 'COMPLETED']);
+      expect((await scene.runs.result(runs[1]?.runId ?? '')).outcome).toBe('RolledBack');
+      expect((await scene.runs.result(runs[2]?.runId ?? '')).outcome).toBe('Succeeded');
+      expect(await scene.warnings()).toEqual(['ProgressDeadlineExceeded', 'RolledBack', 'RolloutRolledBack']);
+      await scene.judge();
+    },
+  },
+];

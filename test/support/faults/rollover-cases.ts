@@ -1,0 +1,123 @@
+/** The object changes while a rollout is under way: newer templates, other sizes, deletion. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { expect } from '@jest/globals';
+
+import { imageOf, nameOf, uidOf } from '../scene.ts';
+import type { FaultCase } from './fault-case.ts';
+
+/** Time between two of the ten commits of a storm, milliseconds: all of them within 5 s. */
+const STORM_STEP_MS = 500;
+const STORM = Array.from({ length: 10 }, (_, index) => `app:${String(index + 2)}`);
+
+const storm = (podUpdatePolicy: 'ReCreate' | 'InPlaceIfPossible'): FaultCase => ({
+  name: `rollover storm, ${podUpdatePolicy}: ten templates in 5 s, the last one wins, one run at a time`,
+  run: async (bench) => {
+    const scene = await bench.deployed('storm', { podUpdatePolicy });
+    for (const image of STORM) {
+      await scene.apply({ image });
+      await delay(STORM_STEP_MS);
+    }
+    await scene.untilDone();
+    const statuses = await scene.statuses();
+    // The run of the first deployment, those that were superseded, and the one that won.
+    expect(statuses.at(0)).toBe('COMPLETED');
+    expect(statuses.at(-1)).toBe('COMPLETED');
+    expect(new Set(statuses.slice(1, -1))).toEqual(new Set(['CANCELLED']));
+    expect(await scene.warnings()).toEqual([]);
+    await scene.judge();
+  },
+});
+
+export const ROLLOVER_CASES: readonly FaultCase[] = [
+  {
+    name: 'StatefulSet orphaned and made again mid-rollout: the new one adopts, and finishes what was begun (C4)',
+    run: async (bench) => {
+      const scene = await bench.deployed('adopted');
+      await scene.apply({ image: 'app:2' });
+      const before = await scene.untilMidRollout('app:2');
+      const updated = before.filter(
+        (pod) => imageOf(pod) === 'app:2' && pod.metadata.deletionTimestamp === undefined,
+      );
+      await scene.deleteSet('Orphan');
+      await scene.untilSetGone();
+      await scene.apply({});
+      const after = new Set((await scene.untilDone()).map(uidOf));
+      // What was at the new revision already was adopted, not made again.
+      expect(updated.filter((pod) => !after.has(pod.metadata.uid)).map(nameOf)).toEqual([]);
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      await scene.judge();
+    },
+  },
+  storm('ReCreate'),
+  storm('InPlaceIfPossible'),
+  {
+    name: 'scaled up and down mid-rollout: the new size at the new revision, scaling first (S9)',
+    run: async (bench) => {
+      const scene = await bench.deployed('scale');
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      await scene.apply({ replicas: 9 });
+      await scene.untilPods('nine pods', (pods) => pods.length === 9);
+      await scene.apply({ replicas: 3 });
+      const pods = await scene.untilDone();
+      expect(pods.map(nameOf)).toEqual(['web-0', 'web-1', 'web-2']);
+      // Scaling is no rollout: the run that was under way is the one that ends.
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
+      expect(await scene.warnings()).toEqual([]);
+      await scene.judge();
+    },
+  },
+  {
+    name: 'StatefulSet deleted mid-rollout: its run closes, its pods go, nothing comes back',
+    run: async (bench) => {
+      const scene = await bench.deployed('deleted');
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      await scene.deleteSet();
+      await scene.untilPods('all gone', (pods) => pods.length === 0);
+      await scene.runs.until('none is open', (runs) => runs.every(({ status }) => status !== 'RUNNING'));
+      expect(await scene.isGone()).toBe(true);
+      expect(await scene.pods()).toEqual([]);
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED']);
+      await scene.judge();
+    },
+  },
+  {
+    name: 'StatefulSet deleted and made again mid-rollout: another uid, another run, other pods',
+    run: async (bench) => {
+      const scene = await bench.deployed('remade');
+      await scene.apply({ image: 'app:2' });
+      const before = new Set((await scene.untilMidRollout('app:2')).map(uidOf));
+      const { metadata: old } = await scene.set();
+      await scene.deleteSet();
+      await scene.apply({ image: 'app:3' });
+      const pods = await scene.untilDone();
+      expect((await scene.set()).metadata.uid).not.toBe(old.uid);
+      expect(pods.filter((pod) => before.has(pod.metadata.uid))).toEqual([]);
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      await scene.judge();
+    },
+  },
+  {
+    name: 'pods deleted by hand mid-rollout, an old and a new one: healed, and the rollout goes on',
+    run: async (bench) => {
+      const scene = await bench.deployed('by-hand');
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      const pods = await scene.untilPods('a new one is ready', (all) =>
+        all.some((pod) => imageOf(pod) === 'app:2' && pod.status?.phase === 'Running'),
+      );
+      const victims = ['app:1', 'app:2'].map((image) => pods.find((pod) => imageOf(pod) === image));
+      for (const victim of victims) {
+        await scene.deletePod(victim?.metadata.name ?? '');
+      }
+      const after = new Set((await scene.untilDone()).map(uidOf));
+      expect(victims.filter((pod) => pod !== undefined && after.has(pod.metadata.uid))).toEqual([]);
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
+      expect(await scene.warnings()).toEqual([]);
+      await scene.judge();
+    },
+  },
+];

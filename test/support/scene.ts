@@ -1,0 +1,284 @@
+/** One StatefulSet in a namespace of its own, with everything that a case about faults asks and asserts. */
+
+import { expect } from '@jest/globals';
+
+import { isNotFound } from '../../kubernetes/api-error.ts';
+import type { ResourcePath } from '../../kubernetes/client.ts';
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { groupVersion } from '../../kubernetes/workload-api.ts';
+import type { Pod } from '../../planners/objects.ts';
+import { rolloutWorkflowId } from '../../workflows/messages.ts';
+import type { BudgetReport } from './budget-checker.ts';
+import type { Cluster } from './cluster.ts';
+import { untilObjects } from './until-objects.ts';
+import type { StatefulSetDescription } from './statefulset-manifest.ts';
+import type { Stage } from './stage.ts';
+import { TemporalRuns } from './temporal-runs.ts';
+import type { RunRecord } from './temporal-runs.ts';
+
+export interface SceneOptions extends Partial<StatefulSetDescription> {
+  /** FAIRLEAD_CLUSTER of the worker that looks after it. @default the name of its namespace */
+  readonly owner?: string | undefined;
+}
+
+export interface WorkloadEvent {
+  readonly reason: string;
+  readonly message: string;
+  readonly type: string;
+}
+
+interface EventObject extends WorkloadEvent {
+  readonly metadata: Pod['metadata'];
+  readonly involvedObject: { readonly kind: string; readonly name: string };
+}
+
+/** Reasons of a set whose rollout waits for pods that will not get ready. */
+const STUCK = new Set(['BudgetUsed', 'PodNotReady', 'InPlaceRestarting']);
+
+export class Scene {
+  readonly cluster: Cluster;
+  readonly runs: TemporalRuns;
+  /** FAIRLEAD_CLUSTER of the worker that looks after it. */
+  readonly owner: string;
+  readonly #stage: Stage;
+  #description: StatefulSetDescription;
+
+  constructor(stage: Stage, owner: string, description: StatefulSetDescription) {
+    this.#stage = stage;
+    this.cluster = stage.cluster;
+    this.#description = description;
+    this.owner = owner;
+    const { namespace, name } = description;
+    const { group } = groupVersion(this.api);
+    this.runs = new TemporalRuns(
+      stage.temporal,
+      rolloutWorkflowId(owner, { namespace, kind: 'StatefulSet', group, name }),
+    );
+  }
+
+  get api(): WorkloadApi {
+    return this.cluster.api;
+  }
+
+  get namespace(): string {
+    return this.#description.namespace;
+  }
+
+  get path(): ResourcePath {
+    return this.cluster.setPath(this.namespace, this.#description.name);
+  }
+
+  /** Applies the description with this change, which stays. Resolves with the time just before. */
+  async apply(change: Partial<StatefulSetDescription>): Promise<number> {
+    this.#description = { ...this.#description, ...change };
+    const at = Date.now();
+    await this.cluster.applySet(this.#description);
+    return at;
+  }
+
+  /** Applies it, and waits until its first rollout is over. */
+  async deploy(): Promise<void> {
+    await this.apply({});
+    await this.untilDone();
+  }
+
+  async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
+    await this.cluster.annotate(this.path, annotations);
+  }
+
+  async set(): Promise<StatefulSetObject> {
+    return await this.cluster.client.get<StatefulSetObject>(this.path);
+  }
+
+  async untilSet(
+    what: string,
+    predicate: (set: StatefulSetObject) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<StatefulSetObject> {
+    return await this.cluster.until<StatefulSetObject>(this.path, what, predicate, timeoutMs);
+  }
+
+  async pods(): Promise<readonly Pod[]> {
+    return await this.cluster.pods(this.namespace, this.#description.name);
+  }
+
+  /** The pods by name, as soon as they are so. */
+  async untilPods(
+    what: string,
+    predicate: (pods: readonly Pod[]) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<readonly Pod[]> {
+    const pods = { group: '', version: 'v1', resource: 'pods', namespace: this.namespace };
+    return await untilObjects<Pod>(this.cluster.client, pods, what, predicate, timeoutMs);
+  }
+
+  /** A rollout under way: at least one pod at this image, at least one at another. */
+  async untilMidRollout(image: string): Promise<readonly Pod[]> {
+    return await this.untilPods(`some pods at ${image}, others not`, (pods) => {
+      const images = pods.map(imageOf);
+      return images.includes(image) && images.some((one) => one !== image);
+    });
+  }
+
+  /** Milliseconds from `since` (of the epoch) until a pod of this image was seen. */
+  async untilFirstPodAt(image: string, since: number, timeoutMs = 15_000): Promise<number> {
+    await this.untilPods(
+      `a pod at ${image}`,
+      (pods) => pods.some((pod) => imageOf(pod) === image),
+      timeoutMs,
+    );
+    return Date.now() - since;
+  }
+
+  /** A rollout that can go no further: exactly these pods (by ordinal) hold this image, and no other write is to come. */
+  async untilHeldAt(image: string, ordinals: readonly number[]): Promise<void> {
+    const names = ordinals.map((ordinal) => `${this.#description.name}-${String(ordinal)}`).sort();
+    await this.untilPods(
+      `${names.join(', ')} at ${image}`,
+      (pods) =>
+        pods
+          .filter((pod) => imageOf(pod) === image)
+          .map(nameOf)
+          .sort()
+          .join() === names.join(),
+    );
+    await this.untilSet('waiting for pods that do not get ready', (set) => {
+      const { conditions = [], updatedReplicas } = set.status ?? {};
+      const why = conditions.find(({ type }) => type === 'Ready')?.reason ?? '';
+      return updatedReplicas === ordinals.length && STUCK.has(why);
+    });
+  }
+
+  async deletePod(name: string): Promise<void> {
+    await this.cluster.client.delete({
+      group: '',
+      version: 'v1',
+      resource: 'pods',
+      namespace: this.namespace,
+      name,
+    });
+  }
+
+  /** Resolves when a pod of this name and of another uid is Ready: evidence that the controllers have come by since. */
+  async untilHealed({ metadata: { name, uid } }: Pod): Promise<void> {
+    await this.untilPods(`${name} made again and ready`, (pods) =>
+      pods.some((pod) => pod.metadata.name === name && pod.metadata.uid !== uid && isPodReady(pod)),
+    );
+  }
+
+  async deleteSet(propagationPolicy: 'Background' | 'Orphan' = 'Background'): Promise<void> {
+    await this.cluster.client.delete(this.path, { propagationPolicy });
+  }
+
+  /** The garbage collector looks for new kinds every 30 s: before that it does not orphan those of a CRD. */
+  async untilSetGone(): Promise<void> {
+    const sets = this.cluster.setPath(this.namespace);
+    const { client } = this.cluster;
+    await untilObjects(client, sets, 'the set is gone', (all) => all.length === 0, 60_000);
+  }
+
+  /** Every wanted pod at the wanted image and ready, the object Ready at its newest generation, no run open. */
+  async untilDone(timeoutMs = 60_000): Promise<readonly Pod[]> {
+    const { image, replicas, name } = this.#description;
+    const set = await this.cluster.untilReady(this.namespace, name, timeoutMs);
+    const pods = await this.untilPods(
+      `${String(replicas)} pods ready at ${image}`,
+      (all) => all.length === replicas && all.every((pod) => imageOf(pod) === image && isPodReady(pod)),
+      timeoutMs,
+    );
+    const owners = pods.map((pod) => pod.metadata.ownerReferences?.[0]?.uid);
+    expect(new Set(owners)).toEqual(new Set([set.metadata.uid]));
+    await this.runs.until('none is open', (runs) => runs.every((run) => run.status !== 'RUNNING'), timeoutMs);
+    return pods;
+  }
+
+  /** Statuses of all runs, oldest first; at no time two of them were open. */
+  async statuses(): Promise<readonly string[]> {
+    const runs = await this.runs.all();
+    for (const [index, run] of runs.entries()) {
+      const before: RunRecord | undefined = runs[index - 1];
+      expect(before?.closedAt ?? 0).toBeLessThanOrEqual(run.startedAt);
+    }
+    return runs.map((run) => run.status);
+  }
+
+  /** Events on the StatefulSet, oldest first. */
+  async events(): Promise<readonly WorkloadEvent[]> {
+    const { items } = await this.cluster.client.list<EventObject>(this.#eventsPath());
+    return [...items].filter(isOnSet).sort(byAge);
+  }
+
+  async untilEvent(reason: string, timeoutMs = 30_000): Promise<WorkloadEvent> {
+    const find = (events: readonly EventObject[]) =>
+      events.find((event) => isOnSet(event) && event.reason === reason);
+    const what = `an event ${reason}`;
+    const { client } = this.cluster;
+    const events = await untilObjects<EventObject>(
+      client,
+      this.#eventsPath(),
+      what,
+      (all) => find(all) !== undefined,
+      timeoutMs,
+    );
+    return find(events) as EventObject;
+  }
+
+  /** The reasons of the warnings on the StatefulSet, each once, sorted. */
+  async warnings(): Promise<readonly string[]> {
+    const events = await this.events();
+    return [...new Set(events.filter(({ type }) => type === 'Warning').map(({ reason }) => reason))].sort();
+  }
+
+  /** The outside checker's verdict: fails on any violation of budget, order, ownership, and on anything deleted twice. */
+  async judge(): Promise<BudgetReport> {
+    const report = await this.#stage.verdict(this.namespace);
+    expect(report.violations.map(({ rule, message }) => `${rule}: ${message}`)).toEqual([]);
+    return report;
+  }
+
+  async isGone(): Promise<boolean> {
+    try {
+      await this.set();
+      return false;
+    } catch (error) {
+      if (isNotFound(error)) {
+        return true;
+      }
+      throw error;
+    }
+  }
+
+  #eventsPath(): ResourcePath {
+    return { group: '', version: 'v1', resource: 'events', namespace: this.namespace };
+  }
+}
+
+export function imageOf(pod: Pod): string | undefined {
+  return pod.spec.containers[0]?.image;
+}
+
+export function nameOf(pod: Pod): string {
+  return pod.metadata.name;
+}
+
+export function uidOf(pod: Pod): string {
+  return pod.metadata.uid;
+}
+
+export function isPodReady(pod: Pod): boolean {
+  const ready = pod.status?.conditions?.find((condition) => condition.type === 'Ready');
+  return ready?.status === 'True' && pod.metadata.deletionTimestamp === undefined;
+}
+
+export function conditionOf(set: StatefulSetObject, type: string) {
+  return set.status?.conditions?.find((condition) => condition.type === type);
+}
+
+function isOnSet(event: EventObject): boolean {
+  return event.involvedObject.kind === 'StatefulSet';
+}
+
+function byAge(a: EventObject, b: EventObject): number {
+  return Number(BigInt(a.metadata.resourceVersion) - BigInt(b.metadata.resourceVersion));
+}

@@ -1,0 +1,152 @@
+/** The rollout runs of one workload as an operator sees them in the Temporal UI, and the buttons that are there. */
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+
+import type { RolloutResult, RolloutView } from '../../workflows/messages.ts';
+import { progressQuery } from '../../workflows/messages.ts';
+
+export interface RunRecord {
+  readonly runId: string;
+  /** `RUNNING`, `COMPLETED`, `CANCELLED`, `TERMINATED`, `FAILED`, … */
+  readonly status: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly closedAt: number | undefined;
+}
+
+const POLL_MS = 50;
+
+export class TemporalRuns {
+  readonly workflowId: string;
+  readonly #client: Client;
+
+  constructor(client: Client, workflowId: string) {
+    this.#client = client;
+    this.workflowId = workflowId;
+  }
+
+  /** Every run, oldest first, each as the history service describes it: the visibility store only names them. */
+  async all(): Promise<readonly RunRecord[]> {
+    const ids = new Set<string>();
+    const query = `WorkflowId = "${this.workflowId}"`;
+    for await (const { runId } of this.#client.workflow.list({ query })) {
+      ids.add(runId);
+    }
+    const newest = await this.newest();
+    if (newest !== undefined) {
+      ids.add(newest.runId);
+    }
+    const runs = await Promise.all([...ids].map(async (runId) => await this.#describe(runId)));
+    return runs.sort((a, b) => a.startedAt - b.startedAt);
+  }
+
+  /** The newest run; undefined if there never was one. */
+  async newest(): Promise<RunRecord | undefined> {
+    try {
+      return await this.#describe(undefined);
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  /** Asks until the runs are as wanted. Fails with what they were at the end. */
+  async until(
+    what: string,
+    predicate: (runs: readonly RunRecord[]) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<readonly RunRecord[]> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const runs = await this.all();
+      if (predicate(runs)) {
+        return runs;
+      }
+      if (Date.now() > deadline) {
+        throw new Error(
+          `runs of ${this.workflowId}: not "${what}" within ${String(timeoutMs)} ms: ${JSON.stringify(runs, null, 1)}`,
+        );
+      }
+      await delay(POLL_MS);
+    }
+  }
+
+  /** The newest run as soon as it is open; fails if none is within 15 s. */
+  async untilOpen(): Promise<RunRecord> {
+    const runs = await this.until('one is open', (all) => all.at(-1)?.status === 'RUNNING', 15_000);
+    return runs.at(-1) as RunRecord;
+  }
+
+  /** The result of a run that completed. */
+  async result(runId: string): Promise<RolloutResult> {
+    return (await this.#handle(runId).result()) as RolloutResult;
+  }
+
+  /** The answer of the newest run to its query, as soon as it is in this phase. */
+  async untilPhase(phase: RolloutView['phase'], timeoutMs = 15_000): Promise<RolloutView> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const view = await this.#handle().query(progressQuery);
+      if (view.phase === phase) {
+        return view;
+      }
+      if (Date.now() > deadline) {
+        throw new Error(`${this.workflowId} is not ${phase}: ${JSON.stringify(view, null, 1)}`);
+      }
+      await delay(POLL_MS);
+    }
+  }
+
+  /** The button "Request Cancellation". */
+  async cancel(): Promise<void> {
+    await this.#handle().cancel();
+  }
+
+  /** The button "Terminate". */
+  async terminate(): Promise<void> {
+    await this.#handle().terminate('clicked by a test');
+  }
+
+  /** The button "Send a Signal", without a payload. */
+  async signal(name: 'pause' | 'resume' | 'abort'): Promise<void> {
+    await this.#handle().signal(name);
+  }
+
+  /** The button "Reset": the newest run goes back to its last completed workflow task. Resolves with the new run's id. */
+  async reset(): Promise<string> {
+    const { runId } = (await this.newest()) as RunRecord;
+    const { events } = await this.#handle(runId).fetchHistory();
+    const point = events?.findLast((event) => event.workflowTaskCompletedEventAttributes != null);
+    if (point?.eventId == null) {
+      throw new Error(`run ${runId} has no completed workflow task to go back to`);
+    }
+    const answer = await this.#client.workflowService.resetWorkflowExecution({
+      namespace: this.#client.options.namespace,
+      workflowExecution: { workflowId: this.workflowId, runId },
+      reason: 'clicked by a test',
+      requestId: randomUUID(),
+      workflowTaskFinishEventId: point.eventId,
+    });
+    return answer.runId;
+  }
+
+  #handle(runId?: string) {
+    return this.#client.workflow.getHandle(this.workflowId, runId);
+  }
+
+  async #describe(runId: string | undefined): Promise<RunRecord> {
+    const description = await this.#handle(runId).describe();
+    return {
+      runId: description.runId,
+      status: description.status.name,
+      startedAt: description.startTime.getTime(),
+      closedAt: description.closeTime?.getTime(),
+    };
+  }
+}
