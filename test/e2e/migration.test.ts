@@ -1,0 +1,183 @@
+/**
+ * "Migration is not an outage": commits that move a StatefulSet from the built-in controller (apps/v1) to Fairlead
+ * (fairlead.dev) and back. No pod changes its uid, no container restarts, in either direction.
+ */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import { TestRepository } from '../support/git-repository.ts';
+import { startWorker } from '../support/worker-process.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+
+/** Rich in fields that the apiserver defaults for apps/v1 and leaves alone in a custom resource. */
+const manifest = (apiVersion: string, image = 'app:1'): string => `apiVersion: ${apiVersion}
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  replicas: 3
+  serviceName: web
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}, annotations: {team: shop}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      initContainers:
+      - {name: proxy, image: proxy, restartPolicy: Always}
+      containers:
+      - name: main
+        image: ${image}
+        ports: [{containerPort: 8080, name: http}]
+        env: [{name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+        resources: {requests: {cpu: "0.5", memory: 1024Mi}, limits: {cpu: 1000m}}
+        readinessProbe: {httpGet: {path: /, port: http}}
+        volumeMounts: [{name: data, mountPath: /data}, {name: settings, mountPath: /settings}]
+      volumes: [{name: settings, configMap: {name: settings, optional: true}}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`;
+
+describe('migration between the workload APIs', () => {
+  const controlPlane = useControlPlane({ nodes: 3 });
+  let native: Cluster;
+  let ours: Cluster;
+  let worker: WorkerProcess;
+  let repository: TestRepository;
+  let directory: string;
+  let namespace: string;
+
+  beforeAll(async () => {
+    const { kubeconfig } = controlPlane();
+    native = await Cluster.connect(kubeconfig, 'apps/v1');
+    ours = await Cluster.connect(kubeconfig, 'fairlead.dev/v1beta1');
+    namespace = await ours.createNamespace('migration');
+    await grantSync(ours, namespace);
+    repository = await TestRepository.create();
+    directory = await mkdtemp(join(tmpdir(), 'fairlead-migration-'));
+    const file = join(directory, 'repositories.yaml');
+    await writeFile(
+      file,
+      `- {name: shop, url: ${repository.path}, namespace: ${namespace}, serviceAccount: sync, interval: 1s}\n`,
+    );
+    await repository.commit({ 'web.yaml': manifest('apps/v1') });
+    worker = await startWorker({
+      controlPlane: controlPlane(),
+      cluster: 'migration',
+      environment: { FAIRLEAD_REPOSITORIES: file },
+    });
+  }, 90_000);
+
+  afterAll(async () => {
+    await worker?.stop();
+    await repository?.remove();
+    await rm(directory, { recursive: true, force: true });
+    native?.close();
+    ours?.close();
+  }, 30_000);
+
+  async function identities(): Promise<unknown> {
+    const pods = await ours.pods(namespace, 'web');
+    const claims = await ours.client.list<PersistentVolumeClaim>({
+      group: '',
+      version: 'v1',
+      resource: 'persistentvolumeclaims',
+      namespace,
+    });
+    return {
+      pods: pods.map((pod) => [pod.metadata.name, pod.metadata.uid, restarts(pod)]),
+      claims: claims.items.map(({ metadata }) => metadata.uid).sort(),
+    };
+  }
+
+  /** Every pod and every revision is controlled by this object. */
+  async function untilOwned(set: StatefulSetObject): Promise<void> {
+    for (const ordinal of [0, 1, 2]) {
+      await ours.until<Pod>(
+        { group: '', version: 'v1', resource: 'pods', namespace, name: `web-${String(ordinal)}` },
+        `owned by ${set.apiVersion ?? ''}`,
+        (pod) => pod.metadata.ownerReferences?.[0]?.uid === set.metadata.uid,
+      );
+    }
+  }
+
+  it('moves there and back without a restart', async () => {
+    await native.until<StatefulSetObject>(
+      native.setPath(namespace, 'web'),
+      'rolled out by the built-in controller',
+      ({ status }) => status?.readyReplicas === 3 && status.availableReplicas === 3,
+      60_000,
+    );
+    const before = await identities();
+
+    await repository.commit({ 'web.yaml': manifest('fairlead.dev/v1beta1') });
+    await ours.until(ours.setPath(namespace, 'web'), 'there', () => true, 30_000);
+    const adopted = await ours.untilReady(namespace, 'web');
+    await untilOwned(adopted);
+    expect(await identities()).toEqual(before);
+    expect((await ours.events(namespace)).filter(({ reason }) => reason === 'RolloutStarted')).toEqual([]);
+    const [revision, ...others] = await revisions();
+    expect(others).toEqual([]);
+    expect(revision?.metadata.ownerReferences?.[0]?.uid).toBe(adopted.metadata.uid);
+
+    await repository.commit({ 'web.yaml': manifest('apps/v1') });
+    await native.until(native.setPath(namespace, 'web'), 'there again', () => true, 30_000);
+    const back = await native.until<StatefulSetObject>(
+      native.setPath(namespace, 'web'),
+      'taken back by the built-in controller',
+      ({ metadata, status }) =>
+        status?.observedGeneration === metadata.generation && status?.readyReplicas === 3,
+      60_000,
+    );
+    await untilOwned(back);
+    expect(await identities()).toEqual(before);
+    expect(back.status?.updateRevision).toBe(revision?.metadata.name);
+    expect(await revisions()).toHaveLength(1);
+  }, 150_000);
+
+  async function revisions(): Promise<readonly ControllerRevision[]> {
+    return await ours.revisions(namespace, 'web');
+  }
+});
+
+function restarts(pod: Pod): number {
+  const statuses = [...(pod.status?.containerStatuses ?? []), ...(pod.status?.initContainerStatuses ?? [])];
+  return statuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
+}
+
+/** What a platform team gives the ServiceAccount that applies a repository's commits. */
+async function grantSync(cluster: Cluster, namespace: string): Promise<void> {
+  const { client } = cluster;
+  const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespace };
+  await client.create(
+    { group: '', version: 'v1', resource: 'serviceaccounts', namespace },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'sync', namespace } },
+  );
+  await client.create(
+    { ...rbac, resource: 'roles' },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'sync', namespace },
+      rules: [{ apiGroups: ['apps', 'fairlead.dev'], resources: ['statefulsets'], verbs: ['*'] }],
+    },
+  );
+  await client.create(
+    { ...rbac, resource: 'rolebindings' },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { name: 'sync', namespace },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'sync' },
+      subjects: [{ kind: 'ServiceAccount', name: 'sync', namespace }],
+    },
+  );
+}
