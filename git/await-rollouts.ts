@@ -1,6 +1,7 @@
 /** Waits until the workloads that a commit changed are rolled out or have failed: by watching the objects, not by asking. */
 
-import { ApiError } from '../kubernetes/api-error.ts';
+import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
 import type { ResourcePath, WatchEvent } from '../kubernetes/client.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { CommitContext } from './commit.ts';
@@ -66,6 +67,9 @@ export async function awaitRollouts(
   return states;
 }
 
+/** Milliseconds between two lists where the account may list and not watch. */
+const LIST_MS = 2_000;
+
 /** List, then watch, again and again until the signal; `listed` after the first list, `change` after everything new. */
 async function watchCollection(
   context: CommitContext,
@@ -101,7 +105,8 @@ async function watchCollection(
     } catch (error) {
       // Too old a version, or a dropped connection: a fresh list tells all.
       const isPassing = error instanceof ApiError && (error.status === 0 || error.status === 410);
-      if (signal.aborted || !isPassing) throw error;
+      if (signal.aborted || !(isPassing || isForbidden(error))) throw error;
+      if (isForbidden(error)) await pause(LIST_MS, signal);
     }
   }
 
