@@ -2,7 +2,7 @@
 
 import type { Action, Purpose, Reason, ReasonCode, Refusal } from './plan.ts';
 import { actionKey } from './plan.ts';
-import { sentence } from './reasons.ts';
+import { compareReasons, sentence } from './reasons.ts';
 
 /** A refused write stops holding the rollout back after this time, milliseconds (design "One planner per kind"). */
 export const REFUSAL_PATIENCE_MS = 10_000;
@@ -123,9 +123,10 @@ export class PlanBuilder {
     return Number.isFinite(this.#requeueAt) ? this.#requeueAt : undefined;
   }
 
-  /** The reasons in the order in which they came up, one for each code. */
+  /** One reason for each code, the most urgent first. */
   get waiting(): readonly Reason[] {
-    return [...this.#reasons].map(([code, { names, total, detail, until }]) => ({
+    const sorted = [...this.#reasons].sort(([a], [b]) => compareReasons(a, b));
+    return sorted.map(([code, { names, total, detail, until }]) => ({
       code,
       message: sentence(code, names, total, detail),
       ...(names.length > 0 && { pods: names }),

@@ -1,6 +1,44 @@
 /** The words of reasons. Amounts that change by the second are not in them: conditions would be written again and again. */
 
 import type { ReasonCode } from './plan.ts';
+import type { Wish } from './workload.ts';
+
+/** Reasons in the order in which an operator wants to hear them: what must be mended, what is waited for, what is as asked. */
+const ORDER: readonly ReasonCode[] = [
+  'Deleting',
+  'SelectorEmpty',
+  'InvalidField',
+  'Paused',
+  'CreateRefused',
+  'WriteRefused',
+  'NameTaken',
+  'InPlaceImpossible',
+  'ClaimTerminating',
+  'ClaimStale',
+  'NodeDown',
+  'RevisionMissing',
+  'PodNotReady',
+  'ResizePending',
+  'InPlaceRestarting',
+  'InPlaceGrace',
+  'PodTerminating',
+  'MinReadySeconds',
+  'BudgetUsed',
+  'ScalingFirst',
+  'OnDelete',
+  'Partition',
+  'Pinned',
+];
+
+/** The most urgent reason first. */
+export function compareReasons(a: ReasonCode, b: ReasonCode): number {
+  return ORDER.indexOf(a) - ORDER.indexOf(b);
+}
+
+/** Who wished it, and why, as far as that is known. */
+export function describeWish({ by, reason }: Wish): string {
+  return [by === undefined ? '' : `by ${by}`, reason ?? ''].filter((part) => part !== '').join(': ');
+}
 
 /** One sentence for a reason: `names` are the first pods of `total`, `detail` is what the planner added. */
 export function sentence(
@@ -10,16 +48,16 @@ export function sentence(
   detail: string | undefined,
 ): string {
   const who = list(names, total);
-  const what = detail === undefined ? '' : `: ${detail}`;
+  const what = detail === undefined || detail === '' ? '' : `: ${detail}`;
   const be = total === 1 ? 'is' : 'are';
   const have = total === 1 ? 'has' : 'have';
   switch (code) {
     case 'RevisionMissing':
       return `the present template has no revision yet; the rollout creates it${who === '' ? '' : `, then ${who}`}`;
     case 'Paused':
-      return `the rollout is paused${what}${who === '' ? '' : `; ${who} ${be} not at the new revision`}`;
+      return `the rollout is paused${what.replace(':', '')}${who === '' ? '' : `; ${who} ${be} not at the new revision`}`;
     case 'Pinned':
-      return `pinned${what}; the manifest in git is not applied until it changes`;
+      return `pinned${what.replace(':', '')}; the manifest in git is not applied until it changes`;
     case 'BudgetUsed':
       return `the budget is used up${what}; ${who} ${be} next`;
     case 'PodNotReady':

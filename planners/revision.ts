@@ -80,8 +80,26 @@ export function surplusRevisions(
   return history.slice(0, Math.max(0, history.length - places));
 }
 
-/** Whether the record of attempts on the revision says that a rollout of it was finished. */
+/** Whether a rollout of the revision was ever finished, by the record of attempts on it. */
 export function hasSucceeded(revision: ControllerRevision): boolean {
-  const attempts = revision.metadata.annotations?.[ANNOTATION.attempts];
-  return attempts !== undefined && /"outcome"\s*:\s*"Succeeded"/.test(attempts);
+  return outcomesOf(revision).includes('Succeeded');
+}
+
+/** Whether the last rollout of the revision was finished; false while one is running. */
+export function hasJustSucceeded(revision: ControllerRevision): boolean {
+  return outcomesOf(revision).at(-1) === 'Succeeded';
+}
+
+/** Outcomes of the attempts, oldest first; none if the record is missing or somebody spoilt it. */
+function outcomesOf(revision: ControllerRevision): readonly unknown[] {
+  const text = revision.metadata.annotations?.[ANNOTATION.attempts];
+  if (text === undefined) return [];
+  try {
+    const attempts: unknown = JSON.parse(text);
+    return Array.isArray(attempts)
+      ? attempts.map((attempt: { readonly outcome?: unknown } | null) => attempt?.outcome)
+      : [];
+  } catch {
+    return [];
+  }
 }

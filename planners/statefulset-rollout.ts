@@ -11,6 +11,7 @@ import type { Action } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { diffTemplates } from './template-diff.ts';
 import type { TemplateDiff } from './template-diff.ts';
+import { describeWish } from './reasons.ts';
 import { templateOfRevision } from './statefulset-revision.ts';
 import { deletePod } from './statefulset-steady.ts';
 import { isTarget } from './statefulset-view.ts';
@@ -51,8 +52,10 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
   const candidates = candidatesOf(view, plan, update);
   if (candidates.length === 0) return;
   if (set.paused !== undefined || plan.holdsBatch) {
-    for (const { name } of candidates)
-      plan.wait(set.paused === undefined ? 'ScalingFirst' : 'Paused', { pod: name });
+    for (const { name } of candidates) {
+      if (set.paused === undefined) plan.wait('ScalingFirst', { pod: name });
+      else plan.wait('Paused', { pod: name, detail: describeWish(set.paused) });
+    }
     return;
   }
   const { value: max } = maxUnavailableOf(set);

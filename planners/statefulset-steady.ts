@@ -6,7 +6,7 @@ import { LABEL } from './names.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { Action, Purpose } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { hasSucceeded } from './revision.ts';
+import { hasJustSucceeded } from './revision.ts';
 import { claimName, createClaimAction, isStaleClaim, retainClaimAction } from './statefulset-claims.ts';
 import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
 import type { Member, StatefulSetView } from './statefulset-view.ts';
@@ -103,7 +103,7 @@ function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number)
 /**
  * S10: below the partition the current revision, else the update revision. While the rollout is paused, a pod that it had not
  * reached does not get ahead of it (A9): rollouts go from the highest ordinal down, so a missing pod comes back at the update
- * revision only if a lower one is at it already, or if a rollout of that revision was finished before. Where neither can be
+ * revision only if a lower one is at it already, or if the last rollout of that revision was finished. Where neither can be
  * told it comes back at the current revision.
  *
  * While the template has no revision, holes are filled at the last known revision; so is everything else after 5 s.
@@ -118,7 +118,7 @@ function revisionForNewPod(
   if (set.updateStrategy === 'RollingUpdate') {
     const kept = set.hasRollingUpdate ? set.partition : (set.status.currentReplicas ?? 0);
     if (ordinal < set.start + kept) return current;
-    const held = set.paused !== undefined && update !== undefined && !hasSucceeded(update);
+    const held = set.paused !== undefined && update !== undefined && !hasJustSucceeded(update);
     if (held && reached > ordinal) return current;
   }
   if (update !== undefined || isHole) return latest;

@@ -4,6 +4,7 @@ import { maxUnavailableOf } from './budget.ts';
 import { isRunningAndReady } from './availability.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
+import { describeWish } from './reasons.ts';
 import { surplusRevisions } from './revision.ts';
 import { isEmptySelector } from './selector.ts';
 import { planBatch, planInPlaceSteps } from './statefulset-rollout.ts';
@@ -36,7 +37,7 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     planBatch(view, plan);
     explainPods(view, plan);
   }
-  if (set.pinned !== undefined) plan.wait('Pinned', detailOf(set.pinned));
+  if (set.pinned !== undefined) plan.wait('Pinned', { detail: describeWish(set.pinned) });
   const { requeueAt } = plan;
   return {
     steady: plan.steady,
@@ -49,13 +50,6 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     finished: !selectsAll && isFinishedRollout(view),
     ...(view.update !== undefined && { updateRevision: view.update.metadata.name }),
   };
-}
-
-function detailOf(wish: { readonly by?: string; readonly reason?: string }): { readonly detail?: string } {
-  const text = [wish.by === undefined ? '' : `by ${wish.by}`, wish.reason ?? '']
-    .filter((part) => part !== '')
-    .join(', ');
-  return text === '' ? {} : { detail: text };
 }
 
 /** S8: what pods, the rollout and updates in place refer to is live. */

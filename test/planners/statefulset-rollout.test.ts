@@ -1,29 +1,416 @@
 import { describe, expect, it } from '@jest/globals';
 
+import type { ControllerRevision, Pod } from '../../planners/objects.ts';
+import type { Action, Plan } from '../../planners/plan.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
-import { NOW, podOf, revisionFor, rolloutOf, setOf, snapshotOf } from '../support/statefulset-fixtures.ts';
+import type { Snapshot, StatefulSet } from '../../planners/workload.ts';
+import { SimulatedCluster } from '../support/simulated-cluster.ts';
+import type { PodOptions } from '../support/statefulset-fixtures.ts';
+import {
+  NOW,
+  podOf,
+  revisionFor,
+  rolloutOf,
+  setOf,
+  snapshotOf,
+  templateOf,
+} from '../support/statefulset-fixtures.ts';
 
-describe('rollout of a StatefulSet', () => {
-  it('design "What a run is": a new set needs a rollout, and no pod is made before its revision', () => {
-    const set = setOf();
-    const without = planStatefulSet(snapshotOf(set), NOW);
-    expect(without.needsRollout).toBe(true);
-    expect(without.steady).toEqual([]);
-    expect(without.waiting[0]?.code).toBe('RevisionMissing');
-    const revision = revisionFor(set);
-    const plan = planStatefulSet(snapshotOf(set, { revisions: [revision] }), NOW);
-    expect(plan.needsRollout).toBe(false);
-    expect(plan.finished).toBe(false);
-    expect(plan.steady.map(({ name }) => name)).toEqual(['web-0', 'web-1', 'web-2']);
+type Parts = Partial<Omit<Snapshot<StatefulSet>, 'workload'>>;
+
+interface Rollout {
+  readonly set: StatefulSet;
+  readonly old: ControllerRevision;
+  readonly update: ControllerRevision;
+  readonly revisions: readonly ControllerRevision[];
+}
+
+/** Pods from a word: `o` old, `u` updated, capital = not ready, `-` missing, `t` old and terminating. */
+function podsOf({ set, old, update }: Rollout, word: string, options: PodOptions = {}): Pod[] {
+  return [...word].flatMap((letter, offset) => {
+    if (letter === '-') return [];
+    const revision = letter.toLowerCase() === 'u' ? update : old;
+    const ready = letter === letter.toLowerCase();
+    return [
+      podOf(set, set.start + offset, revision.metadata.name, {
+        ready,
+        terminating: letter === 't',
+        ...options,
+      }),
+    ];
+  });
+}
+
+function planOf(rollout: Rollout, word: string, parts: Parts = {}, now = NOW): Plan<object> {
+  return planStatefulSet(
+    snapshotOf(rollout.set, { revisions: rollout.revisions, pods: podsOf(rollout, word), ...parts }),
+    now,
+  );
+}
+
+function names(actions: readonly Action[]): string {
+  return actions.map(({ name }) => name.replace('web-', '')).join(' ');
+}
+
+function codes(plan: Plan<object>): readonly string[] {
+  return plan.waiting.map(({ code }) => code);
+}
+
+describe('which pods may be updated now', () => {
+  it.each([
+    ['S14: ready ones from the top, within the budget', 'Parallel', 3, 'ooooo', '4 3 2'],
+    ['S14: unavailable ones use it up, whatever their revision', 'Parallel', 3, 'oooUu', '2 1'],
+    ['S14: none left', 'Parallel', 2, 'ooUUu', ''],
+    ['S14 as mended: pods that are not ready first, all of them, free', 'Parallel', 1, 'OoOoo', '2 0'],
+    ['A6: a broken pod below does not stop the others within the budget', 'Parallel', 2, 'Ooooo', '0 4'],
+    ['A4: a broken one above neither', 'Parallel', 2, 'ooooO', '4 3'],
+    ['S14: more broken than the budget: only they', 'Parallel', 2, 'ooOOO', '4 3 2'],
+    ['S16: a terminating pod is unavailable, and is not deleted twice', 'Parallel', 2, 'oooot', '3'],
+    ['C3: a percentage is rounded down, at least one', 'Parallel', '30%', 'ooooo', '4'],
+    ['S13: OrderedReady takes one', 'OrderedReady', 1, 'ooooo', '4'],
+    ['S13: and waits for it', 'OrderedReady', 1, 'ooooU', ''],
+    ['S13: then takes the next', 'OrderedReady', 1, 'oooou', '3'],
+    ['S15: OrderedReady replaces a broken pod that would block it', 'OrderedReady', 1, 'oOooo', '1'],
+    ['S15: also before higher ordinals exist', 'OrderedReady', 1, 'oO---', '1'],
+    ['S15: all broken ones at once', 'OrderedReady', 1, 'OOooo', '1 0'],
+  ] as const)('%s', (_, podManagementPolicy, maxUnavailable, word, expected) => {
+    const rollout = rolloutOf({ replicas: 5, podManagementPolicy, maxUnavailable });
+    const plan = planOf(rollout, word);
+    expect(names(plan.batch)).toBe(expected);
+    const charged = plan.batch.filter((action) => action.charged === true);
+    const ready = plan.batch.filter(({ name }) => /[a-z]/.test(word.charAt(Number(name.slice(4)))));
+    expect(charged).toEqual(ready);
   });
 
-  it('S14: ready pods are replaced from the highest ordinal down within maxUnavailable', () => {
-    const { set, old, revisions } = rolloutOf({ replicas: 5, maxUnavailable: 3, partition: 4 });
-    const pods = [0, 1, 2, 3, 4].map((ordinal) => podOf(set, ordinal, old.metadata.name));
-    const canary = planStatefulSet(snapshotOf(set, { revisions, pods }), NOW);
-    expect(canary.batch.map(({ name, verb }) => `${verb} ${name}`)).toEqual(['delete web-4']);
-    const all = planStatefulSet(snapshotOf({ ...set, partition: 0 }, { revisions, pods }), NOW);
-    expect(all.batch.map(({ name }) => name)).toEqual(['web-4', 'web-3', 'web-2']);
-    expect(all.batch.every(({ charged }) => charged === true)).toBe(true);
+  it('S9: nothing is updated while a pod is missing that can be made', () => {
+    const plan = planOf(rolloutOf({ replicas: 5, maxUnavailable: 3 }), 'oo-oo');
+    expect([names(plan.steady), names(plan.batch)]).toEqual(['2', '']);
+    expect(codes(plan)).toContain('ScalingFirst');
+  });
+
+  it.each([
+    [0, 'oooou', '3'],
+    [3, 'ooooo', '4'],
+    [4, 'oooou', ''],
+    [5, 'ooooo', ''],
+    [99, 'ooooo', ''],
+  ])('S10: partition %s of %s updates %j', (partition, word, expected) => {
+    const plan = planOf(rolloutOf({ replicas: 5, partition }), word);
+    expect(names(plan.batch)).toBe(expected);
+  });
+
+  it('S10: the partition is an offset from the first ordinal', () => {
+    const plan = planOf(rolloutOf({ replicas: 3, start: 10, partition: 2, maxUnavailable: 3 }), 'ooo');
+    expect(names(plan.batch)).toBe('12');
+  });
+
+  it('S14: pods below the partition use up the budget as well, and are left broken', () => {
+    const plan = planOf(rolloutOf({ replicas: 5, partition: 3 }), 'Ooooo');
+    expect(plan.batch).toEqual([]);
+    expect(codes(plan)).toEqual(['PodNotReady', 'BudgetUsed', 'Partition']);
+  });
+
+  it('S16: minReadySeconds keeps the budget used, until a known moment', () => {
+    const rollout = rolloutOf({ replicas: 2, minReadySeconds: 10 });
+    const pods = [
+      ...podsOf(rollout, 'o'),
+      podOf(rollout.set, 1, rollout.update.metadata.name, { readySince: NOW - 3_000 }),
+    ];
+    const plan = planOf(rollout, '', { pods });
+    expect([names(plan.batch), plan.requeueAt]).toEqual(['', NOW + 7_000]);
+    expect(codes(plan)).toEqual(['MinReadySeconds', 'BudgetUsed']);
+    expect(names(planOf(rollout, '', { pods }, NOW + 7_000).batch)).toBe('0');
+  });
+
+  it('D7, S11: a finished pod is replaced by the steady state, not by the rollout', () => {
+    const rollout = rolloutOf({ replicas: 1 });
+    const plan = planOf(rollout, '', { pods: podsOf(rollout, 'O', { phase: 'Failed' }) });
+    expect([plan.steady.map(({ purpose }) => purpose), plan.batch]).toEqual([['ReplaceFinished'], []]);
+  });
+
+  it('design "Once": deletes carry uid and resourceVersion', () => {
+    expect(planOf(rolloutOf({ replicas: 1 }), 'o').batch).toMatchObject([
+      { verb: 'delete', purpose: 'Recreate', uid: 'uid-web-0', resourceVersion: '10', charged: true },
+    ]);
+  });
+
+  it('S13: OnDelete updates nothing and says so', () => {
+    const plan = planOf(rolloutOf({ replicas: 3, updateStrategy: 'OnDelete' }), 'ooo');
+    expect([plan.batch, codes(plan), plan.finished, plan.needsRollout]).toEqual([
+      [],
+      ['OnDelete'],
+      true,
+      false,
+    ]);
+  });
+
+  it('design "Pause": no write of the rollout, and who and why is told', () => {
+    const plan = planOf(rolloutOf({ replicas: 2, paused: { by: 'kim', reason: 'lunch' } }), 'oo');
+    expect(plan.batch).toEqual([]);
+    expect(plan.waiting[0]).toMatchObject({ code: 'Paused', pods: ['web-1', 'web-0'] });
+    expect(plan.waiting[0]?.message).toContain('kim');
+    expect(plan.waiting[0]?.message).toContain('lunch');
+  });
+
+  it('design "One planner per kind": a refused delete leaves its place to the next under Parallel, not under OrderedReady', () => {
+    const refusals = new Map([
+      ['delete pods/web-4', { since: NOW, retryAt: NOW + 1_000, message: 'denied' }],
+    ]);
+    const parallel = planOf(rolloutOf({ replicas: 5 }), 'ooooo', { refusals });
+    expect([names(parallel.batch), codes(parallel)]).toEqual(['3', ['WriteRefused', 'BudgetUsed']]);
+    const ordered = planOf(rolloutOf({ replicas: 5, podManagementPolicy: 'OrderedReady' }), 'ooooo', {
+      refusals,
+    });
+    expect([names(ordered.batch), codes(ordered)]).toEqual(['', ['WriteRefused']]);
+  });
+
+  it('design "One planner per kind": a node that is down is named', () => {
+    const plan = planOf(rolloutOf({ replicas: 2 }), 'oU', { downNodes: new Set(['node-0']) });
+    expect(plan.waiting[0]).toMatchObject({ code: 'NodeDown', pods: ['web-1'] });
+    expect(plan.waiting[0]?.message).toContain('node-0');
+  });
+});
+
+describe('how a pod is updated (A18–A22)', () => {
+  const [image, env] = [
+    templateOf('web:2'),
+    templateOf('web:2', { containers: [{ name: 'main', image: 'web:2', env: [{ name: 'A', value: 'b' }] }] }),
+  ];
+
+  it.each([
+    ['ReCreate', image, ['Recreate']],
+    ['InPlaceIfPossible', image, ['InPlaceBegin']],
+    ['InPlaceIfPossible', env, ['Recreate']],
+    ['InPlaceOnly', image, ['InPlaceBegin']],
+    ['InPlaceOnly', env, []],
+  ] as const)('A18: %s', (podUpdatePolicy, template, expected) => {
+    const plan = planOf(rolloutOf({ replicas: 1, podUpdatePolicy, template }), 'o');
+    expect(plan.batch.map(({ purpose }) => purpose)).toEqual(expected);
+  });
+
+  it('A38: InPlaceOnly names the fields that stand in the way', () => {
+    const plan = planOf(rolloutOf({ replicas: 1, podUpdatePolicy: 'InPlaceOnly', template: env }), 'o');
+    expect(plan.waiting[0]).toMatchObject({ code: 'InPlaceImpossible', pods: ['web-0'] });
+    expect(plan.waiting[0]?.message).toContain('spec.containers[main].env');
+  });
+
+  it('A19, A35: an old revision that is gone means a new pod; InPlaceOnly waits', () => {
+    const rollout = rolloutOf({ replicas: 1, podUpdatePolicy: 'InPlaceIfPossible' });
+    const lost = { pods: [podOf(rollout.set, 0, 'web-lost')] };
+    expect(planOf(rollout, '', lost).batch.map(({ purpose }) => purpose)).toEqual(['Recreate']);
+    const only = { ...rollout, set: { ...rollout.set, podUpdatePolicy: 'InPlaceOnly' as const } };
+    expect(codes(planOf(only, '', lost))).toContain('InPlaceImpossible');
+  });
+
+  it('A18: a pod without the readiness gate is not updated in place', () => {
+    const rollout = rolloutOf({ replicas: 1, podUpdatePolicy: 'InPlaceOnly' });
+    const [pod] = podsOf(rollout, 'o');
+    const { readinessGates: _, ...spec } = pod?.spec ?? { containers: [] };
+    const plan = planOf(rollout, '', { pods: pod === undefined ? [] : [{ ...pod, spec }] });
+    expect(plan.waiting[0]?.message).toContain('readinessGates');
+  });
+
+  it('D21: a revision that means the same under another name costs a label, no restart', () => {
+    const rollout = rolloutOf({ replicas: 1 });
+    const twin = {
+      ...rollout.update,
+      metadata: { ...rollout.update.metadata, name: 'web-twin', uid: 'twin' },
+      revision: 1,
+    };
+    const plan = planOf(rollout, '', {
+      revisions: [twin, rollout.update],
+      pods: [podOf(rollout.set, 0, 'web-twin')],
+    });
+    expect(plan.batch).toMatchObject([
+      {
+        verb: 'patch',
+        purpose: 'InPlaceApply',
+        body: { metadata: { labels: { 'controller-revision-hash': rollout.update.metadata.name } } },
+      },
+    ]);
+    expect(plan.batch[0]?.body).not.toHaveProperty('spec');
+  });
+
+  it('A3: a pod in an update in place is unavailable, also while it is Ready', () => {
+    const rollout = rolloutOf({ replicas: 2, podUpdatePolicy: 'InPlaceIfPossible' });
+    const annotations = {
+      'fairlead.dev/in-place-update': JSON.stringify({
+        revision: rollout.update.metadata.name,
+        at: new Date(NOW).toISOString(),
+        gate: false,
+        wasReady: true,
+        containers: { main: { containerID: 'containerd://web-1-1', imageID: '', restartCount: 0 } },
+      }),
+    };
+    const updating = podOf(rollout.set, 1, rollout.update.metadata.name, { annotations });
+    const plan = planOf(rollout, '', { pods: [...podsOf(rollout, 'o'), updating] });
+    expect([plan.steady, plan.batch]).toEqual([[], []]);
+    expect(plan.progress).toMatchObject({
+      unavailable: 1,
+      ready: 2,
+      available: 1,
+      updated: 1,
+      updatedAvailable: 0,
+    });
+    expect(codes(plan)).toEqual(['InPlaceRestarting', 'BudgetUsed']);
+  });
+
+  it('KEP-1287: resources that the node does not have: a new pod under InPlaceIfPossible, a wait under InPlaceOnly', () => {
+    const sized = (cpu: string) =>
+      templateOf('web:1', {
+        containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu } } }],
+      });
+    const before = setOf({ replicas: 1, template: sized('1') });
+    const old = revisionFor(before);
+    const set = { ...before, template: sized('99'), podUpdatePolicy: 'InPlaceIfPossible' as const };
+    const update = revisionFor(set, [old]);
+    const annotation = {
+      revision: update.metadata.name,
+      at: new Date(NOW).toISOString(),
+      gate: false,
+      wasReady: true,
+      containers: {},
+      resources: [
+        { list: 'containers', container: 'main', previous: { requests: { cpu: '1' }, limits: {} } },
+      ],
+    };
+    const pod = podOf(set, 0, update.metadata.name, {
+      annotations: { 'fairlead.dev/in-place-update': JSON.stringify(annotation) },
+      conditions: [
+        { type: 'InPlaceUpdateReady', status: 'True' },
+        { type: 'Ready', status: 'True', lastTransitionTime: '2025-12-31T00:00:00Z' },
+        {
+          type: 'PodResizePending',
+          status: 'True',
+          reason: 'Infeasible',
+          message: "node didn't have enough capacity",
+        },
+      ],
+    });
+    const plan = (one: StatefulSet) =>
+      planStatefulSet(snapshotOf(one, { revisions: [old, update], pods: [pod] }), NOW);
+    expect(plan(set).batch).toMatchObject([{ purpose: 'Recreate', charged: true }]);
+    const waiting = plan({ ...set, podUpdatePolicy: 'InPlaceOnly' });
+    expect([waiting.steady, waiting.batch, codes(waiting)]).toEqual([[], [], ['ResizePending']]);
+  });
+});
+
+describe('what a run is (design §1)', () => {
+  it('the first revision awaits all pods, also below the partition and under OnDelete', () => {
+    for (const overrides of [{}, { partition: 2 }, { updateStrategy: 'OnDelete' as const }]) {
+      const set = setOf({ replicas: 2, ...overrides });
+      const revision = revisionFor(set);
+      const finished = (...ready: readonly boolean[]) =>
+        planStatefulSet(
+          snapshotOf(set, {
+            revisions: [revision],
+            pods: ready.map((one, ordinal) => podOf(set, ordinal, revision.metadata.name, { ready: one })),
+          }),
+          NOW,
+        );
+      expect([finished().finished, finished(true, false).finished, finished(true, true).finished]).toEqual([
+        false,
+        false,
+        true,
+      ]);
+      expect(finished(true).needsRollout).toBe(false);
+    }
+  });
+
+  it.each([
+    ['all updated and available', {}, 'uuu', true, false],
+    ['one is old', {}, 'ouu', false, true],
+    ['one is not ready', {}, 'uuU', false, false],
+    ['one is missing', {}, 'uu-', false, false],
+    ['all above the partition', { partition: 2 }, 'oou', true, false],
+    ['one above it is not', { partition: 1 }, 'oou', false, true],
+    ['broken below the partition', { partition: 2 }, 'Oou', true, false],
+    ['OnDelete', { updateStrategy: 'OnDelete' }, 'ooo', true, false],
+    ['no replicas', { replicas: 0 }, '', true, false],
+  ] as const)('%s', (_, overrides, word, finished, needsRollout) => {
+    const plan = planOf(rolloutOf({ replicas: 3, ...overrides }), word);
+    expect({ finished: plan.finished, needsRollout: plan.needsRollout }).toEqual({ finished, needsRollout });
+  });
+
+  it('S6: an undo needs a rollout until the revision has the highest number', () => {
+    const { old, update } = rolloutOf({ replicas: 0 });
+    const undone = setOf({ replicas: 0, template: templateOf('web:1') });
+    const plan = planStatefulSet(snapshotOf(undone, { revisions: [old, update] }), NOW);
+    expect([plan.needsRollout, plan.finished, plan.updateRevision]).toEqual([true, false, old.metadata.name]);
+    expect(codes(plan)).toEqual(['RevisionMissing']);
+    const renumbered = planStatefulSet(
+      snapshotOf(undone, { revisions: [{ ...old, revision: 3 }, update] }),
+      NOW,
+    );
+    expect([renumbered.needsRollout, renumbered.finished]).toEqual([false, true]);
+  });
+
+  it('design "Migration is not an outage": pods and revisions of the other API are taken over without a rollout', () => {
+    const native = setOf({
+      replicas: 2,
+      ref: { ...setOf().ref, group: 'apps', version: 'v1', uid: 'native' },
+    });
+    const revision = revisionFor(native);
+    const orphaned = <T extends Pod | ControllerRevision>(object: T): T => {
+      const { ownerReferences: _, ...metadata } = object.metadata;
+      return { ...object, metadata };
+    };
+    const ours = setOf({ replicas: 2 });
+    const pods = [0, 1].map((ordinal) => orphaned(podOf(native, ordinal, revision.metadata.name)));
+    const plan = planStatefulSet(snapshotOf(ours, { revisions: [orphaned(revision)], pods }), NOW);
+    expect(plan.steady.map(({ purpose, name }) => `${purpose} ${name}`)).toEqual([
+      'Adopt web-0',
+      'Adopt web-1',
+      `Adopt ${revision.metadata.name}`,
+    ]);
+    expect([plan.batch, plan.needsRollout, plan.updateRevision]).toEqual([[], false, revision.metadata.name]);
+  });
+});
+
+describe('seed 003: P0 to P4, maxUnavailable 3, partition 4 and then 0', () => {
+  const act = (cluster: SimulatedCluster): string => {
+    const plan = planStatefulSet(cluster.snapshot(), cluster.now);
+    cluster.writeStatus(plan);
+    for (const action of plan.steady) cluster.execute(action);
+    if (plan.needsRollout) cluster.createRevision();
+    for (const action of plan.batch) cluster.execute(action);
+    return names(plan.batch);
+  };
+  const settle = (cluster: SimulatedCluster): string => {
+    const batches: string[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      batches.push(act(cluster));
+      cluster.kubelets();
+      cluster.now += 1_000;
+    }
+    return batches.filter((batch) => batch !== '').join(' | ');
+  };
+
+  it('A5: only P4; then P3, P2, P1 at once; then P0 as soon as one of them is available', () => {
+    const cluster = new SimulatedCluster({
+      replicas: 5,
+      maxUnavailable: 3,
+      partition: 4,
+      podUpdatePolicy: 'InPlaceIfPossible',
+    });
+    settle(cluster);
+    const uids = [...cluster.pods.values()].map(({ metadata }) => metadata.uid);
+    cluster.changeTemplate(templateOf('web:2'));
+    expect(settle(cluster)).toBe('4');
+
+    cluster.change({ partition: 0 });
+    expect(act(cluster)).toBe('3 2 1');
+    expect(act(cluster)).toBe('');
+    for (let step = 0; step < 4; step += 1) {
+      for (const name of ['web-3', 'web-2', 'web-1']) expect(act(cluster) + name).toBe(name);
+      cluster.kubelet('web-2');
+    }
+    expect(act(cluster)).toBe('0');
+    expect(settle(cluster)).toBe('');
+    expect([...cluster.pods.values()].map(({ metadata }) => metadata.uid)).toEqual(uids);
+    const restarts = [...cluster.pods.values()].map(
+      ({ status }) => status?.containerStatuses?.[0]?.restartCount,
+    );
+    expect(restarts).toEqual([1, 1, 1, 1, 1]);
   });
 });

@@ -1,0 +1,238 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+
+import { canonicalJson } from '../../planners/canonical-json.ts';
+import { fnv1, safeEncode } from '../../planners/hash.ts';
+import type { ControllerRevision, PodTemplate } from '../../planners/objects.ts';
+import {
+  compareRevisions,
+  hasJustSucceeded,
+  nextRevisionNumber,
+  surplusRevisions,
+} from '../../planners/revision.ts';
+import {
+  collisionCountOf,
+  planStatefulSetRevision,
+  revisionData,
+  revisionName,
+  templateOfRevision,
+} from '../../planners/statefulset-revision.ts';
+import { planStatefulSet } from '../../planners/statefulset.ts';
+import { normaliseTemplate } from '../../planners/template-defaults.ts';
+import { RICH_TEMPLATES } from '../support/rich-templates.ts';
+import {
+  NOW,
+  asStored,
+  podOf,
+  revisionFor,
+  rolloutOf,
+  setOf,
+  snapshotOf,
+  templateOf,
+} from '../support/statefulset-fixtures.ts';
+
+const set = setOf();
+
+function numbered(
+  name: string,
+  revision: number | bigint,
+  annotations: Record<string, string> = {},
+): ControllerRevision {
+  const metadata = { name, uid: `uid-${name}`, resourceVersion: '1', annotations };
+  return { metadata, revision, data: { spec: { template: { name } } } };
+}
+
+describe('bytes and names', () => {
+  it.each([
+    [{ b: 1, a: [true, null, 'x'] }, '{"a":[true,null,"x"],"b":1}'],
+    [{ text: '<a href="x">&\u2028\u2029' }, '{"text":"\\u003ca href=\\"x\\"\\u003e\\u0026\\u2028\\u2029"}'],
+    [{ text: 'ü🚀\u0001\b\f\n\r\t\u007f' }, '{"text":"ü🚀\\u0001\\b\\f\\n\\r\\t\u007f"}'],
+    [{ left: undefined, kept: {} }, '{"kept":{}}'],
+    [[1e21, 1e-7, 0.1, 3000000000, 9007199254740993n], '[1e+21,1e-7,0.1,3000000000,9007199254740992]'],
+  ])('C9: %j is written as Go does', (value, expected) => {
+    expect(canonicalJson(value)).toBe(expected);
+  });
+
+  it('C8: FNV-1, not FNV-1a', () => {
+    expect(fnv1('')).toBe(0x811c9dc5);
+    expect(fnv1('a')).toBe(0x050c5d7e);
+    expect(fnv1('foobar')).toBe(0x31f0b262);
+    expect(fnv1('bar', fnv1('foo'))).toBe(fnv1('foobar'));
+  });
+
+  it('C7: SafeEncode has no vowels', () => {
+    expect(safeEncode('4294967295')).toMatch(/^[bcdfghjklmnpqrstvwxz2456789]{10}$/);
+  });
+
+  it('C8: long set names are cut, the collision count is part of the hash', () => {
+    const data = revisionData(set.template);
+    expect(revisionName('x'.repeat(300), data, 0)).toMatch(/^x{223}-\w+$/);
+    expect(revisionName('web', data, 0)).not.toBe(revisionName('web', data, 1));
+  });
+
+  it.each(Object.entries(RICH_TEMPLATES))('C9: normalisation is idempotent: %s', (_, template) => {
+    const once = normaliseTemplate(template as unknown as PodTemplate);
+    expect(canonicalJson(normaliseTemplate(structuredClone(once)))).toBe(canonicalJson(once));
+  });
+
+  it('C9: normalisation takes whatever JSON comes and stays idempotent', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, spec) => {
+        const input = { metadata, spec } as unknown as PodTemplate;
+        const before = JSON.stringify(input);
+        const once = normaliseTemplate(input);
+        expect(canonicalJson(normaliseTemplate(structuredClone(once)))).toBe(canonicalJson(once));
+        expect(JSON.stringify(input)).toBe(before);
+      }),
+    );
+  });
+});
+
+describe('history', () => {
+  it('S6: the first revision has number 1, the C9 bytes, the set as controller and its annotations but for our wishes', () => {
+    const annotated = setOf({
+      metadata: {
+        ...set.metadata,
+        annotations: {
+          'kubernetes.io/change-cause': 'why',
+          'kubectl.kubernetes.io/last-applied-configuration': '{}',
+          'fairlead.dev/paused': 'true',
+        },
+      },
+    });
+    const plan = planStatefulSetRevision(annotated, []);
+    expect(plan).toMatchObject({
+      outcome: 'create',
+      manifest: {
+        apiVersion: 'apps/v1',
+        kind: 'ControllerRevision',
+        revision: 1,
+        metadata: {
+          namespace: 'default',
+          annotations: { 'kubernetes.io/change-cause': 'why' },
+          labels: { app: 'web' },
+          ownerReferences: [{ kind: 'StatefulSet', name: 'web', uid: set.ref.uid, controller: true }],
+        },
+        data: { spec: { template: { $patch: 'replace' } } },
+      },
+    });
+    const { metadata } = revisionFor(annotated);
+    expect(Object.keys(metadata.annotations ?? {})).toEqual(['kubernetes.io/change-cause']);
+    expect(metadata.name).toBe(`web-${metadata.labels?.['controller.kubernetes.io/hash'] ?? ''}`);
+  });
+
+  it('S6: an equal newest revision is used, an equal older one gets the highest number (rollback)', () => {
+    const { set: changed, old, update } = rolloutOf();
+    expect(planStatefulSetRevision(changed, [old, update])).toEqual({ outcome: 'exists', revision: update });
+    expect(planStatefulSetRevision(setOf({ template: templateOf('web:1') }), [update, old])).toEqual({
+      outcome: 'renumber',
+      revision: old,
+      to: 3,
+    });
+  });
+
+  it('S6: another spelling of the same template is no new revision', () => {
+    const spelled = setOf({
+      template: {
+        metadata: { labels: { app: 'web' }, annotations: {} },
+        spec: {
+          containers: [{ name: 'main', image: 'web:1', resources: { limits: {} }, env: [] }],
+          readinessGates: [{ conditionType: 'InPlaceUpdateReady' }],
+        },
+      },
+    });
+    const stored = revisionFor(set);
+    expect(planStatefulSetRevision(spelled, [stored])).toEqual({ outcome: 'exists', revision: stored });
+    const amounts = (memory: string) =>
+      setOf({
+        template: {
+          spec: { containers: [{ name: 'main', image: 'x', resources: { requests: { memory } } }] },
+        },
+      });
+    const mebi = revisionFor(amounts('1024Mi'));
+    expect(planStatefulSetRevision(amounts('1Gi'), [mebi]).outcome).toBe('exists');
+    expect(planStatefulSetRevision(amounts('1G'), [mebi]).outcome).toBe('create');
+  });
+
+  it('S6: a name that other data has taken is passed over, and the count is found again from the name', () => {
+    const wanted = revisionFor(set);
+    const squatter = { ...wanted, data: { spec: { template: { spec: { containers: [] } } } } };
+    const plan = planStatefulSetRevision(set, [squatter]);
+    expect(plan.outcome).toBe('create');
+    const made = revisionFor(set, [squatter]);
+    expect(made.metadata.name).toBe(revisionName('web', made.data, 1));
+    expect(collisionCountOf(set, made)).toBe(1);
+    const { status } = planStatefulSet(snapshotOf(set, { revisions: [squatter, made] }), NOW);
+    expect(status.collisionCount).toBe(1);
+  });
+
+  it('S6: a count that cannot be found again stays as it was', () => {
+    const renamed = { ...revisionFor(set), metadata: { ...revisionFor(set).metadata, name: 'web-by-hand' } };
+    expect(collisionCountOf(setOf({ status: { replicas: 0, collisionCount: 4 } }), renamed)).toBe(4);
+  });
+
+  it('C10: numbers beyond 2^53 are exact', () => {
+    expect(nextRevisionNumber([numbered('a', 3546343826724305832n)])).toBe(3546343826724305833n);
+    expect(nextRevisionNumber([numbered('a', 9007199254740991)])).toBe(9007199254740992n);
+    expect(nextRevisionNumber([numbered('a', 41)])).toBe(42);
+    expect(
+      [numbered('b', 10n), numbered('a', 9)].sort(compareRevisions).map(({ revision }) => revision),
+    ).toEqual([9, 10n]);
+  });
+
+  it('S8: live ones are kept and not counted, the oldest others go first, a negative limit keeps all', () => {
+    const all = ['a', 'b', 'c', 'd', 'e'].map((name, index) => numbered(name, index));
+    const names = (limit: number) =>
+      surplusRevisions(all, new Set(['b', 'e']), limit).map(({ metadata }) => metadata.name);
+    expect([names(0), names(1), names(2), names(3), names(-1)]).toEqual([
+      ['a', 'c', 'd'],
+      ['a', 'c'],
+      ['a'],
+      [],
+      [],
+    ]);
+  });
+
+  it('design "Pause, abort, retry, undo": the last complete revision outlives any limit', () => {
+    const succeeded = {
+      'fairlead.dev/attempts': JSON.stringify([{ outcome: 'Succeeded' }, { outcome: 'Failed' }]),
+    };
+    const all = [
+      numbered('a', 1, succeeded),
+      numbered('b', 2, succeeded),
+      numbered('c', 3),
+      numbered('d', 4),
+    ];
+    const names = (limit: number) =>
+      surplusRevisions(all, new Set(['d']), limit).map(({ metadata }) => metadata.name);
+    expect([names(0), names(1), names(2)]).toEqual([['a', 'c'], ['a', 'c'], ['a']]);
+    expect(hasJustSucceeded(all[0] as ControllerRevision)).toBe(false);
+    expect(hasJustSucceeded(numbered('x', 1, { 'fairlead.dev/attempts': 'not json' }))).toBe(false);
+  });
+
+  it('S8: pods, also terminating and condemned ones, keep their revisions', () => {
+    const sets = ['web:1', 'web:2', 'web:3', 'web:4'].map((image) =>
+      setOf({ template: templateOf(image), revisionHistoryLimit: 0 }),
+    );
+    const revisions: ControllerRevision[] = [];
+    for (const one of sets) revisions.push(revisionFor(one, revisions));
+    const [first, second, third, last] = revisions.map(({ metadata }) => metadata.name);
+    const newest = setOf({ ...sets[3], status: { replicas: 3, currentRevision: last ?? '' }, replicas: 1 });
+    const pods = [
+      podOf(newest, 0, last ?? ''),
+      podOf(newest, 5, first ?? '', { terminating: true }),
+      podOf(newest, 6, third ?? ''),
+    ];
+    const plan = planStatefulSet(snapshotOf(newest, { revisions, pods }), NOW);
+    expect(plan.steady.filter(({ purpose }) => purpose === 'TrimHistory')).toMatchObject([
+      { verb: 'delete', resource: 'controllerrevisions', name: second, uid: `uid-${second ?? ''}` },
+    ]);
+  });
+
+  it('C9: the template comes out of a revision as it went in', () => {
+    const stored = asStored({ ...revisionFor(set), data: revisionData(set.template) });
+    expect(templateOfRevision(stored)).toEqual(set.template);
+    expect(() => templateOfRevision(numbered('a', 1))).not.toThrow();
+    expect(() => templateOfRevision({ ...stored, data: {} })).toThrow(/holds no spec.template/);
+  });
+});
