@@ -71,8 +71,14 @@ function etcd({ ports }: InstanceRecord, layout: InstanceLayout): readonly strin
   });
 }
 
-function apiserver({ ports }: InstanceRecord, layout: InstanceLayout): readonly string[] {
-  return flags({
+function featureGates({ featureGates: gates = {} }: InstanceRecord): readonly string[] {
+  const settings = Object.entries(gates).map(([gate, on]) => `${gate}=${on}`);
+  return settings.length === 0 ? [] : flags({ 'feature-gates': settings.join(',') });
+}
+
+function apiserver(record: InstanceRecord, layout: InstanceLayout): readonly string[] {
+  const { ports } = record;
+  const own = flags({
     'bind-address': '127.0.0.1',
     'advertise-address': '127.0.0.1',
     'secure-port': ports.apiserver,
@@ -105,15 +111,16 @@ function apiserver({ ports }: InstanceRecord, layout: InstanceLayout): readonly 
     profiling: false,
     v: 1,
   });
+  return [...own, ...featureGates(record)];
 }
 
-function controllerManager({ workloadApi }: InstanceRecord, layout: InstanceLayout): readonly string[] {
+function controllerManager(record: InstanceRecord, layout: InstanceLayout): readonly string[] {
   const disabled = [
     // Volumes are simulated; nothing is ever attached.
     'persistentvolume-attach-detach-controller',
-    ...(workloadApi === 'apps/v1' ? REPLACED_CONTROLLERS : []),
+    ...(record.workloadApi === 'apps/v1' ? REPLACED_CONTROLLERS : []),
   ];
-  return flags({
+  const own = flags({
     kubeconfig: join(layout.kubeconfigs, 'kube-controller-manager'),
     controllers: ['*', ...disabled.map((name) => `-${name}`)].join(','),
     'use-service-account-credentials': true,
@@ -127,6 +134,7 @@ function controllerManager({ workloadApi }: InstanceRecord, layout: InstanceLayo
     profiling: false,
     v: 1,
   });
+  return [...own, ...featureGates(record)];
 }
 
 function scheduler(_record: InstanceRecord, layout: InstanceLayout): readonly string[] {

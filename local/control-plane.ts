@@ -40,6 +40,8 @@ export interface ControlPlaneOptions {
   readonly nodes?: number;
   /** @default 'fairlead.dev/v1beta1' */
   readonly workloadApi?: WorkloadApi;
+  /** Of apiserver and controller-manager, where they are not to be as upstream has them. */
+  readonly featureGates?: Readonly<Record<string, boolean>>;
   /** The servers outlive this process (`fairlead local up`). @default false: they end with it, however it ends */
   readonly detached?: boolean;
   /** One line per step. */
@@ -102,6 +104,7 @@ async function createRecord(options: ControlPlaneOptions, name: string): Promise
     id: randomBytes(16).toString('hex'),
     createdAt: new Date().toISOString(),
     workloadApi: options.workloadApi ?? 'fairlead.dev/v1beta1',
+    featureGates: options.featureGates ?? {},
     ports: { etcd, apiserver, temporal, temporalUi, temporalHttp, temporalMetrics },
     bootId: currentBootId(),
     starter,

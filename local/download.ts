@@ -58,8 +58,9 @@ const FILES: Readonly<Partial<Record<BinaryName, Readonly<Record<string, Release
 export function releaseOf(
   name: BinaryName,
   environment: Readonly<Record<string, string | undefined>>,
+  machine = `${process.platform}-${process.arch}`,
 ): Release | undefined {
-  const file = FILES[name]?.[`${process.platform}-${process.arch}`];
+  const file = FILES[name]?.[machine];
   if (file === undefined) return undefined;
   const { path, ...rest } = file;
   const mirror = environment[MIRROR_VARIABLE];

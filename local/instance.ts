@@ -31,6 +31,8 @@ export interface InstanceRecord {
   readonly id: string;
   readonly createdAt: string;
   readonly workloadApi: WorkloadApi;
+  /** Of apiserver and controller-manager; absent in records of earlier versions. */
+  readonly featureGates?: Readonly<Record<string, boolean>>;
   readonly ports: InstancePorts;
   /** Changes with every boot; processes of another boot are gone whatever their pids say. */
   readonly bootId: string;
