@@ -1,5 +1,7 @@
 /** Simulated pods behave as a kubelet's do (`local/stages/pods.yaml`; the facts of in-place updates, KEP-1287 and KEP-753). */
 
+import { createHash } from 'node:crypto';
+
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
@@ -92,6 +94,32 @@ describe('start', () => {
     expect(at - started).toBeGreaterThan(900);
     expect(at - started).toBeLessThan(1450);
   });
+
+  it('gives each pod of one template its own delay, and some none, by its name', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `lot-${String(index)}`);
+    // The first twelve digits of the SHA-256 of a name, modulo 1000, are below 200 for lot-6 and lot-7 alone.
+    const lots = names.map((name) =>
+      Number(BigInt(`0x${createHash('sha256').update(name).digest('hex').slice(0, 12)}`) % 1000n),
+    );
+    const annotations = { 'ready-delay': '200..2200ms', 'never-ready': '20%' };
+    await Promise.all(names.map((name) => createPod(name, { annotations })));
+    const runs = (pod: ObservedPod) => container(pod)?.state.running !== undefined;
+    const willBe = names.filter((_, index) => (lots[index] ?? 0) >= 200);
+    const delays = await Promise.all(
+      willBe.map(async (name) => {
+        const { at: started } = await history.until(name, 'runs', runs);
+        return (await ready(name)).at - started;
+      }),
+    );
+    for (const [index, name] of willBe.entries()) {
+      const wanted = 200 + 2 * (lots[names.indexOf(name)] ?? 0);
+      expect(delays[index]).toBeGreaterThan(wanted - 100);
+      expect(delays[index]).toBeLessThan(wanted + 900);
+    }
+    const never = names.filter((name) => !willBe.includes(name));
+    expect(never).toEqual(['lot-6', 'lot-7']);
+    for (const name of never) expect(history.of(name).some(({ pod }) => isReady(pod))).toBe(false);
+  }, 15_000);
 
   it.each(['web:bad', 'webserver:404', 'docker.io/library/foo:non-existent', 'gb-redisslave:nonexistent'])(
     'stays Pending in ImagePullBackOff with the image %s, until another one is set',
