@@ -36,7 +36,7 @@ export interface WishToApply {
 }
 
 /** How far the effect could be followed. */
-export type EffectSeen = 'seen' | 'timeout' | 'noLeader' | 'notAwaited';
+type EffectSeen = 'seen' | 'timeout' | 'noLeader' | 'notAwaited';
 
 interface WishDocument extends Document {
   readonly kind: 'WishResult';

@@ -69,7 +69,7 @@ function describeUnserved(path: ResourcePath, message: string): string {
 const RBAC = /User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"/;
 
 /** Names the rule that is missing and the commands that add it; a refusal by admission is quoted as it is. */
-export function describeForbidden(error: ApiError): string {
+function describeForbidden(error: ApiError): string {
   const match = RBAC.exec(error.message);
   if (match === null || typeof error.path === 'string') {
     return error.message;

@@ -12,7 +12,7 @@ import type { Session } from './session.ts';
  *
  * @throws ApiError when the first read fails, and on anything that trying again will not mend
  */
-export async function* followWorkload(
+async function* followWorkload(
   session: Session,
   target: WorkloadTarget,
   signal: AbortSignal,

@@ -12,12 +12,12 @@ import { OUTPUT_FORMATS } from './io.ts';
 import { addProcessVerbs } from './process-verbs.ts';
 
 /** Loads a verb's code and runs it. */
-export type Verb<O> = (call: Call<O>) => Promise<ExitCode>;
+type Verb<O> = (call: Call<O>) => Promise<ExitCode>;
 
 /** Attaches a verb to its command: `load` is an import of the file that holds it. */
 export type Attach = <O>(command: Command, load: () => Promise<Verb<O>>) => Command;
 
-export const VERSION = '0.1.0';
+const VERSION = '0.1.0';
 
 /**
  * Runs one command line (without `node` and the script).

@@ -2,6 +2,7 @@
 
 import type { Attempt } from '../kubernetes/attempts.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
+import { readRestarted } from '../kubernetes/template-edits.ts';
 import { listRevisions, presentRevision, templateOfData } from '../kubernetes/workload-revisions.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
@@ -18,6 +19,7 @@ import type { Column } from './table.ts';
 import { formatTable } from './table.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
+import { describeWish } from './workload-state.ts';
 
 export interface HistoryOptions {
   readonly revision?: bigint;
@@ -30,7 +32,7 @@ export interface RevisionView {
   /** The revision of the present template, and the last one that was complete (`status.currentRevision`). */
   readonly roles: readonly ('present' | 'complete')[];
   readonly images: readonly string[];
-  /** Annotation kubernetes.io/change-cause. */
+  /** Who restarted it and why, or the annotation kubernetes.io/change-cause. */
   readonly changeCause?: string;
   /** Oldest first, at most 10. */
   readonly attempts: readonly Attempt[];
@@ -85,10 +87,11 @@ export function viewRevisions(
 ): readonly RevisionView[] {
   const present = presentRevision(object, target, revisions)?.metadata.name;
   const complete = object.status?.['currentRevision'];
-  return revisions.map((revision) => {
+  return revisions.map((revision, index) => {
     const { name, creationTimestamp, annotations } = revision.metadata;
     const template = templateOfData(revision);
-    const changeCause = annotations?.['kubernetes.io/change-cause'];
+    const changeCause =
+      causeOf(revision, revisions[index - 1]) ?? annotations?.['kubernetes.io/change-cause'];
     return {
       revision: revision.revision,
       name,
@@ -103,6 +106,14 @@ export function viewRevisions(
       template,
     };
   });
+}
+
+/** A restart makes a revision of its own; later ones carry its annotation on. */
+function causeOf(revision: ControllerRevision, before: ControllerRevision | undefined): string | undefined {
+  const restarted = readRestarted(templateOfData(revision));
+  const known = before === undefined ? undefined : readRestarted(templateOfData(before));
+  if (restarted === undefined || restarted.at === known?.at) return undefined;
+  return `restarted ${describeWish(restarted)}`.trimEnd();
 }
 
 function withoutTemplate(view: RevisionView): RevisionView {

@@ -44,7 +44,7 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
       resume: () => resumeWorkload(client, target),
       abort: () => abortWorkload(client, target, wisher, io.now()),
       retry: () => retryWorkload(client, target, wisher, io.now()),
-      restart: () => restartWorkload(client, target, io.now()),
+      restart: () => restartWorkload(client, target, wisher, io.now()),
     };
     const message = {
       ...(wisher.by !== undefined && { by: wisher.by }),

@@ -19,17 +19,8 @@ export interface Evidence {
   readonly now: number;
 }
 
-export const VERDICTS = [
-  'Done',
-  'Deleting',
-  'NoLeader',
-  'Stalled',
-  'Paused',
-  'TemporalUnreachable',
-  'Waiting',
-  'Working',
-] as const;
-export type VerdictCode = (typeof VERDICTS)[number];
+type VerdictCode =
+  'Done' | 'Deleting' | 'NoLeader' | 'Stalled' | 'Paused' | 'TemporalUnreachable' | 'Waiting' | 'Working';
 
 export interface Verdict {
   readonly verdict: VerdictCode;

@@ -7,15 +7,7 @@ import type { Condition } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 
 /** Ready: nothing more is to be done. Stalled: only somebody's action changes anything. Pending: no controller has seen it. */
-export const WORKLOAD_STATES = [
-  'Ready',
-  'Progressing',
-  'Paused',
-  'Stalled',
-  'Pending',
-  'Terminating',
-] as const;
-export type WorkloadState = (typeof WORKLOAD_STATES)[number];
+export type WorkloadState = 'Ready' | 'Progressing' | 'Paused' | 'Stalled' | 'Pending' | 'Terminating';
 
 export interface StateOfWorkload {
   readonly state: WorkloadState;
@@ -112,7 +104,7 @@ function byCounters(object: WorkloadObject): StateOfWorkload {
 }
 
 /** `spec.updateStrategy.rollingUpdate.partition`; 0 when absent. */
-export function partitionOf({ spec }: WorkloadObject): number {
+function partitionOf({ spec }: WorkloadObject): number {
   const strategy = trusted<{ readonly rollingUpdate?: { readonly partition?: unknown } } | undefined>(
     spec['updateStrategy'],
   );

@@ -7,7 +7,7 @@ import type { KubernetesClient } from './client.ts';
 import { asRecord } from './values.ts';
 import type { WorkloadTarget } from './workload-edit.ts';
 
-export const ATTEMPT_OUTCOMES = [
+const ATTEMPT_OUTCOMES = [
   'Running',
   'Succeeded',
   'Superseded',

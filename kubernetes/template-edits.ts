@@ -1,35 +1,69 @@
 /** Small changes of a workload's pod template, each one guarded patch of the object. */
 
-import type { Container } from '../planners/objects.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { Container, PodTemplate } from '../planners/objects.ts';
+import type { Wish } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
+import { asRecord, trusted } from './values.ts';
+import type { Wisher } from './wish-edits.ts';
+import { pausedHint, short, wish } from './wish-edits.ts';
 import type { PatchOperation, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations, editWorkload } from './workload-edit.ts';
 
 /** What `kubectl rollout restart` writes too. */
 const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
+/** Beside it, on the template so that it belongs to that revision alone: who wanted the restart and why, JSON. */
+const RESTARTED = 'fairlead.dev/restarted';
 
 /**
  * Changes an annotation of the template, so that every pod is replaced. `now` in milliseconds since the epoch.
- * @throws ApiError as the apiserver answers
+ * @throws Error under the policy InPlaceOnly, which replaces no pod; ApiError as the apiserver answers
  */
 export async function restartWorkload(
   client: KubernetesClient,
   target: WorkloadTarget,
+  wisher: Wisher,
   now: number,
 ): Promise<WishResult> {
-  return await editWorkload(client, target, ({ spec: { template } }) => ({
-    operations: [
-      ...(template.metadata === undefined
-        ? [{ op: 'add', path: '/spec/template/metadata', value: {} } as const]
-        : []),
-      ...annotationOperations(
-        template.metadata?.annotations,
-        { [RESTARTED_AT]: new Date(now).toISOString() },
-        '/spec/template/metadata',
-      ),
-    ],
-    result: { changed: true, message: `${target.kind.toLowerCase()}/${target.name} restarted` },
-  }));
+  return await editWorkload(client, target, (object) => {
+    if (podUpdatePolicyOf(object) === 'InPlaceOnly') {
+      throw new Error(
+        `${short(target)} cannot be restarted: its podUpdatePolicy is InPlaceOnly, and a restart replaces pods; ` +
+          'use InPlaceIfPossible or ReCreate, or delete pods by hand',
+      );
+    }
+    const { metadata } = object.spec.template;
+    const said = wish(wisher, now);
+    return {
+      operations: [
+        ...(metadata === undefined
+          ? [{ op: 'add', path: '/spec/template/metadata', value: {} } as const]
+          : []),
+        ...annotationOperations(
+          metadata?.annotations,
+          { [RESTARTED_AT]: said.at, [RESTARTED]: JSON.stringify(said) },
+          '/spec/template/metadata',
+        ),
+      ],
+      result: { changed: true, message: `${short(target)} restarted${pausedHint(object, target)}` },
+    };
+  });
+}
+
+/** Who restarted it and why, of a template that is there for that; undefined of any other. */
+export function readRestarted(template: PodTemplate): Wish | undefined {
+  const text = template.metadata?.annotations?.[RESTARTED];
+  if (text === undefined) return undefined;
+  try {
+    return trusted<Wish>(asRecord(JSON.parse(text)));
+  } catch {
+    return { reason: text };
+  }
+}
+
+function podUpdatePolicyOf({ metadata, spec }: WorkloadObject): unknown {
+  const strategy = asRecord(asRecord(spec['updateStrategy'])['rollingUpdate']);
+  return strategy['podUpdatePolicy'] ?? metadata.annotations?.[ANNOTATION.podUpdatePolicy];
 }
 
 /**
@@ -48,16 +82,14 @@ export async function setImage(
     const known = new Set(containers.map(({ container }) => container.name));
     for (const name of Object.keys(images)) {
       if (name !== '*' && !known.has(name)) {
-        throw new Error(
-          `${target.kind.toLowerCase()}/${target.name} has no container "${name}": it has ${[...known].join(', ')}`,
-        );
+        throw new Error(`${short(target)} has no container "${name}": it has ${[...known].join(', ')}`);
       }
     }
     const changes = containers.flatMap(({ container, path }) => {
       const image = images[container.name] ?? images['*'];
       return image === undefined || image === container.image ? [] : [{ container, path, image }];
     });
-    const name = `${target.kind.toLowerCase()}/${target.name}`;
+    const name = short(target);
     if (changes.length === 0) {
       return {
         operations: [],
@@ -70,7 +102,7 @@ export async function setImage(
         { op: 'test', path: `${path}/name`, value: container.name },
         { op: 'add', path: `${path}/image`, value: image },
       ]),
-      result: { changed: true, message: `${name} image updated: ${what}` },
+      result: { changed: true, message: `${name} image updated: ${what}${pausedHint(object, target)}` },
     };
   });
 }

@@ -26,6 +26,7 @@ import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
@@ -288,10 +289,15 @@ describe.each(APIS)('command line (%s)', (api) => {
     it('restart replaces every pod and keeps the template', async () => {
       const uids = async () => (await cluster.pods(namespace, 'web')).map((pod) => pod.metadata.uid);
       const before = await uids();
-      expect((await cli('rollout restart sts/web')).out).toBe('statefulset/web restarted\n');
+      expect((await cli('rollout restart sts/web --by alice --reason "new certificate"')).out).toBe(
+        'statefulset/web restarted\n',
+      );
       expect((await cli('rollout status sts/web --timeout 40s')).code).toBe(0);
       for (const uid of await uids()) expect(before).not.toContain(uid);
       expect(await image()).toBe('web:1');
+      await cli('set image sts/web main=web:2');
+      const { out } = await cli('rollout history sts/web');
+      expect(out.match(/restarted by alice: new certificate/g)).toHaveLength(1);
     }, 60_000);
 
     it('a run that was terminated: stalled, exit code 1 with the cause; retry starts it again', async () => {
@@ -469,6 +475,24 @@ describe.each(APIS)('command line (%s)', (api) => {
         });
       }
     }, 60_000);
+
+    it('the apiserver restarts while one waits: the waiting goes on', async () => {
+      await cli('rollout pause sts/web');
+      await cli('set image sts/web main=web:2');
+      const printed = { status: '', watch: '' };
+      const into = (name: keyof typeof printed): Partial<Io> => ({
+        out: (text) => void (printed[name] += text),
+      });
+      const status = cli('rollout status sts/web --timeout 50s', into('status'));
+      const watch = cli('watch sts/web --until-done --timeout 50s', into('watch'));
+      await eventually('both have begun', () => printed.status !== '' && printed.watch !== '');
+      await controlPlane().restart('kube-apiserver');
+      await cli('rollout resume sts/web --no-wait');
+      expect((await status).code).toBe(0);
+      expect(printed.status).toMatch(/\npartitioned roll out complete: 3 new pods have been updated...\n$/);
+      expect((await watch).code).toBe(0);
+      expect(printed.watch).toMatch(/: 3\/3 updated and available/);
+    }, 90_000);
 
     it('hostile text on an object does not reach the terminal', async () => {
       await cluster.annotate(cluster.setPath(namespace, 'web'), {
