@@ -115,11 +115,12 @@ async function* startWatching(
       nodes: withNodes ? cache.list<Node>('nodes') : [],
     };
     yield planWorkload(trusted<WorkloadObject>(object), target, children, session.io.now(), first.notes);
-    const changed = new Promise<void>((resolve) => {
-      wake = resolve;
-    });
+    const changed = new AbortController();
+    wake = () => {
+      changed.abort();
+    };
     await pause(FRAME_MS, signal);
-    await Promise.race([changed, pause(TICK_MS - FRAME_MS, signal)]);
+    await pause(TICK_MS - FRAME_MS, AbortSignal.any([signal, changed.signal]));
   }
 }
 

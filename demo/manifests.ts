@@ -1,0 +1,81 @@
+/** What the throw-away repository of the demo holds: three files, as a user would write them. */
+
+export interface WebDescription {
+  readonly image: string;
+  readonly greeting: string;
+}
+
+/** Where the demo keeps the image; the first container of the StatefulSet. */
+export const WORKLOAD_FILE = 'statefulset.yaml';
+export const REPLICAS = 6;
+export const MAX_UNAVAILABLE = 2;
+
+/** `registry.example/web:v2` → `web:v2` and back; nothing is ever pulled. */
+export function imageOf(tag: string): string {
+  return `registry.example/web:${tag}`;
+}
+
+/** Content by file name. */
+export function webManifests({ image, greeting }: WebDescription): Readonly<Record<string, string>> {
+  return {
+    'configmap.yaml': `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web
+data:
+  greeting: ${greeting}
+`,
+    'service.yaml': `apiVersion: v1
+kind: Service
+metadata:
+  name: web
+spec:
+  clusterIP: None
+  selector:
+    app: web
+  ports:
+    - name: http
+      port: 80
+`,
+    [WORKLOAD_FILE]: `apiVersion: fairlead.dev/v1beta1
+kind: StatefulSet
+metadata:
+  name: web
+spec:
+  replicas: ${String(REPLICAS)}
+  serviceName: web
+  podManagementPolicy: Parallel
+  selector:
+    matchLabels:
+      app: web
+  updateStrategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxUnavailable: ${String(MAX_UNAVAILABLE)}
+      podUpdatePolicy: InPlaceIfPossible
+  template:
+    metadata:
+      labels:
+        app: web
+      annotations:
+        # Simulated nodes only: a started container is ready after this long.
+        sim.fairlead.dev/ready-delay: 1s
+    spec:
+      # False while a container is replaced in place: the Service sends the pod nothing meanwhile.
+      readinessGates:
+        - conditionType: InPlaceUpdateReady
+      containers:
+        - name: web
+          image: ${image}
+          ports:
+            - name: http
+              containerPort: 80
+          env:
+            - name: GREETING
+              valueFrom:
+                configMapKeyRef:
+                  name: web
+                  key: greeting
+`,
+  };
+}

@@ -1,0 +1,86 @@
+/** Everything that the steps of the demo act on and look at. */
+
+import { shellWord } from '../cli/failures.ts';
+import { isNotFound } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import { trusted } from '../kubernetes/values.ts';
+import type { ControlPlane } from '../local/control-plane.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import { NAMESPACE } from './accounts.ts';
+import type { Environment } from './cli-process.ts';
+import { runCommand } from './cli-process.ts';
+import { imageOf, webManifests } from './manifests.ts';
+import type { Observer } from './observer.ts';
+import type { RolloutRuns } from './rollout-runs.ts';
+import type { Screen } from './screen.ts';
+import type { Commit, ThrowAwayRepository } from './throw-away-repository.ts';
+
+export interface StageParts {
+  readonly screen: Screen;
+  readonly controlPlane: ControlPlane;
+  readonly repository: ThrowAwayRepository;
+  readonly observer: Observer;
+  readonly runs: RolloutRuns;
+  /** What the operator's shell has. */
+  readonly operator: Environment;
+  /** Aborts when the demo cannot go on, with the reason: interrupted, or a server or the worker has ended. */
+  readonly signal: AbortSignal;
+}
+
+export class Stage {
+  readonly screen: Screen;
+  readonly controlPlane: ControlPlane;
+  readonly repository: ThrowAwayRepository;
+  readonly observer: Observer;
+  readonly runs: RolloutRuns;
+  readonly signal: AbortSignal;
+  readonly #operator: Environment;
+
+  constructor({ screen, controlPlane, repository, observer, runs, operator, signal }: StageParts) {
+    this.screen = screen;
+    this.controlPlane = controlPlane;
+    this.repository = repository;
+    this.observer = observer;
+    this.runs = runs;
+    this.signal = signal;
+    this.#operator = operator;
+  }
+
+  /** Commits the three manifests with this image, and says so. */
+  async commit(tag: string, message: string, greeting = 'hello'): Promise<Commit> {
+    const { screen, repository } = this;
+    const commit = await repository.commit(webManifests({ image: imageOf(tag), greeting }), message);
+    screen.say(`${screen.colors.bold('  $ git commit')}  ${commit.sha.slice(0, 8)} ${message}`);
+    return commit;
+  }
+
+  /** Runs a command line as the operator, shows it and what it printed. Rejects unless it ends with exit code 0. */
+  async fairlead(...words: readonly string[]): Promise<string> {
+    const { screen } = this;
+    screen.say(screen.colors.bold(`  $ fairlead ${words.map(shellWord).join(' ')}`));
+    const { code, out, err } = await runCommand(words, this.#operator, this.signal);
+    screen.quote(`${out}${err}`);
+    if (code !== 0) {
+      const said = err.trim() === '' ? out.trim() : err.trim();
+      throw new Error(`fairlead ${words.join(' ')} ended with exit code ${String(code)}: ${said}`);
+    }
+    return out;
+  }
+
+  /** An object of the core group as the apiserver has it now; undefined if there is none. */
+  async read<T extends KubernetesObject>(resource: string, name: string): Promise<T | undefined> {
+    try {
+      const path = { group: '', version: 'v1', resource, namespace: NAMESPACE, name };
+      return await this.controlPlane.client.get<T>(path);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Lets time pass. Rejects with the reason why the demo ends. */
+  async hold(milliseconds: number): Promise<void> {
+    await pause(milliseconds, this.signal);
+    if (this.signal.aborted) throw trusted<Error>(this.signal.reason);
+  }
+}
