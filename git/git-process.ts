@@ -57,7 +57,7 @@ const SETTINGS = [
 
 /**
  * Runs one git command. Any exit code is an answer, not an error.
- * @throws GitProcessError when it did not run, was too slow, said too much, or was aborted
+ * @throws GitProcessError when it did not run, was too slow or said too much; the signal's reason when it was aborted
  */
 export async function runGit(run: GitRun): Promise<GitOutput> {
   const args = [
@@ -107,6 +107,8 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
       );
       child.once('close', (exit) => resolve(exit ?? -1));
     });
+    // Whoever aborts knows why: a cancelled activity must fail with its cancellation.
+    if (ended?.reason === 'aborted' && run.signal?.reason instanceof Error) throw run.signal.reason;
     if (ended !== undefined) throw ended;
     return {
       code,

@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../planners/objects.ts';
+import { badConfigValue } from './config-data.ts';
+import { findFieldLine } from './field-line.ts';
 import type { ProblemCode, Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import type { TreeFile } from './tree.ts';
@@ -46,7 +48,7 @@ export function parseManifests(files: readonly TreeFile[]): ParsedManifests {
       problems.push(problem(item.code, sentence(item.message), { file: file.path, line: item.line }));
     for (const document of content.documents) {
       for (const found of flatten(document.value, document.line, document, 0)) {
-        const result = toManifest(found.value, found.line, file.path);
+        const result = toManifest(found.value, found.line, file);
         if ('code' in result) problems.push(result);
         else manifests.push(result);
       }
@@ -83,7 +85,11 @@ function isList(value: JsonObject): boolean {
   );
 }
 
-function toManifest(value: unknown, line: number, file: string): Manifest | Problem {
+function toManifest(
+  value: unknown,
+  line: number,
+  { path: file, text: source }: TreeFile,
+): Manifest | Problem {
   const fail = (code: ProblemCode, message: string, object?: string): Problem =>
     problem(code, message, { file, line, object });
   if (!isObject(value))
@@ -118,6 +124,11 @@ function toManifest(value: unknown, line: number, file: string): Manifest | Prob
   const forbidden = forbiddenField(value, metadata, kind, group);
   if (forbidden !== undefined)
     return fail('ForbiddenField', `${forbidden} must not be in a manifest.`, object);
+  const bad = badConfigValue(kind, group, value);
+  if (bad !== undefined) {
+    const at = findFieldLine(source, line, bad.field) ?? line;
+    return problem('Invalid', `${bad.message}.`, { file, line: at, object });
+  }
   const text = canonicalJson(value);
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_OBJECT_BYTES)

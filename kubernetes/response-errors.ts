@@ -6,8 +6,8 @@ import { parseJson } from './json.ts';
 import { holdsSecrets } from './resource-path.ts';
 import { asRecord } from './values.ts';
 
-/** Server-side apply answers a field that is not in the schema with a plain 500 without a reason. */
-const SCHEMA_REFUSAL = /^failed to create typed patch object/;
+/** Server-side apply answers a field that is not in the schema, or a value of no use, with a plain 500 without a reason. */
+const SCHEMA_REFUSAL = /^failed to (?:create typed patch object|convert new object)/;
 
 /** The error of an HTTP answer: a Status object, or whatever a proxy in between wrote. */
 export function responseError(

@@ -8,6 +8,7 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
+  CancelledFailure,
   isCancellation,
   proxyActivities,
   setHandler,
@@ -59,10 +60,10 @@ class CommitRun {
     try {
       ending = await this.#run();
     } catch (error) {
-      if (isCancellation(error)) {
+      if (isCancellation(error) || CancellationScope.current().consideredCancelled) {
         const outcome = this.#supersededBy === undefined ? 'Canceled' : 'Superseded';
         await CancellationScope.nonCancellable(() => this.#record(outcome));
-        throw error;
+        throw isCancellation(error) ? error : new CancelledFailure('the commit was cancelled');
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
         await CancellationScope.nonCancellable(() => this.#record('Failed'));

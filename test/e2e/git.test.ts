@@ -13,10 +13,17 @@ import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 
-const controlPlane = useControlPlane({ nodes: 1 });
 const repositories: TestRepository[] = [];
 let cluster: Cluster;
 let sync: GitSync;
+
+// Hooks after all run in this order: the worker ends before the servers.
+afterAll(async () => {
+  await sync?.stop();
+  await Promise.all(repositories.map(async (repository) => await repository.remove()));
+}, 30_000);
+
+const controlPlane = useControlPlane({ nodes: 1 });
 
 beforeAll(async () => {
   const plane: ControlPlane = controlPlane();
@@ -27,11 +34,6 @@ beforeAll(async () => {
     cluster: 'git',
   });
 }, 60_000);
-
-afterAll(async () => {
-  await sync?.stop();
-  await Promise.all(repositories.map(async (repository) => await repository.remove()));
-}, 30_000);
 
 interface Followed {
   readonly git: TestRepository;

@@ -129,6 +129,29 @@ metadata: {name: three}
     expect(problems[0]?.startsWith(expected)).toBe(true);
   });
 
+  it.each([
+    [
+      'kind: Secret\ndata:\n  a: aGVsbG8=\n  b: hunter2',
+      'Invalid a.yaml:6@01234567: Secret x: data[b] is not base64: plain text belongs into stringData.',
+    ],
+    [
+      'kind: Secret\nstringData:\n  port: 80',
+      'Invalid a.yaml:5@01234567: Secret x: stringData[port] must be a string and is a number: quote it.',
+    ],
+    [
+      'kind: ConfigMap\ndata:\n  on: yes',
+      'Invalid a.yaml:4@01234567: ConfigMap x: data[true] must be a string and is a boolean: quote it.',
+    ],
+    [
+      'kind: ConfigMap\nbinaryData: {a: "%"}',
+      'Invalid a.yaml:4@01234567: ConfigMap x: binaryData[a] is not base64: plain text belongs into data.',
+    ],
+  ])('says what is wrong with a value without quoting it: %j', (text, expected) => {
+    const { problems } = parse(`apiVersion: v1\nmetadata: {name: x}\n${text}\n`);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(expected);
+  });
+
   it('takes what kubectl create --dry-run prints', () => {
     const { manifests, problems } = parse(
       'apiVersion: v1\nkind: Service\nmetadata:\n  creationTimestamp: null\n  name: x\nstatus:\n  loadBalancer: {}\n'

@@ -1,0 +1,37 @@
+/** Secrets and ConfigMaps: what is wrong with their values, said here because the apiserver's words are withheld (they may quote a Secret). */
+
+import type { JsonObject } from '../planners/objects.ts';
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** The first value that cannot be, without quoting it: `data.password is not base64`. Undefined for any other kind. */
+export function badConfigValue(
+  kind: string,
+  group: string,
+  body: JsonObject,
+): { readonly field: string; readonly message: string } | undefined {
+  if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return undefined;
+  const encoded = kind === 'Secret' ? 'data' : 'binaryData';
+  const fields = kind === 'Secret' ? ['data', 'stringData'] : ['data', 'binaryData'];
+  for (const field of fields) {
+    const values = body[field];
+    if (typeof values !== 'object' || values === null || Array.isArray(values)) continue;
+    for (const [key, value] of Object.entries(values)) {
+      const where = `${field}[${key}]`;
+      if (value === null) continue;
+      if (typeof value !== 'string') {
+        const what = Array.isArray(value)
+          ? 'a list'
+          : typeof value === 'object'
+            ? 'a mapping'
+            : `a ${typeof value}`;
+        return { field: where, message: `${where} must be a string and is ${what}: quote it` };
+      }
+      if (field === encoded && !BASE64.test(value.replace(/[\r\n]/g, ''))) {
+        const plain = kind === 'Secret' ? 'stringData' : 'data';
+        return { field: where, message: `${where} is not base64: plain text belongs into ${plain}` };
+      }
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,503 @@
+/** Commits that follow each other: what waits, what is cancelled, what survives. Real Temporal, apiserver and git. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { repositoryFromFlags } from '../../git/repositories.ts';
+import type { ResourcePath } from '../../kubernetes/client.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
+import {
+  commitWorkflowId,
+  commitWorkflowPrefix,
+  syncSignal,
+  syncWorkflowId,
+} from '../../workflows/sync-messages.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import type { FileChange } from '../support/git-repository.ts';
+import { TestRepository } from '../support/git-repository.ts';
+import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+
+const repositories: TestRepository[] = [];
+let cluster: Cluster;
+let sync: GitSync;
+
+// Hooks after all run in this order: the worker ends before the servers.
+afterAll(async () => {
+  await sync?.stop();
+  await Promise.all(repositories.map(async (repository) => await repository.remove()));
+}, 30_000);
+
+const controlPlane = useControlPlane({ nodes: 1 });
+
+beforeAll(async () => {
+  const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
+  cluster = await Cluster.connect(kubeconfig, workloadApi);
+  sync = await GitSync.start({ client: cluster.client, temporalAddress, cluster: 'sync', historyLimit: 60 });
+}, 60_000);
+
+interface Followed {
+  readonly git: TestRepository;
+  readonly name: string;
+  readonly namespace: string;
+  readonly set: ResourcePath;
+}
+
+async function follow(name: string): Promise<Followed> {
+  const git = await TestRepository.create();
+  repositories.push(git);
+  const namespace = await cluster.createNamespace(name);
+  sync.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+  return {
+    git,
+    name,
+    namespace,
+    set: { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets', namespace, name: 'web' },
+  };
+}
+
+const statefulSet = (image: string, apiVersion = 'fairlead.dev/v1beta1'): string => `apiVersion: ${apiVersion}
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  replicas: 1
+  serviceName: web
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: main, image: "example.com/web:${image}"}
+`;
+const configMap = (value: string): string =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {key: "${value}"}\n`;
+
+/** Plays the controller: nobody else writes the status of these objects. */
+async function setStatus(path: ResourcePath, ready: boolean, stalled?: string): Promise<void> {
+  const { metadata } = await cluster.client.get<KubernetesObject>(path);
+  const time = '2026-01-01T00:00:00Z';
+  const condition = (type: string, status: boolean, reason: string, message = '') => ({
+    type,
+    status: status ? 'True' : 'False',
+    reason,
+    message,
+    lastTransitionTime: time,
+  });
+  await cluster.client.patch({ ...path, subresource: 'status' }, 'merge', {
+    status: {
+      observedGeneration: metadata.generation,
+      replicas: 1,
+      conditions: [
+        condition('Ready', ready, ready ? 'RolloutComplete' : 'Progressing', 'one pod to go'),
+        condition('Stalled', stalled !== undefined, stalled ?? 'NotStalled', 'no progress for 60 s'),
+      ],
+    },
+  });
+}
+
+async function until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs = 15_000): Promise<T> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > end) throw new Error(`within ${timeoutMs} ms it did not happen that ${what}`);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
+  }
+}
+
+async function describeCommit(repository: string, sha: string) {
+  return await sync.temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha)).describe();
+}
+
+/** Until the commit's workflow waits for rollouts. */
+async function awaiting(repository: string, sha: string): Promise<void> {
+  await until(`${repository} waits for its rollout`, async () => {
+    const view = await sync.temporal.workflow
+      .getHandle(commitWorkflowId('sync', repository, sha))
+      .query<{ phase: string }>('progress')
+      .catch(() => undefined);
+    return view?.phase === 'AwaitingRollouts' ? true : undefined;
+  });
+}
+
+async function eventsOf(sha: string): Promise<readonly string[]> {
+  const events = await cluster.events(INVENTORY_NAMESPACE);
+  return events.filter(({ message }) => message.includes(sha.slice(0, 8))).map(({ reason }) => reason);
+}
+
+describe('a commit with a workload', () => {
+  it('is done when its rollout is, and says why it waits', async () => {
+    const { git, name, set } = await follow('rollout');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await setStatus(set, false);
+    await until('the reason is shown', async () => {
+      const { raw } = await describeCommit(name, sha);
+      const details = JSON.stringify(
+        raw.pendingActivities?.map((activity) =>
+          Buffer.from(activity.heartbeatDetails?.payloads?.[0]?.data ?? []).toString('utf8'),
+        ),
+      );
+      return details.includes('one pod to go') ? true : undefined;
+    });
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const result = await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).result();
+    expect(result).toEqual({ outcome: 'Succeeded', applied: 1, unchanged: 0, pruned: 0, rollouts: 1 });
+    expect(await eventsOf(sha)).toEqual(['CommitApplied']);
+  }, 60_000);
+
+  it('fails with its rollout, is not tried again by itself, and again when asked', async () => {
+    const { git, name, set } = await follow('stuck');
+    const sha = await git.commit({ 'web.yaml': statefulSet('bad') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await setStatus(set, false, 'ProgressDeadlineExceeded');
+    const last = await sync.dealtWith(name, sha);
+    expect(last.outcome).toBe('Failed');
+    expect(last.message).toMatch(
+      /RolloutFailed web\.yaml:1 StatefulSet\.fairlead\.dev \S+\/web: ProgressDeadlineExceeded: no progress for 60 s\./,
+    );
+    const first = await describeCommit(name, sha);
+    await sync.commitSeen(name, sha);
+    await setStatus(set, true);
+    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
+    await until('it was tried again', async () =>
+      (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
+    );
+    const second = await describeCommit(name, sha);
+    expect(second.runId).not.toBe(first.runId);
+    expect(await eventsOf(sha)).toEqual(['CommitFailed', 'CommitApplied']);
+  }, 60_000);
+});
+
+describe('a newer commit', () => {
+  it('cancels a stuck one within a second, and starts when that has closed', async () => {
+    const { git, name, set } = await follow('newer');
+    const stuck = await git.commit({ 'web.yaml': statefulSet('bad') });
+    await sync.commitSeen(name, stuck);
+    await awaiting(name, stuck);
+    const good = await git.commit({ 'web.yaml': statefulSet('good') });
+    const asked = Date.now();
+    await sync.commitSeen(name, good);
+    await awaiting(name, good);
+    const old = await describeCommit(name, stuck);
+    expect(old.status.name).toBe('CANCELLED');
+    expect((old.closeTime?.getTime() ?? Infinity) - asked).toBeLessThan(2_000);
+    expect((await describeCommit(name, good)).startTime.getTime()).toBeGreaterThanOrEqual(
+      old.closeTime?.getTime() ?? Infinity,
+    );
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, good)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await eventsOf(stuck)).toEqual(['CommitSuperseded']);
+  }, 60_000);
+
+  it('ten in a storm: the last one wins and no two ever run at once', async () => {
+    const { git, name, namespace } = await follow('storm');
+    let last = '';
+    for (let index = 0; index < 10; index++) {
+      last = await git.commit({ 'a.yaml': configMap(String(index)) });
+      await sync.commitSeen(name, last);
+      await new Promise((resolve) => {
+        setTimeout(resolve, 100);
+      });
+    }
+    expect(await sync.dealtWith(name, last)).toMatchObject({ outcome: 'Succeeded' });
+    expect(
+      await cluster.client.get({
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace,
+        name: 'config',
+      }),
+    ).toMatchObject({ data: { key: '9' } });
+    const runs: { readonly start: number; readonly end: number }[] = [];
+    for await (const run of sync.temporal.workflow.list({
+      query: `WorkflowId STARTS_WITH '${commitWorkflowPrefix('sync', name)}'`,
+    })) {
+      runs.push({ start: run.startTime.getTime(), end: run.closeTime?.getTime() ?? Infinity });
+    }
+    runs.sort((a, b) => a.start - b.start);
+    expect(runs.length).toBeGreaterThan(0);
+    for (const [index, run] of runs.slice(1).entries())
+      expect(run.start).toBeGreaterThanOrEqual(runs[index]?.end ?? Infinity);
+  }, 90_000);
+});
+
+describe('clicks in the UI', () => {
+  it('Cancel: recorded, and nothing more until another commit', async () => {
+    const { git, name } = await follow('cancelled');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).cancel();
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Canceled' });
+    expect(await eventsOf(sha)).toEqual(['CommitCanceled']);
+    const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
+    expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+  }, 60_000);
+
+  it('Terminate of a commit does not hang its sync', async () => {
+    const { git, name } = await follow('terminated');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).terminate('clicked');
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Terminated' });
+    const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
+    expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+  }, 60_000);
+
+  it('Terminate of a sync leaves a commit that the next sync ends first', async () => {
+    const { git, name } = await follow('orphan');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+    expect((await describeCommit(name, sha)).status.name).toBe('RUNNING');
+    const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
+    expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await describeCommit(name, sha)).status.name).toBe('CANCELLED');
+  }, 60_000);
+});
+
+describe('a sync that lives long', () => {
+  it('continues as new between commits and remembers the last', async () => {
+    const { git, name } = await follow('long');
+    const runs = new Set<string>();
+    let last = '';
+    for (let index = 0; index < 8; index++) {
+      last = await git.commit({ 'a.yaml': configMap(String(index)) });
+      expect(await sync.apply(name, last)).toMatchObject({ outcome: 'Succeeded' });
+      runs.add((await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).describe()).runId);
+    }
+    expect(runs.size).toBeGreaterThan(1);
+    const before = await describeCommit(name, last);
+    await sync.commitSeen(name, last);
+    expect(await sync.status(name)).toMatchObject({ last: { sha: last, outcome: 'Succeeded' } });
+    expect((await describeCommit(name, last)).runId).toBe(before.runId);
+  }, 90_000);
+});
+
+describe('a commit that changes nothing', () => {
+  it('writes none of its objects, and one line about itself', async () => {
+    const { git, name, namespace } = await follow('noop');
+    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'config' };
+    const before = await cluster.client.get(path);
+    const inventory = await sync.inventory(name);
+    const sha = await git.commit({ 'a.yaml': `# a comment\n${configMap('1')}`, 'README.md': 'hello' });
+    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await cluster.client.get(path)).toEqual(before);
+    expect(before.metadata.annotations?.['fairlead.dev/commit']).not.toBe(sha);
+    const after = await sync.inventory(name);
+    expect(after?.entries).toEqual(inventory?.entries);
+    expect(after?.status.commit).toMatchObject({ sha, applied: 0, unchanged: 1 });
+  }, 60_000);
+});
+
+describe('an operator who went back', () => {
+  const pinned = (hash: string) => ({
+    'fairlead.dev/pinned': JSON.stringify({ rejected: hash, by: 'ann', reason: 'errors' }),
+  });
+
+  it('keeps a pinned object as it is until its manifest changes, which is then forced and unpins', async () => {
+    const { git, name, set } = await follow('pinned');
+    const first = await git.commit({ 'web.yaml': statefulSet('2') });
+    await sync.commitSeen(name, first);
+    await awaiting(name, first);
+    const hash = (await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/manifest-hash'] ?? '';
+    await cluster.client.patch(set, 'merge', {
+      metadata: { annotations: pinned(hash) },
+      spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } },
+    });
+    const rolledBack = await sync.dealtWith(name, first);
+    expect(rolledBack.message).toMatch(
+      /RolledBack web\.yaml:1 StatefulSet\S* \S+: rolled back by ann: errors\./,
+    );
+    const unrelated = await git.commit({ 'a.yaml': configMap('1') });
+    expect(await sync.apply(name, unrelated)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await cluster.client.get(set)).toMatchObject({
+      spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
+    });
+    const fixed = await git.commit({ 'web.yaml': statefulSet('3') });
+    await sync.commitSeen(name, fixed);
+    await awaiting(name, fixed);
+    const live = await cluster.client.get(set);
+    expect(live).toMatchObject({
+      spec: { template: { spec: { containers: [{ image: 'example.com/web:3' }] } } },
+    });
+    expect(live.metadata.annotations?.['fairlead.dev/pinned']).toBeUndefined();
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, fixed)).toMatchObject({ outcome: 'Succeeded' });
+  }, 60_000);
+
+  it('with kubectl rollout undo is not put back, and does not block the next manifest', async () => {
+    const { git, name, set } = await follow('undone');
+    const first = await git.commit({ 'web.yaml': statefulSet('2') });
+    await sync.commitSeen(name, first);
+    await awaiting(name, first);
+    await setStatus(set, true);
+    await sync.dealtWith(name, first);
+    await cluster.client.patch(
+      set,
+      'merge',
+      { spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } } },
+      { fieldManager: 'kubectl-rollout' },
+    );
+    expect(await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }))).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    expect(await cluster.client.get(set)).toMatchObject({
+      spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
+    });
+    const next = await git.commit({ 'web.yaml': statefulSet('3') });
+    await sync.commitSeen(name, next);
+    await awaiting(name, next);
+    expect(await cluster.client.get(set)).toMatchObject({
+      spec: { template: { spec: { containers: [{ image: 'example.com/web:3' }] } } },
+    });
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, next)).toMatchObject({ outcome: 'Succeeded' });
+  }, 60_000);
+});
+
+describe('migration between the workload APIs', () => {
+  it('orphans the old object, keeps its pods, and carries a pause over', async () => {
+    const { git, name, namespace, set } = await follow('migrate');
+    const native: ResourcePath = { ...set, group: 'apps', version: 'v1' };
+    const first = await git.commit({ 'web.yaml': statefulSet('1', 'apps/v1') });
+    await sync.commitSeen(name, first);
+    const pods: ResourcePath = { group: '', version: 'v1', resource: 'pods', namespace, name: 'web-0' };
+    const pod = await cluster.until(
+      pods,
+      'a pod of the native controller',
+      (object) => object.metadata.uid !== '',
+    );
+    expect(pod.metadata.ownerReferences).toMatchObject([{ kind: 'StatefulSet', apiVersion: 'apps/v1' }]);
+    const pause = JSON.stringify({ by: 'ann', reason: 'careful' });
+    await cluster.annotate(native, { 'fairlead.dev/paused': pause });
+    const second = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, second);
+    await awaiting(name, second);
+    await expect(cluster.client.get(native)).rejects.toMatchObject({ status: 404 });
+    const moved = await cluster.client.get(set);
+    expect(JSON.parse(moved.metadata.annotations?.['fairlead.dev/paused'] ?? '{}')).toEqual({
+      by: 'ann',
+      reason: 'careful',
+    });
+    const after = await cluster.client.get(pods);
+    expect(after.metadata.uid).toBe(pod.metadata.uid);
+    expect(after.metadata.deletionTimestamp).toBeUndefined();
+    expect(after.metadata.ownerReferences).toBeUndefined();
+    const third = await git.commit({
+      'web.yaml': statefulSet('1').replace('{name: web}', '{name: web, labels: {a: b}}'),
+    });
+    await sync.commitSeen(name, third);
+    await awaiting(name, third);
+    expect((await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
+    const back = await git.commit({ 'web.yaml': statefulSet('1', 'apps/v1') });
+    await sync.commitSeen(name, back);
+    await awaiting(name, back);
+    await expect(cluster.client.get(set)).rejects.toMatchObject({ status: 404 });
+    expect((await cluster.client.get(native)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
+    expect((await cluster.client.get(pods)).metadata.uid).toBe(pod.metadata.uid);
+    expect([...((await sync.inventory(name))?.entries.keys() ?? [])]).toContain(
+      `apps/StatefulSet/${namespace}/web`,
+    );
+  }, 90_000);
+
+  it('does not take over a workload that nobody in git has', async () => {
+    const { git, name, namespace } = await follow('stranger');
+    const path: ResourcePath = {
+      group: 'apps',
+      version: 'v1',
+      resource: 'statefulsets',
+      namespace,
+      name: 'web',
+    };
+    const container = { name: 'main', image: 'example.com/web:1' };
+    await cluster.client.create(
+      { ...path, name: undefined },
+      {
+        apiVersion: 'apps/v1',
+        kind: 'StatefulSet',
+        metadata: { name: 'web' },
+        spec: {
+          replicas: 0,
+          serviceName: 'web',
+          selector: { matchLabels: { app: 'web' } },
+          template: { metadata: { labels: { app: 'web' } }, spec: { containers: [container] } },
+        },
+      },
+    );
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Refused' });
+    const [line] = (await sync.inventory(name))?.status.commit?.problems ?? [];
+    expect(line).toMatch(
+      /^OwnedByOther web\.yaml:1@\w+: StatefulSet\.fairlead\.dev \S+: the same workload exists as statefulsets\.apps and is not from this repository; .* kubectl annotate statefulsets\.v1\.apps web -n \S+ --overwrite fairlead\.dev\/repository=stranger$/,
+    );
+  }, 60_000);
+});
+
+describe('servers that go away', () => {
+  it('an apiserver that is away for a while fails nothing', async () => {
+    const { git, name } = await follow('away');
+    await controlPlane().stop('kube-apiserver');
+    const sha = await git.commit({ 'a.yaml': configMap('1') });
+    await sync.commitSeen(name, sha);
+    await until('an attempt failed', async () => {
+      const { raw } = await describeCommit(name, sha).catch(() => ({ raw: undefined }));
+      return (raw?.pendingActivities?.[0]?.attempt ?? 0) > 1 ? true : undefined;
+    });
+    await controlPlane().start('kube-apiserver');
+    expect(await sync.dealtWith(name, sha, 60_000)).toMatchObject({ outcome: 'Succeeded' });
+  }, 120_000);
+});
+
+describe('secrets', () => {
+  it('are in no history, event, inventory or error', async () => {
+    const { git, name } = await follow('secretive');
+    const planted = 'hunter2-planted-value';
+    const encoded = Buffer.from(planted).toString('base64');
+    const secret = (data: string): string => `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n${data}`;
+    const files: readonly Readonly<Record<string, FileChange>>[] = [
+      { 's.yaml': secret(`stringData: {a: "${planted}"}\n`) },
+      { 's.yaml': secret(`data: {a: "${encoded}", b: "${planted}"}\n`) },
+      { 's.yaml': secret(`stringData: {a: "${planted}", "bad key": "${planted}"}\n`) },
+      { 's.yaml': secret(`stringData: {a: ["${planted}"]}\n`) },
+      { 's.yaml': statefulSet('1').replace('image:', `env: [{name: A, value: "${planted}"}], imagee:`) },
+    ];
+    const seen: string[] = [];
+    for (const change of files) {
+      const sha = await git.commit(change);
+      await sync.apply(name, sha).then((last) => seen.push(JSON.stringify(last)));
+      const history = await sync.temporal.workflow
+        .getHandle(commitWorkflowId('sync', name, sha))
+        .fetchHistory();
+      seen.push(
+        JSON.stringify(history, (_key, value: unknown) =>
+          value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value,
+        ),
+      );
+    }
+    seen.push(
+      JSON.stringify(
+        await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).fetchHistory(),
+        (_key, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value),
+      ),
+    );
+    seen.push(
+      JSON.stringify(await sync.inventory(name)),
+      JSON.stringify(await cluster.events(INVENTORY_NAMESPACE)),
+    );
+    expect(seen.filter((text) => text.includes('Refused')).length).toBeGreaterThan(3);
+    for (const text of seen) {
+      expect(text).not.toContain(planted);
+      expect(text).not.toContain(encoded);
+    }
+  }, 60_000);
+});
