@@ -1,5 +1,7 @@
 /** JSON exactly as Go's encoding/json writes a decoded map: the bytes of ControllerRevisions (C9). */
 
+import { trusted } from './values.ts';
+
 const HTML_ESCAPES: Readonly<Record<string, string>> = {
   '<': '\\u003c',
   '>': '\\u003e',
@@ -37,13 +39,15 @@ function encode(value: unknown): string {
     case 'object':
       if (value === null) return 'null';
       return Array.isArray(value) ? `[${value.map(encode).join(',')}]` : encodeObject(value);
-    default:
+    case 'undefined':
+    case 'function':
+    case 'symbol':
       return 'null';
   }
 }
 
 function encodeObject(object: object): string {
-  const fields = object as Readonly<Record<string, unknown>>;
+  const fields = trusted<Readonly<Record<string, unknown>>>(object);
   const parts: string[] = [];
   for (const key of Object.keys(fields).sort()) {
     const field = fields[key];

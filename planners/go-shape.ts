@@ -2,8 +2,8 @@
 
 import { POD_TEMPLATE_TYPES } from './pod-template-types.ts';
 import { canonicalQuantity } from './quantity.ts';
-
-type Fields = Record<string, unknown>;
+import { asFields } from './values.ts';
+import type { Fields } from './values.ts';
 
 interface Field {
   readonly name: string;
@@ -31,7 +31,7 @@ const parsed = new Map<string, readonly Field[]>();
  * come where it does not; quantities are canonical. Fields that the type does not have are kept: a newer apiserver knows them.
  */
 export function goShape(value: unknown, type: string): Fields {
-  const source: Fields = isObject(value) ? value : {};
+  const source = asFields(value) ?? {};
   const fields = fieldsOf(type);
   const shaped: Fields = {};
   for (const field of fields) {
@@ -81,8 +81,7 @@ function shapeList(field: Field, value: unknown): unknown {
 }
 
 function shapeMap(field: Field, value: unknown): unknown {
-  if (!isObject(value)) return field.missing;
-  const entries = Object.entries(value);
+  const entries = Object.entries(asFields(value) ?? {});
   if (entries.length === 0) return field.missing;
   const write =
     field.kind === 'quantityMap' ? (one: unknown) => quantity(one, true) : (one: unknown) => one ?? '';
@@ -121,8 +120,4 @@ function parseField(text: string): Field {
   if (rest === '[]') return { name, kind: 'list', ...missing };
   if (rest.startsWith('[]')) return { name, kind: 'list', type: rest.slice(2), ...missing };
   return { name, kind: 'always', missing: ZEROS[rest] };
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

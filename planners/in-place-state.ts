@@ -1,7 +1,7 @@
 /** The annotation that carries a pod's update in place from one API write to the next: the pod alone tells where it stands. */
 
 import { conditionOf } from './availability.ts';
-import { ANNOTATION, IN_PLACE_GATE } from './names.ts';
+import { ANNOTATION, IN_PLACE_GATE, LABEL } from './names.ts';
 import type { Container, ContainerStatus, Pod } from './objects.ts';
 import type { ContainerList, Resources } from './resources.ts';
 
@@ -17,6 +17,8 @@ export interface ResourceRecord {
   readonly container: string;
   /** The amounts before the change, for going back. */
   readonly previous: Resources;
+  /** The container is restarted for it. */
+  readonly restarts?: boolean;
 }
 
 /** Annotation `fairlead.dev/in-place-update`. */
@@ -70,7 +72,7 @@ function isInPlaceUpdate(value: unknown): value is InPlaceUpdate {
 
 /** The revision that the pod's label names (S1); empty if it has none. */
 export function revisionOf(pod: Pod): string {
-  return pod.metadata.labels?.['controller-revision-hash'] ?? '';
+  return pod.metadata.labels?.[LABEL.revisionHash] ?? '';
 }
 
 /** The spec has the readiness gate, so that the pod can be taken out of service. */

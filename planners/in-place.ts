@@ -7,35 +7,26 @@
  *   finish: gate True, annotation gone                      (Ready is left to kubelet)
  */
 
-import { conditionOf, isReady, timestamp } from './availability.ts';
+import { isReady } from './availability.ts';
 import { unfinished } from './in-place-completion.ts';
+import { containerOf, hasGate, isGateOpen, readInPlaceUpdate, revisionOf } from './in-place-state.ts';
+import type { InPlaceUpdate } from './in-place-state.ts';
 import {
-  containerOf,
-  hasGate,
-  isGateOpen,
-  readInPlaceUpdate,
-  recordOf,
-  revisionOf,
-} from './in-place-state.ts';
-import type { ContainerRecord, InPlaceUpdate, ResourceRecord } from './in-place-state.ts';
-import { ANNOTATION, IN_PLACE_GATE, LABEL } from './names.ts';
-import type { JsonObject, Pod } from './objects.ts';
-import type { Action, Purpose, ReasonCode } from './plan.ts';
-import { effectiveResources, holdsResources } from './resources.ts';
-import type { ContainerList, Resources } from './resources.ts';
+  annotateAction,
+  applyAction,
+  beginAction,
+  charge,
+  closeAction,
+  recordsOf,
+  resizeAction,
+  resourceRecords,
+} from './in-place-writes.ts';
+import type { InPlaceContext } from './in-place-writes.ts';
+import { IN_PLACE_GATE } from './names.ts';
+import type { Pod } from './objects.ts';
+import type { Action, ReasonCode } from './plan.ts';
+import { holdsResources } from './resources.ts';
 import type { TemplateDiff } from './template-diff.ts';
-
-export interface InPlaceContext {
-  /** For messages: `StatefulSet web`. */
-  readonly owner: string;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-  readonly gracePeriodSeconds: number;
-  /** The revision that the pod shall have under the present strategy; undefined if it is to be left as it is. */
-  readonly target: string | undefined;
-  /** From the revision of the pod's label to the target; undefined if either is not known. */
-  readonly diff: TemplateDiff | undefined;
-}
 
 export type Step =
   | { readonly action: Action }
@@ -75,19 +66,7 @@ export function startInPlace(pod: Pod, diff: TemplateDiff, context: InPlaceConte
     const carried = earlier && { ...earlier, revision: begun.revision };
     return { ...applyAction(pod, carried, diff, context), ...charge(pod) };
   }
-  return {
-    ...patch(
-      pod,
-      'InPlaceBegin',
-      `begin the update of Pod ${pod.metadata.name} in place to ${begun.revision} in ${context.owner}`,
-    ),
-    subresource: 'status',
-    body: {
-      metadata: { annotations: annotate(begun) },
-      ...(restarts && !overlap && { status: { conditions: closeGate(pod, context.now) } }),
-    },
-    ...charge(pod),
-  };
+  return beginAction(pod, begun, context);
 }
 
 /** The next step of an update that was begun: finishing and withdrawing it is steady state (design "In-place update of a pod"). */
@@ -95,7 +74,7 @@ export function stepInPlace(pod: Pod, update: InPlaceUpdate, context: InPlaceCon
   if (revisionOf(pod) === update.revision) {
     const reason = unfinished(pod, update, context.now);
     return reason === undefined
-      ? { action: closeUpdate(pod, update, 'InPlaceFinish', context) }
+      ? { action: closeAction(pod, update, 'InPlaceFinish', context) }
       : {
           wait: reason.code,
           detail: reason.detail,
@@ -119,91 +98,7 @@ export function stepInPlace(pod: Pod, update: InPlaceUpdate, context: InPlaceCon
   return { action: applyAction(pod, update, context.diff, context) };
 }
 
-/** The write that opens the gate of a pod that is not being updated (A29). */
-export function openGateAction(pod: Pod, context: InPlaceContext): Action {
-  const { name, resourceVersion } = pod.metadata;
-  // A gate that is False was closed by someone: only the pod as it was read may be opened.
-  const closed = conditionOf(pod, IN_PLACE_GATE) !== undefined;
-  const { resourceVersion: _, ...action } = patch(
-    pod,
-    'OpenGate',
-    `open the readiness gate of Pod ${name} in ${context.owner}`,
-  );
-  return {
-    ...action,
-    ...(closed && { resourceVersion }),
-    subresource: 'status',
-    body: { status: { conditions: [openGate(context.now)] } },
-  };
-}
-
-function applyAction(
-  pod: Pod,
-  update: InPlaceUpdate | undefined,
-  diff: TemplateDiff,
-  context: InPlaceContext,
-): Action {
-  const revision = context.target ?? '';
-  const applied = update && {
-    ...update,
-    appliedAt: new Date(context.now).toISOString(),
-    // Again, as they are at the version that this patch is conditional on: one may have crashed since the beginning.
-    containers: { ...update.containers, ...imageRecords(pod, diff) },
-  };
-  const images = (list: ContainerList) => diff.images.filter((change) => change.list === list);
-  const lists = (['containers', 'initContainers'] as const).filter((list) => images(list).length > 0);
-  const spec = Object.fromEntries(
-    lists.map((list) => [list, images(list).map(({ container, image }) => ({ name: container, image }))]),
-  );
-  return {
-    ...patch(
-      pod,
-      'InPlaceApply',
-      `update Pod ${pod.metadata.name} in place to ${revision} in ${context.owner}`,
-    ),
-    body: {
-      metadata: {
-        labels: { ...diff.labels, [LABEL.revisionHash]: revision },
-        annotations: { ...diff.annotations, ...(applied && annotate(applied)) },
-      },
-      ...(lists.length > 0 && { spec }),
-    },
-  };
-}
-
-function resizeAction(
-  pod: Pod,
-  changes: readonly {
-    readonly list: ContainerList;
-    readonly container: string;
-    readonly resources: Resources;
-  }[],
-  purpose: Purpose,
-  context: InPlaceContext,
-): Action {
-  const lists = [...new Set(changes.map(({ list }) => list))];
-  const spec = Object.fromEntries(
-    lists.map((list) => [
-      list,
-      changes
-        .filter((change) => change.list === list)
-        .map(({ container, resources }) => ({ name: container, resources: withoutEmpty(resources) })),
-    ]),
-  );
-  return {
-    ...patch(pod, purpose, `resize Pod ${pod.metadata.name} in place in ${context.owner}`),
-    subresource: 'resize',
-    body: { spec },
-  };
-}
-
-function withoutEmpty(resources: Resources): JsonObject {
-  return Object.fromEntries(
-    Object.entries(resources).filter(([, amounts]) => Object.keys(amounts as object).length > 0),
-  );
-}
-
-/** Not applied yet and no longer wanted: resources go back, then the gate opens; containers were not touched. */
+/** Not applied yet and no longer wanted: resources go back, then the gate opens. */
 function withdraw(pod: Pod, update: InPlaceUpdate, context: InPlaceContext): Action {
   const back = (update.resources ?? [])
     .filter(
@@ -212,104 +107,12 @@ function withdraw(pod: Pod, update: InPlaceUpdate, context: InPlaceContext): Act
     )
     .map(({ list, container, previous }) => ({ list, container, resources: previous }));
   if (back.length > 0) return resizeAction(pod, back, 'InPlaceWithdraw', context);
-  if (update.overlap === true) {
-    // The update before it is still to be awaited: the gate stays closed.
-    const { resources: _, ...rest } = update;
-    const restored = { ...rest, revision: revisionOf(pod), appliedAt: new Date(context.now).toISOString() };
-    return {
-      ...patch(
-        pod,
-        'InPlaceWithdraw',
-        `go back to awaiting ${restored.revision} in Pod ${pod.metadata.name} of ${context.owner}`,
-      ),
-      subresource: 'status',
-      body: { metadata: { annotations: annotate(restored) } },
-    };
-  }
-  return closeUpdate(pod, update, 'InPlaceWithdraw', context);
-}
-
-function closeUpdate(
-  pod: Pod,
-  update: InPlaceUpdate,
-  purpose: 'InPlaceFinish' | 'InPlaceWithdraw',
-  context: InPlaceContext,
-): Action {
-  const verb = purpose === 'InPlaceFinish' ? 'finish' : 'withdraw';
-  return {
-    ...patch(pod, purpose, `${verb} the update of Pod ${pod.metadata.name} in place in ${context.owner}`),
-    subresource: 'status',
-    body: {
-      metadata: { annotations: { [ANNOTATION.inPlaceUpdate]: null } },
-      ...(update.gate && hasGate(pod) && { status: { conditions: [openGate(context.now)] } }),
-    },
-  };
-}
-
-function patch(
-  pod: Pod,
-  purpose: Purpose,
-  message: string,
-): Omit<Action, 'body'> & { readonly resourceVersion: string } {
-  const { name, uid, resourceVersion } = pod.metadata;
-  return {
-    verb: 'patch',
-    resource: 'pods',
-    name,
-    uid,
-    resourceVersion,
-    patchType: 'strategic',
-    purpose,
-    message,
-  };
-}
-
-function charge(pod: Pod): { readonly charged?: boolean } {
-  return isReady(pod) ? { charged: true } : {};
-}
-
-function annotate(update: InPlaceUpdate): Record<string, string> {
-  return { [ANNOTATION.inPlaceUpdate]: JSON.stringify(update) };
-}
-
-function openGate(now: number): JsonObject {
-  return {
-    type: IN_PLACE_GATE,
-    status: 'True',
-    reason: null,
-    message: null,
-    lastTransitionTime: timestamp(now),
-  };
-}
-
-/** Kubelet would take Ready away by itself, some time later: the same write does it now. */
-function closeGate(pod: Pod, now: number): readonly JsonObject[] {
-  const lastTransitionTime = timestamp(now);
-  const gate = { type: IN_PLACE_GATE, status: 'False', reason: 'StartInPlaceUpdate', lastTransitionTime };
-  const ready = { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady', lastTransitionTime };
-  return isReady(pod) ? [gate, ready] : [gate];
-}
-
-function recordsOf(pod: Pod, diff: TemplateDiff): Record<string, ContainerRecord> {
-  const restarted = diff.resources.filter(({ restarts }) => restarts).map(({ container }) => container);
-  return {
-    ...imageRecords(pod, diff),
-    ...Object.fromEntries(restarted.map((name) => [name, recordOf(pod, name)])),
-  };
-}
-
-function imageRecords(pod: Pod, diff: TemplateDiff): Record<string, ContainerRecord> {
-  return Object.fromEntries(diff.images.map(({ container }) => [container, recordOf(pod, container)]));
-}
-
-function resourceRecords(pod: Pod, diff: TemplateDiff): readonly ResourceRecord[] {
-  return diff.resources.map(({ list, container, resources }) => {
-    const spec = containerOf(pod, list, container);
-    const present = spec === undefined ? { requests: {}, limits: {} } : effectiveResources(spec);
-    const keep = (kind: 'requests' | 'limits') =>
-      Object.fromEntries(
-        Object.entries(present[kind]).filter(([name]) => Object.hasOwn(resources[kind], name)),
-      );
-    return { list, container, previous: { requests: keep('requests'), limits: keep('limits') } };
-  });
+  const restarts = update.resources?.some((resource) => resource.restarts === true) === true;
+  if (update.overlap !== true && !restarts) return closeAction(pod, update, 'InPlaceWithdraw', context);
+  // Containers may be restarted still, for the update before it or by a resize: that is awaited, and the gate stays closed.
+  const { resources: _, ...rest } = update;
+  const revision = revisionOf(pod);
+  const awaited = { ...rest, revision, overlap: true, appliedAt: new Date(context.now).toISOString() };
+  const message = `go back to awaiting ${revision} in Pod ${pod.metadata.name} of ${context.owner}`;
+  return annotateAction(pod, awaited, 'InPlaceWithdraw', message);
 }

@@ -3,6 +3,7 @@
 import { canonicalJson } from './canonical-json.ts';
 import type { Container, PodSpec } from './objects.ts';
 import { isZeroQuantity, sameQuantity } from './quantity.ts';
+import { asList, trusted } from './values.ts';
 
 export type ContainerList = 'containers' | 'initContainers';
 
@@ -25,7 +26,7 @@ const RESIZABLE = new Set(['cpu', 'memory']);
 
 /** Requests and limits as a pod has them: a missing request is the limit. */
 export function effectiveResources(container: Container): Resources {
-  const resources = container.resources as Partial<Resources> | undefined;
+  const resources = trusted<Partial<Resources> | undefined>(container.resources);
   const limits = resources?.limits ?? {};
   return { requests: { ...limits, ...resources?.requests }, limits };
 }
@@ -51,12 +52,9 @@ export function resizeOf(
   if (canonicalJson(old.resources?.['claims']) !== canonicalJson(wanted.resources?.['claims']))
     return 'impossible';
   if (names.size === 0) return 'none';
-  const policies = (wanted['resizePolicy'] ?? []) as readonly {
-    readonly resourceName: string;
-    readonly restartPolicy: string;
-  }[];
-  const restarts = policies.some(
-    ({ resourceName, restartPolicy }) => names.has(resourceName) && restartPolicy === 'RestartContainer',
+  const restarts = asList(wanted['resizePolicy']).some(
+    ({ resourceName, restartPolicy }) =>
+      restartPolicy === 'RestartContainer' && names.has(String(resourceName)),
   );
   return { list, container: wanted.name, resources: change, restarts };
 }
@@ -64,7 +62,7 @@ export function resizeOf(
 /** Whether a container's resources hold all of these amounts. */
 export function holdsResources(actual: Container['resources'], wanted: Resources): boolean {
   return KINDS.every((kind) => {
-    const amounts = (actual?.[kind] ?? {}) as Readonly<Record<string, string>>;
+    const amounts = trusted<Readonly<Record<string, string>>>(actual?.[kind] ?? {});
     return Object.entries(wanted[kind]).every(([name, amount]) => {
       const present = amounts[name];
       return present !== undefined && sameQuantity(present, amount);

@@ -3,6 +3,7 @@
 import { controllerReference } from './controller-ref.ts';
 import type { JsonObject, OwnerReference, PersistentVolumeClaim, Pod } from './objects.ts';
 import type { Action } from './plan.ts';
+import { trusted } from './values.ts';
 import type { StatefulSet } from './workload.ts';
 
 interface ClaimTemplateMeta {
@@ -141,5 +142,5 @@ function ownersOf(claim: PersistentVolumeClaim): readonly OwnerReference[] {
 }
 
 function metaOf(template: JsonObject): ClaimTemplateMeta {
-  return template['metadata'] as unknown as ClaimTemplateMeta;
+  return trusted(template['metadata']);
 }

@@ -6,6 +6,7 @@ import { templateOfRevision } from './statefulset-revision.ts';
 import { ANNOTATION, LABEL } from './names.ts';
 import type { ControllerRevision, JsonObject, Pod, Volume } from './objects.ts';
 import type { Action } from './plan.ts';
+import { trusted } from './values.ts';
 import type { StatefulSet } from './workload.ts';
 
 const LARGEST_ORDINAL = 2 ** 31 - 1;
@@ -80,7 +81,7 @@ function identityLabels(name: string, ordinal: number): Record<string, string> {
 function volumesOf(set: StatefulSet, ordinal: number, volumes: readonly Volume[]): readonly Volume[] {
   if (set.volumeClaimTemplates.length === 0) return volumes;
   const claims = set.volumeClaimTemplates.map((template): Volume => {
-    const { name } = template['metadata'] as { readonly name: string };
+    const { name } = trusted<{ readonly name: string }>(template['metadata']);
     return { name, persistentVolumeClaim: { claimName: claimName(set, template, ordinal) } };
   });
   const taken = new Set(claims.map(({ name }) => name));

@@ -8,6 +8,8 @@ import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';
 import { findRevision, nextRevisionNumber, revisionsOf, sameBytes } from './revision.ts';
 import type { RevisionPlan } from './revision.ts';
 import { normaliseTemplate } from './template-defaults.ts';
+import { asFields, trusted } from './values.ts';
+import type { Fields } from './values.ts';
 import type { StatefulSet, Workload } from './workload.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -41,18 +43,22 @@ export function revisionData(template: PodTemplate): JsonObject {
 export function templateOfRevision(revision: ControllerRevision): PodTemplate {
   let template = templateOfData.get(revision.data);
   if (template === undefined) {
-    const spec = revision.data['spec'] as { readonly template?: JsonObject } | undefined;
-    if (spec?.template === undefined) {
+    const stored = storedTemplate(revision);
+    if (stored === undefined) {
       throw new Error(
         `ControllerRevision ${revision.metadata.namespace ?? 'default'}/${revision.metadata.name} holds no spec.template: ` +
           'it was not made for this kind; delete it',
       );
     }
-    const { $patch: _, ...rest } = spec.template;
-    template = rest as unknown as PodTemplate;
+    const { $patch: _, ...rest } = stored;
+    template = trusted<PodTemplate>(rest);
     templateOfData.set(revision.data, template);
   }
   return template;
+}
+
+function storedTemplate(revision: ControllerRevision): Fields | undefined {
+  return asFields(asFields(revision.data['spec'])?.['template']);
 }
 
 /** The name of a revision: `<set>-<hash of data and collision count>` (C8). */
@@ -98,9 +104,8 @@ export function planStatefulSetRevision(
 
 /** Whether the revision's template and this one differ in nothing but spelling, order of keys and defaults (S6). */
 export function meansTheSame(revision: ControllerRevision, template: PodTemplate): boolean {
-  const stored = (revision.data['spec'] as { readonly template?: unknown } | undefined)?.template;
   return (
-    stored !== undefined &&
+    storedTemplate(revision) !== undefined &&
     canonicalJson(normaliseTemplate(templateOfRevision(revision))) ===
       canonicalJson(normaliseTemplate(template))
   );

@@ -3,8 +3,9 @@
 import { Budget, maxUnavailableOf } from './budget.ts';
 import { conditionOf } from './availability.ts';
 import { hasGate, isGateOpen, resizeRefusal } from './in-place-state.ts';
-import { obstacles, openGateAction, startInPlace, stepInPlace } from './in-place.ts';
-import type { InPlaceContext } from './in-place.ts';
+import { openGateAction } from './in-place-writes.ts';
+import type { InPlaceContext } from './in-place-writes.ts';
+import { obstacles, startInPlace, stepInPlace } from './in-place.ts';
 import { IN_PLACE_GATE } from './names.ts';
 import type { ControllerRevision } from './objects.ts';
 import type { Action } from './plan.ts';

@@ -6,8 +6,8 @@
 
 import { goShape } from './go-shape.ts';
 import type { PodTemplate } from './objects.ts';
-
-type Fields = Record<string, unknown>;
+import { asFields, asList, asText, trusted } from './values.ts';
+import type { Fields } from './values.ts';
 
 const memory = new WeakMap<object, PodTemplate>();
 
@@ -19,9 +19,9 @@ export function normaliseTemplate(template: PodTemplate): PodTemplate {
   const known = memory.get(template);
   if (known !== undefined) return known;
   const normal = goShape(template, 'PodTemplateSpec');
-  defaultMetadata(normal['metadata'] as Fields);
-  defaultSpec(normal['spec'] as Fields);
-  const result = normal as unknown as PodTemplate;
+  defaultMetadata(trusted(normal['metadata']));
+  defaultSpec(trusted(normal['spec']));
+  const result = trusted<PodTemplate>(normal);
   memory.set(template, result);
   memory.set(result, result);
   return result;
@@ -30,9 +30,9 @@ export function normaliseTemplate(template: PodTemplate): PodTemplate {
 const OBSOLETE_ANNOTATION = /^pod\.(?:alpha|beta)\.kubernetes\.io\/init-container(?:s|-statuses)$/;
 
 function defaultMetadata(metadata: Fields): void {
-  const annotations = metadata['annotations'];
+  const annotations = asFields(metadata['annotations']);
   if (annotations === undefined) return;
-  const kept = Object.entries(annotations as Fields).filter(([key]) => !OBSOLETE_ANNOTATION.test(key));
+  const kept = Object.entries(annotations).filter(([key]) => !OBSOLETE_ANNOTATION.test(key));
   if (kept.length === 0) delete metadata['annotations'];
   else metadata['annotations'] = Object.fromEntries(kept);
 }
@@ -49,40 +49,40 @@ function defaultSpec(spec: Fields): void {
     spec['serviceAccountName'] = account;
     spec['serviceAccount'] = account;
   }
-  for (const volume of list(spec['volumes'])) defaultVolume(volume);
+  for (const volume of asList(spec['volumes'])) defaultVolume(volume);
   for (const kind of ['initContainers', 'containers', 'ephemeralContainers']) {
-    for (const container of list(spec[kind])) defaultContainer(container);
+    for (const container of asList(spec[kind])) defaultContainer(container);
   }
 }
 
 function defaultContainer(container: Fields): void {
-  container['imagePullPolicy'] ??= defaultPullPolicy(container['image'] as string | undefined);
+  container['imagePullPolicy'] ??= defaultPullPolicy(asText(container['image']));
   container['terminationMessagePath'] ??= '/dev/termination-log';
   container['terminationMessagePolicy'] ??= 'File';
-  for (const port of list(container['ports'])) port['protocol'] ??= 'TCP';
-  for (const variable of list(container['env'])) {
-    const source = object(variable['valueFrom']);
+  for (const port of asList(container['ports'])) port['protocol'] ??= 'TCP';
+  for (const variable of asList(container['env'])) {
+    const source = asFields(variable['valueFrom']);
     defaultFieldRef(source);
-    setDefaults(object(source?.['fileKeyRef']), { optional: false });
+    setDefaults(asFields(source?.['fileKeyRef']), { optional: false });
   }
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe'])
-    defaultProbe(object(container[probe]));
-  const lifecycle = object(container['lifecycle']);
-  for (const hook of ['postStart', 'preStop']) defaultHttpGet(object(lifecycle?.[hook]));
+    defaultProbe(asFields(container[probe]));
+  const lifecycle = asFields(container['lifecycle']);
+  for (const hook of ['postStart', 'preStop']) defaultHttpGet(asFields(lifecycle?.[hook]));
 }
 
 function defaultProbe(probe: Fields | undefined): void {
   setDefaults(probe, { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 });
   defaultHttpGet(probe);
-  setDefaults(object(probe?.['grpc']), { service: '' });
+  setDefaults(asFields(probe?.['grpc']), { service: '' });
 }
 
 function defaultHttpGet(handler: Fields | undefined): void {
-  setDefaults(object(handler?.['httpGet']), { path: '/', scheme: 'HTTP' });
+  setDefaults(asFields(handler?.['httpGet']), { path: '/', scheme: 'HTTP' });
 }
 
 function defaultFieldRef(holder: Fields | undefined): void {
-  setDefaults(object(holder?.['fieldRef']), { apiVersion: 'v1' });
+  setDefaults(asFields(holder?.['fieldRef']), { apiVersion: 'v1' });
 }
 
 /** Defaults of volume sources that hold nothing but scalars. */
@@ -101,16 +101,16 @@ const VOLUME_DEFAULTS: Readonly<Record<string, Fields>> = {
 function defaultVolume(volume: Fields): void {
   if (Object.keys(volume).every((key) => key === 'name')) volume['emptyDir'] = {};
   for (const [source, defaults] of Object.entries(VOLUME_DEFAULTS))
-    setDefaults(object(volume[source]), defaults);
-  for (const item of list(object(volume['downwardAPI'])?.['items'])) defaultFieldRef(item);
-  for (const source of list(object(volume['projected'])?.['sources'])) {
-    for (const item of list(object(source['downwardAPI'])?.['items'])) defaultFieldRef(item);
-    setDefaults(object(source['serviceAccountToken']), { expirationSeconds: 3600 });
+    setDefaults(asFields(volume[source]), defaults);
+  for (const item of asList(asFields(volume['downwardAPI'])?.['items'])) defaultFieldRef(item);
+  for (const source of asList(asFields(volume['projected'])?.['sources'])) {
+    for (const item of asList(asFields(source['downwardAPI'])?.['items'])) defaultFieldRef(item);
+    setDefaults(asFields(source['serviceAccountToken']), { expirationSeconds: 3600 });
   }
-  const claim = object(object(volume['ephemeral'])?.['volumeClaimTemplate']);
-  setDefaults(object(claim?.['spec']), { volumeMode: 'Filesystem' });
-  const image = object(volume['image']);
-  setDefaults(image, { pullPolicy: defaultPullPolicy(image?.['reference'] as string | undefined) });
+  const claim = asFields(asFields(volume['ephemeral'])?.['volumeClaimTemplate']);
+  setDefaults(asFields(claim?.['spec']), { volumeMode: 'Filesystem' });
+  const image = asFields(volume['image']);
+  setDefaults(image, { pullPolicy: defaultPullPolicy(asText(image?.['reference'])) });
 }
 
 /** `Always` for the tag `latest`, also an implied one; `IfNotPresent` for any other tag and for digests (A20). */
@@ -131,12 +131,4 @@ function tagOf(image: string): string {
 function setDefaults(fields: Fields | undefined, defaults: Fields): void {
   if (fields === undefined) return;
   for (const [key, value] of Object.entries(defaults)) fields[key] ??= value;
-}
-
-function object(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
-}
-
-function list(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? (value as Fields[]) : [];
 }

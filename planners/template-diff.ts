@@ -6,6 +6,7 @@ import type { Container, JsonObject, PodSpec, PodTemplate } from './objects.ts';
 import { qosClass, resizeOf } from './resources.ts';
 import type { ContainerList, ResourceChange } from './resources.ts';
 import { defaultPullPolicy, normaliseTemplate } from './template-defaults.ts';
+import { asFields, asList, asText, trusted } from './values.ts';
 
 export interface ImageChange {
   readonly list: ContainerList;
@@ -78,7 +79,7 @@ function diffContainers(list: ContainerList, before: PodSpec, after: PodSpec, fo
     return;
   }
   for (const [index, container] of wanted.entries()) {
-    diffContainer(list, old[index] as Container, container, found);
+    diffContainer(list, old[index] ?? container, container, found);
   }
 }
 
@@ -107,7 +108,7 @@ function followsFromTag(container: Container): boolean {
 
 /** Keys of either object whose values differ, sorted, without the excepted ones. */
 function differingFields(before: object, after: object, except: readonly string[]): readonly string[] {
-  const [old, wanted] = [before as JsonObject, after as JsonObject];
+  const [old, wanted] = [trusted<JsonObject>(before), trusted<JsonObject>(after)];
   return [...new Set([...Object.keys(old), ...Object.keys(wanted)])]
     .filter((key) => !except.includes(key) && canonicalJson(old[key]) !== canonicalJson(wanted[key]))
     .sort();
@@ -143,10 +144,9 @@ function staleEnvironment(
 }
 
 function fieldPaths(container: Container): readonly string[] {
-  const env = (container['env'] ?? []) as readonly {
-    readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath?: string } };
-  }[];
-  return env.flatMap(({ valueFrom }) => valueFrom?.fieldRef?.fieldPath ?? []);
+  return asList(container['env']).flatMap(
+    (variable) => asText(asFields(asFields(variable['valueFrom'])?.['fieldRef'])?.['fieldPath']) ?? [],
+  );
 }
 
 function readsChanged(path: string, labels: KeyChanges, annotations: KeyChanges): boolean {

@@ -27,7 +27,7 @@ interface Rollout {
 
 /** Pods from a word: `o` old, `u` updated, capital = not ready, `-` missing, `t` old and terminating. */
 function podsOf({ set, old, update }: Rollout, word: string, options: PodOptions = {}): Pod[] {
-  return [...word].flatMap((letter, offset) => {
+  return word.split('').flatMap((letter, offset) => {
     if (letter === '-') return [];
     const revision = letter.toLowerCase() === 'u' ? update : old;
     const ready = letter === letter.toLowerCase();
