@@ -180,16 +180,6 @@ async function openRecorded(directory: string, record: InstanceRecord): Promise<
   return new RunningControlPlane({ record, directory, client, onFailure: printFailure });
 }
 
-/** The handle of an instance that was set up before, by this process or another; undefined if there is none. */
-export async function openControlPlane(
-  name: string,
-  stateDirectory: string = defaultStateDirectory(),
-): Promise<ControlPlane | undefined> {
-  const directory = join(stateDirectory, name);
-  const record = await readInstance(directory);
-  return record?.complete === true ? openRecorded(directory, record) : undefined;
-}
-
 /** Starts whatever of a detached instance does not run: after a crash, or a reboot. What it held is still there. */
 export async function resumeControlPlane(
   name: string,

@@ -17,7 +17,7 @@ import { VERSIONS } from './versions.ts';
 import type { BinaryName } from './versions.ts';
 
 /** Replaces `https://github.com`; the rest of the path stays, and so does the checksum. */
-export const MIRROR_VARIABLE = 'FAIRLEAD_DOWNLOAD_MIRROR';
+const MIRROR_VARIABLE = 'FAIRLEAD_DOWNLOAD_MIRROR';
 
 const OFFICIAL = 'https://github.com';
 /** A machine without access must get to the build soon. */

@@ -77,7 +77,7 @@ export const BINARY_SOURCES: Readonly<Record<BinaryName, BinarySource>> = {
     product: 'kwok',
     environmentVariable: 'FAIRLEAD_KWOK',
     goPackage: 'sigs.k8s.io/kwok/cmd/kwok',
-    linkerValues: { 'sigs.k8s.io/kwok/pkg/consts.Version': `v${VERSIONS.kwok}` },
+    linkerValues: {},
     versionArguments: ['--version'],
     versionPattern: new RegExp(`^kwok version v${VERSIONS.kwok.replaceAll('.', '\\.')}\\b`, 'm'),
     buildSeconds: 60,
