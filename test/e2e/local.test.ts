@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 
 import { ApiError } from '../../kubernetes/api-error.ts';
 import type { ComponentFailure } from '../../local/component-process.ts';
@@ -20,6 +20,8 @@ import { COMPONENT_NAMES, listInstances } from '../../local/instance.ts';
 import { identifyProcess } from '../../local/processes.ts';
 import { ChildScript } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
+
+jest.setTimeout(60_000);
 
 const START_MS = 30 * 60_000;
 
@@ -208,6 +210,29 @@ describe('embedded control plane', () => {
     await expect(startControlPlane({ stateDirectory: state, name: 'first' })).rejects.toThrow(
       /instance first exists already .* fairlead local down --name first/s,
     );
+  });
+
+  it('says why a component does not come up, and leaves nothing of the attempt', async () => {
+    process.env['FAIRLEAD_ETCD'] = '/bin/false';
+    try {
+      await expect(startControlPlane({ stateDirectory: state, name: 'broken' })).rejects.toThrow(
+        /^etcd ended with exit code 1 while starting\nThe end of .*broken.logs.etcd\.log:/,
+      );
+    } finally {
+      delete process.env['FAIRLEAD_ETCD'];
+    }
+    expect(await listInstances(state)).not.toContain('broken');
+  });
+
+  it('gives up starting when told to, and leaves nothing of the attempt', async () => {
+    const controller = new AbortController();
+    const report = () => {
+      controller.abort(new Error('changed my mind'));
+    };
+    await expect(
+      startControlPlane({ stateDirectory: state, name: 'given-up', report, signal: controller.signal }),
+    ).rejects.toThrow('changed my mind');
+    expect(await listInstances(state)).not.toContain('given-up');
   });
 
   it('leaves no process, port or file behind when it is taken down', async () => {

@@ -2,13 +2,15 @@
 
 import { createHash } from 'node:crypto';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { PodHistory, condition, container } from '../support/pod-history.ts';
 import type { ObservedEvent, ObservedPod } from '../support/pod-history.ts';
+
+jest.setTimeout(60_000);
 
 const NAMESPACE = 'default';
 
