@@ -49,7 +49,8 @@ function addWorkers(program: Command, attach: Attach): void {
     const { runWorker } = await import('../worker/main.ts');
     return async ({ options }: Call<WorkerFlags>): Promise<ExitCode> => {
       await runWorker(options);
-      return EXIT.ok;
+      // Everything has ended; what is left are retry timers of Temporal's client, which nothing waits for.
+      process.exit(EXIT.ok);
     };
   };
   attach(

@@ -95,6 +95,8 @@ export class RolloutRuns {
   readonly #entries = new Map<string, Entry>();
   readonly #tasks = new Set<Promise<void>>();
   #unreachableSince: number | undefined;
+  /** Ends the long polls: an open one would keep the process alive. */
+  readonly #stopping = new AbortController();
   #stopped = false;
 
   constructor(options: RolloutRunsOptions) {
@@ -143,6 +145,7 @@ export class RolloutRuns {
   /** Stops acting; runs go on under the next leader. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#stopping.abort();
     await Promise.race([
       Promise.allSettled(this.#tasks),
       new Promise((resolve) => setTimeout(resolve, 2_000).unref()),
@@ -359,7 +362,9 @@ export class RolloutRuns {
     let { awaitedId } = run;
     for (;;) {
       try {
-        await client.workflow.getHandle(id, awaitedId).result();
+        await client.withAbortSignal(this.#stopping.signal, () =>
+          client.workflow.getHandle(id, awaitedId).result(),
+        );
         return { state: 'none' };
       } catch (error) {
         if (this.#stopped || error instanceof WorkflowNotFoundError) {

@@ -28,6 +28,9 @@ export interface TemplateDiff {
   readonly empty: boolean;
 }
 
+/** Set by `rollout restart`, kubectl's and ours. */
+const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
+
 /**
  * Compares by meaning: defaults, spellings of quantities and empty lists do not count, nor does an imagePullPolicy that only
  * follows from the image's tag (A20). Possible in place are images of containers and native sidecars, labels and annotations
@@ -55,6 +58,10 @@ export function diffTemplates(from: PodTemplate, to: PodTemplate): TemplateDiff 
   diffContainers('containers', before.spec, after.spec, found);
   if (found.resources.length > 0 && qosClass(before.spec) !== qosClass(after.spec)) {
     found.impossible.push(`spec (QoS class ${qosClass(before.spec)} → ${qosClass(after.spec)})`);
+  }
+  // `rollout restart` changes nothing else: in place it would be a restart that restarts nothing.
+  if (annotations[RESTARTED_AT] !== undefined && annotations[RESTARTED_AT] !== null) {
+    found.impossible.push(`metadata.annotations[${RESTARTED_AT}]`);
   }
   found.impossible.push(...staleEnvironment(after.spec, found.images, labels, annotations));
   const changes = found.images.length + found.resources.length + found.impossible.length;

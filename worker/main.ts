@@ -111,7 +111,6 @@ class WorkerProcess {
     } finally {
       server?.close();
       client.close();
-      await this.#temporal.connection.close();
     }
   }
 

@@ -48,6 +48,15 @@ describe('what differs between templates', () => {
     },
   );
 
+  it('`rollout restart` makes new pods: in place it would restart nothing', () => {
+    const restarted = (at: string) =>
+      template({}, {}, { annotations: { 'kubectl.kubernetes.io/restartedAt': at } });
+    const field = 'metadata.annotations[kubectl.kubernetes.io/restartedAt]';
+    expect(diffTemplates(template({}), restarted('1')).impossible).toEqual([field]);
+    expect(diffTemplates(restarted('1'), restarted('2')).impossible).toEqual([field]);
+    expect(diffTemplates(restarted('1'), template({})).impossible).toEqual([]);
+  });
+
   it('A20: a pull policy that does not follow from the tag is a difference', () => {
     const diff = diffTemplates(
       template({ imagePullPolicy: 'Always' }),
