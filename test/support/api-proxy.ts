@@ -103,6 +103,12 @@ export class ApiProxy {
     this.#closedToWorker = false;
   }
 
+  /** Counts from 1 again: what came so far was preparation. */
+  restartCounts(): void {
+    this.#occurrences.clear();
+    this.writes.length = 0;
+  }
+
   /** Cuts the connections of all watches, as a broken network would; says how many. */
   cutWatches(): number {
     const count = this.#watches.size;

@@ -32,6 +32,7 @@ export class BudgetObserver {
   #failure: unknown;
   #auditOffset = 0;
   #auditRest = '';
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(options: BudgetObserverOptions) {
     this.#options = options;
@@ -169,8 +170,16 @@ export class BudgetObserver {
     return lost && `the end of ${lost.object.metadata.name} was not seen`;
   }
 
-  /** The apiserver writes a line before it answers, so that everything answered is in the file. */
+  /** The apiserver writes a line before it answers, so that everything answered is in the file. One reader at a time. */
   async #readAudit(): Promise<void> {
+    const before = this.#reading;
+    const mine = before.then(() => this.#readAuditOnce());
+    // The next reader goes on where this one got to, also if it failed; its error is this caller's.
+    this.#reading = mine.catch(() => undefined);
+    await mine;
+  }
+
+  async #readAuditOnce(): Promise<void> {
     const file = await open(this.#options.auditLog, 'r');
     try {
       const { size } = await file.stat();

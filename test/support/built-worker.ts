@@ -23,6 +23,7 @@ const SOURCES = [
   'worker',
   'cli',
   'local',
+  'demo',
 ];
 const FILES = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 const BUILD_TIMEOUT_MS = 180_000;
@@ -65,11 +66,11 @@ export async function builtWorker(): Promise<string> {
  * @throws Error unless the expression stands exactly once in the file
  */
 export async function mutantOf(
-  build: string,
+  original: string,
   mutation: { readonly file: string; readonly from: string; readonly to: string },
 ): Promise<string> {
   const directory = join(packageRoot(), '.fairlead', 'builds', `mutant-${randomBytes(4).toString('hex')}`);
-  await cp(build, directory, { recursive: true });
+  await cp(original, directory, { recursive: true });
   const path = join(directory, mutation.file);
   const text = await readFile(path, 'utf8');
   const parts = text.split(mutation.from);
@@ -105,7 +106,7 @@ async function build(root: string, directory: string): Promise<void> {
 
 async function hashOfSources(root: string): Promise<string> {
   const hash = createHash('sha256');
-  const paths = [...FILES.map((file) => join(root, file))];
+  const paths = FILES.map((file) => join(root, file));
   for (const source of SOURCES) {
     const entries = await readdir(join(root, source), { recursive: true, withFileTypes: true });
     paths.push(

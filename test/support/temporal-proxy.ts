@@ -95,6 +95,12 @@ export class TemporalProxy {
     return `127.0.0.1:${String((this.#server.address() as AddressInfo).port)}`;
   }
 
+  /** Counts from 1 again: what came so far was preparation. */
+  restartCounts(): void {
+    this.#occurrences.clear();
+    this.calls.length = 0;
+  }
+
   /** Cuts every connection of the worker and takes no new one: what a killed worker still has in flight is lost. */
   closeToWorker(): void {
     this.#closedToWorker = true;

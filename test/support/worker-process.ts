@@ -32,7 +32,7 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 60_000;
 const TAIL = 40;
 
 /** Starts a worker and waits until it leads (its activities poll), or until it has started. */
@@ -55,6 +55,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerProcess
     },
   });
   const worker = new WorkerProcess(child);
+  endWithParent(child);
   options.onSpawn?.(worker);
   const leading = (line: LogLine) =>
     line.msg === 'Temporal worker started' && line['worker'] === 'leader activities';
@@ -184,6 +185,16 @@ export class WorkerProcess {
       listener();
     }
   }
+}
+
+/** A test that is killed leaves no worker behind: a shell waits on a pipe that only the test holds open. */
+function endWithParent(child: ChildProcess): void {
+  const script = `read -r _ || kill -9 ${String(child.pid)} 2>/dev/null`;
+  const guard = spawn('/bin/sh', ['-c', script], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  guard.unref();
+  // It ends first when the worker ends, so that it never hits another process of the same number.
+  child.once('exit', () => guard.stdin.end('\n'));
+  guard.stdin.on('error', () => undefined);
 }
 
 /** A line of the log, or a line of something else. */

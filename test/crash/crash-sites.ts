@@ -1,0 +1,56 @@
+/** The places at which a worker can be killed, as a recorded run shows them. */
+
+import type { Side } from '../support/api-proxy.ts';
+
+export interface CrashSite {
+  readonly layer: 'apiserver' | 'temporal';
+  /** What the request does, the same in every run of the scenario. */
+  readonly key: string;
+  /** What sort of request it is, without names. */
+  readonly kind: string;
+  /** From 1, over the requests with this key. */
+  readonly occurrence: number;
+  readonly side: Side;
+}
+
+export function describeSite({ key, occurrence, side }: CrashSite): string {
+  return `${side} ${key} #${String(occurrence)}`;
+}
+
+export function isSameSite(a: CrashSite, b: CrashSite): boolean {
+  return a.layer === b.layer && a.key === b.key && a.occurrence === b.occurrence && a.side === b.side;
+}
+
+/**
+ * A few sites that reach every kind of request: of each kind of API write the first `before` and the last `after`, of each kind of
+ * Temporal call, and of events, which are written beside the work, one or the other.
+ */
+export function sampleOf<T extends CrashSite>(sites: readonly T[]): readonly T[] {
+  const sample: T[] = [];
+  for (const [index, kind] of [...new Set(sites.map((site) => site.kind))].entries()) {
+    const ofKind = sites.filter((site) => site.kind === kind);
+    const before = ofKind.find(({ side }) => side === 'before');
+    const after = ofKind.findLast(({ side }) => side === 'after');
+    const both = [before, after].filter((site) => site !== undefined);
+    const one = ofKind[0]?.layer === 'temporal' || kind.endsWith(' events');
+    sample.push(...(one && both.length > 1 ? both.slice(index % 2, (index % 2) + 1) : both));
+  }
+  return sample;
+}
+
+/** Runs jobs, a few at a time, in their order. Resolves with their results, in their order. */
+export async function inParallel<T, R>(
+  items: readonly T[],
+  limit: number,
+  job: (item: T) => Promise<R>,
+): Promise<readonly R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const lane = async () => {
+    for (let index = next++; index < items.length; index = next++) {
+      results[index] = await job(items[index] as T);
+    }
+  };
+  await Promise.all(Array.from({ length: limit }, lane));
+  return results;
+}
