@@ -58,13 +58,20 @@ export interface ApplyStageResult {
   readonly problems: ProblemList;
 }
 
+export interface PruneInput extends CommitReference {
+  /** Index of the first candidate: those before it stay. */
+  readonly from: number;
+}
+
 export interface PruneResult {
   readonly outcome: 'pruned' | 'superseded';
   /** At most 50 labels. */
   readonly deleted: readonly string[];
   readonly deletedTotal: number;
-  /** Candidates that this attempt did not come to. */
-  readonly remaining: number;
+  /** What may not be deleted, and why; at most 20. */
+  readonly kept: readonly string[];
+  /** Index to go on from; absent when all was looked at. */
+  readonly next?: number;
   readonly problems: ProblemList;
 }
 
@@ -75,11 +82,12 @@ export interface AwaitRolloutsResult {
   readonly total: number;
   /** What is still in progress, in words, bounded. */
   readonly waiting: readonly string[];
+  /** Workloads that this commit did not change and that are not well; bounded. */
+  readonly unwell: readonly string[];
   readonly problems: ProblemList;
 }
 
-export const COMMIT_OUTCOMES = ['Succeeded', 'Refused', 'Failed', 'Superseded', 'Canceled'] as const;
-export type CommitOutcome = (typeof COMMIT_OUTCOMES)[number];
+export type CommitOutcome = 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled';
 
 export interface RecordCommitInput extends CommitReference {
   readonly outcome: CommitOutcome | 'Progressing';
@@ -89,6 +97,8 @@ export interface RecordCommitInput extends CommitReference {
   readonly unchanged: number;
   readonly pruned: number;
   readonly problems: ProblemList;
+  /** What is worth knowing and no failure; at most 20. */
+  readonly notes: readonly string[];
   /** The newer commit. */
   readonly supersededBy?: string;
 }

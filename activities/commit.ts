@@ -29,6 +29,7 @@ import type {
   CheckCommitResult,
   ClaimResult,
   CommitReference,
+  PruneInput,
   PruneResult,
   RecordCommitInput,
 } from './commit-types.ts';
@@ -143,19 +144,19 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   }
 
   /** Deletes what left the commit and shrinks the inventory. Only called when everything was applied. */
-  async function pruneCommit(input: CommitReference): Promise<PruneResult> {
+  async function pruneCommit(input: PruneInput): Promise<PruneResult> {
     const context = contextOf(input);
     return await heartbeating(async () => {
       const inventory = await context.store.read(context.signal);
       if (inventory === undefined || inventory.run?.runId !== input.runId) {
-        return { outcome: 'superseded', deleted: [], deletedTotal: 0, remaining: 0, problems: bounded([]) };
+        return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: bounded([]) };
       }
       const prepared = await prepare(context);
       const wanted = prepared.objects.map(inventoryEntry);
       const candidates = context.repository.prune
         ? pruneOrder(pruneCandidates(inventory.entries, wanted))
         : [];
-      const part = candidates.slice(0, PRUNE_SLICE);
+      const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
       const pruned = await pruneObjects(context, part, new Set(wanted.map((entry) => entryKey(entry))));
       await context.store.update((present) => ({
         ...present,
@@ -165,8 +166,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         outcome: 'pruned',
         deleted: pruned.deleted.slice(0, NAME_LIMIT),
         deletedTotal: pruned.deleted.length,
-        // What may not be deleted stays a candidate; it must not be tried without end.
-        remaining: pruned.problems.length > 0 ? 0 : candidates.length - part.length,
+        kept: pruned.kept.slice(0, 20),
+        ...(input.from + part.length < candidates.length
+          ? { next: input.from + part.length - pruned.forgotten.size }
+          : {}),
         problems: bounded(pruned.problems),
       };
     });
@@ -178,7 +181,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const { startToCloseTimeoutMs } = Context.current().info;
     return await heartbeating(async (beat) => {
       const { objects } = await prepare(context);
-      const states = await watchRollouts(context, objects, {
+      const { states, unwell } = await watchRollouts(context, objects, {
         patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
         onChange: (present) => {
           beat(
@@ -201,6 +204,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         done: [...states.values()].filter(({ state }) => state === 'Done').length,
         total: states.size,
         waiting: waiting.slice(0, 20),
+        unwell: unwell.slice(0, 20),
         problems: bounded(problems),
       };
     });
@@ -221,6 +225,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       unchanged,
       pruned,
       ...problemLines(input.problems, sha),
+      ...(input.notes.length === 0 ? {} : { notes: input.notes }),
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     const inventory = await context.store.update((present) => {

@@ -95,12 +95,12 @@ export class RepositoryPoller {
       const look = await this.#look(followed);
       if (signal.aborted) return;
       followed.looked = look;
+      const isTold = !look.ok || (await this.#tell(followed, look.sha));
       try {
         await this.#options.onLook(repository, look);
       } catch (error) {
         this.#options.onError(repository, error);
       }
-      const isTold = !look.ok || (await this.#tell(followed, look.sha));
       const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
       await pause(
         isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS),

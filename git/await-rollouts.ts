@@ -14,9 +14,16 @@ import { rolloutState } from './rollout-state.ts';
 /** State of every awaited workload, by label. */
 export type RolloutStates = ReadonlyMap<string, RolloutState>;
 
+export interface AwaitedRollouts {
+  readonly states: RolloutStates;
+  /** Not awaited and not well: failed, rolled back or paused before this commit. `label: why`. */
+  readonly unwell: readonly string[];
+}
+
 /**
  * Watches until no workload of the commit is in progress. Awaited is what this commit changed (annotation
- * `fairlead.dev/commit` is its sha); a workload that a pin or an equal manifest left alone is not.
+ * `fairlead.dev/commit` is its sha), and what an earlier one changed and is still under way; what had failed or was held
+ * before is not.
  * @returns the last state of each; after `patienceMs` also while some are still in progress
  * @throws ApiError when a watch cannot be had (try again); the signal's reason
  */
@@ -24,10 +31,11 @@ export async function awaitRollouts(
   context: CommitContext,
   objects: readonly PreparedObject[],
   options: { readonly patienceMs: number; readonly onChange?: (states: RolloutStates) => void },
-): Promise<RolloutStates> {
+): Promise<AwaitedRollouts> {
   const workloads = objects.filter((object) => isWorkload(object.manifest));
   const states = new Map<string, RolloutState>();
-  if (workloads.length === 0) return states;
+  const unwell = new Map<string, string>();
+  if (workloads.length === 0) return { states, unwell: [] };
   const stop = new AbortController();
   const signal = context.signal === undefined ? stop.signal : AbortSignal.any([context.signal, stop.signal]);
   const timer = setTimeout(() => stop.abort(), options.patienceMs);
@@ -36,6 +44,7 @@ export async function awaitRollouts(
     const key = `${object.path.group}/${object.path.resource}/${object.path.namespace ?? ''}`;
     collections.set(key, [...(collections.get(key) ?? []), object]);
   }
+  const seen = new Set<string>();
   let listed = 0;
   const change = (): void => {
     options.onChange?.(states);
@@ -44,8 +53,12 @@ export async function awaitRollouts(
   };
   const look = (object: PreparedObject, live: LiveWorkload | undefined): void => {
     const isOurs = live?.metadata.annotations?.[ANNOTATION.commit] === context.sha;
-    if (isOurs || states.has(object.label))
-      states.set(object.label, rolloutState(live, object.manifest.hash));
+    const state = rolloutState(live, object.manifest.hash);
+    const isUnderWay = state.state === 'InProgress' && !state.paused && !seen.has(object.label);
+    if (isOurs || isUnderWay || states.has(object.label)) states.set(object.label, state);
+    else if (state.state === 'Done') unwell.delete(object.label);
+    else unwell.set(object.label, state.message);
+    seen.add(object.label);
   };
   const firstList = (): void => {
     listed += 1;
@@ -64,7 +77,7 @@ export async function awaitRollouts(
     await Promise.allSettled(watches);
   }
   context.signal?.throwIfAborted();
-  return states;
+  return { states, unwell: [...unwell].map(([label, why]) => `${label}: ${why}`) };
 }
 
 /** Milliseconds between two lists where the account may list and not watch. */

@@ -51,7 +51,8 @@ export function commitEvent(commit: CommitStatus): {
   const by = commit.supersededBy === undefined ? '' : ` by ${shortSha(commit.supersededBy)}`;
   const said = counts.length === 0 || by !== '' ? `${commit.outcome.toLowerCase()}${by}` : counts.join(', ');
   const head = `commit ${shortSha(commit.sha)}: ${said}`;
-  return { ...REASONS[commit.outcome], message: [head, ...problems.slice(0, 3)].join('\n') + more };
+  const lines = [head, ...problems.slice(0, 3), ...(commit.notes ?? []).slice(0, 3)];
+  return { ...REASONS[commit.outcome], message: lines.join('\n') + more };
 }
 
 function count(value: number | undefined, what: string): string {

@@ -132,7 +132,7 @@ const CAREFUL = new Set([
   'apiextensions.k8s.io/CustomResourceDefinition',
 ]);
 
-export const PRUNE_ANNOTATION = 'fairlead.dev/prune';
+const PRUNE_ANNOTATION = 'fairlead.dev/prune';
 const DETACH_ANNOTATION = 'client.lifecycle.config.k8s.io/deletion';
 
 /** Whether an object that left the commit may be deleted: only the very object that this repository applied. */

@@ -53,6 +53,8 @@ export interface CommitStatus {
   /** Formatted, bounded. */
   readonly problems?: readonly string[] | undefined;
   readonly problemCount?: number | undefined;
+  /** What is worth knowing and no failure. */
+  readonly notes?: readonly string[] | undefined;
   /** The newer commit that cancelled this one. */
   readonly supersededBy?: string | undefined;
 }

@@ -33,7 +33,7 @@ export interface ParsedManifests {
 }
 
 /** etcd takes 1.5 MiB a request; what the apiserver adds (managedFields, defaults) needs room. Bytes of JSON. */
-export const MAX_OBJECT_BYTES = 1024 * 1024;
+const MAX_OBJECT_BYTES = 1024 * 1024;
 
 /**
  * Reads every object of a commit's files. Lists are flattened, empty documents skipped. An object that is not usable

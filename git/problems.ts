@@ -1,7 +1,7 @@
 /** What is wrong with a commit or a repository, as data: a stable code, where, what, and what to do next. */
 
 /** Every code, with the next step a reader should take. Codes never change their meaning. */
-export const NEXT_STEPS = {
+const NEXT_STEPS = {
   // The source
   RepositoryNotFound: 'Check `url`; for a private repository set `tokenFile`.',
   AuthenticationFailed: 'Put a token that may read the repository into the file named by `tokenFile`.',
@@ -54,7 +54,6 @@ export const NEXT_STEPS = {
   Conflict: 'Remove the field from the manifest, or take it away from its other owner.',
   OwnedByOther: 'Remove the object from one of the two places that want it.',
   Refused: 'See the message of the apiserver.',
-  PruneSkipped: 'Delete the object by hand if it is no longer wanted.',
   Unavailable: 'Nothing to do: it is tried again.',
   // The rollout
   RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',

@@ -18,6 +18,8 @@ export interface Pruned {
   readonly deleted: readonly string[];
   /** Keys that leave the inventory: deleted, or not ours any more. */
   readonly forgotten: ReadonlySet<string>;
+  /** What may not be deleted without a confirmation, `label: why`. It stays in the inventory. */
+  readonly kept: readonly string[];
   readonly problems: readonly Problem[];
 }
 
@@ -36,8 +38,8 @@ export function pruneOrder(entries: readonly InventoryEntry[]): readonly Invento
 }
 
 /**
- * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted becomes a problem
- * and stays in the inventory. `wanted` are the keys of the commit's objects.
+ * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted is kept or becomes
+ * a problem, and stays in the inventory. `wanted` are the keys of the commit's objects.
  * @throws ApiError when the apiserver cannot be asked (try again)
  */
 export async function pruneObjects(
@@ -47,18 +49,14 @@ export async function pruneObjects(
 ): Promise<Pruned> {
   const deleted: string[] = [];
   const forgotten = new Set<string>();
+  const kept: string[] = [];
   const problems: Problem[] = [];
   for (const entry of entries) {
     context.signal?.throwIfAborted();
     const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
     try {
       const result = await pruneOne(context, entry, isReplaced(entry, wanted));
-      if (result.verdict === 'keep')
-        problems.push(
-          problem('PruneSkipped', `it left the commit but was not deleted: ${result.why}.`, {
-            object: label,
-          }),
-        );
+      if (result.verdict === 'keep') kept.push(`${label} was not pruned: ${result.why}`);
       else forgotten.add(entryKey(entry));
       if (result.verdict === 'delete') deleted.push(label);
     } catch (error) {
@@ -70,7 +68,7 @@ export async function pruneObjects(
       );
     }
   }
-  return { deleted, forgotten, problems };
+  return { deleted, forgotten, kept, problems };
 }
 
 /** The same workload is in the commit under the other workload API: its pods must outlive this object. */

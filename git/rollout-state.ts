@@ -12,7 +12,7 @@ export interface LiveWorkload extends KubernetesObject {
 
 export type RolloutState =
   | { readonly state: 'Done' }
-  | { readonly state: 'InProgress'; readonly message: string }
+  | { readonly state: 'InProgress'; readonly message: string; readonly paused: boolean }
   /** Ends the wait: another commit, `retry` or a person has to do something. */
   | { readonly state: 'Failed'; readonly message: string; readonly rolledBack: boolean };
 
@@ -46,11 +46,9 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
   const ready = conditions.get('Ready');
   if (ready !== undefined) {
     if (ready.status === 'True') return { state: 'Done' };
-    return inProgress(
-      paused === undefined ? (ready.message ?? ready.reason ?? 'not ready') : pausedText(paused),
-    );
+    return paused === undefined ? inProgress(ready.message ?? ready.reason ?? 'not ready') : held(paused);
   }
-  if (paused !== undefined) return inProgress(pausedText(paused));
+  if (paused !== undefined) return held(paused);
   return nativeState(live, conditions);
 }
 
@@ -93,12 +91,14 @@ function nativeState(live: LiveWorkload, conditions: ReadonlyMap<string, Conditi
   }
 }
 
-function pausedText(wish: { readonly by?: string; readonly reason?: string }): string {
-  return `paused${wish.by === undefined ? '' : ` by ${wish.by}`}${wish.reason === undefined ? '' : `: ${wish.reason}`}`;
+function held(wish: { readonly by?: string; readonly reason?: string }): RolloutState {
+  const by = wish.by === undefined ? '' : ` by ${wish.by}`;
+  const message = `paused${by}${wish.reason === undefined ? '' : `: ${wish.reason}`}`;
+  return { state: 'InProgress', message, paused: true };
 }
 
 function inProgress(message: string): RolloutState {
-  return { state: 'InProgress', message };
+  return { state: 'InProgress', message, paused: false };
 }
 
 function failed(message: string): RolloutState {

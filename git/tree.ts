@@ -6,7 +6,7 @@ import { runGit } from './git-process.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
 
 /** Limits of a commit's manifests (gitops checklist 9–11). Bytes and counts. */
-export const TREE_LIMITS = {
+const TREE_LIMITS = {
   fileBytes: 1024 * 1024,
   files: 20_000,
   totalBytes: 10 * 1024 * 1024,

@@ -24,6 +24,7 @@ export class CommitDisplay {
     pruned: 0,
   };
   readonly #left: string[] = [];
+  #unwell: readonly string[] = [];
   readonly #first: Problem[] = [];
   #total = 0;
   #phase: CommitPhase | CommitOutcome = 'Checking';
@@ -49,6 +50,12 @@ export class CommitDisplay {
     return { total: this.#total, first: this.#first };
   }
 
+  /** What is worth knowing and no failure. A workload that is not well is named once. */
+  get notes(): readonly string[] {
+    const named = new Set(this.#unwell.map((note) => note.split(': ')[0]));
+    return [...this.#unwell, ...this.#left.filter((note) => !named.has(note.split(': ')[0]))].slice(0, 20);
+  }
+
   enter(phase: CommitPhase): void {
     this.#phase = phase;
     this.#show();
@@ -72,6 +79,7 @@ export class CommitDisplay {
 
   pruned(result: PruneResult): void {
     this.#objects.pruned += result.deletedTotal;
+    this.#left.push(...result.kept);
     this.#add(result.problems);
     this.#show();
   }
@@ -79,6 +87,7 @@ export class CommitDisplay {
   awaited(result: AwaitRolloutsResult): void {
     this.#rollouts = { done: result.done, total: result.total };
     this.#waiting = result.waiting;
+    this.#unwell = result.unwell;
     this.#add(result.problems);
     this.#show();
   }
@@ -100,7 +109,8 @@ export class CommitDisplay {
       sha: this.#input.sha,
       phase: this.#phase,
       ...this.#objects,
-      waiting: [...this.#left, ...this.#waiting],
+      waiting: this.#waiting,
+      notes: this.notes,
       problems: this.#first.map((item) => line(item)),
     };
   }
@@ -121,7 +131,7 @@ export class CommitDisplay {
       `| ${all} | ${applied} | ${unchanged} | ${pruned} | ${this.#rollouts.done} of ${this.#rollouts.total} | ${this.#total} |`,
     ];
     if (this.#phase === 'Applying') lines.push('', `stage ${this.#stage + 1} of ${this.#stages.length}`);
-    const notes = [...this.#left.slice(0, 5), ...this.#waiting.slice(0, 5)];
+    const notes = [...this.notes.slice(0, 5), ...this.#waiting.slice(0, 5)];
     if (notes.length > 0) lines.push('', ...notes.map((note) => `- ${note}`));
     if (this.#first.length > 0) lines.push('', ...this.#first.slice(0, 10).map((item) => `- ${line(item)}`));
     setCurrentDetails(lines.join('\n'));

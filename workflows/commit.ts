@@ -152,13 +152,14 @@ class CommitRun {
   }
 
   async #prune(candidates: number): Promise<boolean> {
-    for (let remaining = candidates; remaining > 0;) {
-      this.#display.enter('Pruning');
-      const { pruneCommit } = this.#mutate(`prune ${remaining} objects`);
-      const result = await pruneCommit(this.#reference);
+    if (candidates === 0) return true;
+    this.#display.enter('Pruning');
+    for (let from: number | undefined = 0; from !== undefined;) {
+      const { pruneCommit } = this.#mutate(`prune ${candidates - from} objects`);
+      const result: Awaited<ReturnType<typeof pruneCommit>> = await pruneCommit({ ...this.#reference, from });
       if (result.outcome === 'superseded') return false;
       this.#display.pruned(result);
-      remaining = result.remaining;
+      from = result.next;
     }
     return true;
   }
@@ -187,6 +188,7 @@ class CommitRun {
       ...this.#display.counts,
       ...(this.#supersededBy !== undefined && { supersededBy: this.#supersededBy }),
       problems: this.#display.problems,
+      notes: this.#display.notes,
     });
   }
 

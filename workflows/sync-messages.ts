@@ -6,7 +6,6 @@ import type { CommitOutcome } from '../activities/commit-types.ts';
 import type { OperatorMessage, SearchAttributeName } from './messages.ts';
 
 export const SYNC_WORKFLOW = 'sync';
-export const COMMIT_WORKFLOW = 'commit';
 
 /** What both workflows of a repository know. */
 export interface RepositoryRun {
@@ -77,8 +76,7 @@ export interface SyncView {
 
 export const syncStatusQuery = defineQuery<SyncView>('status');
 
-export const COMMIT_PHASES = ['Checking', 'Applying', 'Pruning', 'AwaitingRollouts', 'Recording'] as const;
-export type CommitPhase = (typeof COMMIT_PHASES)[number];
+export type CommitPhase = 'Checking' | 'Applying' | 'Pruning' | 'AwaitingRollouts';
 
 export interface CommitView {
   readonly repository: string;
@@ -89,6 +87,8 @@ export interface CommitView {
   readonly pruned: number;
   /** Why nothing moves. */
   readonly waiting: readonly string[];
+  /** What is worth knowing and no failure: pinned workloads, objects that were not pruned. */
+  readonly notes: readonly string[];
   readonly problems: readonly string[];
 }
 

@@ -465,13 +465,23 @@ describe('what comes with the commit', () => {
       name: 'it',
     };
     expect(await cluster.client.get(path)).toMatchObject({ spec: { size: 3 } });
-    const kept = await repository.bad({
+    const last = await repository.commit({
       'namespace.yaml': undefined,
       'thing.yaml': undefined,
       'config.yaml': undefined,
     });
-    expect(kept.lines[0]).toMatch(
-      /^PruneSkipped commit \w+: Namespace fresh-\w+: it left the commit but was not deleted: deleting a Namespace may lose data/,
-    );
+    expect(last).toMatchObject({ outcome: 'Succeeded' });
+    const status = (await sync.inventory('fresh'))?.status.commit;
+    expect(status).toMatchObject({ pruned: 2 });
+    expect(status?.notes).toEqual([
+      expect.stringMatching(
+        /^Namespace fresh-\w+ was not pruned: deleting a Namespace may lose data: annotate it with fairlead\.dev\/prune=confirmed/,
+      ),
+    ]);
+    const namespacePath = { group: '', version: 'v1', resource: 'namespaces', name: `fresh-${suffix}` };
+    await cluster.annotate(namespacePath, { 'fairlead.dev/prune': 'confirmed' });
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    const gone = await cluster.client.get(namespacePath).catch(() => undefined);
+    expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
   }, 60_000);
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await rm(cache, { recursive: true, force: true });
-  await Promise.all(repositories.map(async (repository) => await repository.remove()));
+  await Promise.all(repositories.map(async (one) => await one.remove()));
 });
 
 async function repository(): Promise<TestRepository> {

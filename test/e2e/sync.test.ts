@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import type { KubernetesObject } from '../../planners/objects.ts';
 import {
   commitWorkflowId,
   commitWorkflowPrefix,
@@ -73,7 +72,7 @@ const configMap = (value: string): string =>
 
 /** Plays the controller: nobody else writes the status of these objects. */
 async function setStatus(path: ResourcePath, ready: boolean, stalled?: string): Promise<void> {
-  const { metadata } = await cluster.client.get<KubernetesObject>(path);
+  const { metadata } = await cluster.client.get(path);
   const time = '2026-01-01T00:00:00Z';
   const condition = (type: string, status: boolean, reason: string, message = '') => ({
     type,
@@ -227,6 +226,27 @@ describe('a newer commit', () => {
   }, 90_000);
 });
 
+describe('a commit after one that changed a workload', () => {
+  it('awaits what is still under way, and names what was not well before', async () => {
+    const { git, name, set } = await follow('after');
+    const first = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, first);
+    await awaiting(name, first);
+    const second = await git.commit({ 'a.yaml': configMap('1') });
+    await sync.commitSeen(name, second);
+    await awaiting(name, second);
+    await setStatus(set, false, 'ProgressDeadlineExceeded');
+    expect(await sync.dealtWith(name, second)).toMatchObject({ outcome: 'Failed' });
+    const third = await git.commit({ 'a.yaml': configMap('2') });
+    expect(await sync.apply(name, third)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+      expect.stringMatching(
+        /^StatefulSet\.fairlead\.dev after-\w+\/web: ProgressDeadlineExceeded: no progress for 60 s$/,
+      ),
+    ]);
+  }, 60_000);
+});
+
 describe('clicks in the UI', () => {
   it('Cancel: recorded, and nothing more until another commit', async () => {
     const { git, name } = await follow('cancelled');
@@ -348,6 +368,7 @@ describe('an operator who went back', () => {
       { spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } } },
       { fieldManager: 'kubectl-rollout' },
     );
+    await setStatus(set, true);
     expect(await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }))).toMatchObject({
       outcome: 'Succeeded',
     });

@@ -140,7 +140,7 @@ export class GitServer {
         PATH_INFO: url.pathname,
         QUERY_STRING: url.search.slice(1),
         CONTENT_TYPE: request.headers['content-type'] ?? '',
-        HTTP_CONTENT_ENCODING: String(request.headers['content-encoding'] ?? ''),
+        HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
         REMOTE_ADDR: '127.0.0.1',
       },
       stdio: ['pipe', 'pipe', 'ignore'],

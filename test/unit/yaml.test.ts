@@ -231,8 +231,12 @@ describe('YAML as kubectl reads it', () => {
 
   it('knows the line of every item of a list', () => {
     const document = readYaml('kind: List\nitems:\n- a: 1\n\n- a: 2\n- {a: 3}\n').documents[0];
-    const items = (document?.value as { items: object[] }).items;
-    expect(items.map((item) => document?.lines.get(item))).toEqual([3, 5, 6]);
+    const lines = [...(document?.lines ?? [])].map(([value, line]) => [JSON.stringify(value), line]);
+    expect(lines.slice(2)).toEqual([
+      ['{"a":1}', 3],
+      ['{"a":2}', 5],
+      ['{"a":3}', 6],
+    ]);
   });
 
   it('reads a megabyte of flow mappings in seconds, not minutes', () => {

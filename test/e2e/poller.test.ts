@@ -1,0 +1,130 @@
+/** The poller on real repositories: each on its own, told once, told again when nobody remembers. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { Look, RepositoryPollerOptions } from '../../controllers/repository-poller.ts';
+import { RepositoryPoller } from '../../controllers/repository-poller.ts';
+import { openMirror } from '../../git/mirror.ts';
+import type { Repository } from '../../git/repositories.ts';
+import { repositoryFromFlags } from '../../git/repositories.ts';
+import { eventually } from '../support/eventually.ts';
+import { TestRepository } from '../support/git-repository.ts';
+import { GitServer } from '../support/git-server.ts';
+
+let cache: string;
+let server: GitServer;
+let good: TestRepository;
+let poller: RepositoryPoller | undefined;
+
+beforeAll(async () => {
+  cache = await mkdtemp(join(tmpdir(), 'fairlead-poller-'));
+  good = await TestRepository.create();
+  server = await GitServer.start(good.path);
+});
+afterEach(async () => {
+  await poller?.stop();
+  poller = undefined;
+});
+afterAll(async () => {
+  await server.stop();
+  await good.remove();
+  await rm(cache, { recursive: true, force: true });
+});
+
+interface Seen {
+  readonly commits: string[];
+  readonly looks: (readonly [string, Look])[];
+  readonly errors: unknown[];
+}
+
+function poll(repositories: readonly Repository[], options: Partial<RepositoryPollerOptions> = {}): Seen {
+  const seen: Seen = { commits: [], looks: [], errors: [] };
+  poller = new RepositoryPoller({
+    repositories,
+    mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache, lookTimeoutMs: 20_000 }),
+    commitSeen: async (name, sha) => void seen.commits.push(`${name} ${sha}`),
+    isSyncRunning: async () => true,
+    onLook: ({ name }, look) => void seen.looks.push([name, look]),
+    onError: (_repository, error) => void seen.errors.push(error),
+    ...options,
+  });
+  poller.start();
+  return seen;
+}
+
+describe('the poller', () => {
+  it('tells each commit once, and looks at once when poked', async () => {
+    const first = await good.commit({ a: '1' });
+    const repository = repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' });
+    const seen = poll([repository]);
+    await eventually('the first commit was told', () => seen.commits.length === 1);
+    expect(seen.commits).toEqual([`good ${first}`]);
+    expect(poller?.poke('good')).toBe(true);
+    expect(poller?.poke('unknown')).toBe(false);
+    await eventually('it looked again', () => seen.looks.length === 2);
+    expect(seen.commits).toHaveLength(1);
+    const second = await good.commit({ a: '2' });
+    poller?.poke('good');
+    await eventually('the second commit was told', () => seen.commits.length === 2);
+    expect(seen.commits[1]).toBe(`good ${second}`);
+    expect(poller?.looks().get('good')).toMatchObject({ ok: true, sha: second, isNew: true });
+  });
+
+  it('is not held by a repository that hangs or is broken', async () => {
+    server.behaviour = 'hang';
+    await good.commit({ a: '3' });
+    const seen = poll([
+      repositoryFromFlags({ repo: server.url('.git'), name: 'slow', caFile: server.caFile, interval: '1s' }),
+      repositoryFromFlags({ repo: join(cache, 'missing'), name: 'missing', interval: '1s' }),
+      repositoryFromFlags({ repo: good.path, name: 'good', interval: '1s' }),
+    ]);
+    await eventually(
+      'the good one was looked at three times',
+      () => seen.looks.filter(([name]) => name === 'good').length >= 3,
+      8_000,
+    );
+    expect(seen.looks.filter(([name]) => name === 'slow')).toEqual([]);
+    const missing = seen.looks.find(([name]) => name === 'missing')?.[1];
+    expect(missing).toMatchObject({ ok: false, problem: { code: 'RepositoryNotFound' } });
+    expect(seen.commits).toHaveLength(1);
+    server.behaviour = 'serve';
+    const stopping = performance.now();
+    await poller?.stop();
+    expect(performance.now() - stopping).toBeLessThan(2_000);
+  }, 20_000);
+
+  it('keeps between 80 % and 120 % of the interval', async () => {
+    for (const [random, least, most] of [
+      [0, 780, 1_100],
+      [1, 1_180, 1_600],
+    ] as const) {
+      const times: number[] = [];
+      poll([repositoryFromFlags({ repo: good.path, name: 'good', interval: '1s' })], {
+        random: () => random,
+        onLook: () => void times.push(performance.now()),
+      });
+      await eventually('two looks', () => times.length === 2, 5_000);
+      await poller?.stop();
+      const gap = (times[1] ?? 0) - (times[0] ?? 0);
+      expect(gap).toBeGreaterThan(least);
+      expect(gap).toBeLessThan(most);
+    }
+  }, 15_000);
+
+  it('tries again soon when Temporal does not take a commit, and reports it', async () => {
+    const told: string[] = [];
+    let failures = 1;
+    const seen = poll([repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' })], {
+      commitSeen: async (_name, sha) => {
+        if (failures-- > 0) throw new Error('Temporal is away');
+        told.push(sha);
+      },
+    });
+    await eventually('the commit was told', () => told.length === 1, 5_000);
+    expect(seen.errors).toHaveLength(1);
+  }, 10_000);
+});
