@@ -40,6 +40,7 @@ async function main(words: readonly string[]): Promise<number> {
       async (stage) => (keep ? await playAndKeep(stage, interrupted) : await playAll(stage, interrupted)),
     );
     printClosingTable(screen, results, performance.now() - begun);
+    if (keep) screen.print('everything is taken down\n');
     return results.every(({ ok }) => ok) ? 0 : 1;
   } catch (error) {
     if (interrupted.aborted) {

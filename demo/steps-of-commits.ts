@@ -96,7 +96,7 @@ async function badCommit(stage: Stage): Promise<string> {
   const { phase, waiting } = await temporal.progress();
   const reasons = waiting.map(({ message }) => message);
   screen.say('  the run itself says (query `progress`):');
-  screen.quote([`${phase}`, ...reasons].join('\n'));
+  screen.quote([phase, ...reasons].join('\n'));
   await stage.hold(Math.max(0, held + HOLD_MS - Date.now()));
   const { pods } = await observer.until('a sight', () => true);
   const moved = observer.imageChanges(held);
@@ -153,7 +153,7 @@ async function fix(stage: Stage): Promise<string> {
     took < SUPERSEDE_MS,
     `the first action came ${seconds(took)} after the commit, not within ${seconds(SUPERSEDE_MS)}`,
   );
-  return `${first.pod} mended ${seconds(took)} after the commit; the stuck run closed as Superseded`;
+  return `${first.pod} patched ${seconds(took)} after the commit; the stuck run closed as Superseded`;
 }
 
 /** @returns the most pods that were unavailable at once */

@@ -5,6 +5,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
+import { trusted } from '../kubernetes/values.ts';
+
 const run = promisify(execFile);
 
 export interface Commit {
@@ -56,7 +58,7 @@ export class ThrowAwayRepository {
       });
       return stdout.trim();
     } catch (error) {
-      const { stderr = '', message } = error as Error & { readonly stderr?: string };
+      const { stderr = '', message } = trusted<Error & { readonly stderr?: string }>(error);
       throw new Error(
         `git ${args.join(' ')} in ${this.path} failed: ${stderr.trim() || message}; \`fairlead check\` looks at git`,
         { cause: error },
