@@ -1,0 +1,106 @@
+/** `npm run demo` as it is shipped, without a terminal. The only place that plays the whole demo. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { builtWorker } from '../support/built-worker.ts';
+
+const TIMEOUT_MS = 300_000;
+
+const STEPS = [
+  'The first commit is rolled out',
+  'A new image goes through in place',
+  'A bad image is held within its budget',
+  'A fix supersedes it',
+  'rollout pause, in the middle of the next commit',
+  'rollout abort: back to the last complete revision',
+  'Another commit unpins',
+  'rollout undo',
+  'Every rollout is found in Temporal',
+];
+
+interface Run {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function runDemo(words: readonly string[], state: string): Promise<Run> {
+  const child = spawn(process.execPath, [join(await builtWorker(), 'demo', 'main.js'), ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, XDG_STATE_HOME: state, NODE_OPTIONS: '' },
+  });
+  const printed = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => void (printed.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (printed.err += text));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, ...printed };
+}
+
+describe('npm run demo', () => {
+  let state: string;
+  let run: Run;
+
+  beforeAll(async () => {
+    state = await mkdtemp(join(tmpdir(), 'fairlead-demo-test-'));
+    run = await runDemo([], state);
+  }, TIMEOUT_MS);
+
+  afterAll(async () => {
+    await rm(state, { recursive: true, force: true });
+  });
+
+  it('ends with exit code 0, and every step of the closing table had its effect', () => {
+    const table = run.out.slice(run.out.indexOf('\nSTEP '));
+    const rows = STEPS.map((step) => table.split('\n').find((line) => line.startsWith(`${step}  `)));
+    // The whole output where it is not so: it says what was seen instead.
+    expect({
+      code: run.code,
+      failed: rows.filter((row) => row?.endsWith('✔') !== true),
+      err: run.err,
+    }).toEqual({ code: 0, failed: [], err: '' });
+    expect(table).toMatch(/9 of 9 steps had their effect, [\d.]+ s in all/);
+  });
+
+  it('shows that pods survive the update in place, why nothing moves, and a link for each run', () => {
+    const uids = [...run.out.matchAll(/web-\d +([0-9a-f-]{36}) +([0-9a-f-]{36}) +web:v2 +0 → 1/g)];
+    expect(uids.map(([, before, after]) => before === after)).toEqual(Array.from({ length: 6 }, () => true));
+    expect(run.out).toMatch(/it waits: .*ImagePullBackOff|it waits: .*ErrImagePull/);
+    expect(run.out).toMatch(/it is paused by system:serviceaccount:default:alice: error rate is up/);
+    const links = run.out.matchAll(
+      /(COMPLETED|CANCELLED) +(\w+) .*http:\/\/127\.0\.0\.1:\d+\/namespaces\/\S+/g,
+    );
+    expect([...links].map(([, status, outcome]) => `${String(status)} ${String(outcome)}`)).toEqual([
+      'COMPLETED Succeeded',
+      'COMPLETED Succeeded',
+      'CANCELLED Superseded',
+      'COMPLETED Succeeded',
+      'COMPLETED Aborted',
+      'COMPLETED Succeeded',
+      'COMPLETED Succeeded',
+      'COMPLETED Succeeded',
+    ]);
+  });
+
+  it('prints plain lines, each with its time, where there is no terminal', () => {
+    expect(run.out).not.toContain('\u001b');
+    const story = run.out.slice(0, run.out.indexOf('\nSTEP ')).trimEnd().split('\n');
+    expect(story.filter((line) => !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  /.test(line))).toEqual([]);
+  });
+
+  it('leaves nothing behind', async () => {
+    expect(await readdir(join(state, 'fairlead', 'local'))).toEqual([]);
+  });
+});
+
+describe('usage of the demo', () => {
+  it('refuses words that it does not know, with exit code 2', async () => {
+    const { code, err } = await runDemo(['--kept'], tmpdir());
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('usage: demo [--keep]') });
+  });
+});
