@@ -9,6 +9,8 @@ import { effectiveResources, holdsResources } from './resources.ts';
 
 /** Beyond the grace period in which an old container may still run. */
 const SETTLE_MARGIN_MS = 10_000;
+/** Within that time a kubelet that has seen a change begins to act on it (in-place.md 1: 0.1 to 0.5 s). */
+const REACTION_MS = 2_000;
 const DEFAULT_GRACE_SECONDS = 30;
 
 /** Why it is not done, or undefined if it is. `until`: the answer may change by time alone then, milliseconds. */
@@ -60,13 +62,10 @@ function unfinishedContainer(
     // Only a change that was taken back before kubelet saw it restarts nothing (overlap).
     return update.overlap === true && now >= settledAt ? undefined : unsettled(name, update, settledAt);
   }
-  return isNewContainer(pod, name, status, record, update) || now >= settledAt
+  const until = Math.min(provenAt(pod, name, status, record, update), settledAt);
+  return now >= until
     ? undefined
-    : {
-        code: 'InPlaceRestarting',
-        detail: `container ${name} may still run the old image`,
-        until: settledAt,
-      };
+    : { code: 'InPlaceRestarting', detail: `container ${name} may still run the old image`, until };
 }
 
 function unsettled(name: string, update: InPlaceUpdate, settledAt: number): Unfinished {
@@ -78,24 +77,26 @@ function unsettled(name: string, update: InPlaceUpdate, settledAt: number): Unfi
 }
 
 /**
- * A container with another id than recorded was started for this change, unless it crashed just before the change came to
- * kubelet. It was if it has the wanted image by name, or an image that was not there before; where two tags share one digest
- * neither can be seen, and the time of its start decides.
+ * From when on a container with another id than recorded counts as started for this change, and not by a crash just before
+ * the change came to kubelet. At once if it has the wanted image by name, or an image that was not there before. Where two tags
+ * share one digest neither can be seen: if it was started after the change, kubelet gets a moment to stop it after all.
  */
-function isNewContainer(
+function provenAt(
   pod: Pod,
   name: string,
   status: ContainerStatus,
   record: ContainerRecord,
   update: InPlaceUpdate,
-): boolean {
+): number {
   const wanted = specOf(pod, name)?.image;
-  if (wanted !== undefined && normaliseImage(status.image ?? '') === normaliseImage(wanted)) return true;
-  if (update.overlap !== true && (status.imageID ?? '') !== record.imageID) return true;
+  if (wanted !== undefined && normaliseImage(status.image ?? '') === normaliseImage(wanted)) return -Infinity;
+  if (update.overlap !== true && (status.imageID ?? '') !== record.imageID) return -Infinity;
   const startedAt = Date.parse(status.state?.running?.startedAt ?? '');
+  const appliedAt = Date.parse(update.appliedAt ?? update.at);
   // Kubelet writes whole seconds.
-  const appliedAt = Math.floor(Date.parse(update.appliedAt ?? update.at) / 1000) * 1000;
-  return update.overlap === true ? startedAt > appliedAt : startedAt >= appliedAt;
+  const second = Math.floor(appliedAt / 1000) * 1000;
+  const startedAfter = update.overlap === true ? startedAt > second : startedAt >= second;
+  return startedAfter ? appliedAt + REACTION_MS : Infinity;
 }
 
 /** After that time kubelet, which has seen the change, has stopped every container that it was to stop. */

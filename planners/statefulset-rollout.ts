@@ -169,7 +169,7 @@ function diffOf(from: ControllerRevision, to: ControllerRevision): TemplateDiff 
 }
 
 /** The node cannot give the pod its new resources, and the policy allows to make a new one instead. */
-function isInfeasible(view: StatefulSetView, member: Member): boolean {
+export function isInfeasible(view: StatefulSetView, member: Member): boolean {
   return (
     view.set.podUpdatePolicy === 'InPlaceIfPossible' &&
     member.inPlace?.resources !== undefined &&

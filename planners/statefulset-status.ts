@@ -6,7 +6,7 @@ import { GROUP } from './names.ts';
 import type { Progress } from './plan.ts';
 import { formatSelector } from './selector.ts';
 import { collisionCountOf } from './statefulset-revision.ts';
-import { countUnavailable } from './statefulset-rollout.ts';
+import { countUnavailable, isInfeasible } from './statefulset-rollout.ts';
 import { isTarget } from './statefulset-view.ts';
 import type { Member, StatefulSetView } from './statefulset-view.ts';
 import type { StatefulSetStatus } from './workload.ts';
@@ -128,6 +128,6 @@ export function needsRollout(view: StatefulSetView): boolean {
       !member.terminating &&
       !member.finished &&
       isTarget(view, member.ordinal) &&
-      member.revision !== update.metadata.name,
+      (member.revision !== update.metadata.name || isInfeasible(view, member)),
   );
 }

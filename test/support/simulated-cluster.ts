@@ -144,12 +144,46 @@ export class SimulatedCluster {
     const pod = this.pods.get(name);
     if (pod === undefined || this.#isDown(pod)) return;
     const next = kubeletStep(pod, this.now);
-    if (next === undefined) this.pods.delete(name);
+    if (next === undefined) this.#collect(pod);
     else if (next !== pod) this.#store(next);
+  }
+
+  /** Time passes; kubelets that live do not sleep through a second. */
+  pass(milliseconds: number): void {
+    this.now += milliseconds;
+    if (milliseconds >= 1_000) for (let step = 0; step < 3; step += 1) this.kubelets();
+  }
+
+  remove(name: string): void {
+    const pod = this.pods.get(name);
+    if (pod !== undefined) this.#collect(pod);
   }
 
   kubelets(): void {
     for (const name of [...this.pods.keys()].sort()) this.kubelet(name);
+  }
+
+  /** Somebody deletes a claim; it goes once no pod of its name is left. */
+  loseClaim(name: string): void {
+    const claim = this.claims.get(name);
+    if (claim === undefined) return;
+    const metadata = {
+      ...claim.metadata,
+      deletionTimestamp: timestamp(this.now),
+      resourceVersion: this.#next(),
+    };
+    if (this.pods.has(name.replace('data-', ''))) this.claims.set(name, { ...claim, metadata });
+    else this.claims.delete(name);
+  }
+
+  /** The pod is gone, and with it the claims that it owns and those that were only held by it. */
+  #collect(pod: Pod): void {
+    this.pods.delete(pod.metadata.name);
+    for (const [name, { metadata }] of this.claims) {
+      const owned = metadata.ownerReferences?.some(({ uid }) => uid === pod.metadata.uid) === true;
+      const held = metadata.deletionTimestamp !== undefined && name === `data-${pod.metadata.name}`;
+      if (owned || held) this.claims.delete(name);
+    }
   }
 
   #isDown(pod: Pod): boolean {

@@ -32,6 +32,7 @@ const OPERATIONS = {
   refuse: 1,
   temporal: 1,
   orphan: 1,
+  claim: 1,
   label: 1,
   start: 1,
 } as const;
@@ -47,6 +48,8 @@ export interface History {
 }
 
 const IMAGES = ['web:1', 'web:2', 'web:2+same-digest', 'web:bad', 'web:crash', 'web:3'];
+
+const DATA = { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } };
 
 /** Amounts of cpu by the last digit of the template's number; the last amount is more than any node has. */
 const CPU: Readonly<Record<number, string>> = { 6: '1', 7: '2', 8: '99' };
@@ -78,6 +81,9 @@ export function histories(overrides: Partial<StatefulSet> = {}): fc.Arbitrary<Hi
     minReadySeconds: fc.constantFrom(0, 0, 5),
     gracePeriodSeconds: fc.constantFrom(0, 3),
     revisionHistoryLimit: fc.constantFrom(0, 2, 10),
+    volumeClaimTemplates: fc.constantFrom([], [], [DATA]),
+    whenScaled: fc.constantFrom('Retain', 'Delete'),
+    whenDeleted: fc.constantFrom('Retain', 'Delete'),
   } satisfies { [K in keyof StatefulSet]?: fc.Arbitrary<StatefulSet[K]> });
   const kind = fc.oneof(
     ...Object.entries(OPERATIONS).map(([name, weight]) => ({
@@ -130,6 +136,8 @@ function operate(
       return cluster.kill(name);
     case 'evict':
       return cluster.evict(name);
+    case 'claim':
+      return cluster.loseClaim(`data-${name}`);
     case 'orphan':
       return cluster.orphan(name);
     case 'node': {
@@ -169,9 +177,7 @@ function operate(
       world.temporal = number % 3 !== 0;
       return;
     case 'time':
-      cluster.now += [100, 1_000, 5_000, 15_000, 60_000][number % 5] ?? 0;
-      // Kubelets that live do not sleep that long.
-      if (number % 5 >= 3) for (let step = 0; step < 3; step += 1) cluster.kubelets();
+      cluster.pass([100, 900, 5_000, 15_000, 60_000][number % 5] ?? 0);
   }
 }
 
@@ -180,7 +186,7 @@ function settle(cluster: SimulatedCluster, planner: Planner, rounds: number): vo
   for (let round = 0; round < rounds; round += 1) {
     act(cluster, true, 1, planner, () => undefined);
     cluster.kubelets();
-    cluster.now += 3_000;
+    cluster.pass(3_000);
   }
 }
 

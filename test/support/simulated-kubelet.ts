@@ -31,12 +31,18 @@ export function runsOldImage(pod: Pod): boolean {
   });
 }
 
-/** One container crashes and is started again with the image that it had. */
+/** Containers crash and are started again, with the images that they had unless kubelet has seen others. */
 export function crashContainer(pod: Pod, now: number): Pod {
+  const seen = pod.status?.observedGeneration === (pod.metadata.generation ?? 1);
   const statuses = (pod.status?.containerStatuses ?? []).map((status) =>
     status.state?.running === undefined
       ? status
-      : running(pod, status, startedWith.get(status.containerID ?? '') ?? status.image ?? '', now),
+      : running(
+          pod,
+          status,
+          (seen ? containerOf(pod, status.name)?.image : startedWith.get(status.containerID ?? '')) ?? '',
+          now,
+        ),
   );
   return withReady({ ...pod, status: { ...pod.status, containerStatuses: statuses } }, now);
 }
