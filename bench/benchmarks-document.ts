@@ -1,0 +1,63 @@
+/** docs/benchmarks.md: written from the kept results, never by hand. */
+
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { packageRoot } from '../local/package-root.ts';
+import { newestResults } from './results.ts';
+import type { Result } from './results.ts';
+import type { Bar } from './scenario.ts';
+import { rowsOf } from './table.ts';
+
+const HEAD = `# Benchmarks
+
+Written by \`npm run bench\` from \`bench/results/\`; not edited by hand. A bar that is missed says MISSED.
+
+Both sides run in the same embedded control plane (real etcd, apiserver, controller-manager and scheduler; simulated kubelets) and
+are measured in turn: built-in, Fairlead, built-in, … *built-in* is the StatefulSet controller of kube-controller-manager with the
+feature gate MaxUnavailableStatefulSet, without which it takes one pod at a time. *Fairlead* is one worker process. What each wrote is
+counted in the apiserver's audit log, whatever the answer was; renewals of the Lease (one every four seconds) are not counted, as the
+built-in controller runs without leader election here. CPU and memory are those of the worker and of kube-controller-manager, which also
+looks after everything else in the cluster, the pods of both sides included. Temporal actions are counted as Temporal Cloud bills them.
+`;
+
+/** Writes the document anew. Resolves with its path below the repository. */
+export async function writeBenchmarks(order: readonly string[]): Promise<string> {
+  const results = await newestResults();
+  const known = order.flatMap((scenario) => results.get(scenario) ?? []);
+  const text = [HEAD, overview(known), ...known.map(section)].join('\n');
+  await writeFile(join(packageRoot(), 'docs', 'benchmarks.md'), text);
+  return 'docs/benchmarks.md';
+}
+
+function overview(results: readonly Result[]): string {
+  const rows = results.flatMap(({ scenario, bars }) =>
+    bars.map((bar) => [scenario, bar.what, bar.measured, verdictOf(bar)]),
+  );
+  return `## Bars\n\n${markdownTable([['scenario', 'bar', 'measured', ''], ...rows])}`;
+}
+
+function section(result: Result): string {
+  const { cpu, cores, memoryGiB, node, versions } = result.machine;
+  const programs = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const machine = `${String(cores)} × ${cpu}, ${String(memoryGiB)} GiB; Node ${node}, ${programs.join(', ')}`;
+  return [
+    `## ${result.title}`,
+    '',
+    `\`npm run bench -- ${result.scenario}\`: ${result.conditions}.`,
+    `${result.at.slice(0, 10)} on ${machine}; load average before it began ${String(result.loadAverage)}.`,
+    '',
+    markdownTable(rowsOf(result)),
+  ].join('\n');
+}
+
+export function verdictOf({ met }: Bar): string {
+  return met ? 'met' : 'MISSED';
+}
+
+function markdownTable(rows: readonly (readonly string[])[]): string {
+  const [head = [], ...body] = rows;
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return `${[line(head), line(head.map(() => '---')), ...body.map(line)].join('\n')}\n`;
+}

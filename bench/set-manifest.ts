@@ -1,0 +1,48 @@
+/** The StatefulSet that is rolled: one description for both sides. */
+
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+
+export interface SetDescription {
+  readonly api: WorkloadApi;
+  readonly namespace: string;
+  readonly replicas: number;
+  readonly maxUnavailable: number;
+  readonly image: string;
+  readonly inPlace: boolean;
+  /** What simulated kubelets do with the pods, without the prefix `sim.fairlead.dev/`. */
+  readonly simulation: Readonly<Record<string, string>>;
+}
+
+/** In both namespaces: delays that follow from a pod's name are the same on both sides. */
+export const SET_NAME = 'web';
+
+/** Parallel, so that maxUnavailable counts; no delays but those of `simulation`. */
+export function setManifest(set: SetDescription): Record<string, unknown> {
+  const simulation = { 'start-delay': '0s', 'stop-delay': '0s', ...set.simulation };
+  const annotations: Record<string, string> = {};
+  for (const [key, value] of Object.entries(simulation)) annotations[`sim.fairlead.dev/${key}`] = value;
+  const { maxUnavailable } = set;
+  return {
+    apiVersion: set.api,
+    kind: 'StatefulSet',
+    metadata: { name: SET_NAME, namespace: set.namespace },
+    spec: {
+      replicas: set.replicas,
+      serviceName: SET_NAME,
+      podManagementPolicy: 'Parallel',
+      selector: { matchLabels: { app: SET_NAME } },
+      updateStrategy: {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxUnavailable, ...(set.inPlace && { podUpdatePolicy: 'InPlaceOnly' }) },
+      },
+      template: {
+        metadata: { labels: { app: SET_NAME }, annotations },
+        spec: {
+          terminationGracePeriodSeconds: 1,
+          ...(set.inPlace && { readinessGates: [{ conditionType: 'InPlaceUpdateReady' }] }),
+          containers: [{ name: 'main', image: set.image }],
+        },
+      },
+    },
+  };
+}
