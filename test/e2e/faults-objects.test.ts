@@ -13,7 +13,9 @@ describe('a StatefulSet in trouble', () => {
   const bench = useBenches({ owner: 'faults' });
 
   // Those that wait for the garbage collector first: they take the longest.
-  runFaultCases([...NODE_CASES, ...ROLLOVER_CASES, ...BROKEN_CASES, ...CLICK_CASES], bench, 150_000);
+  runFaultCases([...NODE_CASES, ...ROLLOVER_CASES, ...BROKEN_CASES, ...CLICK_CASES], bench, {
+    timeoutMs: 150_000,
+  });
 
   it.each(WORKLOAD_APIS)(
     'a good commit supersedes a stuck one in less than 5 s (%s)',

@@ -1,6 +1,6 @@
 /** A row of a table of faults: runs in a namespace of its own, beside the others. */
 
-import { afterAll, beforeAll, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../../kubernetes/workload-api.ts';
 import { WORKLOAD_APIS } from '../../../kubernetes/workload-api.ts';
@@ -110,18 +110,25 @@ export function useBenches(options: { readonly owner?: string } = {}): (api: Wor
   };
 }
 
-/** Every case in both workload APIs, side by side. */
+/** Every case in both workload APIs, side by side: all of them, or so many cases at once (each with its own workers). */
 export function runFaultCases(
   cases: readonly FaultCase[],
   bench: (api: WorkloadApi) => Bench,
-  timeoutMs: number,
+  options: { readonly timeoutMs: number; readonly atOnce?: number },
 ): void {
-  const rows = cases.flatMap((row) => WORKLOAD_APIS.map((api) => ({ ...row, api })));
-  it.concurrent.each(rows)(
-    '$name ($api)',
-    async ({ run, api }) => {
-      await run(bench(api));
-    },
-    timeoutMs,
-  );
+  const { timeoutMs, atOnce = cases.length } = options;
+  for (let first = 0; first < cases.length; first += atOnce) {
+    const group = cases.slice(first, first + atOnce);
+    const rows = group.flatMap((row) => WORKLOAD_APIS.map((api) => ({ ...row, api })));
+    // Jest runs the concurrent tests of one block together, and the blocks one after the other.
+    describe(`side by side, from number ${String(first + 1)}`, () => {
+      it.concurrent.each(rows)(
+        '$name ($api)',
+        async ({ run, api }) => {
+          await run(bench(api));
+        },
+        timeoutMs,
+      );
+    });
+  }
 }

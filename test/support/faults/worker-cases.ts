@@ -1,0 +1,186 @@
+/** Workers that are killed, frozen, cut off, started twice: each scene has workers of its own. */
+
+import { readFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { expect } from '@jest/globals';
+
+import { ANNOTATION } from '../../../planners/names.ts';
+import { ApiProxy } from '../api-proxy.ts';
+import type { Scene } from '../scene.ts';
+import { conditionOf, imageOf, isPodReady, uidOf } from '../scene.ts';
+import type { LogLine, WorkerProcess } from '../worker-process.ts';
+import type { Bench, FaultCase } from './fault-case.ts';
+
+/** The Lease lasts 6 s; a candidate that waits has it soon after. */
+const TAKEOVER_MS = 20_000;
+
+const leads = (line: LogLine) => line.msg === 'this replica leads';
+const resigned = (line: LogLine) => line.msg === 'this replica does not lead any more';
+
+function isLeading({ lines }: WorkerProcess): boolean {
+  return lines.filter(leads).length > lines.filter(resigned).length;
+}
+
+async function untilLeading(worker: WorkerProcess): Promise<void> {
+  await worker.untilLine(leads, TAKEOVER_MS);
+}
+
+/** A proxy between one worker and the apiserver, and the kubeconfig that leads through it. */
+async function throughProxy(
+  { controlPlane }: Bench,
+  use: (proxy: ApiProxy, kubeconfig: string) => Promise<void>,
+): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'fairlead-'));
+  const proxy = await ApiProxy.start({
+    server: controlPlane.serverUrl,
+    ca: await readFile(controlPlane.caFile),
+  });
+  try {
+    const source = await controlPlane.workerKubeconfig();
+    await use(proxy, await proxy.writeKubeconfig(source, join(directory, 'kubeconfig')));
+  } finally {
+    await proxy.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** One pod at a time: long enough for a Lease to run out in the middle. */
+const SLOW = { replicas: 8, maxUnavailable: 1 };
+
+async function expectDone(scene: Scene): Promise<void> {
+  await scene.untilDone();
+  expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
+  expect(await scene.warnings()).toEqual([]);
+  await scene.judge();
+}
+
+export const WORKER_CASES: readonly FaultCase[] = [
+  {
+    name: 'leader frozen past its Lease and woken: the standby goes on, the woken one writes nothing',
+    run: async (bench) => {
+      await throughProxy(bench, async (proxy, kubeconfig) => {
+        const scene = await bench.scene('frozen', SLOW);
+        const leader = await bench.worker(scene, { kubeconfig });
+        const standby = await bench.worker(scene, { waitFor: 'started' });
+        await scene.deploy();
+        await scene.apply({ image: 'app:2' });
+        await scene.untilMidRollout('app:2');
+        leader.freeze();
+        await untilLeading(standby);
+        expect((await scene.pods()).map(imageOf)).toContain('app:1');
+        const written = proxy.writes.length;
+        leader.wake();
+        await leader.untilLine(resigned, TAKEOVER_MS);
+        await expectDone(scene);
+        expect(proxy.writes.slice(written).map(({ key }) => key)).toEqual([]);
+      });
+    },
+  },
+  {
+    name: 'leader killed mid-rollout: the standby takes over and finishes',
+    run: async (bench) => {
+      const scene = await bench.scene('killed', SLOW);
+      const leader = await bench.worker(scene);
+      const standby = await bench.worker(scene, { waitFor: 'started' });
+      await scene.deploy();
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      await leader.kill();
+      await untilLeading(standby);
+      await expectDone(scene);
+    },
+  },
+  {
+    name: 'two workers started at once: one leads; stopped mid-rollout, it hands over at once',
+    run: async (bench) => {
+      const scene = await bench.scene('two', SLOW);
+      const workers = await Promise.all([
+        bench.worker(scene, { waitFor: 'started' }),
+        bench.worker(scene, { waitFor: 'started' }),
+      ]);
+      await scene.deploy();
+      const leaders = workers.filter(isLeading);
+      expect(leaders).toHaveLength(1);
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      await leaders[0]?.stop();
+      const other = workers.find((worker) => worker !== leaders[0]);
+      // It released the Lease: nobody has to wait until it runs out.
+      await other?.untilLine(leads, 5_000);
+      await expectDone(scene);
+    },
+  },
+  {
+    name: 'watch connections cut, again and again, mid-rollout: nothing is missed',
+    run: async (bench) => {
+      await throughProxy(bench, async (proxy, kubeconfig) => {
+        const scene = await bench.scene('cut', { maxUnavailable: 1 });
+        await bench.worker(scene, { kubeconfig });
+        await scene.deploy();
+        await scene.apply({ image: 'app:2' });
+        for (const updated of [1, 2, 3]) {
+          const pods = await scene.untilPods(`${String(updated)} updated and ready`, (all) => {
+            const done = all.filter((pod) => imageOf(pod) === 'app:2' && isPodReady(pod));
+            return done.length >= updated;
+          });
+          expect(proxy.cutWatches()).toBeGreaterThan(0);
+          // Deleted while nobody watches.
+          const victim = pods.find((pod) => imageOf(pod) === 'app:1' && isPodReady(pod));
+          if (updated === 2 && victim !== undefined) await scene.deletePod(victim.metadata.name);
+        }
+        await expectDone(scene);
+      });
+    },
+  },
+  {
+    name: 'another leader: a pause and a terminated run are still what they were',
+    run: async (bench) => {
+      const scene = await bench.scene('remembered');
+      const first = await bench.worker(scene);
+      await scene.deploy();
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      await scene.runs.signal('pause');
+      await scene.runs.untilPhase('Paused');
+      await first.kill();
+      const second = await bench.worker(scene);
+      await expectHealing(scene);
+      await scene.annotate({ [ANNOTATION.paused]: undefined });
+      await scene.untilPods('it goes on', (pods) => pods.filter((pod) => imageOf(pod) === 'app:2').length > 2);
+      await scene.runs.terminate();
+      await scene.untilSet('Stalled', isStalled);
+      await second.stop();
+      await bench.worker(scene);
+      await expectHealing(scene);
+      const stalled = conditionOf(await scene.set(), 'Stalled');
+      expect(stalled).toMatchObject({ status: 'True', reason: 'RunTerminated' });
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED']);
+      await scene.apply({ image: 'app:3' });
+      await scene.untilDone();
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
+      await scene.judge();
+    },
+  },
+];
+
+function isStalled(set: Awaited<ReturnType<Scene['set']>>): boolean {
+  return conditionOf(set, 'Stalled')?.status === 'True';
+}
+
+/** The present leader does its work, and takes no pod from the old revision. */
+async function expectHealing(scene: Scene): Promise<void> {
+  const pods = await scene.untilPods(
+    'settled',
+    (all) => all.length === 6 && all.every((pod) => isPodReady(pod)),
+  );
+  const old = pods.filter((pod) => imageOf(pod) === 'app:1').map(uidOf);
+  expect(old.length).toBeGreaterThan(0);
+  const victim = pods.findLast((pod) => imageOf(pod) === 'app:2');
+  if (victim === undefined) throw new Error('no pod was updated before the pause');
+  await scene.deletePod(victim.metadata.name);
+  await scene.untilHealed(victim);
+  const after = new Set((await scene.pods()).map(uidOf));
+  expect(old.filter((uid) => !after.has(uid))).toEqual([]);
+}
