@@ -9,13 +9,15 @@ import {
   toMessage,
 } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { asRecord, trusted } from '../kubernetes/values.ts';
+import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
-import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
-import type { Action, Purpose, WritableResource } from '../planners/plan.ts';
+import type { KubernetesObject, Pod } from '../planners/objects.ts';
+import type { Action } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
+import { EVENT_REASONS, reportDone } from './action-events.ts';
+import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
 import type { Refusals } from './refusals.ts';
 
@@ -36,27 +38,6 @@ export interface ExecutionResult {
 }
 
 type Outcomes = { readonly [outcome in 'done' | 'refused' | 'stale']: Action[] };
-
-/** Event reasons of S21, by what the write was for. */
-const EVENT_REASONS: Readonly<
-  Record<Purpose, { readonly done: string; readonly failed: string } | undefined>
-> = {
-  ScaleUp: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
-  CreateClaim: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
-  ScaleDown: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
-  ReplaceFinished: { done: 'RecreatingFailedPod', failed: 'FailedDelete' },
-  Recreate: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
-  FixIdentity: { done: 'SuccessfulUpdate', failed: 'FailedUpdate' },
-  Adopt: { done: 'Adopted', failed: 'FailedAdopt' },
-  Release: { done: 'Released', failed: 'FailedRelease' },
-  RetainClaim: undefined,
-  TrimHistory: undefined,
-  OpenGate: undefined,
-  InPlaceBegin: { done: 'InPlaceUpdateStarted', failed: 'FailedUpdate' },
-  InPlaceApply: { done: 'PodPatchedInPlace', failed: 'FailedUpdate' },
-  InPlaceFinish: undefined,
-  InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
-};
 
 /** Writes under way at once. */
 const CONCURRENCY = 32;
@@ -97,7 +78,7 @@ export class Executor {
         }
       }
     } finally {
-      this.#report(workload, result.done);
+      reportDone(this.#options.events, workload, result.done);
     }
     return result;
   }
@@ -232,27 +213,6 @@ export class Executor {
       throw error;
     }
   }
-
-  /** One event for all writes of one purpose: an operator reads "deleted 10 pods", not ten lines. */
-  #report(workload: Workload, done: readonly Action[]): void {
-    const groups = new Map<string, Action[]>();
-    for (const action of done) {
-      const reason = EVENT_REASONS[action.purpose]?.done;
-      if (reason !== undefined) {
-        const key = `${reason} ${action.verb} ${action.resource}`;
-        groups.set(key, [...(groups.get(key) ?? []), action]);
-      }
-    }
-    for (const actions of groups.values()) {
-      const first = trusted<Action>(actions[0]);
-      const reason = EVENT_REASONS[first.purpose]?.done ?? first.purpose;
-      const message =
-        actions.length === 1
-          ? first.message
-          : `${first.verb} ${String(actions.length)} ${first.resource}: ${nameList(actions)}`;
-      this.#options.events.record(workload, 'Normal', reason, message);
-    }
-  }
 }
 
 function stages(actions: readonly Action[]): readonly Action[][] {
@@ -287,46 +247,6 @@ function claimNames(action: Action): readonly string[] {
   return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
 }
 
-const GROUPS: Readonly<Record<WritableResource, { readonly group: string; readonly version: string }>> = {
-  pods: { group: '', version: 'v1' },
-  persistentvolumeclaims: { group: '', version: 'v1' },
-  controllerrevisions: { group: 'apps', version: 'v1' },
-};
-
-function pathOf(workload: Workload, action: Action): ResourcePath {
-  return {
-    ...GROUPS[action.resource],
-    resource: action.resource,
-    namespace: workload.ref.namespace,
-    name: action.name,
-    subresource: action.subresource,
-  };
-}
-
-function patchType(action: Action): 'strategic' | 'merge' | 'json' {
-  return action.patchType ?? (action.resource === 'pods' ? 'strategic' : 'merge');
-}
-
-/** uid and resourceVersion inside a merge patch are preconditions: another value is answered with a conflict. */
-function withPreconditions(action: Action): JsonObject {
-  const metadata = asRecord(action.body?.['metadata']);
-  return {
-    ...action.body,
-    metadata: {
-      ...metadata,
-      ...(action.uid !== undefined && { uid: action.uid }),
-      ...(action.resourceVersion !== undefined && { resourceVersion: action.resourceVersion }),
-    },
-  };
-}
-
-function preconditions(action: Action): { readonly uid?: string; readonly resourceVersion?: string } {
-  return {
-    ...(action.uid !== undefined && { uid: action.uid }),
-    ...(action.resourceVersion !== undefined && { resourceVersion: action.resourceVersion }),
-  };
-}
-
 /** The apiserver understood and said no: 4xx other than conflict, throttling and timeouts. */
 function isRefusal(error: unknown): boolean {
   const status = error instanceof ApiError ? error.status : 0;
@@ -335,11 +255,4 @@ function isRefusal(error: unknown): boolean {
 
 function isNamespaceTerminating(error: unknown): boolean {
   return isForbidden(error) && toMessage(error).includes('being terminated');
-}
-
-function nameList(actions: readonly Action[]): string {
-  const names = actions.map((action) => action.name);
-  return names.length <= 12
-    ? names.join(', ')
-    : `${names.slice(0, 10).join(', ')} and ${String(names.length - 10)} more`;
 }

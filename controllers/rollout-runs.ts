@@ -5,11 +5,7 @@
  */
 
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import {
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowFailedError,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 
 import { ANNOTATION } from '../planners/names.ts';
 import type { Workload } from '../planners/workload.ts';
@@ -22,31 +18,26 @@ import {
 } from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
 import { startOptions } from './run-description.ts';
+import type { BadEnding, RunEnd } from './run-endings.ts';
+import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 
-/** How a run ended that is not to be started again by itself. */
-export interface BadEnding {
-  readonly reason: 'RunFailed' | 'RunTerminated' | 'RunTimedOut';
-  readonly message: string;
+interface RunningRun {
+  readonly state: 'running';
+  /** First run of the chain: what cancellations name, whatever continued as new or was reset since. */
   readonly runId: string;
+  /** The execution whose end is awaited: of a run that was reset, the first one is closed already. */
+  readonly awaitedId: string;
+  readonly target: string;
+  readonly uid: string;
+  /** Milliseconds since the epoch. */
   readonly startedAt: number;
-  readonly closedAt: number;
+  readonly cancelRequested: boolean;
 }
 
 type RunState =
   | { readonly state: 'unknown' }
   | { readonly state: 'none' }
-  | {
-      readonly state: 'running';
-      /** First run of the chain: what cancellations name, whatever continued as new or was reset since. */
-      readonly runId: string;
-      /** The execution whose end is awaited: of a run that was reset, the first one is closed already. */
-      readonly awaitedId: string;
-      readonly target: string;
-      readonly uid: string;
-      /** Milliseconds since the epoch. */
-      readonly startedAt: number;
-      readonly cancelRequested: boolean;
-    }
+  | RunningRun
   | {
       readonly state: 'ended badly';
       readonly target: string;
@@ -97,7 +88,6 @@ export class RolloutRuns {
   #unreachableSince: number | undefined;
   /** Ends the long polls: an open one would keep the process alive. */
   readonly #stopping = new AbortController();
-  #stopped = false;
 
   constructor(options: RolloutRunsOptions) {
     this.#options = options;
@@ -144,7 +134,6 @@ export class RolloutRuns {
 
   /** Stops acting; runs go on under the next leader. */
   async stop(): Promise<void> {
-    this.#stopped = true;
     this.#stopping.abort();
     await Promise.race([
       Promise.allSettled(this.#tasks),
@@ -169,7 +158,7 @@ export class RolloutRuns {
 
   #step(key: string, entry: Entry): void {
     const { wanted, run } = entry;
-    if (wanted === undefined || entry.busy || this.#stopped) {
+    if (wanted === undefined || entry.busy || this.#stopping.signal.aborted) {
       return;
     }
     const { workload, target } = wanted;
@@ -202,12 +191,7 @@ export class RolloutRuns {
   }
 
   /** Once for each run: it closes by itself, however long its write in flight takes. */
-  #cancel(
-    key: string,
-    entry: Entry,
-    workload: Workload,
-    run: RunState & { readonly state: 'running' },
-  ): void {
+  #cancel(key: string, entry: Entry, workload: Workload, run: RunningRun): void {
     if (run.cancelRequested || entry.busy) {
       return;
     }
@@ -308,7 +292,7 @@ export class RolloutRuns {
             state: 'ended badly',
             target,
             uid,
-            ending: badEnding(
+            ending: describeBadEnding(
               description.status.name,
               { runId, startedAt, closedAt: description.closeTime?.getTime() ?? 0 },
               undefined,
@@ -331,95 +315,38 @@ export class RolloutRuns {
     }
   }
 
-  /** A long poll on the run's end: the controller learns of a click on Terminate at once, not by a query a minute. */
-  #watch(key: string, entry: Entry, run: RunState & { readonly state: 'running' }): void {
+  #watch(key: string, entry: Entry, run: RunningRun): void {
     const workload = entry.wanted?.workload;
     if (workload === undefined) {
       return;
     }
-    const watching = this.#end(workload, entry, run).then((end) => {
-      if (!this.#stopped && entry.run.state === 'running' && entry.run.runId === run.runId) {
-        entry.run = end;
-        this.#options.onChange(key);
-        if (entry.wanted === undefined) {
-          this.#entries.delete(key);
-        }
-      }
-    });
+    const watching = awaitRunEnd({
+      client: this.#options.client,
+      workflowId: rolloutWorkflowId(this.#options.cluster, workload.ref),
+      executionId: run.awaitedId,
+      signal: this.#stopping.signal,
+    }).then((end) => this.#ended(key, entry, workload, run, end));
     void watching.catch((error: unknown) => {
       this.#options.onError(key, error);
     });
   }
 
-  /** What is left of a run when it has closed. Goes on waiting while the connection is broken, and when the run was reset. */
-  async #end(
-    workload: Workload,
-    entry: Entry,
-    run: RunState & { readonly state: 'running' },
-  ): Promise<RunState> {
-    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
-    const { client } = this.#options;
-    let { awaitedId } = run;
-    for (;;) {
-      try {
-        await client.withAbortSignal(this.#stopping.signal, () =>
-          client.workflow.getHandle(id, awaitedId).result(),
-        );
-        return { state: 'none' };
-      } catch (error) {
-        if (this.#stopped || error instanceof WorkflowNotFoundError) {
-          return { state: 'none' };
-        }
-        if (error instanceof WorkflowFailedError) {
-          const cause = error.cause;
-          if (cause?.constructor.name === 'CancelledFailure') {
-            return { state: 'none' };
-          }
-          const successor = await this.#successor(id, awaitedId);
-          if (entry.run.state !== 'running' || entry.run.runId !== run.runId) {
-            return { state: 'none' };
-          }
-          if (successor === undefined) {
-            return this.#endedBadly(workload, entry, run, cause);
-          }
-          awaitedId = successor;
-        } else {
-          // The connection broke, not the run: look again until Temporal answers.
-          await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
-        }
-      }
+  #ended(key: string, entry: Entry, workload: Workload, run: RunningRun, end: RunEnd): void {
+    if (this.#stopping.signal.aborted || entry.run.state !== 'running' || entry.run.runId !== run.runId) {
+      return;
     }
-  }
-
-  /** A reset closes a run as terminated, and another one goes on from an earlier point of its history. */
-  async #successor(id: string, closedId: string): Promise<string | undefined> {
-    while (!this.#stopped) {
-      try {
-        const { runId } = await this.#options.client.workflow.getHandle(id).describe();
-        return runId === closedId ? undefined : runId;
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) {
-          return undefined;
-        }
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
-      }
+    if (end.end === 'badly') {
+      const times = { runId: run.runId, startedAt: run.startedAt, closedAt: this.#options.now() };
+      const ending = describeBadEnding(end.status, times, end.cause);
+      this.#options.onBadEnding(workload, entry.wanted?.plan.updateRevision, ending);
+      entry.run = { state: 'ended badly', target: run.target, uid: run.uid, ending };
+    } else {
+      entry.run = { state: 'none' };
     }
-    return undefined;
-  }
-
-  #endedBadly(
-    workload: Workload,
-    entry: Entry,
-    run: RunState & { readonly state: 'running' },
-    cause: Error | undefined,
-  ): RunState {
-    const name = cause?.constructor.name ?? '';
-    const status =
-      name === 'TerminatedFailure' ? 'TERMINATED' : name === 'TimeoutFailure' ? 'TIMED_OUT' : 'FAILED';
-    const times = { runId: run.runId, startedAt: run.startedAt, closedAt: this.#options.now() };
-    const ending = badEnding(status, times, rootMessage(cause));
-    this.#options.onBadEnding(workload, entry.wanted?.plan.updateRevision, ending);
-    return { state: 'ended badly', target: run.target, uid: run.uid, ending };
+    this.#options.onChange(key);
+    if (entry.wanted === undefined) {
+      this.#entries.delete(key);
+    }
   }
 
   async #wake(workload: Workload): Promise<void> {
@@ -470,29 +397,4 @@ export class RolloutRuns {
     this.#tasks.add(task);
     void task.finally(() => this.#tasks.delete(task));
   }
-}
-
-function badEnding(
-  status: 'FAILED' | 'TERMINATED' | 'TIMED_OUT',
-  times: Pick<BadEnding, 'runId' | 'startedAt' | 'closedAt'>,
-  cause: string | undefined,
-): BadEnding {
-  const reason =
-    status === 'FAILED' ? 'RunFailed' : status === 'TERMINATED' ? 'RunTerminated' : 'RunTimedOut';
-  const what = { FAILED: 'failed', TERMINATED: 'was terminated', TIMED_OUT: 'timed out' }[status];
-  return {
-    reason,
-    message:
-      `rollout run ${times.runId} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
-      'change the template, or start it again with `fairlead rollout retry`',
-    ...times,
-  };
-}
-
-function rootMessage(error: Error | undefined): string | undefined {
-  let current = error;
-  while (current?.cause instanceof Error) {
-    current = current.cause;
-  }
-  return current?.message;
 }

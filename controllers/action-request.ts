@@ -1,0 +1,50 @@
+/** From an action of a plan to the request that it makes. */
+
+import type { ResourcePath } from '../kubernetes/client.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import type { JsonObject } from '../planners/objects.ts';
+import type { Action, WritableResource } from '../planners/plan.ts';
+import type { Workload } from '../planners/workload.ts';
+
+const GROUPS: Readonly<Record<WritableResource, { readonly group: string; readonly version: string }>> = {
+  pods: { group: '', version: 'v1' },
+  persistentvolumeclaims: { group: '', version: 'v1' },
+  controllerrevisions: { group: 'apps', version: 'v1' },
+};
+
+/** Where the action's object is served. */
+export function pathOf(workload: Workload, action: Action): ResourcePath {
+  return {
+    ...GROUPS[action.resource],
+    resource: action.resource,
+    namespace: workload.ref.namespace,
+    name: action.name,
+    subresource: action.subresource,
+  };
+}
+
+/** Strategic for pods, merge otherwise. */
+export function patchType(action: Action): 'strategic' | 'merge' | 'json' {
+  return action.patchType ?? (action.resource === 'pods' ? 'strategic' : 'merge');
+}
+
+/** uid and resourceVersion inside a merge patch are preconditions: another value is answered with a conflict. */
+export function withPreconditions(action: Action): JsonObject {
+  const metadata = asRecord(action.body?.['metadata']);
+  return {
+    ...action.body,
+    metadata: {
+      ...metadata,
+      ...(action.uid !== undefined && { uid: action.uid }),
+      ...(action.resourceVersion !== undefined && { resourceVersion: action.resourceVersion }),
+    },
+  };
+}
+
+/** Preconditions of a delete. */
+export function preconditions(action: Action): { readonly uid?: string; readonly resourceVersion?: string } {
+  return {
+    ...(action.uid !== undefined && { uid: action.uid }),
+    ...(action.resourceVersion !== undefined && { resourceVersion: action.resourceVersion }),
+  };
+}

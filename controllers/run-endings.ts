@@ -1,0 +1,130 @@
+/** How a rollout run ended, learnt by a long poll: a click on Terminate is known at once, not by a query a minute. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Client } from '@temporalio/client';
+import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+
+/** How a run ended that is not to be started again by itself. Times are milliseconds since the epoch. */
+export interface BadEnding {
+  readonly reason: 'RunFailed' | 'RunTerminated' | 'RunTimedOut';
+  readonly message: string;
+  readonly runId: string;
+  readonly startedAt: number;
+  readonly closedAt: number;
+}
+
+/** Temporal's names of the ends that are bad. */
+export type BadStatus = 'FAILED' | 'TERMINATED' | 'TIMED_OUT';
+
+/** `closed`: completed, cancelled, or not known any more. */
+export type RunEnd =
+  | { readonly end: 'closed' }
+  | { readonly end: 'badly'; readonly status: BadStatus; readonly cause: string | undefined };
+
+export interface AwaitedRun {
+  readonly client: Client;
+  readonly workflowId: string;
+  /** The execution that is open now: of a run that was reset, the first one is closed already. */
+  readonly executionId: string;
+  /** Ends the poll; the answer is `closed` then. */
+  readonly signal: AbortSignal;
+}
+
+const RETRY_MS = 1_000;
+
+/**
+ * Waits until a run has closed. Goes on while the connection is broken, and when the run was reset: a reset closes an
+ * execution as terminated, and another one goes on from an earlier point of its history.
+ */
+export async function awaitRunEnd({ client, workflowId, executionId, signal }: AwaitedRun): Promise<RunEnd> {
+  let awaited = executionId;
+  while (!signal.aborted) {
+    try {
+      await client.withAbortSignal(signal, () => client.workflow.getHandle(workflowId, awaited).result());
+      return { end: 'closed' };
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) {
+        return { end: 'closed' };
+      }
+      if (error instanceof WorkflowFailedError) {
+        const { cause } = error;
+        if (cause?.constructor.name === 'CancelledFailure') {
+          return { end: 'closed' };
+        }
+        const successor = await successorOf(client, workflowId, awaited, signal);
+        if (successor === undefined) {
+          return { end: 'badly', status: statusOf(cause), cause: rootMessage(cause) };
+        }
+        awaited = successor;
+      } else {
+        // The connection broke, not the run: look again until Temporal answers.
+        await pause(signal);
+      }
+    }
+  }
+  return { end: 'closed' };
+}
+
+/** What an operator is told of a bad end. `cause` is the failure's own message. */
+export function describeBadEnding(
+  status: BadStatus,
+  times: Pick<BadEnding, 'runId' | 'startedAt' | 'closedAt'>,
+  cause: string | undefined,
+): BadEnding {
+  const { reason, what } = WORDS[status];
+  return {
+    reason,
+    message:
+      `rollout run ${times.runId} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
+      'change the template, or start it again with `fairlead rollout retry`',
+    ...times,
+  };
+}
+
+const WORDS = {
+  FAILED: { reason: 'RunFailed', what: 'failed' },
+  TERMINATED: { reason: 'RunTerminated', what: 'was terminated' },
+  TIMED_OUT: { reason: 'RunTimedOut', what: 'timed out' },
+} as const;
+
+/** The execution that went on where `closedId` was reset. */
+async function successorOf(
+  client: Client,
+  workflowId: string,
+  closedId: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  while (!signal.aborted) {
+    try {
+      const { runId } = await client.workflow.getHandle(workflowId).describe();
+      return runId === closedId ? undefined : runId;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) {
+        return undefined;
+      }
+      await pause(signal);
+    }
+  }
+  return undefined;
+}
+
+function statusOf(cause: Error | undefined): BadStatus {
+  const name = cause?.constructor.name;
+  if (name === 'TerminatedFailure') {
+    return 'TERMINATED';
+  }
+  return name === 'TimeoutFailure' ? 'TIMED_OUT' : 'FAILED';
+}
+
+function rootMessage(error: Error | undefined): string | undefined {
+  let current = error;
+  while (current?.cause instanceof Error) {
+    current = current.cause;
+  }
+  return current?.message;
+}
+
+async function pause(signal: AbortSignal): Promise<void> {
+  await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+}
