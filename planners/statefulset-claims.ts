@@ -142,5 +142,6 @@ function ownersOf(claim: PersistentVolumeClaim): readonly OwnerReference[] {
 }
 
 function metaOf(template: JsonObject): ClaimTemplateMeta {
-  return trusted(template['metadata']);
+  // Without a name the apiserver refuses the claim, and says so.
+  return trusted(template['metadata'] ?? { name: '' });
 }

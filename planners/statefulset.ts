@@ -1,7 +1,7 @@
 /** The planner of the StatefulSet (S1–S21, A1–A31): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
 import { maxUnavailableOf } from './budget.ts';
-import { isRunningAndReady } from './availability.ts';
+import { conditionOf, isRunningAndReady } from './availability.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { describeWish } from './reasons.ts';
@@ -113,5 +113,8 @@ function whyNotReady({ name, pod }: Member): { readonly detail?: string } {
     const reason = status.state?.waiting?.reason ?? status.state?.terminated?.reason;
     if (reason !== undefined) return { detail: `container ${status.name} of ${name}: ${reason}` };
   }
+  const scheduled = conditionOf(pod, 'PodScheduled');
+  if (scheduled?.status === 'False')
+    return { detail: `${name}: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}` };
   return pod.status?.reason === undefined ? {} : { detail: pod.status.reason };
 }

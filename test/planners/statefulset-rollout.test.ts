@@ -164,6 +164,33 @@ describe('which pods may be updated now', () => {
     expect([names(ordered.batch), codes(ordered)]).toEqual(['', ['WriteRefused']]);
   });
 
+  it('design "One planner per kind": why a pod is not ready is told, as far as its status says', () => {
+    const rollout = rolloutOf({ replicas: 1 });
+    const [pod] = podsOf(rollout, 'U');
+    const told = (status: Partial<NonNullable<Pod['status']>>) =>
+      planOf(rollout, '', {
+        pods: pod === undefined ? [] : [{ ...pod, status: { ...pod.status, ...status } }],
+      }).waiting[0];
+    const waiting = {
+      name: 'main',
+      restartCount: 0,
+      ready: false,
+      state: { waiting: { reason: 'ImagePullBackOff' } },
+    };
+    expect(told({ containerStatuses: [waiting] })).toMatchObject({
+      code: 'PodNotReady',
+      message: 'web-0 is not ready: container main of web-0: ImagePullBackOff',
+    });
+    const unscheduled = {
+      type: 'PodScheduled',
+      status: 'False' as const,
+      message: '0/3 nodes are available',
+    };
+    expect(told({ phase: 'Pending', conditions: [unscheduled], containerStatuses: [] })?.message).toContain(
+      '0/3 nodes',
+    );
+  });
+
   it('design "One planner per kind": a node that is down is named', () => {
     const plan = planOf(rolloutOf({ replicas: 2 }), 'oU', { downNodes: new Set(['node-0']) });
     expect(plan.waiting[0]).toMatchObject({ code: 'NodeDown', pods: ['web-1'] });
