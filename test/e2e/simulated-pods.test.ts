@@ -83,18 +83,24 @@ describe('start', () => {
     expect(container(pod)).toMatchObject({ image: 'web:1', restartCount: 0, ready: true, started: true });
   });
 
-  it('is not Ready before its ready-delay is over, whatever else happens to it meanwhile', async () => {
+  it('is not Ready before its ready-delay is over; that time does not move with what else happens to it', async () => {
+    const created = performance.now();
     await createPod('slow', { annotations: { 'ready-delay': '1s' } });
-    const { at: started } = await history.until(
-      'slow',
-      'runs',
-      (pod) => container(pod)?.state.running !== undefined,
-    );
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const due = (pod: ObservedPod) =>
+      pod.status.conditions?.find(({ type }) => type === 'ContainersReady')?.message;
+    const started = await history.until('slow', 'runs', (pod) => container(pod)?.state.running !== undefined);
+    expect(isReady(started.pod)).toBe(false);
+    expect(due(started.pod)).toMatch(/simulated: ready at /);
     await client.patch(path('slow'), 'merge', { metadata: { annotations: { touched: 'yes' } } });
+    const { pod: touched } = await history.until(
+      'slow',
+      'is touched',
+      ({ metadata }) => metadata.annotations?.['touched'] === 'yes',
+    );
+    expect(due(touched)).toBe(due(started.pod));
     const { at } = await ready('slow');
-    expect(at - started).toBeGreaterThan(900);
-    expect(at - started).toBeLessThan(1450);
+    // Seen from here a start may come late, but nothing is ever seen before it was.
+    expect(at - created).toBeGreaterThan(1200);
   });
 
   it('gives each pod of one template its own delay, and some none, by its name', async () => {
@@ -104,19 +110,15 @@ describe('start', () => {
       Number(BigInt(`0x${createHash('sha256').update(name).digest('hex').slice(0, 12)}`) % 1000n),
     );
     const annotations = { 'ready-delay': '200..2200ms', 'never-ready': '20%' };
+    const created = performance.now();
     await Promise.all(names.map((name) => createPod(name, { annotations })));
-    const runs = (pod: ObservedPod) => container(pod)?.state.running !== undefined;
     const willBe = names.filter((_, index) => (lots[index] ?? 0) >= 200);
-    const delays = await Promise.all(
-      willBe.map(async (name) => {
-        const { at: started } = await history.until(name, 'runs', runs);
-        return (await ready(name)).at - started;
-      }),
-    );
+    const delays = await Promise.all(willBe.map(async (name) => (await ready(name)).at - created));
     for (const [index, name] of willBe.entries()) {
-      const wanted = 200 + 2 * (lots[names.indexOf(name)] ?? 0);
-      expect(delays[index]).toBeGreaterThan(wanted - 100);
-      expect(delays[index]).toBeLessThan(wanted + 900);
+      // Start delay, then its own share of the range.
+      const wanted = 200 + 200 + 2 * (lots[names.indexOf(name)] ?? 0);
+      expect(delays[index]).toBeGreaterThan(wanted - 5);
+      expect(delays[index]).toBeLessThan(wanted + 3000);
     }
     const never = names.filter((name) => !willBe.includes(name));
     expect(never).toEqual(['lot-6', 'lot-7']);
@@ -148,7 +150,7 @@ describe('start', () => {
     expect(reasons).toContain('CrashLoopBackOff');
     expect(history.of('crash').some(({ pod }) => isReady(pod))).toBe(false);
     const at = await setImage('crash', 'web:2');
-    expect((await ready('crash', at)).at - at).toBeLessThan(1500);
+    expect((await ready('crash', at)).at - at).toBeLessThan(3000);
   });
 
   it.each([
@@ -181,7 +183,7 @@ describe('change of an image in place', () => {
     expect(isReady(seen.pod)).toBe(true);
     expect(container(seen.pod)).toEqual(container(before));
     const down = await history.until('in-place', 'is not Ready', (pod) => !isReady(pod), at);
-    expect(down.at - seen.at).toBeGreaterThan(300);
+    expect(down.at - at).toBeGreaterThan(400);
     const { pod } = await ready('in-place', down.at);
     expect(pod.metadata.uid).toBe(before.metadata.uid);
     expect(pod.status.podIP).toBe(before.status.podIP);
@@ -222,7 +224,7 @@ describe('change of an image in place', () => {
     expect(pod.status.phase).toBe('Running');
     const back = await setImage('mistake', 'web:1');
     const recovered = await ready('mistake', back);
-    expect(recovered.at - back).toBeLessThan(1500);
+    expect(recovered.at - back).toBeLessThan(3000);
     expect(container(recovered.pod)?.containerID).not.toBe(container(before)?.containerID);
   });
 
@@ -247,15 +249,11 @@ describe('change of an image in place', () => {
     const annotations = { linger: '0s', 'restart-delay': '500ms', 'ready-delay': '500ms' };
     await createPod('delays', { annotations });
     await ready('delays');
-    const down = await history.until(
-      'delays',
-      'is not Ready',
-      (pod) => !isReady(pod),
-      await setImage('delays', 'web:2'),
-    );
+    const at = await setImage('delays', 'web:2');
+    const down = await history.until('delays', 'is not Ready', (pod) => !isReady(pod), at);
     const up = await ready('delays', down.at);
-    expect(up.at - down.at).toBeGreaterThan(900);
-    expect(up.at - down.at).toBeLessThan(2000);
+    expect(up.at - at).toBeGreaterThan(1000);
+    expect(up.at - at).toBeLessThan(4000);
   });
 });
 
@@ -308,12 +306,13 @@ describe('resize, gates and deletion', () => {
   it('is not Ready at once when it is deleted, and is gone after stop-delay', async () => {
     await createPod('deleted', { annotations: { 'stop-delay': '600ms' } });
     const { at: up } = await ready('deleted');
+    const asked = performance.now();
     await client.delete(path('deleted'));
     const down = await history.until('deleted', 'is not Ready', (pod) => !isReady(pod), up);
     expect(down.pod.metadata.deletionTimestamp).toBeDefined();
     const { at } = await history.until('deleted', 'is gone', (_pod, type) => type === 'DELETED');
-    expect(at - down.at).toBeGreaterThan(500);
-    expect(at - down.at).toBeLessThan(1200);
+    expect(at - asked).toBeGreaterThan(600);
+    expect(at - asked).toBeLessThan(4000);
   });
 
   it('stays, with its containers ended, until its finalizer is removed', async () => {
@@ -329,6 +328,28 @@ describe('resize, gates and deletion', () => {
 });
 
 describe('around pods', () => {
+  it('never deletes the next pod of a name', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await createPod('again', { annotations: { 'stop-delay': '50ms' } });
+      const { pod } = await history.until(
+        'again',
+        `starts in round ${round}`,
+        () => history.of('again').filter(({ type }) => type === 'ADDED').length > round,
+      );
+      expect(pod.metadata.deletionTimestamp).toBeUndefined();
+      if (round === 4) break;
+      await client.delete(path('again'));
+      await history.until(
+        'again',
+        'is gone',
+        () => history.of('again').filter(({ type }) => type === 'DELETED').length > round,
+      );
+    }
+    await ready('again');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await client.get<ObservedPod>(path('again'))).metadata.deletionTimestamp).toBeUndefined();
+  });
+
   it('binds claims to volumes that exist only as objects, and deletes them with their claims', async () => {
     const claims = { group: '', version: 'v1', resource: 'persistentvolumeclaims', namespace: NAMESPACE };
     const volumes = { group: '', version: 'v1', resource: 'persistentvolumes' };

@@ -31,6 +31,7 @@ export interface ObservedPod {
     readonly resourceVersion: string;
     readonly generation: number;
     readonly deletionTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly spec: { readonly nodeName?: string };
   readonly status: {
@@ -41,6 +42,7 @@ export interface ObservedPod {
       readonly type: string;
       readonly status: string;
       readonly reason?: string;
+      readonly message?: string;
       readonly observedGeneration?: number;
     }[];
     readonly containerStatuses?: readonly ContainerStatus[];
