@@ -5,7 +5,7 @@ import { actionKey } from './plan.ts';
 import { compareReasons, sentence } from './reasons.ts';
 
 /** A refused write stops holding the rollout back after this time, milliseconds (design "One planner per kind"). */
-export const REFUSAL_PATIENCE_MS = 10_000;
+const REFUSAL_PATIENCE_MS = 10_000;
 
 const MOST_NAMES = 10;
 

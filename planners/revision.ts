@@ -81,7 +81,7 @@ export function surplusRevisions(
 }
 
 /** Whether a rollout of the revision was ever finished, by the record of attempts on it. */
-export function hasSucceeded(revision: ControllerRevision): boolean {
+function hasSucceeded(revision: ControllerRevision): boolean {
   return outcomesOf(revision).includes('Succeeded');
 }
 

@@ -103,7 +103,7 @@ export function planStatefulSetRevision(
 }
 
 /** Whether the revision's template and this one differ in nothing but spelling, order of keys and defaults (S6). */
-export function meansTheSame(revision: ControllerRevision, template: PodTemplate): boolean {
+function meansTheSame(revision: ControllerRevision, template: PodTemplate): boolean {
   return (
     storedTemplate(revision) !== undefined &&
     canonicalJson(normaliseTemplate(templateOfRevision(revision))) ===

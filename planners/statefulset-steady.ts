@@ -12,7 +12,7 @@ import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
 import type { Member, StatefulSetView } from './statefulset-view.ts';
 
 /** A missing pod comes back at the last known revision when the new one has been missing for so long, milliseconds. */
-export const REVISION_PATIENCE_MS = 5_000;
+const REVISION_PATIENCE_MS = 5_000;
 
 /**
  * Plans what keeps the set as it should be whether or not a rollout runs. Scaling up goes before scaling down; OrderedReady
