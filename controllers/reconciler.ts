@@ -17,7 +17,7 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import type { Refusals } from './refusals.ts';
-import type { RolloutRuns } from './rollout-runs.ts';
+import type { BadEnding, RolloutRuns } from './rollout-runs.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
 
@@ -43,6 +43,12 @@ const SETTLE_ROUNDS = 3;
 
 /** Temporal may be away for this long before the controller creates the first revision of a workload itself. */
 const WITHOUT_TEMPORAL_MS = 5_000;
+
+const BAD_ENDINGS: ReadonlySet<string> = new Set<BadEnding['reason']>([
+  'RunFailed',
+  'RunTerminated',
+  'RunTimedOut',
+]);
 
 /** A workload after its steady writes, with the plan that they left. */
 export interface Settled {
@@ -143,8 +149,11 @@ export class Reconciler {
     const target = templateTarget(workload);
     const finished = plan.finished && !plan.needsRollout;
     // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
-    const blocked = (finished ? undefined : runs.blocked(key, workload.ref.uid, target)) ?? fault(plan);
     const served = statusOf(object);
+    const ending = runs.knows(key)
+      ? runs.blocked(key, workload.ref.uid, target)
+      : badEndingBefore(served, workload.generation);
+    const blocked = (finished ? undefined : ending) ?? fault(plan);
     const conditions = computeConditions({
       previous: conditionsOf(served),
       finished,
@@ -244,6 +253,17 @@ function isOwned(object: KubernetesObject, uid: string): boolean {
   return (
     object.metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true
   );
+}
+
+/** What an earlier leader has said of a run that ended badly: it holds until this one has asked Temporal. */
+function badEndingBefore(
+  served: JsonObject,
+  generation: number,
+): { readonly reason: string; readonly message: string } | undefined {
+  const stalled = conditionsOf(served).find(({ type }) => type === 'Stalled');
+  const { reason = '', message = '' } = stalled ?? {};
+  const isBadEnding = BAD_ENDINGS.has(reason) && served['observedGeneration'] === generation;
+  return isBadEnding ? { reason, message } : undefined;
 }
 
 /** Faults that only a change of the object can mend. */

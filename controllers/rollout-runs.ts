@@ -104,6 +104,11 @@ export class RolloutRuns {
     return run?.state === 'ended badly' && run.uid === uid && run.target === target ? run.ending : undefined;
   }
 
+  /** Whether this leader has asked Temporal what became of the workload's newest run, or knows it because it started it. */
+  knows(key: string): boolean {
+    return (this.#entries.get(key)?.run.state ?? 'unknown') !== 'unknown';
+  }
+
   /** Brings the runs in line with the newest plan. Never waits for Temporal: steady state goes on without it. */
   ensure(key: string, observation: Observation): void {
     const entry = this.#entry(key);

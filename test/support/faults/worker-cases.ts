@@ -7,11 +7,16 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 
 import { ANNOTATION } from '../../../planners/names.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ApiProxy } from '../api-proxy.ts';
 import type { Scene } from '../scene.ts';
 import { conditionOf, imageOf, isPodReady, uidOf } from '../scene.ts';
 import type { LogLine, WorkerProcess } from '../worker-process.ts';
 import type { Bench, FaultCase } from './fault-case.ts';
+
+interface Lease extends KubernetesObject {
+  readonly spec: { readonly holderIdentity?: string };
+}
 
 /** The Lease lasts 6 s; a candidate that waits has it soon after. */
 const TAKEOVER_MS = 20_000;
@@ -25,6 +30,18 @@ function isLeading({ lines }: WorkerProcess): boolean {
 
 async function untilLeading(worker: WorkerProcess): Promise<void> {
   await worker.untilLine(leads, TAKEOVER_MS);
+}
+
+/** Identity of the process that holds the Lease; it names the pid. */
+async function holderOf({ cluster, owner }: Scene): Promise<string> {
+  const lease = await cluster.client.get<Lease>({
+    group: 'coordination.k8s.io',
+    version: 'v1',
+    resource: 'leases',
+    namespace: 'fairlead-system',
+    name: `fairlead-${owner}`,
+  });
+  return lease.spec.holderIdentity ?? '';
 }
 
 /** A proxy between one worker and the apiserver, and the kubeconfig that leads through it. */
@@ -105,10 +122,11 @@ export const WORKER_CASES: readonly FaultCase[] = [
       expect(leaders).toHaveLength(1);
       await scene.apply({ image: 'app:2' });
       await scene.untilMidRollout('app:2');
-      await leaders[0]?.stop();
-      const other = workers.find((worker) => worker !== leaders[0]);
-      // It released the Lease: nobody has to wait until it runs out.
-      await other?.untilLine(leads, 5_000);
+      const [leader] = leaders as [WorkerProcess];
+      await leader.stop();
+      // Released: the other one need not wait until it runs out.
+      expect(await holderOf(scene)).not.toContain(`-${String(leader.pid)}-`);
+      await Promise.all(workers.filter((worker) => worker !== leader).map(untilLeading));
       await expectDone(scene);
     },
   },
@@ -148,7 +166,10 @@ export const WORKER_CASES: readonly FaultCase[] = [
       const second = await bench.worker(scene);
       await expectHealing(scene);
       await scene.annotate({ [ANNOTATION.paused]: undefined });
-      await scene.untilPods('it goes on', (pods) => pods.filter((pod) => imageOf(pod) === 'app:2').length > 2);
+      await scene.untilPods(
+        'it goes on',
+        (pods) => pods.filter((pod) => imageOf(pod) === 'app:2').length > 2,
+      );
       await scene.runs.terminate();
       await scene.untilSet('Stalled', isStalled);
       await second.stop();
