@@ -27,7 +27,8 @@ interface CustomResourceDefinition extends Manifest {
 }
 
 const RETRY_MS = 50;
-const TIMEOUT_MS = 30_000;
+/** A busy machine takes its time to compile a policy's expressions. */
+const TIMEOUT_MS = 120_000;
 
 /** All objects of the YAML files directly in a directory, file by file in name order; none if it does not exist. */
 export async function readManifests(directory: string): Promise<readonly Manifest[]> {
@@ -56,7 +57,7 @@ function isPassing(error: unknown): boolean {
   return error instanceof ApiError && error.message.includes('not yet ready');
 }
 
-/** Tries until it works, the error does not pass by itself, or 30 s are over. */
+/** Tries until it works, the error does not pass by itself, or two minutes are over. */
 async function untilItWorks<T>(subject: string, attempt: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
@@ -86,7 +87,11 @@ export class ManifestApplier {
   async apply(manifest: Manifest): Promise<void> {
     await untilItWorks(`cannot apply ${manifest.kind} ${manifest.metadata.name}`, async () => {
       const path = await this.#discovery.pathOf(manifest, 'default');
-      await this.#client.patch(path, 'apply', manifest, { fieldManager: FIELD_MANAGER, force: true });
+      await this.#client.patch(path, 'apply', manifest, {
+        fieldManager: FIELD_MANAGER,
+        force: true,
+        timeoutMs: TIMEOUT_MS,
+      });
     });
   }
 
