@@ -1,26 +1,15 @@
 /** Activities of a commit: check → claim → apply in stages → prune → await rollouts → record. Each may be repeated. */
 
 import { Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 
 import { applyStage as applyObjects, awaitEstablished } from '../git/apply-stage.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import { checkCommit as check } from '../git/check.ts';
-import type { CommitContent, CommitContext } from '../git/commit.ts';
-import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
-import { InventoryStore } from '../git/inventory.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
-import type { Mirror } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
-import type { Prepared } from '../git/prepare.ts';
-import type { Problem } from '../git/problems.ts';
-import { ProblemError, bounded, formatProblem, formatProblems, problem } from '../git/problems.ts';
+import { bounded, formatProblems, problem } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
-import type { Repository } from '../git/repositories.ts';
-import { TRANSIENT_CODES } from '../git/git-errors.ts';
-import type { KubernetesClient } from '../kubernetes/client.ts';
-import { Discovery } from '../kubernetes/discovery.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
@@ -34,18 +23,8 @@ import type {
   RecordCommitInput,
 } from './commit-types.ts';
 import { asActivities, attemptClient, heartbeating } from './attempt.ts';
-
-export interface CommitActivityDependencies {
-  /** The worker's own identity; refuses writes when this process does not lead. */
-  readonly client: KubernetesClient;
-  readonly clusterUid: string;
-  /** By name; undefined when the repositories file no longer has it. */
-  readonly repository: (name: string) => Repository | undefined;
-  readonly mirror: (repository: Repository) => Mirror;
-  /** Where the inventories are kept. */
-  readonly inventoryNamespace: string;
-  readonly now: () => number;
-}
+import type { CommitActivityDependencies } from './commit-access.ts';
+import { CommitAccess } from './commit-access.ts';
 
 export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
@@ -58,15 +37,14 @@ const NAME_LIMIT = 50;
 
 /** The activities, bound to this leader. */
 export function createCommitActivities(dependencies: CommitActivityDependencies) {
-  const { client, inventoryNamespace, now } = dependencies;
-  const reader = new CommitReader(dependencies.mirror);
-  const discovery = new Discovery(client);
+  const { client, now } = dependencies;
+  const access = new CommitAccess(dependencies);
 
   /** Everything that is wrong with the commit, before its first write. */
   async function checkCommit(input: CheckCommitInput): Promise<CheckCommitResult> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     return await heartbeating(async (beat) => {
-      const content = await read(context);
+      const content = await access.read(context);
       if (!Array.isArray(content)) {
         const { problems, ...rest } = await check(context, content, {
           onlyDeferred: input.onlyDeferred,
@@ -92,9 +70,9 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   async function claimInventory(
     input: CommitReference & { readonly startedAt: string },
   ): Promise<ClaimResult> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     return await heartbeating(async () => {
-      const prepared = await prepare(context);
+      const prepared = await access.prepare(context);
       const wanted = prepared.objects.map(inventoryEntry);
       const { sha, workflowId, runId, startedAt } = input;
       const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
@@ -109,18 +87,18 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
 
   /** Applies a part of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
   async function applyStage(input: ApplyStageInput): Promise<ApplyStageResult> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     return await heartbeating(async (beat) => {
-      if (!(await isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
-      const content = await readOrThrow(context);
-      const prepared = await prepare(context);
+      if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
+      const content = await access.readOrThrow(context);
+      const prepared = await access.prepare(context);
       const objects = prepared.objects.filter((object) => object.stage === input.stage);
       const slice = await applyObjects(context, objects.slice(input.from), {
         texts: content.texts,
         untilMs: Date.now() + SLICE_MS,
         onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
       });
-      await learnUids(context, input, slice.uids);
+      await access.learnUids(context, input, slice.uids);
       const next = input.from + slice.count;
       const { created, changed, unchanged, left } = slice;
       return {
@@ -137,21 +115,21 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
 
   /** Waits until the CustomResourceDefinitions and Namespaces of the commit can be used. */
   async function awaitFoundations(input: CommitReference): Promise<void> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     await heartbeating(async () => {
-      await awaitEstablished(context, (await prepare(context)).objects);
+      await awaitEstablished(context, (await access.prepare(context)).objects);
     });
   }
 
   /** Deletes what left the commit and shrinks the inventory. Only called when everything was applied. */
   async function pruneCommit(input: PruneInput): Promise<PruneResult> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     return await heartbeating(async () => {
       const inventory = await context.store.read(context.signal);
       if (inventory === undefined || inventory.run?.runId !== input.runId) {
         return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: bounded([]) };
       }
-      const prepared = await prepare(context);
+      const prepared = await access.prepare(context);
       const wanted = prepared.objects.map(inventoryEntry);
       const candidates = context.repository.prune
         ? pruneOrder(pruneCandidates(inventory.entries, wanted))
@@ -177,10 +155,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
 
   /** Waits for the rollouts of the workloads that this commit changed. */
   async function awaitRollouts(input: CommitReference): Promise<AwaitRolloutsResult> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     const { startToCloseTimeoutMs } = Context.current().info;
     return await heartbeating(async (beat) => {
-      const { objects } = await prepare(context);
+      const { objects } = await access.prepare(context);
       const { states, unwell } = await watchRollouts(context, objects, {
         patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
         onChange: (present) => {
@@ -212,7 +190,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
 
   /** Last activity of every commit: the inventory's status and an Event. */
   async function recordCommit(input: RecordCommitInput): Promise<void> {
-    const context = contextOf(input);
+    const context = access.contextOf(input);
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
     const commit = {
       sha,
@@ -239,76 +217,6 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
     if (inventory !== undefined)
       await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());
-  }
-
-  function contextOf(input: CommitReference): CommitContext {
-    if (input.clusterUid !== dependencies.clusterUid) {
-      throw ApplicationFailure.create({
-        type: 'WrongCluster',
-        nonRetryable: true,
-        message:
-          `this run belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ` +
-          `${dependencies.clusterUid}: give each cluster its own FAIRLEAD_CLUSTER`,
-      });
-    }
-    const repository = dependencies.repository(input.repository);
-    if (repository === undefined) {
-      throw ApplicationFailure.create({
-        type: 'RepositoryUnknown',
-        nonRetryable: true,
-        message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
-      });
-    }
-    const own = attemptClient(client);
-    return {
-      repository,
-      sha: input.sha,
-      client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
-      discovery,
-      store: new InventoryStore(own, inventoryNamespace, repository.name),
-      signal: Context.current().cancellationSignal,
-    };
-  }
-
-  /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */
-  async function read(context: CommitContext): Promise<CommitContent | Problem[]> {
-    try {
-      return await reader.read(context.repository, context.sha, context.signal);
-    } catch (error) {
-      if (!(error instanceof ProblemError) || TRANSIENT_CODES.has(error.problem.code)) throw error;
-      return [error.problem];
-    }
-  }
-
-  async function readOrThrow(context: CommitContext): Promise<CommitContent> {
-    const content = await read(context);
-    if (!Array.isArray(content)) return content;
-    const message = content.map((item) => formatProblem(item, context.sha)).join('\n');
-    throw ApplicationFailure.create({ type: 'CommitUnreadable', message, nonRetryable: true });
-  }
-
-  async function prepare(context: CommitContext): Promise<Prepared> {
-    return await prepareCommit(context, await readOrThrow(context));
-  }
-
-  async function isClaimed(context: CommitContext, input: CommitReference): Promise<boolean> {
-    return (await context.store.read(context.signal))?.run?.runId === input.runId;
-  }
-
-  async function learnUids(
-    context: CommitContext,
-    input: CommitReference,
-    uids: ReadonlyMap<string, string>,
-  ): Promise<void> {
-    await context.store.update((present) => {
-      if (present.run?.runId !== input.runId) return undefined;
-      const entries = new Map(present.entries);
-      for (const [key, uid] of uids) {
-        const entry = entries.get(key);
-        if (entry !== undefined && entry.uid !== uid) entries.set(key, { ...entry, uid });
-      }
-      return { ...present, entries };
-    });
   }
 
   return asActivities({

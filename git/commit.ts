@@ -73,6 +73,9 @@ export function byPlace(problems: readonly Problem[]): Problem[] {
   });
 }
 
+/** Requests at a time. */
+export const PARALLEL = 8;
+
 /** Runs `work` for every item, at most `limit` at a time, in order of the items; stops starting new ones once aborted. */
 export async function forEachLimited<T>(
   items: readonly T[],

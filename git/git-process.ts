@@ -108,7 +108,7 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
       child.once('close', (exit) => resolve(exit ?? -1));
     });
     // Whoever aborts knows why: a cancelled activity must fail with its cancellation.
-    if (ended?.reason === 'aborted' && run.signal?.reason instanceof Error) throw run.signal.reason;
+    if (ended?.reason === 'aborted') run.signal?.throwIfAborted();
     if (ended !== undefined) throw ended;
     return {
       code,

@@ -1,35 +1,13 @@
 /** A repository as the rest of Fairlead sees it: which commit a ref names, and the manifests of a commit. */
 
 import { createHash } from 'node:crypto';
-import { mkdir, opendir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gitFailure, processFailure } from './git-errors.ts';
-import type { GitOutput, GitRun } from './git-process.ts';
-import { runGit } from './git-process.ts';
+import type { MirrorOptions } from './mirror-options.ts';
 import { openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
-import { ProblemError, problem } from './problems.ts';
+import { RemoteMirror } from './remote-mirror.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { TreeRead } from './tree.ts';
 import { readTree } from './tree.ts';
-
-export interface MirrorOptions {
-  /** https URL or local path. */
-  readonly url: string;
-  /** Branch, tag or full sha. @default the remote's HEAD */
-  readonly ref?: string | undefined;
-  /** File that holds a token for https. */
-  readonly tokenFile?: string | undefined;
-  /** Certificate authorities (PEM) for https. */
-  readonly caFile?: string | undefined;
-  /** Where bare mirrors are kept; may be deleted at any time. */
-  readonly cacheDirectory: string;
-  /** Milliseconds of a fetch. @default 120_000 */
-  readonly fetchTimeoutMs?: number;
-  /** Milliseconds of a look at the remote's refs. @default 20_000 */
-  readonly lookTimeoutMs?: number;
-  /** Bytes that a mirror may have on disk. @default 1 GiB */
-  readonly maxBytes?: number;
-}
 
 /** Everything rejects with ProblemError naming the next step, or with the signal's abort. */
 export interface Mirror {
@@ -65,7 +43,7 @@ function localMirror(path: string, ref: string | undefined): Mirror {
 
 function remoteMirror(url: string, ref: string | undefined, options: MirrorOptions): Mirror {
   const directory = join(options.cacheDirectory, createHash('sha256').update(url).digest('hex').slice(0, 24));
-  const remote = new Remote(url, ref, directory, options);
+  const remote = new RemoteMirror(url, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
     ensureCommit: async (sha, signal) => await remote.ensureCommit(checkSha(sha), signal),
@@ -74,203 +52,6 @@ function remoteMirror(url: string, ref: string | undefined, options: MirrorOptio
       return await readTree(directory, sha, checkPath(folder), signal);
     },
   };
-}
-
-/** Fetches into one mirror never overlap: git would wait on its own locks. Keyed by directory, for the whole process. */
-const fetching = new Map<string, Promise<unknown>>();
-
-class Remote {
-  readonly #url: string;
-  readonly #ref: string | undefined;
-  readonly #directory: string;
-  readonly #options: MirrorOptions;
-
-  constructor(url: string, ref: string | undefined, directory: string, options: MirrorOptions) {
-    this.#url = url;
-    this.#ref = ref;
-    this.#directory = directory;
-    this.#options = options;
-  }
-
-  async resolveRef(signal?: AbortSignal): Promise<string> {
-    const ref = this.#ref;
-    if (ref !== undefined && /^[0-9a-f]{40,64}$/.test(ref)) return ref;
-    const wanted =
-      ref === undefined
-        ? ['HEAD']
-        : [
-            `refs/heads/${ref}`,
-            `refs/tags/${ref}^{}`,
-            `refs/tags/${ref}`,
-            ...(ref.startsWith('refs/') ? [ref] : []),
-          ];
-    const output = await this.#remoteGit(
-      ['ls-remote', '--', this.#url, ...wanted],
-      { timeoutMs: this.#options.lookTimeoutMs ?? 20_000 },
-      signal,
-    );
-    const refs = new Map<string, string>();
-    for (const line of output.stdout.toString('utf8').split('\n')) {
-      const [sha, name] = line.split('\t');
-      if (sha !== undefined && name !== undefined && /^[0-9a-f]{40,64}$/.test(sha)) refs.set(name, sha);
-    }
-    for (const name of wanted) {
-      const sha = refs.get(name);
-      if (sha !== undefined) return sha;
-    }
-    if (ref === undefined)
-      throw new ProblemError(
-        problem(
-          'UnbornBranch',
-          `${this.#url} offers no commit: its default branch has none yet, or it is not a git repository.`,
-        ),
-      );
-    throw new ProblemError(problem('RefNotFound', `${this.#url} has no branch or tag ${ref}.`));
-  }
-
-  async ensureCommit(sha: string, signal?: AbortSignal): Promise<void> {
-    await this.#exclusively(async () => {
-      if (await this.#holds(sha)) return;
-      await this.#prepare();
-      await this.#fetch(sha, signal);
-      if (!(await this.#holds(sha))) {
-        throw new ProblemError(
-          problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
-        );
-      }
-    });
-  }
-
-  /** By sha; a server that refuses that (`uploadpack.allowReachableSHA1InWant`) is asked for the ref instead. */
-  async #fetch(sha: string, signal?: AbortSignal): Promise<void> {
-    const maximum = this.#options.maxBytes ?? 1024 ** 3;
-    const watchdog = async (): Promise<string | undefined> =>
-      (await directoryBytes(join(this.#directory, 'objects'))) > maximum
-        ? `the repository needs more than ${maximum} bytes`
-        : undefined;
-    const run = async (want: string): Promise<void> => {
-      await this.#remoteGit(
-        [
-          'fetch',
-          '--quiet',
-          '--depth=1',
-          '--no-tags',
-          '--no-write-fetch-head',
-          '--no-recurse-submodules',
-          '--force',
-          '--',
-          this.#url,
-          `+${want}:refs/fairlead/fetched`,
-        ],
-        { gitDirectory: this.#directory, timeoutMs: this.#options.fetchTimeoutMs ?? 120_000, watchdog },
-        signal,
-      );
-    };
-    try {
-      await run(sha);
-    } catch (error) {
-      const gone = error instanceof ProblemError && error.problem.code === 'CommitGone';
-      if (!gone || this.#ref === sha) throw error;
-      await run(this.#ref === undefined ? 'HEAD' : `refs/heads/${this.#ref}`);
-    }
-  }
-
-  async #holds(sha: string): Promise<boolean> {
-    if ((await stat(join(this.#directory, 'HEAD')).catch(() => undefined)) === undefined) return false;
-    const output = await runGit({ args: ['cat-file', '-e', `${sha}^{tree}`], gitDirectory: this.#directory });
-    return output.code === 0;
-  }
-
-  /** An empty bare repository, freed of what a killed fetch left behind; started anew when it has grown to half its limit. */
-  async #prepare(): Promise<void> {
-    const objects = join(this.#directory, 'objects');
-    if ((await directoryBytes(objects)) > (this.#options.maxBytes ?? 1024 ** 3) / 2) {
-      await rm(this.#directory, { recursive: true, force: true });
-    }
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const output = await runGit({ args: ['init', '--quiet', '--bare', '--', this.#directory] });
-    if (output.code !== 0) throw gitFailure(output, this.#directory);
-    for (const name of await readdir(join(objects, 'pack')).catch(() => [])) {
-      if (name.startsWith('tmp_')) await rm(join(objects, 'pack', name), { force: true });
-    }
-    for (const name of [
-      'shallow.lock',
-      'HEAD.lock',
-      'config.lock',
-      'packed-refs.lock',
-      'refs/fairlead/fetched.lock',
-    ]) {
-      await rm(join(this.#directory, name), { force: true });
-    }
-  }
-
-  async #exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const before = fetching.get(this.#directory) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    fetching.set(this.#directory, mine);
-    try {
-      return await mine;
-    } finally {
-      if (fetching.get(this.#directory) === mine) fetching.delete(this.#directory);
-    }
-  }
-
-  async #remoteGit(
-    args: readonly string[],
-    run: Omit<GitRun, 'args'>,
-    signal?: AbortSignal,
-  ): Promise<GitOutput> {
-    const { tokenFile, caFile, cacheDirectory } = this.#options;
-    const output = await runGit({
-      ...run,
-      args,
-      protocols: 'https',
-      settings: [...(caFile === undefined ? [] : [`http.sslCAInfo=${caFile}`]), ...(run.settings ?? [])],
-      environment: tokenFile === undefined ? {} : await askpass(cacheDirectory, tokenFile),
-      signal,
-    }).catch((error: unknown) => {
-      throw processFailure(error, this.#url);
-    });
-    if (output.code !== 0) throw gitFailure(output, this.#url);
-    return output;
-  }
-}
-
-const ASKPASS = `#!/bin/sh
-case "$1" in
-  Username*) echo x-access-token ;;
-  *) exec cat -- "$FAIRLEAD_TOKEN_FILE" ;;
-esac
-`;
-
-/** git asks this script for the password; the token itself is in no argument and in no environment. */
-async function askpass(cacheDirectory: string, tokenFile: string): Promise<Record<string, string>> {
-  const readable = await stat(tokenFile).then(
-    (file) => file.isFile() && file.size > 0,
-    () => false,
-  );
-  if (!readable) {
-    throw new ProblemError(
-      problem('AuthenticationFailed', `the tokenFile ${tokenFile} is missing, empty or not readable.`),
-    );
-  }
-  const script = join(cacheDirectory, 'askpass');
-  if ((await readFile(script, 'utf8').catch(() => undefined)) !== ASKPASS) {
-    await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
-    await writeFile(script, ASKPASS, { mode: 0o700 });
-  }
-  return { GIT_ASKPASS: script, FAIRLEAD_TOKEN_FILE: tokenFile };
-}
-
-async function directoryBytes(path: string): Promise<number> {
-  let total = 0;
-  const directory = await opendir(path, { recursive: true }).catch(() => undefined);
-  if (directory === undefined) return 0;
-  for await (const entry of directory) {
-    if (!entry.isFile()) continue;
-    total += (await stat(join(entry.parentPath, entry.name)).catch(() => undefined))?.size ?? 0;
-  }
-  return total;
 }
 
 function checkSha(sha: string): string {

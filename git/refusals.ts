@@ -38,6 +38,8 @@ export function toProblem(error: unknown, object: PreparedObject, source?: strin
     const quote = /expected string, got/.test(text) ? { next: 'Quote the value.' } : {};
     return { ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line), ...quote };
   }
+  // Admission of an apiserver that is just starting.
+  if (/not yet ready to handle request/.test(message)) return undefined;
   if (isForbidden(error)) return problemOf(object, 'Forbidden', end(message));
   if (isNotFound(error)) {
     const namespace = /namespaces? "[^"]+" not found/.test(message);

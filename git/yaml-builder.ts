@@ -3,6 +3,7 @@
 import { EVENT_ID, SCALAR_STYLE, getScalarValue } from 'js-yaml';
 import type { Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
 import type { ProblemCode } from './problems.ts';
+import { LineIndex } from './line-index.ts';
 import { keyText, plainScalar, taggedScalar } from './yaml-scalars.ts';
 
 /** One document that is not empty. */
@@ -65,8 +66,7 @@ type Frame = DocumentFrame | SequenceFrame | MappingFrame;
 export class YamlBuilder {
   readonly documents: YamlDocument[] = [];
   readonly #source: string;
-  readonly #firstLine: number;
-  readonly #lineStarts: number[] = [0];
+  readonly #position: LineIndex;
   readonly #frames: Frame[] = [];
   #anchors = new Map<string, { value: unknown; nodes: number; open: boolean }>();
   #lines = new Map<object, number>();
@@ -79,9 +79,7 @@ export class YamlBuilder {
   /** `firstLine` is the 1-based line of the file at which `source` begins. */
   constructor(source: string, firstLine: number) {
     this.#source = source;
-    this.#firstLine = firstLine;
-    for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
-      this.#lineStarts.push(at + 1);
+    this.#position = new LineIndex(source, firstLine);
   }
 
   /** @throws YamlReadError */
@@ -107,7 +105,10 @@ export class YamlBuilder {
         this.#open(event);
         return;
       case EVENT_ID.ALIAS:
-        this.#alias(this.#source.slice(event.anchorStart, event.anchorEnd), this.#lineAt(event.anchorStart));
+        this.#alias(
+          this.#source.slice(event.anchorStart, event.anchorEnd),
+          this.#position.lineAt(event.anchorStart),
+        );
         return;
       case EVENT_ID.POP:
         this.#pop();
@@ -115,7 +116,7 @@ export class YamlBuilder {
   }
 
   #open(event: SequenceEvent | MappingEvent): void {
-    const line = this.#lineAt(event.start);
+    const line = this.#position.lineAt(event.start);
     const kind = event.type === EVENT_ID.SEQUENCE ? 'sequence' : 'mapping';
     this.#collectionTag(event.tagStart, event.tagEnd, kind, line);
     const anchor = event.anchorStart < 0 ? undefined : this.#source.slice(event.anchorStart, event.anchorEnd);
@@ -131,7 +132,7 @@ export class YamlBuilder {
   }
 
   #scalar(event: ScalarEvent): void {
-    const line = this.#lineAt(
+    const line = this.#position.lineAt(
       event.valueStart >= 0 ? event.valueStart : Math.max(event.tagStart, event.anchorStart, 0),
     );
     const source = getScalarValue(this.#source, event);
@@ -277,17 +278,6 @@ export class YamlBuilder {
     const handle = /^!(?:[^!]*!)?/.exec(raw)?.[0] ?? '!';
     const prefix = this.#tags.get(handle) ?? (handle === '!!' ? 'tag:yaml.org,2002:' : handle);
     return prefix + raw.slice(handle.length);
-  }
-
-  #lineAt(position: number): number {
-    let low = 0;
-    let high = this.#lineStarts.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((this.#lineStarts[middle] ?? 0) <= position) low = middle;
-      else high = middle - 1;
-    }
-    return this.#firstLine + low;
   }
 }
 

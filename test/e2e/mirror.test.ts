@@ -6,7 +6,8 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 
-import type { Mirror, MirrorOptions } from '../../git/mirror.ts';
+import type { MirrorOptions } from '../../git/mirror-options.ts';
+import type { Mirror } from '../../git/mirror.ts';
 import { openMirror } from '../../git/mirror.ts';
 import { ProblemError } from '../../git/problems.ts';
 import { TestRepository } from '../support/git-repository.ts';

@@ -1,0 +1,117 @@
+/** What the activities of a commit share: who asks, the commit's content, the repository's inventory. */
+
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+
+import type { CommitContent, CommitContext } from '../git/commit.ts';
+import { CommitReader, prepareCommit } from '../git/commit.ts';
+import { TRANSIENT_CODES } from '../git/git-errors.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import type { Mirror } from '../git/mirror.ts';
+import type { Prepared } from '../git/prepare.ts';
+import type { Problem } from '../git/problems.ts';
+import { ProblemError, formatProblem } from '../git/problems.ts';
+import type { Repository } from '../git/repositories.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { Discovery } from '../kubernetes/discovery.ts';
+import { attemptClient } from './attempt.ts';
+import type { CommitReference } from './commit-types.ts';
+
+export interface CommitActivityDependencies {
+  /** The worker's own identity; refuses writes when this process does not lead. */
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  /** By name; undefined when the repositories file no longer has it. */
+  readonly repository: (name: string) => Repository | undefined;
+  readonly mirror: (repository: Repository) => Mirror;
+  /** Where the inventories are kept. */
+  readonly inventoryNamespace: string;
+  readonly now: () => number;
+}
+
+export class CommitAccess {
+  readonly #dependencies: CommitActivityDependencies;
+  readonly #reader: CommitReader;
+  readonly #discovery: Discovery;
+
+  constructor(dependencies: CommitActivityDependencies) {
+    this.#dependencies = dependencies;
+    this.#reader = new CommitReader(dependencies.mirror);
+    this.#discovery = new Discovery(dependencies.client);
+  }
+
+  /** What an activity of this run works with. @throws ApplicationFailure WrongCluster, RepositoryUnknown */
+  contextOf(input: CommitReference): CommitContext {
+    if (input.clusterUid !== this.#dependencies.clusterUid) {
+      throw ApplicationFailure.create({
+        type: 'WrongCluster',
+        nonRetryable: true,
+        message:
+          `this run belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ` +
+          `${this.#dependencies.clusterUid}: give each cluster its own FAIRLEAD_CLUSTER`,
+      });
+    }
+    const repository = this.#dependencies.repository(input.repository);
+    if (repository === undefined) {
+      throw ApplicationFailure.create({
+        type: 'RepositoryUnknown',
+        nonRetryable: true,
+        message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
+      });
+    }
+    const own = attemptClient(this.#dependencies.client);
+    return {
+      repository,
+      sha: input.sha,
+      client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
+      discovery: this.#discovery,
+      store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
+      signal: Context.current().cancellationSignal,
+    };
+  }
+
+  /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */
+  async read(context: CommitContext): Promise<CommitContent | Problem[]> {
+    try {
+      return await this.#reader.read(context.repository, context.sha, context.signal);
+    } catch (error) {
+      if (!(error instanceof ProblemError) || TRANSIENT_CODES.has(error.problem.code)) throw error;
+      return [error.problem];
+    }
+  }
+
+  /** As {@link read}; a commit that was checked can only be unreadable when its source was changed under it. */
+  async readOrThrow(context: CommitContext): Promise<CommitContent> {
+    const content = await this.read(context);
+    if (!Array.isArray(content)) return content;
+    const message = content.map((item) => formatProblem(item, context.sha)).join('\n');
+    throw ApplicationFailure.create({ type: 'CommitUnreadable', message, nonRetryable: true });
+  }
+
+  /** The commit's objects with their places. */
+  async prepare(context: CommitContext): Promise<Prepared> {
+    return await prepareCommit(context, await this.readOrThrow(context));
+  }
+
+  /** Whether this run is still the one that may write (fencing). */
+  async isClaimed(context: CommitContext, input: CommitReference): Promise<boolean> {
+    return (await context.store.read(context.signal))?.run?.runId === input.runId;
+  }
+
+  /** Writes the uids of applied objects into the inventory. */
+  async learnUids(
+    context: CommitContext,
+    input: CommitReference,
+    uids: ReadonlyMap<string, string>,
+  ): Promise<void> {
+    await context.store.update((present) => {
+      if (present.run?.runId !== input.runId) return undefined;
+      const entries = new Map(present.entries);
+      for (const [key, uid] of uids) {
+        const entry = entries.get(key);
+        if (entry !== undefined && entry.uid !== uid) entries.set(key, { ...entry, uid });
+      }
+      return { ...present, entries };
+    });
+  }
+}

@@ -1,0 +1,57 @@
+/** Whether what left a commit may be deleted: better known before the first write than after the last. */
+
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { CommitContext } from './commit.ts';
+import { PARALLEL, forEachLimited } from './commit.ts';
+import { groupOf } from './inventory-content.ts';
+import type { InventoryEntry } from './inventory-content.ts';
+import type { Problem } from './problems.ts';
+import { problem } from './problems.ts';
+import { withSignal } from './resources.ts';
+
+/** One question for each kind and namespace. @throws ApiError */
+export async function checkDeletes(
+  context: CommitContext,
+  candidates: readonly InventoryEntry[],
+): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  const asked = new Map<string, InventoryEntry>();
+  for (const entry of candidates)
+    asked.set(`${entry.apiVersion} ${entry.kind} ${entry.namespace ?? ''}`, entry);
+  await forEachLimited([...asked.values()], PARALLEL, async (entry) => {
+    const group = groupOf(entry.apiVersion);
+    const served = await context.discovery.find(entry.apiVersion, entry.kind, withSignal(context.signal));
+    if (served === undefined) return;
+    const review = await context.client.create<
+      { status?: { allowed?: boolean; reason?: string } } & KubernetesObject
+    >(
+      { group: 'authorization.k8s.io', version: 'v1', resource: 'selfsubjectaccessreviews' },
+      {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SelfSubjectAccessReview',
+        spec: {
+          resourceAttributes: {
+            group,
+            resource: served.resource,
+            verb: 'delete',
+            ...(entry.namespace === undefined ? {} : { namespace: entry.namespace }),
+          },
+        },
+      },
+      withSignal(context.signal),
+    );
+    if (review.status?.allowed === true) return;
+    const example = `${entry.namespace === undefined ? '' : `${entry.namespace}/`}${entry.name}`;
+    problems.push(
+      problem(
+        'Forbidden',
+        `the commit no longer holds ${example}, but ${context.repository.impersonate ?? 'the worker'} may not delete ${served.resource}.`,
+        {
+          object: `${entry.kind} ${example}`,
+          next: 'Grant the permission to delete, or set `prune: false` for the repository.',
+        },
+      ),
+    );
+  });
+  return problems;
+}
