@@ -96,6 +96,6 @@ export async function spawnComponent(
   }
   const pid = child.pid ?? 0;
   const identity = identifyProcess(pid);
-  if (identity === undefined) throw new ComponentFailure(component, await ended, layout);
+  if (identity === undefined) throw new ComponentFailure(component, `${await ended} while starting`, layout);
   return { identity, ended };
 }
