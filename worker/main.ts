@@ -1,9 +1,8 @@
 /** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
 
 import type { Client } from '@temporalio/client';
-import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { pino } from 'pino';
 
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
@@ -21,6 +20,7 @@ import type { Fence } from './fence.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
+import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
 import {
@@ -50,7 +50,7 @@ export async function runWorker(flags: WorkerFlags & Partial<RepositoryFlags>): 
     ...(repo === undefined ? [] : [repositoryFromFlags({ ...source, repo })]),
     ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
   ];
-  const log = pino({ level: config.logLevel, base: { cluster: config.cluster } });
+  const log = createLog(config);
   const stopping = new AbortController();
   const stop = (signal: NodeJS.Signals) => {
     log.info({ signal }, 'stopping');
@@ -102,9 +102,7 @@ class WorkerProcess {
       name: 'kube-system',
     });
     this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
-    Runtime.install({
-      logger: new DefaultLogger('WARN', (entry) => this.#log.warn({ meta: entry.meta }, entry.message)),
-    });
+    Runtime.install({ logger: sdkLogger(this.#log) });
     const server = await this.#serve();
     try {
       await Promise.all([this.#runWorkflows(), this.#runElection(client, system.metadata.uid)]);

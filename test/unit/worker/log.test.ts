@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import pc from 'picocolors';
+
+import { readableLine } from '../../../worker/log.ts';
+
+const plain = pc.createColors(false);
+
+describe('the log on a terminal', () => {
+  it('has the time, the message and the fields, and not what everybody knows', () => {
+    const json = JSON.stringify({
+      level: 30,
+      time: new Date(2026, 0, 2, 3, 4, 5).getTime(),
+      cluster: 'default',
+      workload: 'web',
+      looks: [1, 2],
+      msg: 'rollout started',
+    });
+    expect(readableLine(`${json}\n`, plain)).toBe('03:04:05 rollout started  workload=web  looks=[1,2]\n');
+  });
+
+  it('paints warnings and errors', () => {
+    const colors = pc.createColors(true);
+    const line = (level: number) => readableLine(JSON.stringify({ level, time: 0, msg: 'lost' }), colors);
+    expect(line(30)).not.toContain(colors.yellow('lost'));
+    expect(line(40)).toContain(colors.yellow('lost'));
+    expect(line(50)).toContain(colors.red('lost'));
+  });
+});
