@@ -8,14 +8,14 @@ import type { ContainerList, ResourceChange } from './resources.ts';
 import { defaultPullPolicy, normaliseTemplate } from './template-defaults.ts';
 import { asFields, asList, asText, trusted } from './values.ts';
 
-export interface ImageChange {
+interface ImageChange {
   readonly list: ContainerList;
   readonly container: string;
   readonly image: string;
 }
 
 /** Values to set; null removes the key. */
-export type KeyChanges = Readonly<Record<string, string | null>>;
+type KeyChanges = Readonly<Record<string, string | null>>;
 
 export interface TemplateDiff {
   readonly images: readonly ImageChange[];
