@@ -3,14 +3,14 @@
 import { ApiError, toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { NotYetError, applyObject, getOrUndefined } from './apply.ts';
+import { applyObject, getOrUndefined } from './apply.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL } from './commit.ts';
 import { entryKey } from './inventory-content.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { toProblem } from './refusals.ts';
+import { NotYetError, retryable, toProblem } from './refusals.ts';
 
 export interface AppliedSlice {
   /** Objects dealt with, from the front. */
@@ -60,7 +60,7 @@ export async function applyStage(
     } catch (error) {
       const found = toProblem(error, object, options.texts.get(object.manifest.file));
       if (found !== undefined) problems.push(found);
-      else if (error instanceof ApiError || error instanceof NotYetError) delays.push(error);
+      else if (error instanceof ApiError || error instanceof NotYetError) delays.push(retryable(error));
       else throw error;
     }
   }

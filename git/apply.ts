@@ -9,7 +9,7 @@ import { decide, isUndoConflict } from './decision.ts';
 import type { PreparedObject } from './prepare.ts';
 import { applyBody, counterpartPath } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
-import { fieldConflicts } from './refusals.ts';
+import { NotYetError, fieldConflicts } from './refusals.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 
@@ -19,14 +19,6 @@ export type Applied =
   | { readonly outcome: 'left'; readonly uid: string; readonly why: string }
   /** Somebody else took it since the check. */
   | { readonly outcome: 'refused'; readonly code: ProblemCode; readonly message: string };
-
-/** The object cannot be written now, but later; the whole step is tried again. */
-export class NotYetError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'NotYetError';
-  }
-}
 
 /**
  * Brings one object to its manifest. Safe to repeat after any crash: what is applied already is recognised by its hash, and
@@ -44,6 +36,11 @@ export async function applyObject(context: CommitContext, object: PreparedObject
     const wishes = decision.create
       ? await orphanCounterpart(context, object)
       : await unfinishedWishes(context, object, live);
+    if (wishes === undefined) {
+      const message =
+        'the same workload exists under the other workload API and is not from this repository any more.';
+      return { outcome: 'refused', code: 'OwnedByOther', message };
+    }
     if (Object.keys(wishes).length > 0)
       return { outcome: 'created', uid: await createWithWishes(context, object, wishes) };
     const written = await write(context, object, decision.force);
@@ -96,22 +93,21 @@ const CARRIED = [ANNOTATION.paused] as const;
 
 /**
  * Migration between the workload APIs: deletes the same workload under the other API without its pods, claims and revisions,
- * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over.
+ * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over; undefined when the
+ * old object is somebody else's.
  * @throws NotYetError while the old object is still there
  */
-async function orphanCounterpart(context: CommitContext, object: PreparedObject): Promise<Wishes> {
+async function orphanCounterpart(
+  context: CommitContext,
+  object: PreparedObject,
+): Promise<Wishes | undefined> {
   const path = counterpartPath(object);
   if (path === undefined) return {};
   const { client, repository, store } = context;
   const old = await getOrUndefined(client, path, context.signal);
   if (old === undefined) return await rememberedWishes(context, object);
   const { uid, annotations } = old.metadata;
-  const owner = annotations?.[ANNOTATION.repository];
-  if (owner !== repository.name) {
-    throw new NotYetError(
-      `${object.label}: the same workload under ${path.group} belongs to ${owner ?? 'nobody in git'}`,
-    );
-  }
+  if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
   const wishes = carriedWishes(annotations);
   if (Object.keys(wishes).length > 0) {
     // Remembered before the deletion: a crash in between must not lose an operator's pause.

@@ -12,7 +12,7 @@ import type { PreparedObject } from './prepare.ts';
 import { applyBody, counterpartPath, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
-import { fieldConflicts, toProblem } from './refusals.ts';
+import { fieldConflicts, retryable, toProblem } from './refusals.ts';
 import { withSignal } from './resources.ts';
 
 /** Collects what is wrong with the objects of one commit. */
@@ -144,7 +144,7 @@ export class ObjectCheck {
       await work();
     } catch (error) {
       const found = toProblem(error, object, this.#text(object));
-      if (found === undefined) throw error;
+      if (found === undefined) throw retryable(error);
       this.problems.push(found);
     }
   }

@@ -8,6 +8,19 @@ import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 
+/** The object cannot be written now, but later; the whole step is tried again. */
+export class NotYetError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NotYetError';
+  }
+}
+
+/** What to throw for an error that is no problem of the object: a 403 of a starting apiserver must not look final. */
+export function retryable(error: unknown): unknown {
+  return isForbidden(error) ? new NotYetError(error.message) : error;
+}
+
 /** The object's conflicts with other field managers; undefined for any other error. */
 export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts> | undefined {
   if (!(error instanceof ApiError) || error.status !== 409) return undefined;

@@ -6,7 +6,9 @@ import type { ControlPlane } from '../../local/control-plane.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
+import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
+import { SourceReporter } from '../../git/source-report.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import type { FileChange } from '../support/git-repository.ts';
@@ -484,4 +486,31 @@ describe('what comes with the commit', () => {
     const gone = await cluster.client.get(namespacePath).catch(() => undefined);
     expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
   }, 60_000);
+});
+
+describe('a source that fails', () => {
+  it('is shown in the inventory and as an Event, once, and when it is well again', async () => {
+    const reporter = (): SourceReporter =>
+      new SourceReporter({ client: cluster.client, inventoryNamespace: INVENTORY_NAMESPACE, now: Date.now });
+    const first = reporter();
+    await first.report('sourceless', { sha: 'a' });
+    expect(await sync.inventory('sourceless')).toBeUndefined();
+    const broken = problem('RepositoryNotFound', '/srv/x does not exist.');
+    await first.report('sourceless', { problem: broken });
+    await first.report('sourceless', { problem: broken });
+    await reporter().report('sourceless', { problem: broken });
+    const text =
+      'RepositoryNotFound: /srv/x does not exist. Check `url`; for a private repository set `tokenFile`.';
+    expect((await sync.inventory('sourceless'))?.status.source).toMatchObject({ ok: false, problem: text });
+    await reporter().report('sourceless', { sha: 'b' });
+    expect((await sync.inventory('sourceless'))?.status.source).toMatchObject({ ok: true });
+    const uid = (await sync.inventory('sourceless'))?.uid;
+    const events = await cluster.client.list<
+      KubernetesObject & { involvedObject: { uid: string }; reason: string; message: string }
+    >({ group: '', version: 'v1', resource: 'events', namespace: INVENTORY_NAMESPACE });
+    const own = events.items
+      .filter((event) => event.involvedObject.uid === uid)
+      .map(({ reason, message }) => `${reason} ${message}`);
+    expect(own.sort()).toEqual([`SourceFailed ${text}`, 'SourceReady the repository can be read again']);
+  });
 });

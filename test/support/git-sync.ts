@@ -79,7 +79,7 @@ export class GitSync {
     });
     const clusterUid = system.metadata.uid;
     const workflowBundle = await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL('./sync-workflows.ts', import.meta.url)),
+      workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
       logger: new DefaultLogger('WARN'),
     });
     let known: (name: string) => Repository | undefined = () => undefined;
