@@ -39,6 +39,11 @@ export interface ExecutionResult {
 
 type Outcomes = { readonly [outcome in 'done' | 'refused' | 'stale']: Action[] };
 
+/** The name of an object to be created is taken by somebody else's: trying again at once would not help. */
+class NameTakenError extends Error {
+  override name = 'NameTakenError';
+}
+
 /** Writes under way at once. */
 const CONCURRENCY = 32;
 
@@ -198,6 +203,11 @@ export class Executor {
       found.metadata.labels?.[LABEL.revisionHash] === wanted.metadata.labels?.[LABEL.revisionHash];
     const ours = claim || (controller?.uid === workload.ref.uid && sameRevision);
     this.#options.cache.observeWrite(action.resource, found);
+    if (controller !== undefined && controller.uid !== workload.ref.uid && !claim) {
+      throw new NameTakenError(
+        `${action.resource} ${action.name} exists and belongs to ${controller.kind} ${controller.name}`,
+      );
+    }
     return ours && found.metadata.deletionTimestamp === undefined ? 'done' : 'stale';
   }
 
@@ -249,6 +259,9 @@ function claimNames(action: Action): readonly string[] {
 
 /** The apiserver understood and said no: 4xx other than conflict, throttling and timeouts. */
 function isRefusal(error: unknown): boolean {
+  if (error instanceof NameTakenError) {
+    return true;
+  }
   const status = error instanceof ApiError ? error.status : 0;
   return status >= 400 && status < 500 && ![401, 408, 409, 429].includes(status);
 }

@@ -17,7 +17,8 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import type { Refusals } from './refusals.ts';
-import type { BadEnding, RolloutRuns } from './rollout-runs.ts';
+import type { RolloutRuns } from './rollout-runs.ts';
+import type { BadEnding } from './run-endings.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
 
