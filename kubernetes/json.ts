@@ -60,7 +60,7 @@ function writeLikeGo(value: unknown): string | undefined {
   if (typeof value === 'string') {
     return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (found) => GO_ESCAPES[found] ?? found);
   }
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) as string | undefined;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((entry) => writeLikeGo(entry) ?? 'null').join(',')}]`;
   const fields: string[] = [];
   for (const [key, field] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {

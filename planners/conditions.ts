@@ -145,7 +145,7 @@ function transition(condition: Condition, input: ConditionInput): Condition {
   const same = previous?.status === condition.status && previous.lastTransitionTime !== undefined;
   return {
     ...condition,
-    lastTransitionTime: same ? (previous.lastTransitionTime as string) : timestamp(input.now),
+    lastTransitionTime: same ? previous.lastTransitionTime : timestamp(input.now),
   };
 }
 

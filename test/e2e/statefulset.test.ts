@@ -134,7 +134,7 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     // The run records its attempt when it closes, a moment after the last pod.
     const [first, second] = await untilRevisions(
       description,
-      ([, update]) => update !== undefined && readAttempts(update).length > 0,
+      ([, newer]) => newer !== undefined && readAttempts(newer).length > 0,
     );
     expect([first?.revision, second?.revision]).toEqual([1, 2]);
     expect([first, second].map((revision) => outcomes(revision))).toEqual([['Succeeded'], ['Succeeded']]);

@@ -58,7 +58,7 @@ export function isFinished(pod: SeenPod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-export function isTerminating(pod: SeenPod): boolean {
+function isTerminating(pod: SeenPod): boolean {
   return pod.metadata.deletionTimestamp !== undefined;
 }
 

@@ -217,7 +217,7 @@ function act(
 }
 
 /** Wanted pods that do not serve, judged from the pods alone and not by the planner's own code. */
-export function unavailableNames(set: StatefulSet, pods: readonly Pod[], now: number): readonly string[] {
+function unavailableNames(set: StatefulSet, pods: readonly Pod[], now: number): readonly string[] {
   const byName = new Map(pods.map((pod) => [pod.metadata.name, pod]));
   return Array.from(
     { length: set.replicas },
@@ -237,7 +237,7 @@ export function unavailableNames(set: StatefulSet, pods: readonly Pod[], now: nu
 }
 
 /** maxUnavailable in pods, computed apart from the planner (C3). */
-export function allowed(set: StatefulSet): number {
+function allowed(set: StatefulSet): number {
   if (set.podManagementPolicy === 'OrderedReady') return 1;
   const { maxUnavailable } = set;
   const pods =

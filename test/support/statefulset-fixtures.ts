@@ -10,7 +10,7 @@ import type { Snapshot, StatefulSet } from '../../planners/workload.ts';
 /** The time of most tests. */
 export const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-export const SET_UID = 'set-uid';
+const SET_UID = 'set-uid';
 
 /** A template with one container and the readiness gate that updates in place need. */
 export function templateOf(image: string, extra: Partial<PodTemplate['spec']> = {}): PodTemplate {

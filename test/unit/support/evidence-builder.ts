@@ -2,7 +2,7 @@
 
 import type { Observation, PodWrite, SeenPod, SeenWorkload } from '../../support/budget-evidence.ts';
 
-export const START = Date.parse('2026-01-01T00:00:00Z');
+const START = Date.parse('2026-01-01T00:00:00Z');
 
 interface PodState {
   readonly ready?: boolean;
