@@ -12,7 +12,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 
-import { trusted } from '../kubernetes/values.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import { asError, trusted } from '../kubernetes/values.ts';
 import { VERSIONS } from './versions.ts';
 import type { BinaryName } from './versions.ts';
 
@@ -107,7 +108,10 @@ async function fetchTo(url: string, file: string, signal: AbortSignal | undefine
   const whole = setTimeout(abort(`not complete after ${WHOLE_MS / 60_000} min`), WHOLE_MS);
   const signals = signal === undefined ? [controller.signal] : [controller.signal, signal];
   try {
-    const answer = await fetch(url, { signal: AbortSignal.any(signals) });
+    const answer = await fetch(url, { signal: AbortSignal.any(signals) }).catch((error: unknown) => {
+      // `fetch failed` says nothing; its cause does.
+      throw new Error(`${new URL(url).host}: ${toMessage(asError(error).cause ?? error)}`, { cause: error });
+    });
     clearTimeout(firstByte);
     if (!answer.ok || answer.body === null) throw new Error(`${url} answers ${answer.status}`);
     const hash = createHash('sha256');

@@ -111,6 +111,13 @@ describe('download', () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
+  it('says why there was no answer', async () => {
+    const release = { url: 'http://127.0.0.1:9/file', sha256: sha256(Buffer.from('')) };
+    await expect(downloadRelease(release, join(directory, 'program'), quiet)).rejects.toThrow(
+      /^127\.0\.0\.1:9: ./,
+    );
+  });
+
   it('says which address answered what', async () => {
     const release = { url: `${base}/gone`, sha256: sha256(Buffer.from('')) };
     await expect(downloadRelease(release, join(directory, 'program'), quiet)).rejects.toThrow(
