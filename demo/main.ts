@@ -4,7 +4,7 @@
  * taken down at the end. `npm start` (`--keep`): the first two steps, and then all of it stays for playing until Ctrl-C.
  */
 
-import { formatTable } from '../cli/table.ts';
+import { cutToWidth, formatTable } from '../cli/table.ts';
 import type { Io } from '../cli/io.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { Screen } from './screen.ts';
@@ -18,6 +18,8 @@ import { EDITED_FILE, STEPS_OF_VERBS } from './steps-of-verbs.ts';
 
 const INTERRUPTED = 130;
 const USAGE = 2;
+/** Errors can be long; they were printed whole when they happened. */
+const SEEN_COLUMNS = 100;
 const KEPT_NAME = 'demo';
 /** The longest that a timer takes: 24 days. */
 const FOREVER_MS = 2 ** 31 - 1;
@@ -108,7 +110,7 @@ function printClosingTable(screen: Screen, results: readonly StepResult[], milli
       [
         { title: 'STEP', value: ({ title }) => title },
         { title: 'EXPECTED', value: ({ expected }) => expected },
-        { title: 'SEEN', value: ({ seen }) => seen },
+        { title: 'SEEN', value: ({ seen }) => cutToWidth(seen.split('\n', 1)[0] ?? '', SEEN_COLUMNS) },
         { title: 'SECONDS', value: ({ milliseconds: took }) => seconds(took) },
         { title: '', value: ({ ok }) => (ok ? '✔' : '✗'), paint: (text, { ok }) => (ok ? good : bad)(text) },
       ],
