@@ -81,7 +81,7 @@ export class BudgetObserver {
     });
   }
 
-  /** Without a gap: each watch goes on where the last one ended. A version that is too old is the end: events were missed. */
+  /** Without a gap: each watch goes on where the last one ended, or where a new apiserver began. */
   async #follow(kind: Kind, from: string): Promise<void> {
     const { signal } = this.#stopping;
     let resourceVersion = from;
@@ -99,12 +99,46 @@ export class BudgetObserver {
         }
       } catch (error) {
         if ((error as { readonly status?: unknown }).status === 410) {
-          throw error;
+          resourceVersion = await this.#bridge(kind, error);
+          continue;
         }
         // The apiserver is away, perhaps because a test restarts it; nothing is missed meanwhile.
         await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
+  }
+
+  /**
+   * An apiserver that has started anew knows no event before its start, and names the version at which that was. Nothing can
+   * have been written between the end of the old one and then: what a list of exactly that version shows beyond the events
+   * seen are those that the old one did not send any more. Resolves with the version to go on from.
+   */
+  async #bridge(kind: Kind, expired: unknown): Promise<string> {
+    const [, start] = /too old resource version: \d+ \((\d+)\)/.exec(String(expired)) ?? [];
+    if (start === undefined) {
+      throw expired;
+    }
+    const { items } = await this.#options.client.list<Observation['object']>(this.#path(kind), {
+      resourceVersion: start,
+      query: { resourceVersionMatch: 'Exact' },
+    });
+    const gone = new Map(this.#present[kind]);
+    for (const object of items) {
+      const { uid, resourceVersion } = object.metadata;
+      const seen = gone.get(uid);
+      gone.delete(uid);
+      if (seen !== resourceVersion) {
+        this.#observe(kind, seen === undefined ? 'ADDED' : 'MODIFIED', object);
+      }
+    }
+    for (const uid of gone.keys()) {
+      const last = this.#observations.findLast((one) => one.kind === kind && one.object.metadata.uid === uid);
+      if (last !== undefined) {
+        const metadata = { ...last.object.metadata, resourceVersion: start };
+        this.#observe(kind, 'DELETED', { ...last.object, metadata });
+      }
+    }
+    return start;
   }
 
   #observe(kind: Kind, type: Observation['type'], object: SeenObject): void {

@@ -1,0 +1,118 @@
+/** Servers that go away mid-rollout: kube-apiserver, Temporal. One after the other: each case disturbs all others. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { expect } from '@jest/globals';
+
+import { imageOf, isPodReady, nameOf, uidOf } from '../scene.ts';
+import type { Scene } from '../scene.ts';
+import type { Bench, FaultCase } from './fault-case.ts';
+
+/**
+ * How long Temporal stays away, seconds. `FAIRLEAD_TEST_TEMPORAL_AWAY=60` for the long suite; more than 10, for the first
+ * revision of a new workload takes 5 s without Temporal, and what follows takes some more.
+ */
+const AWAY_SECONDS = Number(process.env['FAIRLEAD_TEST_TEMPORAL_AWAY'] ?? '15');
+
+async function midRollout(bench: Bench, name: string, change = {}): Promise<Scene> {
+  const scene = await bench.deployed(name, change);
+  await scene.apply({ image: 'app:2' });
+  return scene;
+}
+
+async function expectDone(scene: Scene): Promise<void> {
+  await scene.untilDone(90_000);
+  expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
+  await scene.judge();
+}
+
+/** Rollouts by new pods and in place, and a first deployment, all under way when it happens. */
+async function whileRolling(bench: Bench, disturb: () => Promise<void>): Promise<void> {
+  const [recreate, inPlace, ordered] = await Promise.all([
+    midRollout(bench, 'recreate'),
+    midRollout(bench, 'in-place', { podUpdatePolicy: 'InPlaceIfPossible', maxUnavailable: 1 }),
+    midRollout(bench, 'ordered', { parallel: false, maxUnavailable: 1, replicas: 3 }),
+  ]);
+  const first = await bench.scene('first', { parallel: false, maxUnavailable: 1, replicas: 4 });
+  await first.apply({});
+  await Promise.all([
+    recreate.untilMidRollout('app:2'),
+    inPlace.untilMidRollout('app:2'),
+    ordered.untilMidRollout('app:2'),
+    first.untilPods('its first pod', (pods) => pods.length > 0),
+  ]);
+  await disturb();
+  await Promise.all([recreate, inPlace, ordered].map(expectDone));
+  await first.untilDone(90_000);
+  expect(await first.statuses()).toEqual(['COMPLETED']);
+  await first.judge();
+}
+
+/** Made again although Temporal is away: at the revision that it had. */
+async function expectHealed(scene: Scene, image: string): Promise<void> {
+  const victim = (await scene.pods()).find((pod) => imageOf(pod) === image && isPodReady(pod));
+  if (victim === undefined) throw new Error(`no ready pod at ${image} to be deleted`);
+  await scene.deletePod(victim.metadata.name);
+  await scene.untilHealed(victim);
+}
+
+export const SERVER_CASES: readonly FaultCase[] = [
+  {
+    name: 'apiserver restarted mid-rollout',
+    run: async (bench) => {
+      await whileRolling(bench, async () => await bench.controlPlane.restart('kube-apiserver'));
+    },
+  },
+  {
+    name: 'apiserver killed mid-rollout, and away for 5 s',
+    run: async (bench) => {
+      await whileRolling(bench, async () => {
+        await bench.controlPlane.kill('kube-apiserver');
+        // Longer than the worker's Lease may go without a renewal: it has to win it again.
+        await delay(5_000);
+        await bench.controlPlane.start('kube-apiserver');
+      });
+    },
+  },
+  {
+    name: 'Temporal restarted mid-rollout',
+    run: async (bench) => {
+      await whileRolling(bench, async () => await bench.controlPlane.restart('temporal'));
+    },
+  },
+  {
+    name: `Temporal away for ${String(AWAY_SECONDS)} s: pods are healed, a new set starts, replacing waits; then all goes on`,
+    run: async (bench) => {
+      const [rolling, idle] = await Promise.all([
+        midRollout(bench, 'rolling', { maxUnavailable: 1 }),
+        bench.deployed('idle'),
+      ]);
+      await rolling.untilMidRollout('app:2');
+      await bench.controlPlane.stop('temporal');
+      const back = delay(AWAY_SECONDS * 1_000);
+      const fresh = await bench.scene('fresh', { replicas: 3 });
+      await fresh.apply({});
+      await idle.apply({ image: 'app:2' });
+      const before = await idle.pods();
+      await Promise.all([
+        expectHealed(rolling, 'app:1'),
+        expectHealed(idle, 'app:1'),
+        fresh.untilPods('three, ready', (pods) => pods.length === 3 && pods.every(isPodReady)),
+        fresh.untilEvent('TemporalUnreachable'),
+      ]);
+      await back;
+      // One pod was deleted by hand and is at its old revision again; the others are the same: replacing has waited.
+      const meanwhile = await idle.pods();
+      expect(meanwhile.map(imageOf)).toEqual(before.map(() => 'app:1'));
+      const known = new Set(before.map(uidOf));
+      expect(meanwhile.filter((pod) => !known.has(pod.metadata.uid)).map(nameOf)).toHaveLength(1);
+      await bench.controlPlane.start('temporal');
+      await Promise.all([rolling, idle].map(expectDone));
+      await fresh.untilDone();
+      // Nothing was left to do for it.
+      expect(await fresh.statuses()).toEqual([]);
+      expect(await fresh.warnings()).toEqual(['TemporalUnreachable']);
+      await fresh.judge();
+    },
+  },
+];
