@@ -31,10 +31,10 @@ export interface TemporalProxyOptions {
   /** `host:port` of the server. */
   readonly address: string;
   /**
-   * Called synchronously: `before` when the request is complete and not forwarded yet, `after` when the answer is complete and
-   * not passed on yet. A poll that brought a task is only known `after`.
+   * `before` when the request is complete and not forwarded yet, `after` when the answer is complete and not passed on yet. Called
+   * synchronously; a promise holds the call up until it is settled. A poll that brought a task is only known `after`.
    */
-  readonly onCall?: (call: TemporalCall, side: Side) => void;
+  readonly onCall?: (call: TemporalCall, side: Side) => void | Promise<void>;
 }
 
 const { HTTP2_HEADER_PATH, NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
@@ -132,7 +132,7 @@ export class TemporalProxy {
     }
     const asked = this.#count(this.#names.ofRequest(method, request, headers));
     if (asked !== undefined) {
-      this.#options.onCall?.(asked, 'before');
+      await this.#options.onCall?.(asked, 'before');
       if (this.#closedToWorker) {
         stream.destroy();
         return;
@@ -141,7 +141,7 @@ export class TemporalProxy {
     const answer = await this.#forward(upstream, stream, headers, request);
     const call = asked ?? this.#count(this.#names.ofAnswer(method, answer.body, answer.headers));
     if (call !== undefined) {
-      this.#options.onCall?.(call, 'after');
+      await this.#options.onCall?.(call, 'after');
     }
     if (this.#closedToWorker || stream.destroyed) {
       stream.destroy();

@@ -1,0 +1,195 @@
+/** One namespace with a worker of its own, in which a history is made. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Client } from '@temporalio/client';
+
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import { groupVersion } from '../../kubernetes/workload-api.ts';
+import type { ControlPlane } from '../../local/control-plane.ts';
+import type { Pod } from '../../planners/objects.ts';
+import { rolloutWorkflowId } from '../../workflows/messages.ts';
+import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import type { Cluster } from './cluster.ts';
+import type { FileChange } from './git-repository.ts';
+import { TestRepository } from './git-repository.ts';
+import type { StatefulSetDescription } from './statefulset-manifest.ts';
+import { TemporalRuns } from './temporal-runs.ts';
+import { untilObjects } from './until-objects.ts';
+import { startWorker } from './worker-process.ts';
+import type { WorkerProcess } from './worker-process.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
+const PATIENCE_MS = 120_000;
+
+export interface GroundSettings {
+  readonly controlPlane: ControlPlane;
+  readonly cluster: Cluster;
+  readonly temporal: Client;
+}
+
+export class HistoryGround {
+  readonly owner: string;
+  readonly namespace: string;
+  readonly runs: TemporalRuns;
+  readonly cluster: Cluster;
+  readonly #settings: GroundSettings;
+  #description: StatefulSetDescription;
+  #environment: Readonly<Record<string, string>> = {};
+  #temporalAddress: string | undefined;
+  #worker: WorkerProcess | undefined;
+  #repository: TestRepository | undefined;
+  #folder: string | undefined;
+
+  private constructor(settings: GroundSettings, owner: string, namespace: string) {
+    this.#settings = settings;
+    this.cluster = settings.cluster;
+    this.owner = owner;
+    this.namespace = namespace;
+    const { group } = groupVersion(settings.cluster.api);
+    const ref = { namespace, kind: 'StatefulSet', group, name: 'web' } as const;
+    this.runs = new TemporalRuns(settings.temporal, rolloutWorkflowId(owner, ref));
+    this.#description = {
+      name: 'web',
+      namespace,
+      replicas: 4,
+      image: 'app:1',
+      parallel: true,
+      maxUnavailable: 2,
+      templateAnnotations: { 'sim.fairlead.dev/ready-delay': '300ms' },
+    };
+  }
+
+  /** `owner` names the cluster in the ids of the workflows. */
+  static async create(settings: GroundSettings, owner: string): Promise<HistoryGround> {
+    return new HistoryGround(settings, owner, await settings.cluster.createNamespace('history'));
+  }
+
+  /** Starts the worker; later calls start it again as before. */
+  async startWorker(
+    change: {
+      readonly environment?: Readonly<Record<string, string>>;
+      readonly temporalAddress?: string;
+    } = {},
+  ): Promise<void> {
+    this.#environment = change.environment ?? this.#environment;
+    this.#temporalAddress = change.temporalAddress ?? this.#temporalAddress;
+    const { controlPlane } = this.#settings;
+    this.#worker = await startWorker({
+      controlPlane,
+      cluster: this.owner,
+      namespaces: [this.namespace],
+      temporalAddress: this.#temporalAddress ?? controlPlane.temporalAddress,
+      environment: this.#environment,
+    });
+  }
+
+  /** The worker's last lines, for error messages. */
+  get tail(): string {
+    return this.#worker?.tail ?? '';
+  }
+
+  async stopWorker(): Promise<void> {
+    await this.#worker?.stop();
+  }
+
+  async apply(change: Partial<StatefulSetDescription>): Promise<void> {
+    this.#description = { ...this.#description, ...change };
+    await this.cluster.applySet(this.#description);
+  }
+
+  /** Applies and waits until all is done. */
+  async roll(change: Partial<StatefulSetDescription>): Promise<void> {
+    await this.apply(change);
+    await this.untilDone();
+  }
+
+  async untilDone(): Promise<void> {
+    await this.cluster.untilReady(this.namespace, 'web', PATIENCE_MS);
+    await this.untilClosed();
+  }
+
+  async untilClosed(): Promise<void> {
+    const closed = 'none is open';
+    await this.runs.until(closed, (runs) => runs.every(({ status }) => status !== 'RUNNING'), PATIENCE_MS);
+  }
+
+  async untilPods(what: string, predicate: (pods: readonly Pod[]) => boolean): Promise<readonly Pod[]> {
+    const path = { ...PODS, namespace: this.namespace };
+    return await untilObjects<Pod>(this.cluster.client, path, what, predicate, PATIENCE_MS);
+  }
+
+  async untilSet(what: string, predicate: (set: StatefulSetObject) => boolean): Promise<void> {
+    const path = this.cluster.setPath(this.namespace, 'web');
+    await this.cluster.until<StatefulSetObject>(path, what, predicate, PATIENCE_MS);
+  }
+
+  async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
+    await this.cluster.annotate(this.cluster.setPath(this.namespace, 'web'), annotations);
+  }
+
+  /** A repository that the worker looks at twice a second, applied as the namespace's own ServiceAccount. */
+  async startWorkerWithRepository(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#folder = await mkdtemp(join(tmpdir(), 'fairlead-history-'));
+    this.#repository = await TestRepository.create();
+    await this.cluster.client.create(
+      {
+        group: 'rbac.authorization.k8s.io',
+        version: 'v1',
+        resource: 'rolebindings',
+        namespace: this.namespace,
+      },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'sync' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+        subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: this.namespace }],
+      },
+    );
+    const file = join(this.#folder, 'repositories.yaml');
+    const { namespace } = this;
+    const entry = {
+      name: this.owner,
+      url: this.#repository.path,
+      namespace,
+      serviceAccount: `${namespace}/default`,
+    };
+    // JSON is YAML.
+    await writeFile(file, JSON.stringify([{ ...entry, ref: 'main', interval: '1s' }]));
+    await this.startWorker({
+      environment: { ...environment, FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: this.#folder },
+    });
+  }
+
+  async commit(files: Readonly<Record<string, FileChange>>): Promise<string> {
+    if (this.#repository === undefined) {
+      throw new Error('there is no repository: start the worker with one');
+    }
+    return await this.#repository.commit(files);
+  }
+
+  get syncRuns(): TemporalRuns {
+    return new TemporalRuns(this.#settings.temporal, syncWorkflowId(this.owner, this.owner));
+  }
+
+  commitRuns(sha: string): TemporalRuns {
+    return new TemporalRuns(this.#settings.temporal, commitWorkflowId(this.owner, this.owner, sha));
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.kill();
+    await this.#repository?.remove();
+    if (this.#folder !== undefined) {
+      await rm(this.#folder, { recursive: true, force: true });
+    }
+    await this.cluster.client.delete({
+      group: '',
+      version: 'v1',
+      resource: 'namespaces',
+      name: this.namespace,
+    });
+  }
+}
