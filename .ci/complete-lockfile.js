@@ -7,7 +7,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const FILE = 'package-lock.json';
-const SYSTEMS = ['darwin', 'linux', 'win32', 'android', 'freebsd', 'openbsd', 'netbsd', 'sunos', 'aix', 'openharmony'];
+const SYSTEMS = [
+  'darwin',
+  'linux',
+  'win32',
+  'android',
+  'freebsd',
+  'openbsd',
+  'netbsd',
+  'sunos',
+  'aix',
+  'openharmony',
+];
 const PROCESSORS = ['arm64', 'x64', 'ia32', 'ppc64', 'riscv64', 's390x', 'loong64', 'mips64el', 'arm'];
 
 const lock = JSON.parse(readFileSync(FILE, 'utf8'));

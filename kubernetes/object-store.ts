@@ -93,7 +93,8 @@ export class ObjectStore {
     if (compareVersions(version, stored?.metadata.resourceVersion ?? position) <= 0) return;
     if (compareVersions(version, position) > 0) this.#ahead.set(key, version);
     // Its name was free for another: the one we knew is gone, although the watch has not said so yet.
-    if (stored !== undefined && stored.metadata.uid !== object.metadata.uid) this.#markDeleted(stored.metadata.uid);
+    if (stored !== undefined && stored.metadata.uid !== object.metadata.uid)
+      this.#markDeleted(stored.metadata.uid);
     this.#put(key, object);
   }
 

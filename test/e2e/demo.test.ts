@@ -99,9 +99,13 @@ describe('npm run demo', () => {
 });
 
 describe('usage of the demo', () => {
-  it('refuses words that it does not know, with exit code 2', async () => {
-    const { code, err } = await runDemo(['--kept'], tmpdir());
-    expect(err).toContain('usage: demo [--keep]');
-    expect(code).toBe(2);
-  }, TIMEOUT_MS);
+  it(
+    'refuses words that it does not know, with exit code 2',
+    async () => {
+      const { code, err } = await runDemo(['--kept'], tmpdir());
+      expect(err).toContain('usage: demo [--keep]');
+      expect(code).toBe(2);
+    },
+    TIMEOUT_MS,
+  );
 });

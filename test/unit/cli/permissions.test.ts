@@ -21,7 +21,9 @@ interface Role {
 describe('`check --worker`', () => {
   it('asks for nothing that manifests/install does not grant', async () => {
     const text = await readFile(join(packageRoot(), 'manifests', 'install', 'rbac.yaml'), 'utf8');
-    const roles = trusted<readonly Role[]>(loadAll(text)).filter(({ metadata }) => metadata.name === 'fairlead-worker');
+    const roles = trusted<readonly Role[]>(loadAll(text)).filter(
+      ({ metadata }) => metadata.name === 'fairlead-worker',
+    );
     for (const group of ['apps', 'fairlead.dev']) {
       for (const rule of workerRules(group, 'fairlead-system')) {
         const kind = rule.resource === 'leases' || rule.resource === 'configmaps' ? 'Role' : 'ClusterRole';
