@@ -47,6 +47,12 @@ export function attemptClient(client: KubernetesClient): KubernetesClient {
   });
 }
 
+/** What is left of this attempt until that share of startToClose, milliseconds; not above 0 when it is past. */
+export function attemptTimeLeft(share: number): number {
+  const { startToCloseTimeoutMs } = Context.current().info;
+  return startToCloseTimeoutMs * share - (begun.getStore()?.() ?? 0);
+}
+
 /** Heartbeats once a second while `work` runs, with the newest details, so that a killed worker is noticed soon. */
 export async function heartbeating<T>(work: (beat: (details: unknown) => void) => Promise<T>): Promise<T> {
   const context = Context.current();

@@ -21,6 +21,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload } from '../planners/workload.ts';
 import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
+import { awaitNextBatch } from './next-batch.ts';
 import type {
   AwaitReadyInput,
   AwaitReadyResult,
@@ -84,32 +85,56 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     });
   }
 
-  /** Plans just before its writes and writes only what is legal at that moment; a retry plans again. */
+  /**
+   * Plans just before its writes and writes only what is legal at that moment; a retry plans again. Slots that come free while
+   * it is at it, or soon after, belong to the same batch: each is planned and written in the same way.
+   */
   async function updateBatch(input: RunReference): Promise<UpdateBatchResult> {
     const key = keyOf(input);
-    return await heartbeating(() =>
-      mutex.run(key, async () => {
-        const live = await readLive(input);
-        if ('outcome' in live) {
-          return live;
+    return await heartbeating(async () => {
+      let { result, seen } = await writeBatch(input);
+      while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, seen))) {
+        const next = await writeBatch(input);
+        if (next.result.outcome === 'written') {
+          const pods = [...result.pods, ...next.result.pods].slice(0, NAME_LIMIT);
+          result = { ...next.result, pods, refused: result.refused + next.result.refused };
+        } else if (next.result.outcome !== 'nothing') {
+          // The wait that follows finds out by itself.
+          return result;
         }
-        const client = attemptClient(dependencies.client);
-        const { object, workload, plan } = await reconciler.settle(client, key, live.object);
-        if (plan.batch.length === 0) {
-          await reconciler.publish(key, object, workload, plan);
-          return { ...verdict(workload, plan.finished), ...stateOf(plan) };
-        }
-        const { done, refused } = await executor.execute(client, workload, plan.batch);
-        const after = reconciler.plan(key, view.object(key) ?? object);
-        await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
-        return {
-          outcome: 'written',
-          pods: done.slice(0, NAME_LIMIT).map((action) => action.name),
-          refused: refused.length,
-          ...stateOf(after.plan),
-        };
-      }),
-    );
+        ({ seen } = next);
+      }
+      return result;
+    });
+  }
+
+  /** What is legal now; `seen` is the newest plan. */
+  async function writeBatch(
+    input: RunReference,
+  ): Promise<{ readonly result: UpdateBatchResult; readonly seen: Observation | undefined }> {
+    const key = keyOf(input);
+    return await mutex.run(key, async () => {
+      const live = await readLive(input);
+      if ('outcome' in live) {
+        return { result: live, seen: undefined };
+      }
+      const client = attemptClient(dependencies.client);
+      const { object, workload, plan } = await reconciler.settle(client, key, live.object);
+      if (plan.batch.length === 0) {
+        await reconciler.publish(key, object, workload, plan);
+        return { result: { ...verdict(workload, plan.finished), ...stateOf(plan) }, seen: feed.latest(key) };
+      }
+      const { done, refused } = await executor.execute(client, workload, plan.batch);
+      const after = reconciler.plan(key, view.object(key) ?? object);
+      await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
+      const result: UpdateBatchResult = {
+        outcome: 'written',
+        pods: done.slice(0, NAME_LIMIT).map((action) => action.name),
+        refused: refused.length,
+        ...stateOf(after.plan),
+      };
+      return { result, seen: feed.latest(key) };
+    });
   }
 
   /** Waits, without touching the apiserver, for the next thing to do (design "The loop and its window"). */

@@ -128,7 +128,12 @@ class RolloutRun {
       ...mutating(this.#taskQueue),
       summary: `batch ${String(number)} of ${this.#display.revision ?? ''}`,
     });
-    const written = await updateBatch(this.#reference);
+    const writing = updateBatch(this.#reference);
+    const ending = await this.#applyWishesDuring(writing);
+    const written = await writing;
+    if (ending !== undefined) {
+      return ending;
+    }
     this.#display.updated(written);
     switch (written.outcome) {
       case 'superseded':
@@ -153,21 +158,12 @@ class RolloutRun {
       const waiting = scope.run(() =>
         awaitReady({ ...this.#reference, deadlineReported: this.#deadlineReported }),
       );
-      // A wish is written to the object at once; awaitReady sees the object change and answers by itself.
-      const answered = { yet: false };
-      const settled = waiting.finally(() => {
-        answered.yet = true;
-      });
-      settled.catch(() => undefined);
-      while (!answered.yet) {
-        await condition(() => answered.yet || this.#wishes.length > 0);
-        const ending = await this.#applyWishes();
-        if (ending !== undefined) {
-          scope.cancel();
-          return ending;
-        }
+      const ending = await this.#applyWishesDuring(waiting);
+      if (ending !== undefined) {
+        scope.cancel();
+        return ending;
       }
-      const answer = await settled;
+      const answer = await waiting;
       this.#display.updated(answer);
       switch (answer.outcome) {
         case 'superseded':
@@ -177,9 +173,9 @@ class RolloutRun {
         case 'paused':
           return await this.#whilePaused(answer.paused);
         case 'deadline': {
-          const ending = await this.#reachDeadline();
-          if (ending !== undefined) {
-            return ending;
+          const end = await this.#reachDeadline();
+          if (end !== undefined) {
+            return end;
           }
           break;
         }
@@ -224,6 +220,27 @@ class RolloutRun {
         return rolledBack ? { ending: 'rolledBack', ...wish } : undefined;
       }
     }
+  }
+
+  /**
+   * Until the activity has answered, or a wish ends the run. A wish is written to the object at once; the activity sees the
+   * object change and answers by itself.
+   */
+  async #applyWishesDuring(activity: Promise<unknown>): Promise<Ending | undefined> {
+    const answered = { yet: false };
+    const settle = () => {
+      answered.yet = true;
+    };
+    activity.then(settle, settle);
+    while (!answered.yet) {
+      // A cancellation ends the activity in its own time: the next run must not race a write that is in flight.
+      await CancellationScope.nonCancellable(() => condition(() => answered.yet || this.#wishes.length > 0));
+      const ending = await this.#applyWishes();
+      if (ending !== undefined) {
+        return ending;
+      }
+    }
+    return undefined;
   }
 
   /** Wishes that came as signals, in their order. An abort that went back to an earlier revision ends the run. */

@@ -1,0 +1,68 @@
+/** Whether a batch that has just been written goes on: slots that come free one after the other are used at once. */
+
+import { Context } from '@temporalio/activity';
+
+import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
+import { attemptTimeLeft } from './attempt.ts';
+import { judge } from './await-ready.ts';
+import type { RunReference } from './rollout-types.ts';
+
+/** A batch is over when no slot has come free for so long: pods that were made together get ready within it. */
+const LULL_MS = 300;
+/** No further write begins after this share of startToClose; 70 % is where the attempt may not write any more. */
+const SHARE = 0.4;
+
+/**
+ * Resolves with true as soon as the planner would give a batch again, with false when there will be none: nothing is left to
+ * update, no slot came free for a while, the attempt grows old, or the run is finished, paused, superseded or cancelled.
+ * Observations up to `seen` have been dealt with.
+ */
+export async function awaitNextBatch(
+  feed: PlanFeed,
+  key: string,
+  input: RunReference,
+  seen: Observation | undefined,
+): Promise<boolean> {
+  const patience = Math.min(LULL_MS, attemptTimeLeft(SHARE));
+  const { cancellationSignal } = Context.current();
+  if (patience <= 0 || cancellationSignal.aborted) {
+    return false;
+  }
+  return await new Promise<boolean>((resolve) => {
+    const end = (answer: boolean) => {
+      unsubscribe();
+      clearTimeout(timer);
+      cancellationSignal.removeEventListener('abort', stop);
+      resolve(answer);
+    };
+    const stop = () => end(false);
+    const look = (observation: Observation | undefined) => {
+      const next = whatNext(observation, input);
+      if (next !== undefined) {
+        end(next);
+      }
+    };
+    const timer = setTimeout(stop, patience);
+    cancellationSignal.addEventListener('abort', stop, { once: true });
+    const unsubscribe = feed.subscribe(key, look);
+    const latest = feed.latest(key);
+    if (latest !== seen) {
+      look(latest);
+    } else if (latest !== undefined && isAllWritten(latest)) {
+      end(false);
+    }
+  });
+}
+
+/** Undefined: go on waiting. */
+function whatNext(observation: Observation | undefined, input: RunReference): boolean | undefined {
+  const answer = judge(observation, { ...input, deadlineReported: true });
+  if (answer === undefined) {
+    return observation !== undefined && isAllWritten(observation) ? false : undefined;
+  }
+  return answer === 'batch soon' || answer.outcome === 'batch';
+}
+
+function isAllWritten({ plan }: Observation): boolean {
+  return plan.progress.updated >= plan.progress.target;
+}
