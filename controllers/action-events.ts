@@ -1,6 +1,5 @@
 /** What operators read of executed actions: the events on the workload (S21). */
 
-import { trusted } from '../kubernetes/values.ts';
 import type { Action, Purpose } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { EventRecorder } from './events.ts';
@@ -26,24 +25,80 @@ export const EVENT_REASONS: Readonly<
   InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
 };
 
-/** One event for all writes of one purpose: an operator reads "deleted 10 pods", not ten lines. */
-export function reportDone(events: EventRecorder, workload: Workload, done: readonly Action[]): void {
-  const groups = new Map<string, Action[]>();
-  for (const action of done) {
-    const reason = EVENT_REASONS[action.purpose]?.done;
-    if (reason !== undefined) {
-      const key = `${reason} ${action.verb} ${action.resource}`;
-      groups.set(key, [...(groups.get(key) ?? []), action]);
+/** After an event, further writes of its kind are gathered for so long, milliseconds. */
+const WINDOW_MS = 3_000;
+
+interface Window {
+  readonly timer: NodeJS.Timeout;
+  readonly workload: Workload;
+  readonly gathered: Action[];
+}
+
+/**
+ * One event for many writes of one purpose: an operator reads "deleted 10 pods", not ten lines, and what a rollout costs does
+ * not grow with its pods. The first is told at once, those that follow within three seconds together.
+ */
+export class ActionEvents {
+  readonly #events: EventRecorder;
+  readonly #windows = new Map<string, Window>();
+
+  constructor(events: EventRecorder) {
+    this.#events = events;
+  }
+
+  /** Tells what was written. */
+  done(workload: Workload, actions: readonly Action[]): void {
+    const groups = new Map<string, Action[]>();
+    for (const action of actions) {
+      const reason = EVENT_REASONS[action.purpose]?.done;
+      if (reason !== undefined) {
+        const key = `${workload.ref.uid} ${reason} ${action.verb} ${action.resource}`;
+        groups.set(key, [...(groups.get(key) ?? []), action]);
+      }
+    }
+    for (const [key, group] of groups) {
+      const window = this.#windows.get(key);
+      if (window === undefined) {
+        this.#tell(key, workload, group);
+      } else {
+        window.gathered.push(...group);
+      }
     }
   }
-  for (const actions of groups.values()) {
-    const first = trusted<Action>(actions[0]);
+
+  /** Tells at once what was gathered so far. */
+  flush(): void {
+    for (const { timer, workload, gathered } of this.#windows.values()) {
+      clearTimeout(timer);
+      this.#record(workload, gathered);
+    }
+    this.#windows.clear();
+  }
+
+  #tell(key: string, workload: Workload, actions: readonly Action[]): void {
+    this.#record(workload, actions);
+    const gathered: Action[] = [];
+    const timer = setTimeout(() => {
+      this.#windows.delete(key);
+      if (gathered.length > 0) {
+        this.#tell(key, workload, gathered);
+      }
+    }, WINDOW_MS);
+    timer.unref();
+    this.#windows.set(key, { timer, workload, gathered });
+  }
+
+  #record(workload: Workload, actions: readonly Action[]): void {
+    const [first] = actions;
+    if (first === undefined) {
+      return;
+    }
     const reason = EVENT_REASONS[first.purpose]?.done ?? first.purpose;
     const message =
       actions.length === 1
         ? first.message
         : `${first.verb} ${String(actions.length)} ${first.resource}: ${nameList(actions)}`;
-    events.record(workload, 'Normal', reason, message);
+    this.#events.record(workload, 'Normal', reason, message);
   }
 }
 

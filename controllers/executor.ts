@@ -16,7 +16,8 @@ import { LABEL } from '../planners/names.ts';
 import type { KubernetesObject, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
-import { EVENT_REASONS, reportDone } from './action-events.ts';
+import { EVENT_REASONS } from './action-events.ts';
+import type { ActionEvents } from './action-events.ts';
 import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
 import type { Refusals } from './refusals.ts';
@@ -24,6 +25,7 @@ import type { Refusals } from './refusals.ts';
 export interface ExecutorOptions {
   readonly cache: WatchCache;
   readonly events: EventRecorder;
+  readonly reports: ActionEvents;
   readonly refusals: Refusals;
   readonly now: () => number;
   readonly onAction?: (workload: Workload, action: Action, outcome: 'done' | 'refused' | 'stale') => void;
@@ -83,7 +85,7 @@ export class Executor {
         }
       }
     } finally {
-      reportDone(this.#options.events, workload, result.done);
+      this.#options.reports.done(workload, result.done);
     }
     return result;
   }

@@ -4,6 +4,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 
 import { createRolloutActivities } from '../activities/rollout.ts';
+import { ActionEvents } from '../controllers/action-events.ts';
 import { ClusterView } from '../controllers/cluster-view.ts';
 import { EventRecorder } from '../controllers/events.ts';
 import { Executor } from '../controllers/executor.ts';
@@ -77,9 +78,11 @@ export async function startLeader(options: LeaderOptions) {
       }
     },
   });
+  const reports = new ActionEvents(events);
   const executor = new Executor({
     cache,
     events,
+    reports,
     refusals,
     now,
     onAction: (workload, action, outcome) => {
@@ -157,6 +160,7 @@ export async function startLeader(options: LeaderOptions) {
       watch.stop();
       await queue.stop();
       await runs.stop();
+      reports.flush();
       await events.flush();
     },
   };

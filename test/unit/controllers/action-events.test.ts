@@ -1,0 +1,84 @@
+/** Events of executed writes: few, and none lost. */
+
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+
+import { ActionEvents } from '../../../controllers/action-events.ts';
+import type { Action, Purpose } from '../../../planners/plan.ts';
+import { setOf } from '../../support/statefulset-fixtures.ts';
+
+const told: string[] = [];
+const recorder = {
+  record: (_subject: unknown, type: string, reason: string, message: string) =>
+    void told.push(`${type} ${reason}: ${message}`),
+};
+const workload = setOf();
+
+function actions(purpose: Purpose, ...names: readonly string[]): readonly Action[] {
+  const verb = purpose === 'ScaleUp' ? 'create' : 'delete';
+  return names.map((name) => ({ verb, resource: 'pods', name, purpose, message: `${verb} Pod ${name}` }));
+}
+
+let events: ActionEvents;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  told.length = 0;
+  events = new ActionEvents(recorder as unknown as ConstructorParameters<typeof ActionEvents>[0]);
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('events of writes (S21)', () => {
+  it('tells the first at once, one event for a purpose', () => {
+    events.done(workload, [...actions('Recreate', 'web-2', 'web-1'), ...actions('ScaleUp', 'web-3')]);
+    expect(told).toEqual([
+      'Normal SuccessfulDelete: delete 2 pods: web-2, web-1',
+      'Normal SuccessfulCreate: create Pod web-3',
+    ]);
+  });
+
+  it('gathers those that follow within three seconds', () => {
+    events.done(workload, actions('Recreate', 'web-9'));
+    events.done(workload, actions('Recreate', 'web-8'));
+    jest.advanceTimersByTime(2_900);
+    events.done(workload, actions('Recreate', 'web-7', 'web-6'));
+    expect(told).toHaveLength(1);
+    jest.advanceTimersByTime(100);
+    expect(told[1]).toBe('Normal SuccessfulDelete: delete 3 pods: web-8, web-7, web-6');
+    events.done(workload, actions('Recreate', 'web-5'));
+    expect(told).toHaveLength(2);
+    jest.advanceTimersByTime(3_000);
+    expect(told[2]).toBe('Normal SuccessfulDelete: delete Pod web-5');
+  });
+
+  it('tells at once again after a quiet time', () => {
+    events.done(workload, actions('Recreate', 'web-9'));
+    jest.advanceTimersByTime(3_000);
+    events.done(workload, actions('Recreate', 'web-8'));
+    expect(told).toHaveLength(2);
+  });
+
+  it('keeps workloads apart', () => {
+    const other = setOf({ ref: { ...workload.ref, uid: 'other' } });
+    events.done(workload, actions('Recreate', 'web-9'));
+    events.done(other, actions('Recreate', 'web-9'));
+    expect(told).toHaveLength(2);
+  });
+
+  it('loses nothing when it is flushed', () => {
+    events.done(workload, actions('Recreate', 'web-9'));
+    events.done(workload, actions('Recreate', 'web-8'));
+    events.flush();
+    expect(told).toHaveLength(2);
+    jest.advanceTimersByTime(10_000);
+    expect(told).toHaveLength(2);
+  });
+
+  it('names twelve pods, and counts the others', () => {
+    const names = Array.from({ length: 13 }, (_, index) => `web-${String(12 - index)}`);
+    events.done(workload, actions('Recreate', ...names));
+    expect(told[0]).toMatch(/^Normal SuccessfulDelete: delete 13 pods: web-12, .*web-3 and 3 more$/);
+  });
+});
