@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { trusted } from '../kubernetes/values.ts';
 
 /** `fairlead`, beside the demo in the same build. */
-const CLI = fileURLToPath(new URL('../cli/main.js', import.meta.url));
+export const CLI = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
 

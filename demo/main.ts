@@ -7,6 +7,8 @@
 import { cutToWidth, formatTable } from '../cli/table.ts';
 import type { Io } from '../cli/io.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { CLI } from './cli-process.ts';
+import { WORKLOAD_FILE } from './manifests.ts';
 import { Screen } from './screen.ts';
 import { withStage } from './set-up.ts';
 import type { Stage } from './stage.ts';
@@ -14,7 +16,7 @@ import type { StepResult } from './step.ts';
 import { playSteps } from './step.ts';
 import { STEP_OF_TEMPORAL } from './step-of-temporal.ts';
 import { STEPS_OF_COMMITS } from './steps-of-commits.ts';
-import { EDITED_FILE, STEPS_OF_VERBS } from './steps-of-verbs.ts';
+import { STEPS_OF_VERBS } from './steps-of-verbs.ts';
 
 const INTERRUPTED = 130;
 const USAGE = 2;
@@ -85,14 +87,15 @@ async function playAndKeep(stage: Stage, interrupted: AbortSignal): Promise<read
   if (results.some(({ ok }) => !ok)) throw new StoryFailed(results);
   const { screen, repository, controlPlane } = stage;
   const { path } = repository;
-  screen.head('Everything runs until Ctrl-C. In another terminal, in this directory:');
+  screen.head('Everything runs until Ctrl-C. In another terminal:');
   for (const line of [
-    `eval "$(npx fairlead local env --name ${KEPT_NAME})"`,
+    `alias fairlead="${process.execPath} ${CLI}"`,
+    `eval "$(fairlead local env --name ${KEPT_NAME})"`,
     '',
     `# the repository is ${path}; Temporal UI: ${controlPlane.temporalUiAddress}; three things to try:`,
-    `sed -i.bak s/web:v2/web:v3/ ${path}/${EDITED_FILE} && git -C ${path} commit -qam "web v3"`,
-    'npx fairlead rollout pause sts/web --reason "just looking"   # and: rollout resume',
-    'npx fairlead rollout undo sts/web',
+    `sed -i.bak s/web:v2/web:v3/ ${path}/${WORKLOAD_FILE} && git -C ${path} commit -qam "web v3"`,
+    'fairlead rollout pause sts/web --reason "just looking"   # and: rollout resume',
+    'fairlead rollout undo sts/web',
   ]) {
     screen.say(`  ${line}`);
   }
@@ -108,7 +111,7 @@ function printClosingTable(screen: Screen, results: readonly StepResult[], milli
   screen.print(
     `\n${formatTable<StepResult>(
       [
-        { title: 'STEP', value: ({ title }) => title },
+        { title: 'STEP', value: ({ name }) => name },
         { title: 'EXPECTED', value: ({ expected }) => expected },
         { title: 'SEEN', value: ({ seen }) => cutToWidth(seen.split('\n', 1)[0] ?? '', SEEN_COLUMNS) },
         { title: 'SECONDS', value: ({ milliseconds: took }) => seconds(took) },

@@ -5,7 +5,6 @@ import { colorsOf } from '../cli/colors.ts';
 import type { Io } from '../cli/io.ts';
 import { LivePrinter } from '../cli/live-printer.ts';
 import { manyLines } from '../cli/safe-text.ts';
-import { cutToWidth } from '../cli/table.ts';
 import type { WatchView } from '../cli/watch-view.ts';
 
 export class Screen {
@@ -32,11 +31,7 @@ export class Screen {
 
   /** What a program printed, indented. */
   quote(text: string): void {
-    const { columns } = this.#io.size();
-    for (const line of manyLines(text).trimEnd().split('\n')) {
-      const quoted = `    ${line}`;
-      this.#printer.above(this.#io.live ? cutToWidth(quoted, columns) : quoted);
-    }
+    for (const line of manyLines(text).trimEnd().split('\n')) this.#printer.above(`    ${line}`);
   }
 
   /** The rollout as it is now; at most five times a second. */

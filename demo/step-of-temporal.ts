@@ -45,11 +45,12 @@ async function findRuns(stage: Stage): Promise<string> {
   );
   const told = list.map((run) => `${tagOf(run)} ${run.outcome}`);
   check(told.join(', ') === STORY.join(', '), `Temporal tells another story: ${told.join(', ')}`);
-  return `${String(list.length)} rollouts, one superseded, one aborted, the others succeeded`;
+  return `${String(list.length)} runs, 1 superseded, 1 aborted, the others succeeded`;
 }
 
 export const STEP_OF_TEMPORAL: Step = {
+  name: 'Temporal',
   title: 'Every rollout is found in Temporal',
-  expected: `${String(STORY.length)} runs, each closed as it should`,
+  expected: `${String(STORY.length)} runs, each with its outcome`,
   play: findRuns,
 };

@@ -4,6 +4,8 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import type { Stage } from './stage.ts';
 
 export interface Step {
+  /** For the closing table. */
+  readonly name: string;
   readonly title: string;
   /** What it must bring about, in a few words. */
   readonly expected: string;
@@ -12,7 +14,7 @@ export interface Step {
 }
 
 export interface StepResult {
-  readonly title: string;
+  readonly name: string;
   readonly expected: string;
   readonly seen: string;
   readonly milliseconds: number;
@@ -28,21 +30,21 @@ export async function playSteps(
   const { screen } = stage;
   const { good, bad } = screen.colors;
   const results: StepResult[] = [];
-  for (const [index, { title, expected, play }] of steps.entries()) {
+  for (const [index, { name, title, expected, play }] of steps.entries()) {
     if (results.some(({ ok }) => !ok)) {
-      results.push({ title, expected, seen: 'not played', milliseconds: 0, ok: false });
+      results.push({ name, expected, seen: 'not played', milliseconds: 0, ok: false });
       continue;
     }
     screen.head(`${String(index + 1)}/${String(steps.length)}  ${title}`);
     const begun = performance.now();
     try {
       const seen = await play(stage);
-      results.push({ title, expected, seen, milliseconds: performance.now() - begun, ok: true });
+      results.push({ name, expected, seen, milliseconds: performance.now() - begun, ok: true });
       screen.say(good(`  ✔ ${seen}`));
     } catch (error) {
       if (interrupted.aborted) throw error;
       const seen = toMessage(error);
-      results.push({ title, expected, seen, milliseconds: performance.now() - begun, ok: false });
+      results.push({ name, expected, seen, milliseconds: performance.now() - begun, ok: false });
       screen.say(bad(`  ✗ ${seen}`));
     }
   }

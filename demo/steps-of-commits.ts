@@ -46,7 +46,7 @@ async function firstCommit(stage: Stage): Promise<string> {
     stage.read<KubernetesObject>('configmaps', 'web'),
   ]);
   check(service !== undefined && configMap !== undefined, 'the Service or the ConfigMap was not applied');
-  return `${String(pods.length)} pods ready at web:v1, Service and ConfigMap applied`;
+  return `${String(pods.length)} pods ready at web:v1, Service, ConfigMap`;
 }
 
 async function inPlace(stage: Stage): Promise<string> {
@@ -80,7 +80,7 @@ async function inPlace(stage: Stage): Promise<string> {
     `only ${String(restarted)} of ${String(REPLICAS)} containers restarted exactly once`,
   );
   const most = withinBudget(stage, commit.at);
-  return `${String(kept)} uids kept, each container restarted once, never more than ${String(most)} unavailable`;
+  return `${String(kept)} uids kept, 1 restart each, at most ${String(most)} unavailable`;
 }
 
 async function badCommit(stage: Stage): Promise<string> {
@@ -117,7 +117,7 @@ async function badCommit(stage: Stage): Promise<string> {
   );
   check(reasons.length > 0, 'the run does not say what it waits for');
   const most = withinBudget(stage, commit.at);
-  return `${names.join(' and ')} stuck, ${String(healthy)} serve on, at most ${String(most)} unavailable, the reason said`;
+  return `${names.join(', ')} held, ${String(healthy)} serve, at most ${String(most)} unavailable`;
 }
 
 async function fix(stage: Stage): Promise<string> {
@@ -153,7 +153,7 @@ async function fix(stage: Stage): Promise<string> {
     took < SUPERSEDE_MS,
     `the first action came ${seconds(took)} after the commit, not within ${seconds(SUPERSEDE_MS)}`,
   );
-  return `${first.pod} patched ${seconds(took)} after the commit; the stuck run closed as Superseded`;
+  return `${first.pod} patched after ${seconds(took)}, stuck run Superseded`;
 }
 
 /** @returns the most pods that were unavailable at once */
@@ -167,20 +167,28 @@ export function withinBudget({ observer }: Stage, since: number): number {
 }
 
 export const STEPS_OF_COMMITS: readonly Step[] = [
-  { title: 'The first commit is rolled out', expected: '6 pods, a Service, a ConfigMap', play: firstCommit },
   {
+    name: 'first commit',
+    title: 'The first commit is rolled out',
+    expected: '6 pods, Service, ConfigMap',
+    play: firstCommit,
+  },
+  {
+    name: 'new image',
     title: 'A new image goes through in place',
-    expected: 'same pods, each restarted once, ≤ 2 unavailable',
+    expected: 'same pods, 1 restart, ≤ 2 unavailable',
     play: inPlace,
   },
   {
+    name: 'bad image',
     title: 'A bad image is held within its budget',
-    expected: 'nothing moves, ≤ 2 unavailable, the reason said',
+    expected: 'nothing moves, ≤ 2 unavailable, why',
     play: badCommit,
   },
   {
+    name: 'fix',
     title: 'A fix supersedes it',
-    expected: 'first action < 5 s after the commit, run superseded',
+    expected: 'acts in < 5 s, stuck run superseded',
     play: fix,
   },
 ];

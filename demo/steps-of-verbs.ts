@@ -2,7 +2,7 @@
 
 import { readPinned } from '../kubernetes/wish-annotations.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { REPLICAS, WORKLOAD_FILE } from './manifests.ts';
+import { REPLICAS } from './manifests.ts';
 import type { Sight } from './observer.ts';
 import type { Stage } from './stage.ts';
 import type { Step } from './step.ts';
@@ -40,7 +40,7 @@ async function pauseMidway(stage: Stage): Promise<string> {
   );
   check(explained.includes(PAUSE_REASON), 'explain does not say why it is paused');
   withinBudget(stage, commit.at);
-  return `held at ${String(done)} of ${String(REPLICAS)}, paused by ${by.split(':').at(-1) ?? by}: ${PAUSE_REASON}`;
+  return `held at ${String(done)} of ${String(REPLICAS)} by ${by.split(':').at(-1) ?? by}: ${PAUSE_REASON}`;
 }
 
 async function abort(stage: Stage): Promise<string> {
@@ -53,7 +53,7 @@ async function abort(stage: Stage): Promise<string> {
   await observer.until('all pods are back at web:v3', (sight) => isComplete(sight, 'v3'));
   await heldByPin(stage, 'v3', head);
   withinBudget(stage, begun);
-  return `back at web:v3, pinned by alice, git still at ${head.slice(0, 8)} (web:v4)`;
+  return `web:v3, pinned by alice, git at web:v4 (${head.slice(0, 8)})`;
 }
 
 async function unpin(stage: Stage): Promise<string> {
@@ -84,7 +84,7 @@ async function undo(stage: Stage): Promise<string> {
   await heldByPin(stage, 'v3', head);
   withinBudget(stage, begun);
   await stage.fairlead('rollout', 'history', 'sts/web', '-o', 'wide');
-  return `back at web:v3, pinned by alice, git still at ${head.slice(0, 8)} (web:v5)`;
+  return `web:v3, pinned by alice, git at web:v5 (${head.slice(0, 8)})`;
 }
 
 /** Sync looks at the repository meanwhile, and must leave the pinned object alone. */
@@ -109,26 +109,27 @@ async function heldByPin(stage: Stage, tag: string, head: string): Promise<void>
 
 export const STEPS_OF_VERBS: readonly Step[] = [
   {
+    name: 'pause',
     title: 'rollout pause, in the middle of the next commit',
-    expected: 'nothing moves; who and why is said',
+    expected: 'nothing moves; who and why',
     play: pauseMidway,
   },
   {
+    name: 'abort',
     title: 'rollout abort: back to the last complete revision',
-    expected: 'all at web:v3, pinned, git untouched',
+    expected: 'web:v3, pinned, git untouched',
     play: abort,
   },
   {
+    name: 'next commit',
     title: 'Another commit unpins',
-    expected: 'all at web:v5, no pin, ConfigMap too',
+    expected: 'web:v5, no pin, ConfigMap too',
     play: unpin,
   },
   {
+    name: 'undo',
     title: 'rollout undo',
-    expected: 'all at web:v3, pinned, git untouched',
+    expected: 'web:v3, pinned, git untouched',
     play: undo,
   },
 ];
-
-/** What a user would edit. */
-export const EDITED_FILE = WORKLOAD_FILE;

@@ -13,15 +13,15 @@ import { builtWorker } from '../support/built-worker.ts';
 const TIMEOUT_MS = 300_000;
 
 const STEPS = [
-  'The first commit is rolled out',
-  'A new image goes through in place',
-  'A bad image is held within its budget',
-  'A fix supersedes it',
-  'rollout pause, in the middle of the next commit',
-  'rollout abort: back to the last complete revision',
-  'Another commit unpins',
-  'rollout undo',
-  'Every rollout is found in Temporal',
+  'first commit',
+  'new image',
+  'bad image',
+  'fix',
+  'pause',
+  'abort',
+  'next commit',
+  'undo',
+  'Temporal',
 ];
 
 interface Run {
