@@ -49,6 +49,7 @@ const BAD_ENDINGS: ReadonlySet<string> = new Set<BadEnding['reason']>([
   'RunFailed',
   'RunTerminated',
   'RunTimedOut',
+  'RunOfAnotherCluster',
 ]);
 
 /** A workload after its steady writes, with the plan that they left. */

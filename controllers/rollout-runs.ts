@@ -7,6 +7,7 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 
+import { templateTarget } from '../kubernetes/workload-key.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { RolloutInput, RolloutResult } from '../workflows/messages.ts';
@@ -19,7 +20,7 @@ import {
 import type { Observation } from './plan-feed.ts';
 import { startOptions } from './run-description.ts';
 import type { BadEnding, RunEnd } from './run-endings.ts';
-import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
+import { awaitRunEnd, causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
 
 interface RunningRun {
   readonly state: 'running';
@@ -73,6 +74,7 @@ export interface RolloutRunsOptions {
 }
 
 interface RunMemo {
+  readonly clusterUid?: string;
   readonly uid?: string;
   readonly target?: string;
 }
@@ -279,6 +281,18 @@ export class RolloutRuns {
       const startedAt = description.startTime.getTime();
       switch (description.status.name) {
         case 'RUNNING':
+          if (memo.clusterUid !== undefined && memo.clusterUid !== this.#options.clusterUid) {
+            const times = { runId, startedAt, closedAt: this.#options.now() };
+            const ending = describeForeignRun(memo.clusterUid, id, times);
+            entry.run = {
+              state: 'ended badly',
+              target: templateTarget(workload),
+              uid: workload.ref.uid,
+              ending,
+            };
+            this.#options.onBadEnding(workload, undefined, ending);
+            return;
+          }
           entry.run = {
             state: 'running',
             runId,
@@ -300,7 +314,7 @@ export class RolloutRuns {
             ending: describeBadEnding(
               description.status.name,
               { runId, startedAt, closedAt: description.closeTime?.getTime() ?? 0 },
-              undefined,
+              await causeOfEnd(this.#options.client, id, description.runId),
             ),
           };
           return;

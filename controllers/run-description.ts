@@ -35,7 +35,7 @@ export function startOptions(input: RolloutInput, observation: Observation): Run
       : [{ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }];
   });
   return {
-    memo: { uid: ref.uid, target },
+    memo: { uid: ref.uid, target, clusterUid: input.clusterUid },
     typedSearchAttributes: new TypedSearchAttributes(attributes),
     staticSummary: summary(observation, input).slice(0, SUMMARY_LIMIT),
     staticDetails: details(observation, input),

@@ -7,7 +7,7 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 
 /** How a run ended that is not to be started again by itself. Times are milliseconds since the epoch. */
 export interface BadEnding {
-  readonly reason: 'RunFailed' | 'RunTerminated' | 'RunTimedOut';
+  readonly reason: 'RunFailed' | 'RunTerminated' | 'RunTimedOut' | 'RunOfAnotherCluster';
   readonly message: string;
   readonly runId: string;
   readonly startedAt: number;
@@ -66,6 +66,26 @@ export async function awaitRunEnd({ client, workflowId, executionId, signal }: A
   return { end: 'closed' };
 }
 
+/**
+ * Why a run that is closed ended badly, for a leader that did not see it end.
+ * @throws ServiceError as Temporal answers
+ */
+export async function causeOfEnd(
+  client: Client,
+  workflowId: string,
+  executionId: string,
+): Promise<string | undefined> {
+  try {
+    await client.workflow.getHandle(workflowId, executionId).result();
+    return undefined;
+  } catch (error) {
+    if (error instanceof WorkflowFailedError) {
+      return rootMessage(error.cause);
+    }
+    throw error;
+  }
+}
+
 /** What an operator is told of a bad end. `cause` is the failure's own message. */
 export function describeBadEnding(
   status: BadStatus,
@@ -78,6 +98,21 @@ export function describeBadEnding(
     message:
       `rollout run ${times.runId} ${what}${cause === undefined ? '' : `: ${cause}`}; ` +
       'change the template, or start it again with `fairlead rollout retry`',
+    ...times,
+  };
+}
+
+/** An open run of another cluster under the same workflow id: not ours to cancel, and nothing can be started beside it. */
+export function describeForeignRun(
+  clusterUid: string,
+  workflowId: string,
+  times: Pick<BadEnding, 'runId' | 'startedAt' | 'closedAt'>,
+): BadEnding {
+  return {
+    reason: 'RunOfAnotherCluster',
+    message:
+      `the run ${times.runId} of ${workflowId} belongs to the cluster with kube-system uid ${clusterUid}: give each cluster ` +
+      'its own FAIRLEAD_CLUSTER, then `fairlead rollout retry`',
     ...times,
   };
 }

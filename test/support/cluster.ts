@@ -34,7 +34,10 @@ export class Cluster {
 
   /** A namespace of its own with a name that nobody used before. */
   async createNamespace(prefix: string): Promise<string> {
-    const name = `${prefix}-${Math.random().toString(36).slice(2, 8)}`;
+    return await this.createNamespaceNamed(`${prefix}-${Math.random().toString(36).slice(2, 8)}`);
+  }
+
+  async createNamespaceNamed(name: string): Promise<string> {
     await this.client.create(
       { group: '', version: 'v1', resource: 'namespaces' },
       {

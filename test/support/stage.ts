@@ -42,7 +42,7 @@ export class Stage {
   async scene(name: string, { owner, ...change }: SceneOptions): Promise<Scene> {
     const description: StatefulSetDescription = {
       name: 'web',
-      namespace: await this.cluster.createNamespace(name),
+      namespace: change.namespace ?? (await this.cluster.createNamespace(name)),
       replicas: 6,
       image: 'app:1',
       parallel: true,

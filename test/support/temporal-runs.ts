@@ -103,6 +103,12 @@ export class TemporalRuns {
     }
   }
 
+  /** Whether anybody has asked the newest run to cancel. */
+  async cancelRequested(): Promise<boolean> {
+    const { events } = await this.#handle().fetchHistory();
+    return events?.some((event) => event.workflowExecutionCancelRequestedEventAttributes != null) === true;
+  }
+
   /** The button "Request Cancellation". */
   async cancel(): Promise<void> {
     await this.#handle().cancel();
