@@ -54,13 +54,6 @@ export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 /** At most this many names in a result; histories stay small. */
 const NAME_LIMIT = 100;
 
-const EVENT_OF = {
-  pause: 'RolloutPaused',
-  resume: 'RolloutResumed',
-  abort: 'RolloutAborted',
-  rollback: 'RolledBack',
-} as const;
-
 /** The activities, bound to this leader. */
 export function createRolloutActivities(dependencies: RolloutActivityDependencies) {
   const { cache, view, executor, mutex, feed, reconciler, events, now } = dependencies;
@@ -159,10 +152,6 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         input.verb === 'pause'
           ? await pauseWorkload(client, ref, wish, now())
           : await resumeWorkload(client, ref);
-      if (changed) {
-        const why = wish.reason === undefined ? '' : `: ${wish.reason}`;
-        events.record({ ref }, 'Normal', EVENT_OF[input.verb], `${message} (by ${by}${why})`);
-      }
       return { changed, message, rolledBack: false };
     }
     if ('outcome' in live) {
@@ -171,14 +160,6 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     }
     const verb = input.verb === 'abort' ? 'abort' : 'deadline';
     const { changed, message, effect } = await undoWorkload(client, ref, { ...wish, verb }, now());
-    if (changed) {
-      events.record(
-        { ref },
-        'Warning',
-        effect === 'paused' ? 'RolloutPaused' : EVENT_OF[input.verb],
-        message,
-      );
-    }
     // Back already, and this run is the one that brings it there: it goes on.
     return { changed, message, rolledBack: changed && effect === 'rolledBack' };
   }
@@ -240,13 +221,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     }
     // Nobody asked for a newer revision: a click on Cancel in the UI. It means pause (design "Rollover").
     const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };
-    const { message } = await pauseWorkload(attemptClient(dependencies.client), input.workload, wish, now());
-    events.record(
-      { ref: input.workload },
-      'Warning',
-      'RolloutPaused',
-      `run cancelled in Temporal: ${message}`,
-    );
+    await pauseWorkload(attemptClient(dependencies.client), input.workload, wish, now());
     return { outcome: 'Canceled', ...wish };
   }
 

@@ -21,6 +21,7 @@ import type { RolloutRuns } from './rollout-runs.ts';
 import type { BadEnding } from './run-endings.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
+import { wishEvents } from './wish-events.ts';
 
 export interface ReconcilerOptions {
   readonly client: KubernetesClient;
@@ -147,7 +148,7 @@ export class Reconciler {
     workload: Workload,
     plan: Plan<object>,
   ): Promise<void> {
-    const { client, runs, status, feed, requeue, now } = this.#options;
+    const { client, runs, status, feed, requeue, now, events } = this.#options;
     const target = templateTarget(workload);
     const finished = plan.finished && !plan.needsRollout;
     // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
@@ -168,6 +169,9 @@ export class Reconciler {
       now: now(),
     });
     const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };
+    for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload)) {
+      events.record(workload, type, reason, message);
+    }
     feed.publish(key, observation);
     runs.ensure(key, observation);
     if (conditions.deadlineAt !== undefined) {

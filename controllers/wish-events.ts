@@ -1,0 +1,41 @@
+/** Events of operators' wishes, told when the object shows them: whoever wrote them, by whatever means. */
+
+import type { Pin, Wish, Workload } from '../planners/workload.ts';
+
+export interface WishEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: 'RolloutPaused' | 'RolloutResumed' | 'RolloutAborted' | 'RolloutUndone' | 'RolledBack';
+  readonly message: string;
+}
+
+/** What has changed between two states of one workload. Nothing is told of a state that was met first: it is not news. */
+export function wishEvents(before: Workload | undefined, now: Workload): readonly WishEvent[] {
+  if (before === undefined || before.ref.uid !== now.ref.uid) {
+    return [];
+  }
+  const events: WishEvent[] = [];
+  if (before.paused === undefined && now.paused !== undefined) {
+    events.push({ type: 'Normal', reason: 'RolloutPaused', message: `paused${describe(now.paused)}` });
+  } else if (before.paused !== undefined && now.paused === undefined) {
+    events.push({ type: 'Normal', reason: 'RolloutResumed', message: 'resumed' });
+  }
+  if (now.pinned !== undefined && now.pinned.at !== before.pinned?.at) {
+    events.push(pinEvent(now.pinned));
+  }
+  return events;
+}
+
+function pinEvent(pin: Pin): WishEvent {
+  const way = `revision ${pin.revision ?? '(unknown)'} was left for ${pin.to ?? 'an earlier one'}${describe(pin)}`;
+  if (pin.verb === 'abort') {
+    return { type: 'Warning', reason: 'RolloutAborted', message: `aborted: ${way}` };
+  }
+  if (pin.verb === 'deadline') {
+    return { type: 'Warning', reason: 'RolledBack', message: `rolled back: ${way}` };
+  }
+  return { type: 'Normal', reason: 'RolloutUndone', message: `undone: ${way}` };
+}
+
+function describe({ by, reason }: Wish): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
+}
