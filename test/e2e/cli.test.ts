@@ -183,7 +183,6 @@ describe.each(APIS)('command line (%s)', (api) => {
       expect(out).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}\S+: revision web-/);
       expect(out).toMatch(/ pod web-0 \([0-9a-f]{8}\): gone\n/);
       expect(out).toMatch(/: 3\/3 updated and available, 3 of 3 available\n/);
-      expect(out).toMatch(/: paused by \S+: look here\n/);
     }, 60_000);
   });
 
