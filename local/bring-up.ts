@@ -24,11 +24,22 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
+/** What a new cluster needs before a component looks at it. Both begin as soon as the apiserver answers. */
+export interface Preparations {
+  readonly controllers: () => Promise<void>;
+  readonly simulation: () => Promise<void>;
+}
+
+const NOTHING: Preparations = {
+  controllers: () => Promise.resolve(),
+  simulation: () => Promise.resolve(),
+};
+
 /** Starts what does not live, etcd first; all that does not depend on each other side by side. */
 export async function startComponents(
   controlPlane: RunningControlPlane,
   report: (line: string) => void,
-  beforeSimulation: () => Promise<void> = () => Promise.resolve(),
+  before: Preparations = NOTHING,
 ): Promise<void> {
   const started = performance.now();
   const start = async (component: ComponentName) => {
@@ -40,9 +51,9 @@ export async function startComponents(
     await start('etcd');
     await start('kube-apiserver');
     await Promise.all([
-      start('kube-controller-manager'),
+      before.controllers().then(() => start('kube-controller-manager')),
       start('kube-scheduler'),
-      beforeSimulation().then(() => start('kwok')),
+      before.simulation().then(() => start('kwok')),
     ]);
   };
   await Promise.all([start('temporal'), cluster()]);
@@ -53,14 +64,15 @@ export async function bringUp(controlPlane: RunningControlPlane, options: BringU
   const { nodes, report, signal } = options;
   const applier = new ManifestApplier(controlPlane.client);
   const root = packageRoot();
-  const install = async () => {
-    const [crds, installed] = await Promise.all([
-      readManifests(join(root, 'manifests', 'crds')),
-      readManifests(join(root, 'manifests', 'install')),
-    ]);
+  const defineKinds = async () => {
+    const crds = await readManifests(join(root, 'manifests', 'crds'));
     await Promise.all(crds.map((manifest) => applier.apply(manifest)));
-    for (const manifest of installed) await applier.apply(manifest);
     await applier.waitUntilServed(crds);
+  };
+  const install = async () => {
+    for (const manifest of await readManifests(join(root, 'manifests', 'install'))) {
+      await applier.apply(manifest);
+    }
     report("Fairlead's manifests are applied");
   };
   const prepareSimulation = async () => {
@@ -69,11 +81,15 @@ export async function bringUp(controlPlane: RunningControlPlane, options: BringU
     await controlPlane.addNodes(nodes);
   };
   let installing: Promise<void> = Promise.resolve();
-  const everything = startComponents(controlPlane, report, () => {
-    installing = install();
-    // Awaited below; until then a failure must not count as unhandled.
-    installing.catch(() => undefined);
-    return prepareSimulation();
+  const everything = startComponents(controlPlane, report, {
+    // The garbage collector looks for new kinds every 30 s only; whatever is deleted before that keeps its pods for ever.
+    controllers: async () => {
+      await defineKinds();
+      installing = install();
+      // Awaited below; until then a failure must not count as unhandled.
+      installing.catch(() => undefined);
+    },
+    simulation: prepareSimulation,
   }).then(() => installing);
   await (signal === undefined ? everything : Promise.race([everything, aborted(signal)]));
   const [failure] = controlPlane.failures;

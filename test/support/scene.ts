@@ -171,11 +171,11 @@ export class Scene {
     await this.cluster.client.delete(this.path, { propagationPolicy });
   }
 
-  /** The garbage collector looks for new kinds every 30 s: before that it does not orphan those of a CRD. */
+  /** Orphaned or deleted for good. */
   async untilSetGone(): Promise<void> {
     const sets = this.cluster.setPath(this.namespace);
     const { client } = this.cluster;
-    await untilObjects(client, sets, 'the set is gone', (all) => all.length === 0, 60_000);
+    await untilObjects(client, sets, 'the set is gone', (all) => all.length === 0, 30_000);
   }
 
   /** Every wanted pod at the wanted image and ready, the object Ready at its newest generation, no run open. */
