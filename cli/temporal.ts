@@ -110,7 +110,7 @@ export async function signalRun(
 ): Promise<SignalOutcome> {
   return await reachable(session.io.environment, { outcome: 'noRun' } as const, async ({ client }) => {
     const workflowId = await workflowIdOf(session, target);
-    await client.workflow.getHandle(workflowId).signal(signal, message);
+    await client.workflow.getHandle(workflowId).signal(signal, { ...message, onObject: true });
     return { outcome: 'signalled', workflowId } as const;
   });
 }

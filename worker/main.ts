@@ -1,9 +1,15 @@
 /** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
 
 import type { Client } from '@temporalio/client';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
+import { openMirror } from '../git/mirror.ts';
+import { ProblemError, formatProblem } from '../git/problems.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
@@ -47,7 +53,7 @@ export async function runWorker(flags: WorkerFlags & Partial<RepositoryFlags>): 
   const { repo, name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile } = flags;
   const source = { name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile };
   const repositories = [
-    ...(repo === undefined ? [] : [repositoryFromFlags({ ...source, repo })]),
+    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...source, repo }))]),
     ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
   ];
   const log = createLog(config);
@@ -67,6 +73,23 @@ export async function runWorker(flags: WorkerFlags & Partial<RepositoryFlags>): 
   } finally {
     process.off('SIGTERM', stop);
     process.off('SIGINT', stop);
+  }
+}
+
+/**
+ * The repository of `fairlead up`, looked at once: whoever names it is there to be told what is wrong with it.
+ * @throws Error naming the problem and the next step
+ */
+async function readable(repository: Repository): Promise<Repository> {
+  const { url, ref, tokenFile, caFile } = repository;
+  const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
+  try {
+    await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef();
+    return repository;
+  } catch (error) {
+    throw error instanceof ProblemError ? new Error(formatProblem(error.problem), { cause: error }) : error;
+  } finally {
+    await rm(cacheDirectory, { recursive: true, force: true });
   }
 }
 
@@ -138,6 +161,14 @@ class WorkerProcess {
       name: `fairlead-${cluster}`,
       signal: this.#signal,
       onLeading: async (fence, signal) => this.#lead(client, clusterUid, fence, signal),
+      onLeader: (holder) => {
+        if (holder !== identity) {
+          this.#log.info(
+            { holder, lease: `${leaseNamespace}/fairlead-${cluster}` },
+            'standing by: another worker holds the Lease of this cluster; the repositories of this one are followed when it takes over',
+          );
+        }
+      },
       onError: (error) => this.#log.warn({ error: toMessage(error) }, 'Lease'),
     });
   }

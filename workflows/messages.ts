@@ -57,6 +57,8 @@ export interface RolloutResult {
 export interface OperatorMessage {
   readonly by?: string;
   readonly reason?: string;
+  /** The verb has written the object already: there is nothing to write, only something to see. */
+  readonly onObject?: boolean;
 }
 
 export const pauseSignal = defineSignal<[OperatorMessage?]>('pause');

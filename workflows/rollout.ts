@@ -65,13 +65,13 @@ class RolloutRun {
     this.#display = new RolloutDisplay(input, workflowInfo().startTime.toISOString());
     this.#deadlineReported = input.carried?.deadlineReported ?? false;
     this.#mutate = proxyActivities<RolloutActivities>(mutating(this.#taskQueue));
-    setHandler(pauseSignal, (message) => void this.#wishes.push({ verb: 'pause', ...message }), {
+    setHandler(pauseSignal, (message) => this.#wish('pause', message), {
       description: 'Stop before the next pod is touched. Optional payload: {"by": "…", "reason": "…"}',
     });
-    setHandler(resumeSignal, (message) => void this.#wishes.push({ verb: 'resume', ...message }), {
+    setHandler(resumeSignal, (message) => this.#wish('resume', message), {
       description: 'Go on after a pause.',
     });
-    setHandler(abortSignal, (message) => void this.#wishes.push({ verb: 'abort', ...message }), {
+    setHandler(abortSignal, (message) => this.#wish('abort', message), {
       description: 'Go back to the last complete revision and pin it until the manifest changes.',
     });
     setHandler(objectChangedSignal, () => void (this.#objectChanged = true), {
@@ -80,6 +80,16 @@ class RolloutRun {
     setHandler(progressQuery, () => this.#display.view(), {
       description: 'Phase, counters and what the run waits for.',
     });
+  }
+
+  /** A wish that is on the object already is not written again: a signal that was held up must not bring back an old pause. */
+  #wish(verb: QueuedWish['verb'], message: OperatorMessage = {}): void {
+    const { onObject, ...who } = message;
+    if (onObject === true) {
+      this.#objectChanged = true;
+    } else {
+      this.#wishes.push({ verb, ...who });
+    }
   }
 
   async execute(): Promise<RolloutResult> {
