@@ -21,6 +21,7 @@ import type { ActionEvents } from './action-events.ts';
 import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
 import type { Refusals } from './refusals.ts';
+import { SlowStart } from './slow-start.ts';
 
 export interface ExecutorOptions {
   readonly cache: WatchCache;
@@ -51,14 +52,17 @@ const CONCURRENCY = 32;
 
 export class Executor {
   readonly #options: ExecutorOptions;
+  readonly #widths: SlowStart;
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
+    this.#widths = new SlowStart(options.now);
   }
 
   /**
    * Executes the actions stage by stage: adoption, claims, then the others; within a stage in slow-start batches of
-   * 1, 2, 4 … (C13), so that a quota or a broken webhook is met by one request, not by a thousand. Returns when the cache
+   * 1, 2, 4 … (C13), so that a quota or a broken webhook is met by one request, not by a thousand; what went well a moment ago
+   * goes on at the width that was reached. Returns when the cache
    * is at least as new as every write. Rejects only where nothing was decided: no leader, cancelled, apiserver away.
    */
   async execute(
@@ -96,8 +100,9 @@ export class Executor {
     actions: readonly Action[],
     result: Outcomes,
   ): Promise<void> {
+    const kind = kindOf(workload, actions);
     let next = 0;
-    let limit = 1;
+    let limit = this.#widths.first(kind);
     while (next < actions.length && result.refused.length === 0) {
       // Doubles while all goes well; at full width the rest goes through one window, so that no write waits for the slowest.
       const end = limit < CONCURRENCY ? Math.min(next + limit, actions.length) : actions.length;
@@ -111,9 +116,14 @@ export class Executor {
       const settled = await Promise.allSettled(Array.from({ length: limit }, take));
       const failed = settled.find((outcome) => outcome.status === 'rejected');
       if (failed !== undefined) {
+        this.#widths.failed(kind);
         throw failed.reason;
       }
       limit = Math.min(limit * 2, CONCURRENCY);
+      this.#widths.reached(kind, limit);
+    }
+    if (result.refused.length > 0) {
+      this.#widths.failed(kind);
     }
   }
 
@@ -244,6 +254,11 @@ function stages(actions: readonly Action[]): readonly Action[][] {
     }
   }
   return [adoption, claims, creates, others].filter((stage) => stage.length > 0);
+}
+
+/** Writes of a kind go through the same admission. */
+function kindOf({ ref }: Workload, [first]: readonly Action[]): string {
+  return first === undefined ? '' : `${ref.uid} ${first.verb} ${first.resource}/${first.subresource ?? ''}`;
 }
 
 function isClaim(action: Action): boolean {
