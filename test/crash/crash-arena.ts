@@ -43,6 +43,7 @@ export class CrashArena {
   readonly #stage: Stage;
   /** Compiled code; one build for all runs. */
   readonly #build: string;
+  #kubeconfig: Promise<string> | undefined;
   #count = 0;
 
   constructor(controlPlane: ControlPlane, stage: Stage, build: string) {
@@ -56,7 +57,16 @@ export class CrashArena {
     this.#count += 1;
     const owner = `crash-${String(this.#count)}-${Math.random().toString(36).slice(2, 8)}`;
     const scene = await this.#stage.scene('crash', { owner, ...scenario.description });
-    const fight = await Fight.open(this.#controlPlane, scene, owner, this.#build, site);
+    // Each request of it writes the file anew.
+    this.#kubeconfig ??= this.#controlPlane.workerKubeconfig();
+    const fight = await Fight.open({
+      controlPlane: this.#controlPlane,
+      kubeconfig: await this.#kubeconfig,
+      scene,
+      owner,
+      dist: this.#build,
+      site,
+    });
     try {
       await fight.startWorker();
       await scenario.prepare(scene);
@@ -89,6 +99,15 @@ export class CrashArena {
       });
     }
   }
+}
+
+interface FightSettings {
+  readonly controlPlane: ControlPlane;
+  readonly kubeconfig: string;
+  readonly scene: Scene;
+  readonly owner: string;
+  readonly dist: string;
+  readonly site: CrashSite | undefined;
 }
 
 /** One worker, its proxies, and the place where it is to die. */
@@ -124,13 +143,8 @@ class Fight {
     this.failure.catch(() => undefined);
   }
 
-  static async open(
-    controlPlane: ControlPlane,
-    scene: Scene,
-    owner: string,
-    dist: string,
-    site: CrashSite | undefined,
-  ): Promise<Fight> {
+  static async open(settings: FightSettings): Promise<Fight> {
+    const { controlPlane, scene, owner, dist, site } = settings;
     const folder = await mkdtemp(join(tmpdir(), 'fairlead-crash-'));
     const kubeconfig = join(folder, 'kubeconfig');
     const fight: Fight = new Fight(folder, site, async (self) =>
@@ -146,22 +160,27 @@ class Fight {
         },
       }),
     );
-    fight.#api = await ApiProxy.start({
-      server: controlPlane.serverUrl,
-      ca: await readFile(controlPlane.caFile),
-      onWrite: ({ key, kind, occurrence }, side) => {
-        fight.#pass({ layer: 'apiserver', key, kind, occurrence, side });
-        return undefined;
-      },
-    });
-    await fight.#api.writeKubeconfig(await controlPlane.workerKubeconfig(), kubeconfig);
-    fight.#temporal = await TemporalProxy.start({
-      address: controlPlane.temporalAddress,
-      onCall: ({ key, method, occurrence }, side) => {
-        fight.#pass({ layer: 'temporal', key, kind: method, occurrence, side });
-      },
-    });
-    return fight;
+    try {
+      fight.#api = await ApiProxy.start({
+        server: controlPlane.serverUrl,
+        ca: await readFile(controlPlane.caFile),
+        onWrite: ({ key, kind, occurrence }, side) => {
+          fight.#pass({ layer: 'apiserver', key, kind, occurrence, side });
+          return undefined;
+        },
+      });
+      await fight.#api.writeKubeconfig(settings.kubeconfig, kubeconfig);
+      fight.#temporal = await TemporalProxy.start({
+        address: controlPlane.temporalAddress,
+        onCall: ({ key, method, occurrence }, side) => {
+          fight.#pass({ layer: 'temporal', key, kind: method, occurrence, side });
+        },
+      });
+      return fight;
+    } catch (error) {
+      await fight.close();
+      throw error;
+    }
   }
 
   get reached(): boolean {

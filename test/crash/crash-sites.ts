@@ -22,18 +22,18 @@ export function isSameSite(a: CrashSite, b: CrashSite): boolean {
 }
 
 /**
- * A few sites that reach every kind of request: of each kind of API write the first `before` and the last `after`, of each kind of
- * Temporal call, and of events, which are written beside the work, one or the other.
+ * A few sites that reach every kind of request, on both sides. Of each kind of write to a pod the first `before` and the last
+ * `after`; of each other kind one of the two, in turn.
  */
 export function sampleOf<T extends CrashSite>(sites: readonly T[]): readonly T[] {
   const sample: T[] = [];
-  for (const [index, kind] of [...new Set(sites.map((site) => site.kind))].entries()) {
+  for (const [index, kind] of [...new Set(sites.map((site) => site.kind))].sort().entries()) {
     const ofKind = sites.filter((site) => site.kind === kind);
     const before = ofKind.find(({ side }) => side === 'before');
     const after = ofKind.findLast(({ side }) => side === 'after');
     const both = [before, after].filter((site) => site !== undefined);
-    const one = ofKind[0]?.layer === 'temporal' || kind.endsWith(' events');
-    sample.push(...(one && both.length > 1 ? both.slice(index % 2, (index % 2) + 1) : both));
+    const wanted = / pods\b/.test(kind) || both.length === 1 ? both : both.slice(index % 2, (index % 2) + 1);
+    sample.push(...wanted);
   }
   return sample;
 }
