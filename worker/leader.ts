@@ -13,13 +13,14 @@ import { PlanFeed } from '../controllers/plan-feed.ts';
 import { Reconciler } from '../controllers/reconciler.ts';
 import { Refusals } from '../controllers/refusals.ts';
 import { RolloutRuns } from '../controllers/rollout-runs.ts';
+import { Spacing } from '../controllers/spacing.ts';
 import { StatusWriter } from '../controllers/status-writer.ts';
 import { WorkQueue } from '../controllers/work-queue.ts';
 import { WorkloadWatch } from '../controllers/workload-watch.ts';
 import { recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
-import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
+import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
 import type { SearchAttributeName } from '../workflows/messages.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
@@ -39,9 +40,6 @@ export interface LeaderOptions {
 }
 
 export type Leader = Awaited<ReturnType<typeof startLeader>>;
-
-/** Pods above which reconciles of one workload are a second apart (design "Kubernetes client"). */
-const LARGE = 1_000;
 
 /**
  * Lists with quorum reads, then starts to reconcile. Rejects when the apiserver does not answer; `stop` ends everything and
@@ -65,12 +63,16 @@ export async function startLeader(options: LeaderOptions) {
   const refusals = new Refusals();
   const mutex = new KeyedMutex();
   const feed = new PlanFeed();
+  const spacing = new Spacing();
   const queue = new WorkQueue({
     reconcile: async (key) => {
       await reconciler.reconcile(key);
+      if (view.object(key) === undefined) {
+        spacing.forget(key);
+      }
       metrics.reconciles.inc({ kind: parseWorkloadKey(key).kind, result: 'ok' });
     },
-    spacing: (key) => ((feed.latest(key)?.plan.progress.desired ?? 0) > LARGE ? 1_000 : 50),
+    spacing: (key) => spacing.of(key),
     onError: (key, error) => {
       metrics.reconciles.inc({ kind: parseWorkloadKey(key).kind, result: 'error' });
       if (!signal.aborted) {
@@ -135,8 +137,10 @@ export async function startLeader(options: LeaderOptions) {
     events,
     now,
     requeue: (key, at) => queue.add(key, at),
-    onPlanned: (workload, milliseconds) =>
-      metrics.planSeconds.observe({ kind: workload.ref.kind }, milliseconds / 1000),
+    onPlanned: ({ ref: { kind, namespace, name } }, milliseconds) => {
+      spacing.planned(workloadKey(kind, namespace, name), milliseconds);
+      metrics.planSeconds.observe({ kind }, milliseconds / 1000);
+    },
   });
   const watch = new WorkloadWatch(cache, config.workloadApi, (key) => queue.add(key));
   watch.start();
