@@ -7,7 +7,7 @@ import type { SideName } from './sides.ts';
 import { spreadOf } from './statistics.ts';
 
 /** Median of a figure of one side. @throws Error if no run gave it */
-function medianOf(samples: readonly Sample[], side: SideName, figure: FigureName): number {
+export function medianOf(samples: readonly Sample[], side: SideName, figure: FigureName): number {
   return spreadOf(valuesOf(samples, side, figure)).median;
 }
 

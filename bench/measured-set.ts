@@ -47,6 +47,8 @@ export interface RollOptions {
   /** What the kubelets do with the new pods. @default as before */
   readonly simulation?: SetShape['simulation'];
   readonly image?: string;
+  /** @default as before */
+  readonly maxUnavailable?: number;
   /** Runs beside the rollout, from its start. */
   readonly meanwhile?: (appliedAt: number) => Promise<void>;
 }
@@ -105,8 +107,13 @@ export class MeasuredSet {
     const { side, tally } = this;
     const { audit, temporalMetrics } = this.#arena;
     this.#version += 1;
-    const { goal, simulation, image = `app:${String(this.#version)}` } = options;
-    this.#description = { ...this.#description, ...(simulation && { simulation }), image };
+    const { goal, simulation, maxUnavailable, image = `app:${String(this.#version)}` } = options;
+    this.#description = {
+      ...this.#description,
+      ...(simulation && { simulation }),
+      ...(maxUnavailable !== undefined && { maxUnavailable }),
+      image,
+    };
     await delay(SETTLE_MS);
     tally.aimAt(image);
     const heartbeats = await heartbeatsSoFar(temporalMetrics);
