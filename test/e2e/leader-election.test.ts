@@ -31,7 +31,7 @@ function start(identity: string): ChildScript {
 }
 
 async function writes(writer: string): Promise<void> {
-  await eventually(`${writer} writes (so far: ${writers.join()})`, () => writers.at(-1) === writer, 20_000);
+  await eventually(`${writer} writes (so far: ${writers.join()})`, () => writers.at(-1) === writer, 45_000);
 }
 
 async function follow(since: string, signal: AbortSignal): Promise<void> {
@@ -72,7 +72,7 @@ afterEach(async () => {
 describe('two candidates', () => {
   it('the leader is killed: the other takes over within 8 s and transitions are counted', async () => {
     const one = start('one');
-    await one.printed('leading', 1, 20_000);
+    await one.printed('leading', 1, 45_000);
     start('two');
     await writes('one');
     one.signal('SIGKILL');
@@ -92,7 +92,7 @@ describe('two candidates', () => {
 
   it('the leader is frozen and woken: it writes nothing, and can lead again later', async () => {
     const one = start('one');
-    await one.printed('leading', 1, 20_000);
+    await one.printed('leading', 1, 45_000);
     const two = start('two');
     await writes('one');
     one.signal('SIGSTOP');
