@@ -80,6 +80,8 @@ interface RunMemo {
 }
 
 const RETRY_MS = 1_000;
+/** A failure says nothing of Temporal any more after this, milliseconds: who has to ask, asks again at least every 5 s. */
+const FAILURE_COUNTS_MS = 10_000;
 /** One call to Temporal, milliseconds. */
 const CALL_DEADLINE_MS = 4_000;
 
@@ -88,6 +90,7 @@ export class RolloutRuns {
   readonly #entries = new Map<string, Entry>();
   readonly #tasks = new Set<Promise<void>>();
   #unreachableSince: number | undefined;
+  #lastFailure = 0;
   /** Ends the long polls: an open one would keep the process alive. */
   readonly #stopping = new AbortController();
 
@@ -97,7 +100,7 @@ export class RolloutRuns {
 
   /** Since when Temporal has not answered (milliseconds since the epoch); undefined while it does. */
   get unreachableSince(): number | undefined {
-    return this.#unreachableSince;
+    return this.#options.now() - this.#lastFailure < FAILURE_COUNTS_MS ? this.#unreachableSince : undefined;
   }
 
   /** A run that ended badly and stands in the way of the present template, for conditions and `explain`. */
@@ -217,10 +220,14 @@ export class RolloutRuns {
       this.#options.onChange(key, restarts.notBefore);
       return;
     }
-    const count = restarts.target === wanted.target ? restarts.count + 1 : 0;
-    const pause = count === 0 ? 0 : Math.min(500 * 2 ** count, 60_000);
-    entry.restarts = { target: wanted.target, count, notBefore: now + pause };
     this.#do(key, entry, () => this.#start(entry, wanted));
+  }
+
+  /** Only runs that did start count: Temporal's absence is no reason to come late when it is back. */
+  #countStart(entry: Entry, target: string): void {
+    const count = entry.restarts.target === target ? entry.restarts.count + 1 : 0;
+    const pause = count === 0 ? 0 : Math.min(500 * 2 ** count, 60_000);
+    entry.restarts = { target, count, notBefore: this.#options.now() + pause };
   }
 
   async #start(entry: Entry, wanted: Observation): Promise<void> {
@@ -260,6 +267,7 @@ export class RolloutRuns {
         startedAt: this.#options.now(),
         cancelRequested: false,
       };
+      this.#countStart(entry, target);
       this.#options.onStarted(workload, runId);
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) {
@@ -407,7 +415,8 @@ export class RolloutRuns {
         if (error instanceof WorkflowNotFoundError) {
           entry.run = { state: 'unknown' };
         } else {
-          this.#unreachableSince ??= begun;
+          this.#unreachableSince = this.unreachableSince ?? begun;
+          this.#lastFailure = this.#options.now();
           this.#options.onError(key, error);
         }
         this.#options.onChange(key, this.#options.now() + RETRY_MS);

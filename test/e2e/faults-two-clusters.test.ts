@@ -50,89 +50,105 @@ describe.each(PAIRS)(
       return { temporalAddress: bench(one).controlPlane.temporalAddress };
     }
 
-    it('each with its own FAIRLEAD_CLUSTER: both roll, each its own', async () => {
-      const home = await bench(one).scene('home');
-      const away = await guestScene(home, `${home.namespace}-guest`);
-      await Promise.all([bench(one).worker(home), guestBench().worker(away, onHomeTemporal())]);
-      await Promise.all([home.deploy(), away.deploy()]);
-      await Promise.all([home.apply({ image: 'app:2' }), away.apply({ image: 'app:3' })]);
-      await Promise.all([home.untilDone(), away.untilDone()]);
-      for (const scene of [home, away]) {
-        expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
-        expect(await scene.warnings()).toEqual([]);
-        await scene.judge();
-      }
-    }, 120_000);
+    it.concurrent(
+      'each with its own FAIRLEAD_CLUSTER: both roll, each its own',
+      async () => {
+        const home = await bench(one).scene('home');
+        const away = await guestScene(home, `${home.namespace}-guest`);
+        await Promise.all([bench(one).worker(home), guestBench().worker(away, onHomeTemporal())]);
+        await Promise.all([home.deploy(), away.deploy()]);
+        await Promise.all([home.apply({ image: 'app:2' }), away.apply({ image: 'app:3' })]);
+        await Promise.all([home.untilDone(), away.untilDone()]);
+        for (const scene of [home, away]) {
+          expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
+          expect(await scene.warnings()).toEqual([]);
+          await scene.judge();
+        }
+      },
+      120_000,
+    );
 
-    it('both with the same FAIRLEAD_CLUSTER: the other refuses the run, writes nothing, and the object says so', async () => {
-      const home = await bench(one).scene('shared');
-      const away = await guestScene(home, home.owner);
-      const first = await bench(one).worker(home);
-      await home.deploy();
-      await home.apply({ image: 'app:2' });
-      await home.untilMidRollout('app:2');
-      await first.kill();
-      const before = await settled(home);
-      // Only the other cluster's worker is left on the task queues that the two share.
-      const stranger = await guestBench().worker(away, onHomeTemporal());
-      await away.apply({});
-      await home.runs.until('refused', (runs) => runs.at(-1)?.status === 'FAILED', 60_000);
-      await away.untilPods('its own pods', (pods) => pods.length === 6);
-      await stranger.stop();
-      expect((await home.pods()).map(uidOf)).toEqual(before.map(uidOf));
-      await bench(one).worker(home);
-      const set = await home.untilSet(
-        'Stalled',
-        (object) => conditionOf(object, 'Stalled')?.status === 'True',
-      );
-      expect(conditionOf(set, 'Stalled')).toMatchObject({ reason: 'RunFailed' });
-      expect(conditionOf(set, 'Stalled')?.message).toContain('give each cluster its own FAIRLEAD_CLUSTER');
-      await home.annotate({ [ANNOTATION.retried]: JSON.stringify({ at: new Date().toISOString() }) });
-      await home.untilDone();
-      expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
-      await home.judge();
-      await away.judge();
-    }, 180_000);
+    it.concurrent(
+      'both with the same FAIRLEAD_CLUSTER: the other refuses the run, writes nothing, and the object says so',
+      async () => {
+        const home = await bench(one).scene('shared');
+        const away = await guestScene(home, home.owner);
+        const first = await bench(one).worker(home);
+        await home.deploy();
+        await home.apply({ image: 'app:2' });
+        await home.untilMidRollout('app:2');
+        await first.kill();
+        const before = await settled(home);
+        // Only the other cluster's worker is left on the task queues that the two share.
+        const stranger = await guestBench().worker(away, onHomeTemporal());
+        await away.apply({});
+        await home.runs.until('refused', (runs) => runs.at(-1)?.status === 'FAILED', 60_000);
+        await away.untilPods('its own pods', (pods) => pods.length === 6);
+        await stranger.stop();
+        expect((await home.pods()).map(uidOf)).toEqual(before.map(uidOf));
+        await bench(one).worker(home);
+        const set = await home.untilSet(
+          'Stalled',
+          (object) => conditionOf(object, 'Stalled')?.status === 'True',
+        );
+        expect(conditionOf(set, 'Stalled')).toMatchObject({ reason: 'RunFailed' });
+        expect(conditionOf(set, 'Stalled')?.message).toContain('give each cluster its own FAIRLEAD_CLUSTER');
+        await home.annotate({ [ANNOTATION.retried]: JSON.stringify({ at: new Date().toISOString() }) });
+        await home.untilDone();
+        expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
+        await home.judge();
+        await away.judge();
+      },
+      180_000,
+    );
 
-    it('a run of another cluster under the id of a workload of this one is refused, and touches nothing', async () => {
-      const home = await bench(one).scene('foreign', { replicas: 2 });
-      const worker = await bench(one).worker(home);
-      await home.deploy();
-      await worker.stop();
-      const before = await home.pods();
-      await startForeignRun(home, workflowTaskQueue(home.owner));
-      await bench(one).worker(home);
-      await home.runs.until('refused', (runs) => runs.at(-1)?.status === 'FAILED', 30_000);
-      expect((await home.pods()).map(uidOf)).toEqual(before.map(uidOf));
-      // It was not this workload's run, and stands in the way of nothing.
-      await home.apply({ image: 'app:2' });
-      await home.untilDone();
-      expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
-      expect(await home.warnings()).toEqual([]);
-      await home.judge();
-    }, 120_000);
+    it.concurrent(
+      'a run of another cluster under the id of a workload of this one is refused, and touches nothing',
+      async () => {
+        const home = await bench(one).scene('foreign', { replicas: 2 });
+        const worker = await bench(one).worker(home);
+        await home.deploy();
+        await worker.stop();
+        const before = await home.pods();
+        await startForeignRun(home, workflowTaskQueue(home.owner));
+        await bench(one).worker(home);
+        await home.runs.until('refused', (runs) => runs.at(-1)?.status === 'FAILED', 30_000);
+        expect((await home.pods()).map(uidOf)).toEqual(before.map(uidOf));
+        // It was not this workload's run, and stands in the way of nothing.
+        await home.apply({ image: 'app:2' });
+        await home.untilDone();
+        expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
+        expect(await home.warnings()).toEqual([]);
+        await home.judge();
+      },
+      120_000,
+    );
 
-    it('an open run of another cluster under that id is not cancelled; the object says so', async () => {
-      const home = await bench(one).scene('taken', { replicas: 2 });
-      await bench(one).worker(home);
-      await home.deploy();
-      await startForeignRun(home, 'a queue of another cluster');
-      await home.apply({ image: 'app:2' });
-      const set = await home.untilSet(
-        'Stalled',
-        (object) => conditionOf(object, 'Stalled')?.status === 'True',
-      );
-      expect(conditionOf(set, 'Stalled')).toMatchObject({ reason: 'RunOfAnotherCluster' });
-      expect(conditionOf(set, 'Stalled')?.message).toContain('give each cluster its own FAIRLEAD_CLUSTER');
-      expect(await home.statuses()).toEqual(['COMPLETED', 'RUNNING']);
-      expect(await home.runs.cancelRequested()).toBe(false);
-      await home.runs.terminate();
-      await home.annotate({ [ANNOTATION.retried]: JSON.stringify({ at: new Date().toISOString() }) });
-      await home.untilDone();
-      expect(await home.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
-      expect(await home.warnings()).toEqual(['RunOfAnotherCluster']);
-      await home.judge();
-    }, 120_000);
+    it.concurrent(
+      'an open run of another cluster under that id is not cancelled; the object says so',
+      async () => {
+        const home = await bench(one).scene('taken', { replicas: 2 });
+        await bench(one).worker(home);
+        await home.deploy();
+        await startForeignRun(home, 'a queue of another cluster');
+        await home.apply({ image: 'app:2' });
+        const set = await home.untilSet(
+          'Stalled',
+          (object) => conditionOf(object, 'Stalled')?.status === 'True',
+        );
+        expect(conditionOf(set, 'Stalled')).toMatchObject({ reason: 'RunOfAnotherCluster' });
+        expect(conditionOf(set, 'Stalled')?.message).toContain('give each cluster its own FAIRLEAD_CLUSTER');
+        expect(await home.statuses()).toEqual(['COMPLETED', 'RUNNING']);
+        expect(await home.runs.cancelRequested()).toBe(false);
+        await home.runs.terminate();
+        await home.annotate({ [ANNOTATION.retried]: JSON.stringify({ at: new Date().toISOString() }) });
+        await home.untilDone();
+        expect(await home.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
+        expect(await home.warnings()).toEqual(['RunOfAnotherCluster']);
+        await home.judge();
+      },
+      120_000,
+    );
 
     /** As the guest would start it for a workload of the same name. */
     async function startForeignRun(home: Scene, taskQueue: string): Promise<void> {

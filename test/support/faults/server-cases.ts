@@ -107,6 +107,8 @@ export const SERVER_CASES: readonly FaultCase[] = [
       const known = new Set(before.map(uidOf));
       expect(meanwhile.filter((pod) => !known.has(pod.metadata.uid)).map(nameOf)).toHaveLength(1);
       await bench.controlPlane.start('temporal');
+      // However long it was away: within 15 s.
+      await idle.runs.untilOpen();
       await Promise.all([rolling, idle].map(expectDone));
       await fresh.untilDone();
       // Nothing was left to do for it.

@@ -110,6 +110,38 @@ export const WORKER_CASES: readonly FaultCase[] = [
     },
   },
   {
+    name: 'another leader: a pause and a terminated run are still what they were',
+    run: async (bench) => {
+      const scene = await bench.scene('remembered');
+      const first = await bench.worker(scene);
+      await scene.deploy();
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      await scene.runs.signal('pause');
+      await scene.runs.untilPhase('Paused');
+      await first.kill();
+      const second = await bench.worker(scene);
+      await expectHealing(scene);
+      await scene.annotate({ [ANNOTATION.paused]: undefined });
+      await scene.untilPods(
+        'it goes on',
+        (pods) => pods.filter((pod) => imageOf(pod) === 'app:2').length > 2,
+      );
+      await scene.runs.terminate();
+      await scene.untilSet('Stalled', isStalled);
+      await second.stop();
+      await bench.worker(scene);
+      await expectHealing(scene);
+      const stalled = conditionOf(await scene.set(), 'Stalled');
+      expect(stalled).toMatchObject({ status: 'True', reason: 'RunTerminated' });
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED']);
+      await scene.apply({ image: 'app:3' });
+      await scene.untilDone();
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
+      await scene.judge();
+    },
+  },
+  {
     name: 'two workers started at once: one leads; stopped mid-rollout, it hands over at once',
     run: async (bench) => {
       const scene = await bench.scene('two', SLOW);
@@ -150,38 +182,6 @@ export const WORKER_CASES: readonly FaultCase[] = [
         }
         await expectDone(scene);
       });
-    },
-  },
-  {
-    name: 'another leader: a pause and a terminated run are still what they were',
-    run: async (bench) => {
-      const scene = await bench.scene('remembered');
-      const first = await bench.worker(scene);
-      await scene.deploy();
-      await scene.apply({ image: 'app:2' });
-      await scene.untilMidRollout('app:2');
-      await scene.runs.signal('pause');
-      await scene.runs.untilPhase('Paused');
-      await first.kill();
-      const second = await bench.worker(scene);
-      await expectHealing(scene);
-      await scene.annotate({ [ANNOTATION.paused]: undefined });
-      await scene.untilPods(
-        'it goes on',
-        (pods) => pods.filter((pod) => imageOf(pod) === 'app:2').length > 2,
-      );
-      await scene.runs.terminate();
-      await scene.untilSet('Stalled', isStalled);
-      await second.stop();
-      await bench.worker(scene);
-      await expectHealing(scene);
-      const stalled = conditionOf(await scene.set(), 'Stalled');
-      expect(stalled).toMatchObject({ status: 'True', reason: 'RunTerminated' });
-      expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED']);
-      await scene.apply({ image: 'app:3' });
-      await scene.untilDone();
-      expect(await scene.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
-      await scene.judge();
     },
   },
 ];
