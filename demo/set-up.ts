@@ -102,6 +102,9 @@ async function setUp(
     onFailure: ({ message }) => {
       fail(message);
     },
+    onRestart: ({ component }) => {
+      warn(`${component} ended by itself and was started again`);
+    },
   });
   closings.push(async () => {
     await controlPlane.down();

@@ -46,8 +46,10 @@ export interface ControlPlaneOptions {
   readonly detached?: boolean;
   /** One line per step. */
   readonly report?: (line: string) => void;
-  /** A component ended by itself. @default its message goes to standard error */
+  /** A component ended by itself, and stays so. @default its message goes to standard error */
   readonly onFailure?: (failure: ComponentFailure) => void;
+  /** One that a kubelet would start again ended by itself, and has been started again. @default as `onFailure` */
+  readonly onRestart?: (failure: ComponentFailure) => void;
   /** Gives up starting; nothing is left then. */
   readonly signal?: AbortSignal;
 }
@@ -68,7 +70,7 @@ export interface ControlPlane {
   readonly auditLog: string;
   /** The administrator's client. */
   readonly client: KubernetesClient;
-  /** Components that ended by themselves so far. */
+  /** Components that ended by themselves so far, and were not started again. */
   readonly failures: readonly ComponentFailure[];
   /** Path of a kubeconfig that logs in as the ServiceAccount of `manifests/install`. */
   workerKubeconfig(): Promise<string>;
@@ -89,8 +91,12 @@ export interface ControlPlane {
   down(): Promise<void>;
 }
 
-function printFailure(failure: ComponentFailure): void {
-  process.stderr.write(`${failure.message}\n`);
+function printFailure({ message }: ComponentFailure): void {
+  process.stderr.write(`${message}\n`);
+}
+
+function printRestart({ component, message }: ComponentFailure): void {
+  process.stderr.write(`${message}\n${component} was started again, as a kubelet would\n`);
 }
 
 async function createRecord(options: ControlPlaneOptions, name: string): Promise<InstanceRecord> {
@@ -160,6 +166,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       client: await openClusterClient(layout.kubeconfig),
       watchdog,
       onFailure: options.onFailure ?? printFailure,
+      onRestart: options.onRestart ?? printRestart,
     });
     await bringUp(controlPlane, { nodes: options.nodes ?? 3, report, signal: options.signal });
     await controlPlane.update({ complete: true });
@@ -177,7 +184,13 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
 async function openRecorded(directory: string, record: InstanceRecord): Promise<RunningControlPlane> {
   const client = await openClusterClient(instanceLayout(directory).kubeconfig);
-  return new RunningControlPlane({ record, directory, client, onFailure: printFailure });
+  return new RunningControlPlane({
+    record,
+    directory,
+    client,
+    onFailure: printFailure,
+    onRestart: printRestart,
+  });
 }
 
 /** Starts whatever of a detached instance does not run: after a crash, or a reboot. What it held is still there. */

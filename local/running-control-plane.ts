@@ -31,7 +31,13 @@ export interface RunningControlPlaneOptions {
   readonly client: KubernetesClient;
   readonly watchdog?: Watchdog | undefined;
   readonly onFailure: (failure: ComponentFailure) => void;
+  readonly onRestart: (failure: ComponentFailure) => void;
 }
+
+/** They leave when their view of the cluster is broken, and rely on a kubelet that starts them again. */
+const RESTARTED: ReadonlySet<ComponentName> = new Set(['kube-controller-manager', 'kube-scheduler']);
+/** Whoever ends sooner than this after a restart, milliseconds, is broken for good. */
+const RESTART_PAYS_MS = 5_000;
 
 /** Where the instance's apiserver listens. */
 export function serverUrlOf({ ports }: InstanceRecord): string {
@@ -53,6 +59,7 @@ export class RunningControlPlane implements ControlPlane {
   readonly #layout: InstanceLayout;
   readonly #watchdog: Watchdog | undefined;
   readonly #onFailure: (failure: ComponentFailure) => void;
+  readonly #onRestart: (failure: ComponentFailure) => void;
   /** Processes whose end is our own doing. */
   readonly #expected = new Set<number>();
   /** Set by `down`; a start that is under way then ends what it has spawned. */
@@ -60,11 +67,12 @@ export class RunningControlPlane implements ControlPlane {
   #record: InstanceRecord;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor({ record, directory, client, watchdog, onFailure }: RunningControlPlaneOptions) {
+  constructor({ record, directory, client, watchdog, onFailure, onRestart }: RunningControlPlaneOptions) {
     this.#record = record;
     this.#layout = instanceLayout(directory);
     this.#watchdog = watchdog;
     this.#onFailure = onFailure;
+    this.#onRestart = onRestart;
     this.client = client;
     this.name = record.name;
     this.directory = directory;
@@ -111,15 +119,36 @@ export class RunningControlPlane implements ControlPlane {
   }
 
   #reportEnd(component: ComponentName, started: StartedProcess): void {
+    const since = performance.now();
     started.ended.then(
       (how) => {
         if (this.#closed || this.#expected.has(started.identity.pid)) return;
         const failure = new ComponentFailure(component, how, this.#layout);
-        this.failures.push(failure);
-        this.#onFailure(failure);
+        if (RESTARTED.has(component) && performance.now() - since > RESTART_PAYS_MS) {
+          this.#restartAfter(failure);
+        } else {
+          this.#fail(failure);
+        }
       },
       () => undefined,
     );
+  }
+
+  #restartAfter(failure: ComponentFailure): void {
+    this.start(failure.component).then(
+      () => {
+        this.#onRestart(failure);
+      },
+      (error: unknown) => {
+        if (this.#closed) return;
+        this.#fail(error instanceof ComponentFailure ? error : failure);
+      },
+    );
+  }
+
+  #fail(failure: ComponentFailure): void {
+    this.failures.push(failure);
+    this.#onFailure(failure);
   }
 
   /** A new kwok has another identity and would leave the nodes alone until the leases of the old one run out (40 s). */

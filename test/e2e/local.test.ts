@@ -17,6 +17,7 @@ import type { ControlPlane } from '../../local/control-plane.ts';
 import { openClusterClient } from '../../local/cluster-client.ts';
 import { SEARCH_ATTRIBUTES } from '../../local/components.ts';
 import { COMPONENT_NAMES, listInstances } from '../../local/instance.ts';
+import type { ComponentName } from '../../local/instance.ts';
 import { identifyProcess } from '../../local/processes.ts';
 import { ChildScript } from '../support/child-process.ts';
 import { eventually } from '../support/eventually.ts';
@@ -51,6 +52,7 @@ describe('embedded control plane', () => {
   let first: ControlPlane;
   let second: ControlPlane;
   const failures: ComponentFailure[] = [];
+  const restarts: ComponentFailure[] = [];
 
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), 'fairlead-local-'));
@@ -60,6 +62,7 @@ describe('embedded control plane', () => {
         name: 'first',
         nodes: 1,
         onFailure: (one) => failures.push(one),
+        onRestart: (one) => restarts.push(one),
       }),
       startControlPlane({ stateDirectory: state, name: 'second', nodes: 2, workloadApi: 'apps/v1' }),
     ]);
@@ -195,16 +198,31 @@ describe('embedded control plane', () => {
   }, 60_000);
 
   it('reports a component that is killed, with the end of its log', async () => {
-    const pid = first.processId('kube-scheduler');
-    expect(pid).toBeDefined();
-    process.kill(pid ?? 0, 'SIGKILL');
+    kill('kwok');
     await eventually('the failure is reported', () => failures.length > 0, 5000);
-    expect(failures[0]?.component).toBe('kube-scheduler');
-    expect(failures[0]?.message).toContain('kube-scheduler was ended by SIGKILL');
+    expect(failures[0]?.component).toBe('kwok');
+    expect(failures[0]?.message).toContain('kwok was ended by SIGKILL');
     expect(failures[0]?.logTail.length).toBeGreaterThan(0);
-    await first.start('kube-scheduler');
-    expect(first.processId('kube-scheduler')).toBeDefined();
+    expect(first.failures).toEqual(failures);
+    await first.start('kwok');
+    expect(first.processId('kwok')).toBeDefined();
   });
+
+  it('starts a scheduler or controller manager again that has ended, as a kubelet would', async () => {
+    // It was not started a moment ago: by then three instances have been up for a while.
+    const before = kill('kube-scheduler');
+    await eventually('it was started again', () => restarts.length > 0, 30_000);
+    expect(restarts[0]?.message).toContain('kube-scheduler was ended by SIGKILL');
+    expect(first.processId('kube-scheduler')).not.toBe(before);
+    expect(first.failures.map(({ component }) => component)).not.toContain('kube-scheduler');
+  }, 40_000);
+
+  function kill(component: ComponentName): number {
+    const pid = first.processId(component) ?? 0;
+    expect(pid).toBeGreaterThan(1);
+    process.kill(pid, 'SIGKILL');
+    return pid;
+  }
 
   it('refuses a name that is taken', async () => {
     await expect(startControlPlane({ stateDirectory: state, name: 'first' })).rejects.toThrow(

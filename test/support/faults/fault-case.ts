@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../../kubernetes/workload-api.ts';
 import { WORKLOAD_APIS } from '../../../kubernetes/workload-api.ts';
-import type { ComponentFailure } from '../../../local/component-process.ts';
 import { startControlPlane } from '../../../local/control-plane.ts';
 import type { ControlPlane } from '../../../local/control-plane.ts';
 import type { Scene, SceneOptions } from '../scene.ts';
@@ -66,18 +65,6 @@ export class Bench {
   }
 }
 
-/** They leave when their view of the cluster is broken, and rely on somebody who starts them again. */
-const SUPERVISED = new Set(['kube-scheduler', 'kube-controller-manager']);
-
-function supervise(controlPlane: ControlPlane, failure: ComponentFailure): void {
-  process.stderr.write(`${failure.message}\n`);
-  if (SUPERVISED.has(failure.component)) {
-    controlPlane.start(failure.component).catch((error: unknown) => {
-      process.stderr.write(`${failure.component} does not start again: ${String(error)}\n`);
-    });
-  }
-}
-
 const START_TIMEOUT_MS = 150_000;
 const END_TIMEOUT_MS = 60_000;
 
@@ -96,7 +83,6 @@ export function useBenches(options: { readonly owner?: string } = {}): (api: Wor
         const controlPlane: ControlPlane = await startControlPlane({
           workloadApi,
           nodes: 3,
-          onFailure: (failure) => supervise(controlPlane, failure),
         });
         controlPlanes.push(controlPlane);
         const bench = new Bench(controlPlane, await Stage.open(controlPlane), owner);
