@@ -72,6 +72,8 @@ export interface CloseInput extends RunReference {
   readonly runId: string;
   readonly startedAt: string;
   readonly commit?: string;
+  /** Who brought the template about, if not a commit. */
+  readonly cause?: PausedBy;
   /** What the run itself knows of its end. */
   readonly ending: 'finished' | 'aborted' | 'rolledBack' | 'superseded' | 'cancelled' | 'failed';
   readonly by?: string;

@@ -178,8 +178,8 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         startedAt: input.startedAt,
         endedAt: new Date(now()).toISOString(),
         outcome: result.outcome satisfies AttemptOutcome,
-        ...(result.by !== undefined && { by: result.by }),
-        ...(result.reason !== undefined && { reason: result.reason }),
+        ...input.cause,
+        ...who(result),
         ...(input.commit !== undefined && { commit: input.commit }),
       });
     }

@@ -2,6 +2,7 @@
 
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WishResult, WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { pause } from '../kubernetes/backoff.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { formatAge } from './durations.ts';
@@ -56,6 +57,7 @@ interface WishDocument extends Document {
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Healthy controllers answer sooner; only then is it worth asking who leads. */
 const LEASE_AFTER_MS = 1_500;
+const LEASE_AGAIN_MS = 3_000;
 
 /** Exit code 3 when the effect was not seen in time, although the wish stands on the object. */
 export async function applyWish(session: Session, wish: WishToApply, wait: boolean): Promise<ExitCode> {
@@ -112,28 +114,49 @@ async function awaitEffect(session: Session, wish: WishToApply): Promise<EffectS
   });
   const generation = metadata.generation ?? 0;
   const leaderless = new AbortController();
-  const timer = setTimeout(() => {
-    void readLease(session).then(
-      (lease) => {
-        if (lease.state === 'free') leaderless.abort();
-      },
-      // Only a hint depends on the Lease: the waiting itself meets the same trouble and reports it.
-      () => undefined,
-    );
-  }, LEASE_AFTER_MS);
+  const over = new AbortController();
+  void abortWhenLeaderless(session, leaderless, over.signal);
+  let states = 0;
   try {
     const result = await awaitWorkload(
       session,
       wish.target,
       timeoutOf(session),
-      (object) => (object === undefined || wish.seen(object, generation) ? true : undefined),
+      (object) => {
+        states += 1;
+        return object === undefined || wish.seen(object, generation) ? true : undefined;
+      },
       leaderless.signal,
     );
-    if (result.outcome === 'seen') return 'seen';
-    return leaderless.signal.aborted ? 'noLeader' : 'timeout';
+    if (result.outcome === 'timeout') return leaderless.signal.aborted ? 'noLeader' : 'timeout';
+    // The first state may have been so before: that tells nothing of a controller.
+    return states === 1 && (await isLeaderless(session)) ? 'noLeader' : 'seen';
   } finally {
-    clearTimeout(timer);
+    over.abort();
   }
+}
+
+/** Looks until `over`: the holder of the Lease may have died a moment ago. */
+async function abortWhenLeaderless(
+  session: Session,
+  leaderless: AbortController,
+  over: AbortSignal,
+): Promise<void> {
+  for (let wait = LEASE_AFTER_MS; !over.aborted; wait = LEASE_AGAIN_MS) {
+    await pause(wait, over);
+    if (!over.aborted && (await isLeaderless(session))) {
+      leaderless.abort();
+      return;
+    }
+  }
+}
+
+/** Only a hint depends on the Lease: whoever waits for the workload meets the same trouble and reports it. */
+async function isLeaderless(session: Session): Promise<boolean> {
+  return await readLease(session).then(
+    ({ state }) => state === 'free',
+    () => false,
+  );
 }
 
 function timeoutOf({ options }: Session): number {

@@ -49,19 +49,19 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
   addRollout(program, attach);
   const set = program.command('set').description('change a field of a workload');
   attach(
-    set
-      .command('image')
-      .description('set the images of containers')
-      .argument('<KIND/NAME>', WORKLOAD)
-      .argument('<CONTAINER=IMAGE...>', 'one or more; the container * means all')
-      .option('--no-wait', 'do not wait until a controller has seen it')
-      .addHelpText(
-        'after',
-        examples(
-          'fairlead set image sts/web app=registry.example/web:1.2',
-          "fairlead set image sts/web '*=web:1.2'",
-        ),
+    wishOptions(
+      set
+        .command('image')
+        .description('set the images of containers')
+        .argument('<KIND/NAME>', WORKLOAD)
+        .argument('<CONTAINER=IMAGE...>', 'one or more; the container * means all'),
+    ).addHelpText(
+      'after',
+      examples(
+        'fairlead set image sts/web app=registry.example/web:1.2',
+        `fairlead set image sts/web '*=web:1.2' --reason "hotfix"`,
       ),
+    ),
     async () => (await import('./set-image.ts')).runSetImage,
   );
 }

@@ -146,11 +146,16 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
     { title: 'BY', value: (row) => last(row)?.by ?? '-' },
     { title: 'ATTEMPTS', value: (row) => String(row.attempts.length) },
     { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
-    { title: 'COMMIT', value: (row) => last(row)?.commit?.slice(0, 8) ?? '-' },
+    { title: 'COMMIT', value: (row) => commitOf(row)?.slice(0, 8) ?? '-' },
     ...(wide ? [{ title: 'IMAGES', value: (row: RevisionView) => row.images.join(',') }] : []),
     { title: 'CHANGE-CAUSE', value: (row) => row.changeCause ?? last(row)?.reason ?? '<none>' },
   ];
   io.out(`${workload}\n${formatTable(columns, revisions)}`);
+}
+
+/** The commit that brought the revision; an undo to it brings none. */
+function commitOf({ attempts }: RevisionView): string | undefined {
+  return attempts.findLast(({ commit }) => commit !== undefined)?.commit;
 }
 
 async function printRevision(io: Io, { workload }: HistoryDocument, view: RevisionView): Promise<void> {

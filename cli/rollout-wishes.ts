@@ -35,7 +35,7 @@ type Subject = Pick<WishToApply, 'argument' | 'target' | 'by' | 'reason'>;
 
 /** Runs one of the verbs that take nothing but a workload and a reason. */
 export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promise<ExitCode> {
-  return await withSubject(call, async (session, subject) => {
+  return await withSubject(call, call.operands[0] ?? '', async (session, subject) => {
     const { target } = subject;
     const { client, io } = session;
     const wisher = { by: subject.by, reason: subject.reason };
@@ -64,7 +64,7 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
 
 /** Runs `rollout undo`. */
 export async function runUndo(call: Call<UndoOptions>): Promise<ExitCode> {
-  return await withSubject(call, async (session, subject) => {
+  return await withSubject(call, call.operands[0] ?? '', async (session, subject) => {
     const { toRevision } = call.options;
     const { target, by, reason } = subject;
     const request = { by, reason, toRevision, verb: 'undo' } as const;
@@ -101,12 +101,14 @@ function progressReason(object: WorkloadObject): string {
   return conditionOf(object, 'Progressing')?.reason ?? '';
 }
 
-async function withSubject(
+/** The workload that a verb is about, and who speaks. @param operand `KIND/NAME` */
+export async function withSubject(
   call: Call<WishOptions>,
+  operand: string,
   work: (session: Session, subject: Subject) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   return await withSession(call, async (session) => {
-    const { argument, target } = targetOf(session, call.operands[0] ?? '');
+    const { argument, target } = targetOf(session, operand);
     // Read first: "not found" with a hint is a better answer than the patch's.
     const { metadata } = await readWorkload(session, target);
     const by = call.options.by ?? (await whoAmI(session));

@@ -1,33 +1,28 @@
 /** `fairlead set image`: kubectl's refuses custom resources, for want of a strategic merge. */
 
 import { setImage } from '../kubernetes/template-edits.ts';
-import type { WaitOption } from './apply-wish.ts';
+import type { WishToApply } from './apply-wish.ts';
 import { applyWish } from './apply-wish.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
-import { readWorkload } from './read-workload.ts';
-import { isSpecObserved } from './rollout-wishes.ts';
-import { targetOf, withSession } from './session.ts';
+import type { WishOptions } from './rollout-wishes.ts';
+import { isSpecObserved, withSubject } from './rollout-wishes.ts';
 
 /** Runs the verb. */
-export async function runSetImage(call: Call<WaitOption>): Promise<ExitCode> {
+export async function runSetImage(call: Call<WishOptions>): Promise<ExitCode> {
   const [operand = '', ...pairs] = call.operands;
   const images = parseImages(pairs);
-  return await withSession(call, async (session) => {
-    const { argument, target } = targetOf(session, operand);
-    const { metadata } = await readWorkload(session, target);
-    return await applyWish(
-      session,
-      {
-        verb: 'set image',
-        argument,
-        target,
-        write: () => setImage(session.client, { ...target, uid: metadata.uid }, images),
-        seen: isSpecObserved,
-      },
-      call.options.wait,
-    );
+  return await withSubject(call, operand, async (session, subject) => {
+    const { client, io } = session;
+    const { target, by, reason } = subject;
+    const wish: WishToApply = {
+      ...subject,
+      verb: 'set image',
+      write: () => setImage(client, target, images, { by, reason }, io.now()),
+      seen: isSpecObserved,
+    };
+    return await applyWish(session, wish, call.options.wait);
   });
 }
 

@@ -7,8 +7,8 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 
+import { rolloutCause } from '../kubernetes/template-change.ts';
 import { templateTarget } from '../kubernetes/workload-key.ts';
-import { ANNOTATION } from '../planners/names.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { RolloutInput, RolloutResult } from '../workflows/messages.ts';
 import {
@@ -234,17 +234,13 @@ export class RolloutRuns {
     const { workload, target } = wanted;
     const { cluster, clusterUid, historyLimit } = this.#options;
     const searchAttributes = await this.#options.searchAttributes();
-    const annotations = workload.metadata.annotations ?? {};
-    const commit = annotations[ANNOTATION.commit];
-    const repository = annotations[ANNOTATION.repository];
     const input: RolloutInput = {
       cluster,
       clusterUid,
       workload: workload.ref,
       target,
       onDeadline: workload.onDeadline,
-      ...(commit !== undefined && { commit }),
-      ...(repository !== undefined && { repository }),
+      ...rolloutCause(workload),
       searchAttributes,
       ...(historyLimit !== undefined && { historyLimit }),
     };

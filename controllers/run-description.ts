@@ -46,9 +46,10 @@ function summary({ plan, workload }: Observation, input: RolloutInput): string {
   const { progress } = plan;
   const revision = plan.updateRevision === undefined ? 'new revision' : `revision ${plan.updateRevision}`;
   const commit = input.commit === undefined ? '' : `, commit ${input.commit.slice(0, 8)}`;
+  const cause = input.reason === undefined ? '' : `, ${causeOf(input)}`;
   return (
     `${workload.ref.kind} ${workload.ref.namespace}/${workload.ref.name} → ${revision}: ` +
-    `${String(progress.target)} pods, maxUnavailable ${String(progress.maxUnavailable)}${commit}`
+    `${String(progress.target)} pods, maxUnavailable ${String(progress.maxUnavailable)}${commit}${cause}`
   );
 }
 
@@ -61,7 +62,8 @@ function details({ workload, plan }: Observation, input: RolloutInput): string {
     ['uid', `\`${workload.ref.uid}\``],
     ['Pods to update', String(plan.progress.target - plan.progress.updated)],
     ['Commit', input.commit === undefined ? 'not from git' : `\`${input.commit}\``],
-    ['Repository', input.repository ?? 'not from git'],
+    ...(input.repository === undefined ? [] : [['Repository', input.repository]]),
+    ...(input.reason === undefined ? [] : [['Cause', causeOf(input)]]),
     ['On deadline', input.onDeadline],
   ];
   return [
@@ -69,4 +71,9 @@ function details({ workload, plan }: Observation, input: RolloutInput): string {
     '|---|---|',
     ...rows.map(([name, value]) => `| ${String(name)} | ${String(value)} |`),
   ].join('\n');
+}
+
+/** `undo: leaks memory (alice)` */
+function causeOf({ by, reason = '' }: RolloutInput): string {
+  return by === undefined ? reason : `${reason} (${by})`;
 }

@@ -4,6 +4,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { Container, PodTemplate } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
+import { templateChange } from './template-change.ts';
 import { asRecord, trusted } from './values.ts';
 import type { Wisher } from './wish-edits.ts';
 import { pausedHint, short, wish } from './wish-edits.ts';
@@ -32,17 +33,21 @@ export async function restartWorkload(
           'use InPlaceIfPossible or ReCreate, or delete pods by hand',
       );
     }
-    const { metadata } = object.spec.template;
-    const said = wish(wisher, now);
+    const { template } = object.spec;
+    const { metadata } = template;
+    const said = { ...wish(wisher, now), at: new Date(now).toISOString() };
+    const added = { [RESTARTED_AT]: said.at, [RESTARTED]: JSON.stringify(said) };
+    const annotations = { ...metadata?.annotations, ...added };
+    const restarted: PodTemplate = { ...template, metadata: { ...metadata, annotations } };
     return {
       operations: [
         ...(metadata === undefined
           ? [{ op: 'add', path: '/spec/template/metadata', value: {} } as const]
           : []),
+        ...annotationOperations(metadata?.annotations, added, '/spec/template/metadata'),
         ...annotationOperations(
-          metadata?.annotations,
-          { [RESTARTED_AT]: said.at, [RESTARTED]: JSON.stringify(said) },
-          '/spec/template/metadata',
+          object.metadata.annotations,
+          templateChange(object, restarted, 'restart', wisher, now),
         ),
       ],
       result: { changed: true, message: `${short(target)} restarted${pausedHint(object, target)}` },
@@ -68,7 +73,8 @@ function podUpdatePolicyOf({ metadata, spec }: WorkloadObject): unknown {
 
 /**
  * Sets images by container name; `*` means every container and init container. A custom resource has no strategic merge, so
- * containers are found by index, and the patch fails if another container stands there meanwhile.
+ * containers are found by index, and the patch fails if another container stands there meanwhile. `now` in milliseconds since
+ * the epoch.
  *
  * @throws Error naming the known containers for one that does not exist; ApiError as the apiserver answers
  */
@@ -76,9 +82,11 @@ export async function setImage(
   client: KubernetesClient,
   target: WorkloadTarget,
   images: Readonly<Record<string, string>>,
+  wisher: Wisher,
+  now: number,
 ): Promise<WishResult> {
   return await editWorkload<WishResult>(client, target, (object) => {
-    const containers = listContainers(object);
+    const containers = listContainers(object.spec.template);
     const known = new Set(containers.map(({ container }) => container.name));
     for (const name of Object.keys(images)) {
       if (name !== '*' && !known.has(name)) {
@@ -97,11 +105,22 @@ export async function setImage(
       };
     }
     const what = changes.map(({ container, image }) => `${container.name}=${image}`).join(', ');
+    const template = structuredClone(object.spec.template);
+    for (const { container } of listContainers(template)) {
+      const { image } = changes.find((change) => change.container.name === container.name) ?? container;
+      Object.assign(container, { image });
+    }
     return {
-      operations: changes.flatMap(({ container, path, image }): PatchOperation[] => [
-        { op: 'test', path: `${path}/name`, value: container.name },
-        { op: 'add', path: `${path}/image`, value: image },
-      ]),
+      operations: [
+        ...changes.flatMap(({ container, path, image }): PatchOperation[] => [
+          { op: 'test', path: `${path}/name`, value: container.name },
+          { op: 'add', path: `${path}/image`, value: image },
+        ]),
+        ...annotationOperations(
+          object.metadata.annotations,
+          templateChange(object, template, `set image ${what}`, wisher, now),
+        ),
+      ],
       result: { changed: true, message: `${name} image updated: ${what}${pausedHint(object, target)}` },
     };
   });
@@ -112,7 +131,7 @@ interface Found {
   readonly path: string;
 }
 
-function listContainers({ spec: { template } }: WorkloadObject): readonly Found[] {
+function listContainers(template: PodTemplate): readonly Found[] {
   const of = (field: 'containers' | 'initContainers') =>
     (template.spec[field] ?? []).map((container, index) => ({
       container,

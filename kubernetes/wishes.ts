@@ -8,6 +8,7 @@ import { ANNOTATION, GROUP } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
 import type { Pin } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
+import { templateChange } from './template-change.ts';
 import { readPaused, readPinned } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
 import { isIdle, label, nothing, pauseEdit, pausedHint, short, wish } from './wish-edits.ts';
@@ -164,6 +165,7 @@ function rollbackEdit(
 ): Edit<UndoResult> {
   const { annotations } = object.metadata;
   const rejected = annotations?.[ANNOTATION.manifestHash];
+  const template = templateOfData(back);
   const pin: Pin = {
     ...(rejected !== undefined && { rejected }),
     ...(present && { revision: present.metadata.name }),
@@ -173,8 +175,11 @@ function rollbackEdit(
   };
   return {
     operations: [
-      { op: 'replace', path: '/spec/template', value: templateOfData(back) },
-      ...annotationOperations(annotations, { [ANNOTATION.pinned]: JSON.stringify(pin) }),
+      { op: 'replace', path: '/spec/template', value: template },
+      ...annotationOperations(annotations, {
+        [ANNOTATION.pinned]: JSON.stringify(pin),
+        ...templateChange(object, template, request.verb, request, now),
+      }),
     ],
     result: {
       changed: true,

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 
 import { canonicalJson } from '../planners/canonical-json.ts';
+import type { PodTemplate } from '../planners/objects.ts';
 import type { Workload, WorkloadKind } from '../planners/workload.ts';
 import { trusted } from './values.ts';
 
@@ -23,5 +24,10 @@ export function parseWorkloadKey(key: string): {
 
 /** Hash of the template that a run is to bring about: equal for equal templates of either workload API. */
 export function templateTarget(workload: Workload): string {
-  return createHash('sha256').update(canonicalJson(workload.template)).digest('hex').slice(0, 16);
+  return templateHash(workload.template);
+}
+
+/** The same of a template that is normalised already. */
+export function templateHash(template: PodTemplate): string {
+  return createHash('sha256').update(canonicalJson(template)).digest('hex').slice(0, 16);
 }

@@ -11,6 +11,8 @@ export const ANNOTATION = {
   pinned: 'fairlead.dev/pinned',
   /** JSON {@link Wish}: start a failed or terminated run again. */
   retried: 'fairlead.dev/retried',
+  /** JSON: which verb made the present template, who and why; of a template from git it says nothing. */
+  changed: 'fairlead.dev/changed',
   /** On pods: state of an in-place update, JSON. */
   inPlaceUpdate: 'fairlead.dev/in-place-update',
   /** On ControllerRevisions: the last 10 attempts, JSON. */

@@ -26,8 +26,12 @@ export interface RolloutInput {
   /** Hash of the template that this run brings about. */
   readonly target: string;
   readonly onDeadline: OnDeadline;
+  /** Why there is this run: the commit that brought the template, */
   readonly commit?: string;
   readonly repository?: string;
+  /** or who else did, and how. */
+  readonly by?: string;
+  readonly reason?: string;
   readonly searchAttributes: readonly SearchAttributeName[];
   /** Continue-as-new after this many events. @default the server's suggestion */
   readonly historyLimit?: number;

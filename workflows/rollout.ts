@@ -300,7 +300,8 @@ class RolloutRun {
       ...mutating(this.#taskQueue),
       summary: `close: ${ending.ending}`,
     });
-    const { commit } = this.#input;
+    const { commit, by, reason } = this.#input;
+    const cause = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     const closed = await closeRun({
       ...this.#reference,
       ...ending,
@@ -309,6 +310,7 @@ class RolloutRun {
       runId: firstExecutionRunId,
       startedAt: this.#display.startedAt,
       ...(commit !== undefined && { commit }),
+      ...(reason !== undefined && { cause }),
     });
     this.#display.closed(closed);
     return closed;

@@ -371,7 +371,9 @@ describe.each(APIS)('command line (%s)', (api) => {
         });
       });
       try {
-        expect(await setImage(rival, target(), { main: 'web:5' })).toMatchObject({ changed: true });
+        expect(await setImage(rival, target(), { main: 'web:5' }, { by: 'rival' }, Date.now())).toMatchObject(
+          { changed: true },
+        );
         expect(rival.patches).toBe(4);
         expect(await image()).toBe('web:5');
         expect((await annotations())['example.dev/rival']).toBeDefined();

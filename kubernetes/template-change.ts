@@ -1,0 +1,82 @@
+/** How the present template came about when it was not git that brought it: who changed it on the object, why, over which commit. */
+
+import { ANNOTATION } from '../planners/names.ts';
+import type { PodTemplate } from '../planners/objects.ts';
+import { normaliseTemplate } from '../planners/template-defaults.ts';
+import type { Wish, Workload } from '../planners/workload.ts';
+import { asRecord } from './values.ts';
+import type { Wisher } from './wish-edits.ts';
+import { wish } from './wish-edits.ts';
+import { templateHash } from './workload-key.ts';
+import type { WorkloadObject } from './workload-edit.ts';
+
+/** Value of the annotation, JSON. */
+interface TemplateChange extends Wish {
+  /** The verb, like `undo` or `set image main=web:2`. */
+  readonly verb: string;
+  /** Hash of the template that it made: of any other template it says nothing. */
+  readonly target: string;
+  /** Commit that the object came from at the time: a later one takes over. */
+  readonly commit?: string;
+}
+
+/** Why a rollout is: a commit, or somebody's verb. */
+export interface RolloutCause {
+  readonly commit?: string;
+  readonly repository?: string;
+  readonly by?: string;
+  /** `undo: leaks memory` */
+  readonly reason?: string;
+}
+
+/**
+ * The annotation to write in the same patch as `template`. `now` in milliseconds since the epoch.
+ * @param verb What was done, in a few words
+ */
+export function templateChange(
+  { metadata }: WorkloadObject,
+  template: PodTemplate,
+  verb: string,
+  wisher: Wisher,
+  now: number,
+): Readonly<Record<string, string>> {
+  const commit = metadata.annotations?.[ANNOTATION.commit];
+  const change: TemplateChange = {
+    verb,
+    ...wish(wisher, now),
+    target: templateHash(normaliseTemplate(template)),
+    ...(commit !== undefined && { commit }),
+  };
+  return { [ANNOTATION.changed]: JSON.stringify(change) };
+}
+
+/** What brought about the present template of a workload. Empty when nobody has said. */
+export function rolloutCause({ metadata, template }: Workload): RolloutCause {
+  const annotations = metadata.annotations ?? {};
+  const commit = annotations[ANNOTATION.commit];
+  const repository = annotations[ANNOTATION.repository];
+  const change = readChange(annotations[ANNOTATION.changed]);
+  if (change !== undefined && change.commit === commit && change.target === templateHash(template)) {
+    const { verb, by, reason } = change;
+    return { ...(by !== undefined && { by }), reason: reason === undefined ? verb : `${verb}: ${reason}` };
+  }
+  return { ...(commit !== undefined && { commit }), ...(repository !== undefined && { repository }) };
+}
+
+/** What is not such a value (somebody edited it) says nothing. */
+function readChange(text: string | undefined): TemplateChange | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { verb, target, commit, by, reason } = asRecord(JSON.parse(text));
+    if (typeof verb !== 'string' || typeof target !== 'string') return undefined;
+    return {
+      verb,
+      target,
+      ...(typeof commit === 'string' && { commit }),
+      ...(typeof by === 'string' && { by }),
+      ...(typeof reason === 'string' && { reason }),
+    };
+  } catch {
+    return undefined;
+  }
+}
