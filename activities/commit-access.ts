@@ -6,6 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
+import type { CommitStatus } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { Mirror } from '../git/mirror.ts';
 import type { Prepared } from '../git/prepare.ts';
@@ -27,6 +28,8 @@ export interface CommitActivityDependencies {
   /** Where the inventories are kept. */
   readonly inventoryNamespace: string;
   readonly now: () => number;
+  /** A commit has ended, for the log. */
+  readonly onRecorded: (repository: string, commit: CommitStatus) => void;
 }
 
 export class CommitAccess {

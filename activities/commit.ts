@@ -206,6 +206,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.notes.length === 0 ? {} : { notes: input.notes }),
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
+    dependencies.onRecorded(context.repository.name, commit);
     const inventory = await context.store.update((present) => {
       // A later run has taken over: its state is the one to show.
       const isOurs =

@@ -18,7 +18,7 @@ import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishe
 import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernetes/workload-api.ts';
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import type { Workload } from '../planners/workload.ts';
+import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
 import { awaitNextBatch } from './next-batch.ts';
@@ -47,6 +47,8 @@ export interface RolloutActivityDependencies {
   readonly reconciler: Reconciler;
   readonly events: EventRecorder;
   readonly now: () => number;
+  /** A run has closed, for the log. */
+  readonly onClosed: (workload: WorkloadRef, runId: string, result: CloseResult) => void;
 }
 
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
@@ -183,6 +185,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         ...(input.commit !== undefined && { commit: input.commit }),
       });
     }
+    dependencies.onClosed(input.workload, input.runId, result);
     const type = result.outcome === 'Succeeded' || result.outcome === 'Superseded' ? 'Normal' : 'Warning';
     events.record(
       { ref: input.workload },

@@ -149,7 +149,9 @@ async function checkLeader(session: Session): Promise<CheckItem> {
         ...item,
         outcome: 'warning',
         found: `nobody holds the Lease ${leaseName(session)}: nothing acts on the cluster`,
-        mend: `fairlead worker --cluster ${session.cluster} --workload-api ${session.api}`,
+        mend:
+          `fairlead up --repo PATH_OR_URL --cluster ${session.cluster} --workload-api ${session.api}` +
+          '   # or without a repository: fairlead worker',
       };
     case 'unknown':
       return { ...item, outcome: 'warning', found: `the Lease may not be read: ${lease.message}` };

@@ -1,6 +1,7 @@
 /** `fairlead local up`. */
 
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 
 import type { Command } from 'commander';
 
@@ -10,6 +11,7 @@ import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { resumeControlPlane, startControlPlane } from '../local/control-plane.ts';
 import { defaultStateDirectory, readInstance, starterLives } from '../local/instance.ts';
 import type { InstanceRecord } from '../local/instance.ts';
+import { packageRoot } from '../local/package-root.ts';
 import { removeInstance } from '../local/removal.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addressLines, describeInstance, localOptions, nameFlag, printer } from './local-verbs.ts';
@@ -104,6 +106,15 @@ export async function runLocalUp(command: Command): Promise<void> {
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   out(
     `instance ${name} is up (${seconds} s)\n${addressLines(describeInstance(record, directory))}` +
-      `next:\n  eval "$(fairlead local env${nameFlag(name)})"\n  fairlead check\n  fairlead local down${nameFlag(name)}\n`,
+      `next:\n${aliasLine()}  eval "$(fairlead local env${nameFlag(name)})"\n  fairlead check\n  fairlead local down${nameFlag(name)}\n`,
   );
+}
+
+/** For those who run it out of a checkout (`npx`, `node dist/…`): the commands below it are then commands. */
+function aliasLine(): string {
+  const directories = (process.env['PATH'] ?? '').split(delimiter);
+  const isCommand = directories.some(
+    (directory) => !directory.includes('node_modules') && existsSync(join(directory, 'fairlead')),
+  );
+  return isCommand ? '' : `  alias fairlead="node ${join(packageRoot(), 'dist', 'cli', 'main.js')}"\n`;
 }

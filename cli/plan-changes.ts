@@ -122,7 +122,7 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
   });
   switch (decision.do) {
     case 'nothing':
-      return 'unchanged';
+      return driftOf(await dryRun(context, object, live));
     case 'refuse':
       return 'refused';
     case 'leave':
@@ -134,6 +134,16 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
     case 'apply':
       return await dryRun(context, object, live);
   }
+}
+
+/** A manifest that is applied already is not applied again, whatever has become of its object. */
+function driftOf(outcome: Outcome): Outcome {
+  if (outcome === 'refused') return 'unchanged';
+  if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
+  const { object, differences: found } = outcome;
+  const why =
+    'it was changed in the cluster after this manifest was applied; the next change of the manifest takes it back';
+  return { object, action: 'leave', why, differences: found };
 }
 
 async function dryRun(

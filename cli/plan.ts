@@ -118,12 +118,12 @@ export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<
 }
 
 const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
-  create: 'created',
-  change: 'changed',
-  delete: 'deleted',
-  leave: 'left alone',
-  keep: 'left the commit, but is kept',
-  later: 'put off',
+  create: 'would be created',
+  change: 'would be changed',
+  delete: 'would be deleted',
+  leave: 'would be left alone',
+  keep: 'left the commit, but would be kept',
+  later: 'would be put off',
 };
 
 async function formatChange(

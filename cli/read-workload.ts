@@ -3,7 +3,7 @@
 import { ApiError, isNotFound } from '../kubernetes/api-error.ts';
 import { WORKLOAD_APIS, groupVersion, workloadPath } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
-import { CliError } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -21,15 +21,32 @@ export async function readWorkload(session: Session, target: WorkloadTarget): Pr
   }
 }
 
+/** There is no such workload. */
+export class WorkloadNotFound extends CliError {
+  override name = 'WorkloadNotFound';
+  /** Its namesake in the other workload API exists: that is meant, rather than one that is still to come. */
+  readonly hasNamesake: boolean;
+
+  constructor(message: string, hasNamesake: boolean, options: ErrorOptions) {
+    super(message, EXIT.failed, options);
+    this.hasNamesake = hasNamesake;
+  }
+}
+
 /** What to say of a workload that does not exist. */
-export async function notFound(session: Session, target: WorkloadTarget, cause: unknown): Promise<CliError> {
+export async function notFound(
+  session: Session,
+  target: WorkloadTarget,
+  cause: unknown,
+): Promise<WorkloadNotFound> {
   const what = `${target.kind.toLowerCase()}.${target.group}/${target.name}`;
   const other = WORKLOAD_APIS.find((api) => groupVersion(api).group !== target.group);
-  const hint =
-    other !== undefined && (await exists(session, { ...target, ...groupVersion(other) }))
-      ? `there is ${target.kind.toLowerCase()}.${groupVersion(other).group}/${target.name}: name it so, or use --workload-api ${other}`
-      : '`fairlead get -A` shows what there is; choose a namespace with -n';
-  return new CliError(`${what} not found in namespace ${target.namespace}\n  ${hint}`, 1, { cause });
+  const hasNamesake = other !== undefined && (await exists(session, { ...target, ...groupVersion(other) }));
+  const hint = hasNamesake
+    ? `there is ${target.kind.toLowerCase()}.${groupVersion(other).group}/${target.name}: name it so, or use --workload-api ${other}`
+    : '`fairlead get -A` shows what there is; choose a namespace with -n';
+  const message = `${what} not found in namespace ${target.namespace}\n  ${hint}`;
+  return new WorkloadNotFound(message, hasNamesake, { cause });
 }
 
 async function exists(session: Session, target: WorkloadTarget): Promise<boolean> {

@@ -128,7 +128,8 @@ function revisionLines(
 const TROUBLE = /BackOff|Err|Failed|Unknown|OOM|ExitCode|Invalid/;
 
 function podCells(pod: PodLine): readonly string[] {
-  const restarts = pod.restarts === 0 ? '' : `${String(pod.restarts)} restarts`;
+  const restarts =
+    pod.restarts === 0 ? '' : `${String(pod.restarts)} ${pod.restarts === 1 ? 'restart' : 'restarts'}`;
   return [
     pod.name,
     pod.uid.slice(0, UID_LENGTH),

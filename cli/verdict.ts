@@ -127,20 +127,46 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
-function waiting({ object, plan, now }: Evidence): Verdict | undefined {
+function waiting({ object, workload, plan, now }: Evidence): Verdict | undefined {
   const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
   if (condition?.status === 'True' && WORKER_ONLY.has(condition.reason ?? '')) {
-    return { verdict: 'Waiting', sentence: `it waits: ${condition.message ?? ''}` };
+    return {
+      verdict: 'Waiting',
+      sentence: `it waits: ${condition.message ?? ''}`,
+      next: 'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
+    };
   }
   const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);
   if (cause === undefined) return undefined;
   // The pod that is to blame, and what it holds up.
   const effect = others.find(({ code }) => EFFECTS.has(code));
   const reasons = effect === undefined ? [cause] : [cause, effect];
+  const next = nextStep(cause, workload);
   return {
     verdict: 'Waiting',
     sentence: `it waits: ${reasons.map((one) => describeReason(one, now)).join('; ')}`,
+    ...(next !== undefined && { next }),
   };
+}
+
+/** Kubelet's words for a container that will hardly get ready by itself. */
+const BROKEN =
+  /\b(?:\w*BackOff|ErrImage\w*|ImageInspectError|InvalidImageName|CreateContainer\w*Error|RunContainerError|OOMKilled)\b/;
+
+/** What ends a wait that hardly ends by itself. */
+function nextStep({ code, message, pods = [] }: Reason, workload: Workload): string | undefined {
+  const { kind, name, namespace } = workload.ref;
+  const [pod = ''] = pods;
+  const steps: Partial<Record<Reason['code'], string>> = {
+    ...(BROKEN.test(message) && {
+      PodNotReady: `commit a template that works, or go back: fairlead rollout abort ${kind.toLowerCase()}/${name} -n ${namespace}`,
+    }),
+    OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
+    NodeDown:
+      'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
+    ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
+  };
+  return steps[code];
 }
 
 /** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */

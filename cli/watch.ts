@@ -13,6 +13,8 @@ import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { FRAME_MS, LivePrinter } from './live-printer.ts';
+import { awaitWorkload } from './follow-workload.ts';
+import { WorkloadNotFound } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Node, PlannedWorkload } from './snapshot.ts';
@@ -33,17 +35,18 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
-    // Says what is missing or forbidden before anything is drawn.
-    const first = await readPlan(session, target);
     const printer = new LivePrinter(io);
     const ended = new AbortController();
     const limits =
       options.timeout === undefined || options.timeout === 0 ? [] : [AbortSignal.timeout(options.timeout)];
     const signal = AbortSignal.any([io.interrupted, ended.signal, ...limits]);
-    const watched = startWatching(session, first, target, signal, (text) => {
-      printer.note(text);
-    });
     try {
+      // Says what is forbidden before anything is drawn.
+      const first = await firstPlan(session, target, signal);
+      if (first === undefined) return io.interrupted.aborted ? EXIT.interrupted : EXIT.timeout;
+      const watched = startWatching(session, first, target, signal, (text) => {
+        printer.note(text);
+      });
       for await (const planned of watched) {
         if (planned === undefined) {
           io.err(`${formatWorkload(argument)} is gone\n`);
@@ -60,6 +63,24 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
     }
     return io.interrupted.aborted ? EXIT.interrupted : EXIT.timeout;
   });
+}
+
+/** Waits for a workload that is still to come; undefined when the time was up before. */
+async function firstPlan(
+  session: Session,
+  target: WorkloadTarget,
+  signal: AbortSignal,
+): Promise<PlannedWorkload | undefined> {
+  for (let said = false; !signal.aborted; said = true) {
+    try {
+      return await readPlan(session, target);
+    } catch (error) {
+      if (!(error instanceof WorkloadNotFound) || error.hasNamesake) throw error;
+      if (!said) session.io.err(`${error.message}\nwaiting for it; Ctrl-C ends\n`);
+      await awaitWorkload(session, target, 0, (object) => (object === undefined ? undefined : true), signal);
+    }
+  }
+  return undefined;
 }
 
 function codeOf({ state, done }: WatchView): ExitCode | undefined {

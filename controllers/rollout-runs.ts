@@ -68,6 +68,8 @@ export interface RolloutRunsOptions {
   readonly onChange: (key: string, at?: number) => void;
   /** For events, attempts and logs. */
   readonly onStarted: (workload: Workload, runId: string) => void;
+  /** A run that an earlier leader started, or that was there before. */
+  readonly onTakenOver: (workload: Workload, runId: string) => void;
   readonly onBadEnding: (workload: Workload, revision: string | undefined, ending: BadEnding) => void;
   readonly onError: (key: string, error: unknown) => void;
   readonly historyLimit?: number;
@@ -306,6 +308,7 @@ export class RolloutRuns {
             startedAt,
             cancelRequested: false,
           };
+          this.#options.onTakenOver(workload, runId);
           await this.#wake(workload);
           return;
         case 'FAILED':

@@ -44,7 +44,9 @@ async function main(words: readonly string[]): Promise<number> {
       async (stage) => (keep ? await playAndKeep(stage, interrupted) : await playAll(stage, interrupted)),
     );
     printClosingTable(screen, results, performance.now() - begun);
-    if (keep) screen.print('everything is taken down\n');
+    screen.print(
+      `everything is taken down${keep ? '' : ', and the Temporal UI with it: `npm start` leaves it running'}\n`,
+    );
     return results.every(({ ok }) => ok) ? 0 : 1;
   } catch (error) {
     if (interrupted.aborted) {

@@ -87,6 +87,14 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         mirror,
         inventoryNamespace,
         now,
+        onRecorded: (repository, commit) => {
+          const { sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy } = commit;
+          const isWell = outcome === 'Succeeded' || outcome === 'Superseded';
+          log[isWell ? 'info' : 'warn'](
+            { repository, sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy },
+            'commit ended',
+          );
+        },
       }),
       ...createSyncActivities({ temporal, clusterUid }),
     },

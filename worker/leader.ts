@@ -21,6 +21,7 @@ import { recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
+import type { Workload } from '../planners/workload.ts';
 import type { SearchAttributeName } from '../workflows/messages.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
@@ -103,10 +104,14 @@ export async function startLeader(options: LeaderOptions) {
     onChange: (key, at) => queue.add(key, at),
     onStarted: (workload, runId) => {
       metrics.rolloutsStarted.inc({ kind: workload.ref.kind });
-      log.info({ workload: workload.ref.name, namespace: workload.ref.namespace, runId }, 'rollout started');
+      log.info({ workload: keyOf(workload), runId }, 'rollout started');
       events.record(workload, 'Normal', 'RolloutStarted', `rollout run ${runId} started`);
     },
+    onTakenOver: (workload, runId) => {
+      log.info({ workload: keyOf(workload), runId }, 'rollout goes on under this leader');
+    },
     onBadEnding: (workload, revision, ending) => {
+      log.warn({ workload: keyOf(workload), reason: ending.reason }, ending.message);
       events.record(workload, 'Warning', ending.reason, ending.message);
       if (revision !== undefined) {
         recordAttempt(client, workload.ref, revision, {
@@ -137,9 +142,9 @@ export async function startLeader(options: LeaderOptions) {
     events,
     now,
     requeue: (key, at) => queue.add(key, at),
-    onPlanned: ({ ref: { kind, namespace, name } }, milliseconds) => {
-      spacing.planned(workloadKey(kind, namespace, name), milliseconds);
-      metrics.planSeconds.observe({ kind }, milliseconds / 1000);
+    onPlanned: (workload, milliseconds) => {
+      spacing.planned(keyOf(workload), milliseconds);
+      metrics.planSeconds.observe({ kind: workload.ref.kind }, milliseconds / 1000);
     },
   });
   const watch = new WorkloadWatch(cache, config.workloadApi, (key) => queue.add(key));
@@ -158,6 +163,13 @@ export async function startLeader(options: LeaderOptions) {
       reconciler,
       events,
       now,
+      onClosed: ({ kind, namespace, name }, runId, { outcome, by, reason }) => {
+        const isWell = outcome === 'Succeeded' || outcome === 'Superseded';
+        log[isWell ? 'info' : 'warn'](
+          { workload: workloadKey(kind, namespace, name), runId, outcome, by, reason },
+          'rollout ended',
+        );
+      },
     }),
     /** Ends steady state; activities in flight are ended by their own worker. */
     async stop(): Promise<void> {
@@ -168,4 +180,8 @@ export async function startLeader(options: LeaderOptions) {
       await events.flush();
     },
   };
+}
+
+function keyOf({ ref: { kind, namespace, name } }: Workload): string {
+  return workloadKey(kind, namespace, name);
 }

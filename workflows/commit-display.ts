@@ -25,6 +25,7 @@ export class CommitDisplay {
   };
   readonly #left: string[] = [];
   #unwell: readonly string[] = [];
+  #failure: string | undefined;
   readonly #first: Problem[] = [];
   #total = 0;
   #phase: CommitPhase | CommitOutcome = 'Checking';
@@ -53,7 +54,17 @@ export class CommitDisplay {
   /** What is worth knowing and no failure. A workload that is not well is named once. */
   get notes(): readonly string[] {
     const named = new Set(this.#unwell.map((note) => note.split(': ')[0]));
-    return [...this.#unwell, ...this.#left.filter((note) => !named.has(note.split(': ')[0]))].slice(0, 20);
+    const failure = this.#failure === undefined ? [] : [this.#failure];
+    return [
+      ...failure,
+      ...this.#unwell,
+      ...this.#left.filter((note) => !named.has(note.split(': ')[0])),
+    ].slice(0, 20);
+  }
+
+  /** The commit ends because a step of its failed, which is no problem of one object. */
+  failed(message: string): void {
+    this.#failure = `${this.#phase}: ${message}`.slice(0, 1_000);
   }
 
   enter(phase: CommitPhase): void {

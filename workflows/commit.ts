@@ -66,6 +66,7 @@ class CommitRun {
         throw isCancellation(error) ? error : new CancelledFailure('the commit was cancelled');
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
+        this.#display.failed((error.cause ?? error).message);
         await CancellationScope.nonCancellable(() => this.#record('Failed'));
       }
       throw error;

@@ -185,6 +185,16 @@ describe.each(APIS)('command line (%s)', (api) => {
       expect(out).toMatch(/ pod web-0 \([0-9a-f]{8}\): gone\n/);
       expect(out).toMatch(/: 3\/3 updated and available, 3 of 3 available\n/);
     }, 60_000);
+
+    it('watch waits for a workload that is still to come', async () => {
+      const coming = { ...description, name: 'coming' };
+      const early = await cli('watch sts/coming --timeout 1s');
+      expect(early).toMatchObject({ code: 3, out: '' });
+      expect(early.err).toMatch(/coming not found in namespace .*\n.*\nwaiting for it; Ctrl-C ends\n$/);
+      const watching = cli('watch sts/coming --until-done --timeout 40s');
+      await cluster.applySet(coming);
+      expect(await watching).toMatchObject({ code: 0 });
+    }, 60_000);
   });
 
   describe('wishes', () => {

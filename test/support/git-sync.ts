@@ -91,6 +91,7 @@ export class GitSync {
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
         inventoryNamespace: INVENTORY_NAMESPACE,
         now: Date.now,
+        onRecorded: () => undefined,
       }),
       ...createSyncActivities({ temporal, clusterUid }),
     };

@@ -101,7 +101,7 @@ describe('a plan as text', () => {
         '    + web:2',
         '  → a new revision for 3 pods',
         '► ConfigMap shop/settings created',
-        '► Service shop/old deleted',
+        '► Service shop/old would be deleted',
         '✗ UnknownField a.yaml:3@01234567: unknown field "x". Correct the name of the field.',
         '1 to create, 1 to change, 1 to delete, 2 unchanged; nothing is applied while there are problems (1)',
         '',

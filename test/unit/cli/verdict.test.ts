@@ -115,6 +115,23 @@ describe('explain', () => {
     );
   });
 
+  it('a pod that will never be ready: what to do', () => {
+    const waiting = { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "web:bad"' } };
+    const broken = (pods: readonly Pod[]): readonly Pod[] =>
+      notReady('web-2')(pods).map((pod) => ({
+        ...pod,
+        status: {
+          ...pod.status,
+          containerStatuses: [
+            { name: 'main', image: 'web:bad', imageID: '', ready: false, restartCount: 0, state: waiting },
+          ],
+        },
+      }));
+    expect(verdict({ updated: 1, pods: broken })).toMatch(
+      /^Waiting: it waits: .*ImagePullBackOff.* → commit a template that works, or go back: fairlead rollout abort statefulset\/web -n default$/,
+    );
+  });
+
   it('the budget is used up by a pod that is not ready', () => {
     expect(verdict({ updated: 1, pods: notReady('web-2') })).toMatch(
       /^Waiting: it waits: .*web-2 is not ready|^Waiting: it waits: the budget is used up/,
@@ -127,11 +144,12 @@ describe('explain', () => {
         type: 'Reconciling',
         status: 'True',
         reason: 'CreateRefused',
-        message: 'the apiserver refuses to create web-2: quota',
+        message:
+          'the apiserver refuses to create web-2: quota → mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
       },
     ] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
-      'Waiting: it waits: the apiserver refuses to create web-2: quota',
+      'Waiting: it waits: the apiserver refuses to create web-2: quota → mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
     );
   });
 
