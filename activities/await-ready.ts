@@ -11,11 +11,13 @@ const WINDOW_MS = 500;
 /** Answers `later` at this share of startToClose; the workflow asks again. */
 const PATIENCE_SHARE = 0.9;
 const HEARTBEAT_MS = 1_000;
+/** So long the same reasons, milliseconds, and they are worth an action: pods that are merely slow are not. */
+const NEWS_MS = 10_000;
 
 /**
  * Resolves as soon as the planner would give a batch: at once when it is free of charge, covers all that is left, or a quarter
  * of the budget (at least one pod) is free; else 500 ms after the first freed slot. Also when the rollout is finished,
- * superseded, paused, or past its deadline. Rejects only on cancellation and shutdown.
+ * superseded, paused, or past its deadline; and when what it waits for has long been another thing than the run shows. Rejects only on cancellation and shutdown.
  */
 export async function awaitObservation(
   feed: PlanFeed,
@@ -56,9 +58,13 @@ export async function awaitObservation(
         settle(() => resolve(answer));
       }
     };
+    const isNews = newsFor(input.shown);
     const heartbeat = setInterval(() => {
       const latest = feed.latest(key);
       context.heartbeat(latest && { ...latest.plan.progress });
+      if (latest !== undefined && isNews(latest)) {
+        settle(() => resolve({ outcome: 'news', ...stateOf(latest) }));
+      }
     }, HEARTBEAT_MS);
     const patience = setTimeout(() => {
       const latest = feed.latest(key);
@@ -115,6 +121,21 @@ export function judge(
   const isLast = plan.batch.length >= wanted - updated;
   const isQuarter = charged * 4 >= maxUnavailable;
   return isFree || isLast || isQuarter ? { outcome: 'batch', ...state } : 'batch soon';
+}
+
+/** Whether, at this look, other reasons than the shown ones have stood for {@link NEWS_MS}. Asked once a heartbeat. */
+function newsFor(shown: readonly string[] | undefined): (observation: Observation) => boolean {
+  const known = JSON.stringify(shown ?? []);
+  let last: string | undefined;
+  let since = 0;
+  return (observation) => {
+    const reasons = JSON.stringify(stateOf(observation).waiting.map(({ message }) => message));
+    if (reasons !== last) {
+      last = reasons;
+      since = Date.now();
+    }
+    return shown !== undefined && reasons !== known && Date.now() - since >= NEWS_MS;
+  };
 }
 
 function stateOf({ plan }: Observation): State {

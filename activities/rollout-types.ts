@@ -44,13 +44,15 @@ export type UpdateBatchResult =
   | Superseded;
 
 export type AwaitReadyResult =
-  | ({ readonly outcome: 'batch' | 'finished' | 'deadline' | 'later' } & State)
+  | ({ readonly outcome: 'batch' | 'finished' | 'deadline' | 'later' | 'news' } & State)
   | ({ readonly outcome: 'paused'; readonly paused: PausedBy } & State)
   | Superseded;
 
 export interface AwaitReadyInput extends RunReference {
   /** The deadline has been dealt with: do not answer `deadline` again before there was progress. */
   readonly deadlineReported: boolean;
+  /** Reasons that the run shows: answer `news` when others have stood for a while, so that it tells why it is stuck. */
+  readonly shown?: readonly string[];
 }
 
 export interface WishInput extends RunReference {

@@ -44,6 +44,11 @@ export class RolloutDisplay {
     return this.#batches;
   }
 
+  /** What the run is seen to wait for. */
+  get shown(): readonly string[] {
+    return this.#waiting.map(({ message }) => message);
+  }
+
   created(result: CreateRevisionResult & { readonly outcome: 'ready' }): void {
     this.#revision = result.revision;
     this.#upsert('WorkloadRevision', result.revision);

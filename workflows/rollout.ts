@@ -166,7 +166,11 @@ class RolloutRun {
     for (;;) {
       const scope = new CancellationScope();
       const waiting = scope.run(() =>
-        awaitReady({ ...this.#reference, deadlineReported: this.#deadlineReported }),
+        awaitReady({
+          ...this.#reference,
+          deadlineReported: this.#deadlineReported,
+          shown: this.#display.shown,
+        }),
       );
       const ending = await this.#applyWishesDuring(waiting);
       if (ending !== undefined) {
@@ -189,6 +193,8 @@ class RolloutRun {
           }
           break;
         }
+        case 'news':
+          break;
         case 'batch':
           this.#deadlineReported = false;
           return undefined;

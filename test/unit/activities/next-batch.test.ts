@@ -9,12 +9,12 @@ import { asActivities } from '../../../activities/attempt.ts';
 import { awaitNextBatch } from '../../../activities/next-batch.ts';
 import type { Observation } from '../../../controllers/plan-feed.ts';
 import { PlanFeed } from '../../../controllers/plan-feed.ts';
-import type { Action, Plan } from '../../../planners/plan.ts';
-import { setOf } from '../../support/statefulset-fixtures.ts';
+import type { Action } from '../../../planners/plan.ts';
+import { observationOf, rolloutInput } from '../../support/observations.ts';
 
 const KEY = 'StatefulSet/default/web';
-const workload = setOf({ replicas: 10, maxUnavailable: 2 });
-const input = { clusterUid: 'c', workload: workload.ref, target: 't' };
+const input = rolloutInput;
+const { workload } = observationOf({});
 const write: Action = {
   verb: 'delete',
   resource: 'pods',
@@ -24,33 +24,8 @@ const write: Action = {
   charged: true,
 };
 
-function observation(plan: Partial<Plan<object>>, change: Partial<Observation> = {}): Observation {
-  const progress = {
-    target: 10,
-    updated: 4,
-    updatedReady: 2,
-    updatedAvailable: 2,
-    desired: 10,
-    ready: 8,
-    available: 8,
-    unavailable: 2,
-    maxUnavailable: 2,
-  };
-  const all: Plan<object> = {
-    steady: [],
-    batch: [],
-    status: {},
-    progress,
-    waiting: [],
-    needsRollout: true,
-    finished: false,
-    ...plan,
-  };
-  return { workload, plan: all, target: 't', timedOut: false, ...change };
-}
-
 let feed: PlanFeed;
-const written = observation({});
+const written = observationOf({});
 
 beforeEach(() => {
   feed = new PlanFeed();
@@ -66,17 +41,17 @@ describe('whether a batch goes on', () => {
   it('does as soon as a slot is free', async () => {
     const answer = ask();
     feed.publish(KEY, written);
-    feed.publish(KEY, observation({ batch: [write] }));
+    feed.publish(KEY, observationOf({ batch: [write] }));
     expect(await answer).toBe(true);
   });
 
   it('does for a plan that was made before it was asked', async () => {
-    feed.publish(KEY, observation({ batch: [write] }));
+    feed.publish(KEY, observationOf({ batch: [write] }));
     expect(await ask()).toBe(true);
   });
 
   it('does not look again at the plan that was written', async () => {
-    const stale = observation({ batch: [write] });
+    const stale = observationOf({ batch: [write] });
     feed.publish(KEY, stale);
     const environment = new MockActivityEnvironment();
     expect(await environment.run(awaitNextBatch, feed, KEY, input, stale)).toBe(false);
@@ -87,11 +62,14 @@ describe('whether a batch goes on', () => {
   });
 
   it.each<[string, Observation | undefined]>([
-    ['all pods are at the revision', observation({ progress: { ...written.plan.progress, updated: 10 } })],
-    ['the template is another one', observation({ batch: [write] }, { target: 'u' })],
-    ['it is paused', observation({ batch: [write] }, { workload: { ...workload, paused: { by: 'alice' } } })],
+    ['all pods are at the revision', observationOf({ progress: { ...written.plan.progress, updated: 10 } })],
+    ['the template is another one', observationOf({ batch: [write] }, { target: 'u' })],
+    [
+      'it is paused',
+      observationOf({ batch: [write] }, { workload: { ...workload, paused: { by: 'alice' } } }),
+    ],
     ['it is deleted', undefined],
-    ['it is finished', observation({ finished: true, needsRollout: false })],
+    ['it is finished', observationOf({ finished: true, needsRollout: false })],
   ])('ends at once when %s', async (_, next) => {
     const environment = new MockActivityEnvironment({ startToCloseTimeoutMs: 3_600_000 });
     const started = performance.now();
@@ -110,7 +88,7 @@ describe('whether a batch goes on', () => {
 
   it('ends when the attempt is old, long before it may not write any more', async () => {
     const environment = new MockActivityEnvironment({ startToCloseTimeoutMs: 100 });
-    feed.publish(KEY, observation({ batch: [write] }));
+    feed.publish(KEY, observationOf({ batch: [write] }));
     const { late } = asActivities({
       late: async () => {
         await delay(41);

@@ -1,0 +1,65 @@
+/** What a waiting run learns while nothing can be written (design "The loop and its window"). */
+
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+
+import { awaitObservation } from '../../../activities/await-ready.ts';
+import type { AwaitReadyResult } from '../../../activities/rollout-types.ts';
+import { PlanFeed } from '../../../controllers/plan-feed.ts';
+import { observationOf, rolloutInput } from '../../support/observations.ts';
+
+const KEY = 'StatefulSet/default/web';
+const starting = { code: 'PodNotReady', message: 'web-1 is not ready' } as const;
+const stuck = { code: 'PodNotReady', message: 'web-1 is not ready: ImagePullBackOff' } as const;
+
+let feed: PlanFeed;
+let answer: AwaitReadyResult | undefined;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  feed = new PlanFeed();
+  answer = undefined;
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** The run shows that web-1 is not ready. */
+function ask(): void {
+  const input = { ...rolloutInput, deadlineReported: false, shown: [starting.message] };
+  void new MockActivityEnvironment({ startToCloseTimeoutMs: 3_600_000 })
+    .run(awaitObservation, feed, KEY, input)
+    .then((result: unknown) => {
+      answer = result as AwaitReadyResult;
+    });
+}
+
+async function after(seconds: number): Promise<AwaitReadyResult | undefined> {
+  await jest.advanceTimersByTimeAsync(seconds * 1_000);
+  return answer;
+}
+
+describe('a run that waits', () => {
+  it('is told once it has been stuck for another reason than it shows', async () => {
+    feed.publish(KEY, observationOf({ waiting: [stuck] }));
+    ask();
+    expect(await after(9)).toBeUndefined();
+    expect(await after(3)).toMatchObject({ outcome: 'news', waiting: [stuck] });
+  });
+
+  it('is not told what it shows already', async () => {
+    feed.publish(KEY, observationOf({ waiting: [starting] }));
+    ask();
+    expect(await after(120)).toBeUndefined();
+  });
+
+  it('is not told of reasons that come and go: each would cost an action', async () => {
+    ask();
+    for (let pod = 0; pod < 20; pod += 1) {
+      const message = `web-${String(pod)} is not ready`;
+      feed.publish(KEY, observationOf({ waiting: [{ code: 'PodNotReady', message }] }));
+      expect(await after(5)).toBeUndefined();
+    }
+  });
+});
