@@ -10,6 +10,7 @@ import {
   syncSignal,
   syncWorkflowId,
 } from '../../workflows/sync-messages.ts';
+import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import type { FileChange } from '../support/git-repository.ts';
@@ -375,6 +376,14 @@ describe('an operator who went back', () => {
     expect(await cluster.client.get(set)).toMatchObject({
       spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
     });
+    const environment = { KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' };
+    const plan = await runCli(['plan', '--repo', git.path, '--name', name, '-n', set.namespace ?? ''], {
+      environment,
+    });
+    expect(plan).toMatchObject({ code: 0, err: '' });
+    expect(plan.out).toMatch(
+      /web would be left alone: it was changed in the cluster .*\n.*image\n.*- example.com\/web:1\n.*\+ example.com\/web:2\n/,
+    );
     const next = await git.commit({ 'web.yaml': statefulSet('3') });
     await sync.commitSeen(name, next);
     await awaiting(name, next);
