@@ -8,7 +8,6 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 
 import { rolloutCause } from '../kubernetes/template-change.ts';
-import { templateTarget } from '../kubernetes/workload-key.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { RolloutInput, RolloutResult } from '../workflows/messages.ts';
 import {
@@ -20,31 +19,9 @@ import {
 import type { Observation } from './plan-feed.ts';
 import { startOptions } from './run-description.ts';
 import type { BadEnding, RunEnd } from './run-endings.ts';
-import { awaitRunEnd, causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
-
-interface RunningRun {
-  readonly state: 'running';
-  /** First run of the chain: what cancellations name, whatever continued as new or was reset since. */
-  readonly runId: string;
-  /** The execution whose end is awaited: of a run that was reset, the first one is closed already. */
-  readonly awaitedId: string;
-  readonly target: string;
-  readonly uid: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  readonly cancelRequested: boolean;
-}
-
-type RunState =
-  | { readonly state: 'unknown' }
-  | { readonly state: 'none' }
-  | RunningRun
-  | {
-      readonly state: 'ended badly';
-      readonly target: string;
-      readonly uid: string;
-      readonly ending: BadEnding;
-    };
+import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
+import type { RunState, RunningRun } from './run-state.ts';
+import { learnRun } from './run-state.ts';
 
 interface Entry {
   run: RunState;
@@ -73,12 +50,6 @@ export interface RolloutRunsOptions {
   readonly onBadEnding: (workload: Workload, revision: string | undefined, ending: BadEnding) => void;
   readonly onError: (key: string, error: unknown) => void;
   readonly historyLimit?: number;
-}
-
-interface RunMemo {
-  readonly clusterUid?: string;
-  readonly uid?: string;
-  readonly target?: string;
 }
 
 const RETRY_MS = 1_000;
@@ -275,69 +246,15 @@ export class RolloutRuns {
     }
   }
 
-  /** Asks Temporal for the newest run of the workload: after a change of leader, and when a start met another run. */
   async #learn(entry: Entry, workload: Workload): Promise<void> {
-    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
-    try {
-      const description = await this.#options.client.workflow.getHandle(id).describe();
-      const memo = (description.memo ?? {}) as RunMemo;
-      const target = memo.target ?? '';
-      const uid = memo.uid ?? '';
-      const runId = description.raw.workflowExecutionInfo?.firstRunId ?? description.runId;
-      const startedAt = description.startTime.getTime();
-      switch (description.status.name) {
-        case 'RUNNING':
-          if (memo.clusterUid !== undefined && memo.clusterUid !== this.#options.clusterUid) {
-            const times = { runId, startedAt, closedAt: this.#options.now() };
-            const ending = describeForeignRun(memo.clusterUid, id, times);
-            entry.run = {
-              state: 'ended badly',
-              target: templateTarget(workload),
-              uid: workload.ref.uid,
-              ending,
-            };
-            this.#options.onBadEnding(workload, undefined, ending);
-            return;
-          }
-          entry.run = {
-            state: 'running',
-            runId,
-            awaitedId: description.runId,
-            target,
-            uid,
-            startedAt,
-            cancelRequested: false,
-          };
-          this.#options.onTakenOver(workload, runId);
-          await this.#wake(workload);
-          return;
-        case 'FAILED':
-        case 'TERMINATED':
-        case 'TIMED_OUT':
-          entry.run = {
-            state: 'ended badly',
-            target,
-            uid,
-            ending: describeBadEnding(
-              description.status.name,
-              { runId, startedAt, closedAt: description.closeTime?.getTime() ?? 0 },
-              await causeOfEnd(this.#options.client, id, description.runId),
-            ),
-          };
-          return;
-        case 'CANCELLED':
-        case 'COMPLETED':
-        case 'CONTINUED_AS_NEW':
-        case 'PAUSED':
-        case 'UNKNOWN':
-        case 'UNSPECIFIED':
-          entry.run = { state: 'none' };
-      }
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) {
-        throw error;
-      }
-      entry.run = { state: 'none' };
+    const { client, clusterUid, cluster, now, onTakenOver, onBadEnding } = this.#options;
+    const id = rolloutWorkflowId(cluster, workload.ref);
+    entry.run = await learnRun({ client, workflowId: id, clusterUid, workload, now: now() });
+    if (entry.run.state === 'running') {
+      onTakenOver(workload, entry.run.runId);
+      await this.#wake(workload);
+    } else if (entry.run.state === 'ended badly' && entry.run.ending.reason === 'RunOfAnotherCluster') {
+      onBadEnding(workload, undefined, entry.run.ending);
     }
   }
 

@@ -1,0 +1,114 @@
+/** What is known of the newest run of a workload, and how Temporal is asked for it. */
+
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+
+import { templateTarget } from '../kubernetes/workload-key.ts';
+import type { Workload } from '../planners/workload.ts';
+import type { BadEnding } from './run-endings.ts';
+import { causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
+
+export interface RunningRun {
+  readonly state: 'running';
+  /** First run of the chain: what cancellations name, whatever continued as new or was reset since. */
+  readonly runId: string;
+  /** The execution whose end is awaited: of a run that was reset, the first one is closed already. */
+  readonly awaitedId: string;
+  readonly target: string;
+  readonly uid: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly cancelRequested: boolean;
+}
+
+export type RunState =
+  | { readonly state: 'unknown' }
+  | { readonly state: 'none' }
+  | RunningRun
+  | {
+      readonly state: 'ended badly';
+      readonly target: string;
+      readonly uid: string;
+      readonly ending: BadEnding;
+    };
+
+/** Written at the start of a run (run-description.ts). */
+interface RunMemo {
+  readonly clusterUid?: string;
+  readonly uid?: string;
+  readonly target?: string;
+}
+
+export interface LearnRun {
+  readonly client: Client;
+  readonly workflowId: string;
+  readonly clusterUid: string;
+  readonly workload: Workload;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/**
+ * Asks Temporal for the newest run of a workload: after a change of leader, and when a start met another run.
+ * @throws ServiceError as Temporal answers
+ */
+export async function learnRun({
+  client,
+  workflowId,
+  clusterUid,
+  workload,
+  now,
+}: LearnRun): Promise<RunState> {
+  try {
+    const description = await client.workflow.getHandle(workflowId).describe();
+    const memo = (description.memo ?? {}) as RunMemo;
+    const { target = '', uid = '' } = memo;
+    const runId = description.raw.workflowExecutionInfo?.firstRunId ?? description.runId;
+    const startedAt = description.startTime.getTime();
+    switch (description.status.name) {
+      case 'RUNNING':
+        if (memo.clusterUid !== undefined && memo.clusterUid !== clusterUid) {
+          const times = { runId, startedAt, closedAt: now };
+          return {
+            state: 'ended badly',
+            target: templateTarget(workload),
+            uid: workload.ref.uid,
+            ending: describeForeignRun(memo.clusterUid, workflowId, times),
+          };
+        }
+        return {
+          state: 'running',
+          runId,
+          awaitedId: description.runId,
+          target,
+          uid,
+          startedAt,
+          cancelRequested: false,
+        };
+      case 'FAILED':
+      case 'TERMINATED':
+      case 'TIMED_OUT': {
+        const times = { runId, startedAt, closedAt: description.closeTime?.getTime() ?? 0 };
+        const cause = await causeOfEnd(client, workflowId, description.runId);
+        return {
+          state: 'ended badly',
+          target,
+          uid,
+          ending: describeBadEnding(description.status.name, times, cause),
+        };
+      }
+      case 'CANCELLED':
+      case 'COMPLETED':
+      case 'CONTINUED_AS_NEW':
+      case 'PAUSED':
+      case 'UNKNOWN':
+      case 'UNSPECIFIED':
+        return { state: 'none' };
+    }
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) {
+      throw error;
+    }
+    return { state: 'none' };
+  }
+}
