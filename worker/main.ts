@@ -87,7 +87,10 @@ async function readable(repository: Repository): Promise<Repository> {
     await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef();
     return repository;
   } catch (error) {
-    throw error instanceof ProblemError ? new Error(formatProblem(error.problem), { cause: error }) : error;
+    if (!(error instanceof ProblemError)) throw error;
+    // The first commit is what it is started for; until then each look says so.
+    if (error.problem.code === 'UnbornBranch') return repository;
+    throw new Error(formatProblem(error.problem), { cause: error });
   } finally {
     await rm(cacheDirectory, { recursive: true, force: true });
   }
