@@ -1,0 +1,79 @@
+/** Why there is a rollout: a commit, or somebody's verb over it. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { readStatefulSet } from '../../../kubernetes/statefulset-adapter.ts';
+import type { RolloutCause } from '../../../kubernetes/template-change.ts';
+import { rolloutCause, templateChange } from '../../../kubernetes/template-change.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
+import type { PodTemplate } from '../../../planners/objects.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const GIT = { 'fairlead.dev/commit': 'c0ffee', 'fairlead.dev/repository': 'shop' };
+
+const template = (image: string): PodTemplate =>
+  trusted<PodTemplate>({
+    metadata: { labels: { app: 'web' } },
+    spec: { containers: [{ name: 'main', image, imagePullPolicy: 'IfNotPresent' }] },
+  });
+
+function objectOf(image: string, annotations: Readonly<Record<string, string>>): WorkloadObject {
+  return trusted<WorkloadObject>({
+    apiVersion: 'fairlead.dev/v1beta1',
+    kind: 'StatefulSet',
+    metadata: { name: 'web', namespace: 'shop', uid: 'u', annotations },
+    spec: { selector: { matchLabels: { app: 'web' } }, serviceName: 'web', template: template(image) },
+  });
+}
+
+function causeOf(image: string, annotations: Readonly<Record<string, string>>): RolloutCause {
+  return rolloutCause(readStatefulSet(objectOf(image, annotations), 'fairlead.dev/v1beta1'));
+}
+
+/** The object came from git; then somebody changed its image to web:2. */
+const undone = templateChange(
+  objectOf('web:1', GIT),
+  template('web:2'),
+  'undo',
+  { by: 'ann', reason: 'leaks memory' },
+  NOW,
+);
+
+describe('the cause of a rollout', () => {
+  it.each<[string, string, Readonly<Record<string, string>>, RolloutCause]>([
+    ['a commit', 'web:1', GIT, { commit: 'c0ffee', repository: 'shop' }],
+    ['nobody has said', 'web:1', {}, {}],
+    [
+      'a verb: no commit brought this template',
+      'web:2',
+      { ...GIT, ...undone },
+      { by: 'ann', reason: 'undo: leaks memory' },
+    ],
+    [
+      'another template since, by an unknown hand',
+      'web:3',
+      { ...GIT, ...undone },
+      { commit: 'c0ffee', repository: 'shop' },
+    ],
+    [
+      'a newer commit that brings the same template',
+      'web:2',
+      { ...GIT, ...undone, 'fairlead.dev/commit': 'beef' },
+      { commit: 'beef', repository: 'shop' },
+    ],
+    [
+      'an annotation that somebody broke',
+      'web:2',
+      { ...GIT, 'fairlead.dev/changed': '{"verb":' },
+      { commit: 'c0ffee', repository: 'shop' },
+    ],
+  ])('%s', (_, image, annotations, cause) => {
+    expect(causeOf(image, annotations)).toEqual(cause);
+  });
+
+  it('a verb without a reason is the reason; without git there is nothing to be over', () => {
+    const change = templateChange(objectOf('web:1', {}), template('web:2'), 'set image main=web:2', {}, NOW);
+    expect(causeOf('web:2', change)).toEqual({ reason: 'set image main=web:2' });
+  });
+});
