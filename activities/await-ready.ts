@@ -15,7 +15,7 @@ const HEARTBEAT_MS = 1_000;
 const NEWS_MS = 10_000;
 
 /**
- * Resolves as soon as the planner would give a batch: at once when it is free of charge, covers all that is left, or a quarter
+ * Resolves as soon as the planner would give a batch: at once when it is free of charge, covers all that is left, or a tenth
  * of the budget (at least one pod) is free; else 500 ms after the first freed slot. Also when the rollout is finished,
  * superseded, paused, or past its deadline; and when what it waits for has long been another thing than the run shows. Rejects only on cancellation and shutdown.
  */
@@ -119,8 +119,8 @@ export function judge(
   const charged = plan.batch.filter((action) => action.charged === true).length;
   const isFree = charged < plan.batch.length;
   const isLast = plan.batch.length >= wanted - updated;
-  const isQuarter = charged * 4 >= maxUnavailable;
-  return isFree || isLast || isQuarter ? { outcome: 'batch', ...state } : 'batch soon';
+  const isTenth = charged * 10 >= maxUnavailable;
+  return isFree || isLast || isTenth ? { outcome: 'batch', ...state } : 'batch soon';
 }
 
 /** Whether, at this look, other reasons than the shown ones have stood for {@link NEWS_MS}. Asked once a heartbeat. */

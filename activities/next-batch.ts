@@ -12,21 +12,31 @@ const LULL_MS = 300;
 /** No further write begins after this share of startToClose; 70 % is where the attempt may not write any more. */
 const SHARE = 0.4;
 
+/** What the last write of the batch has left. */
+export interface WrittenBefore {
+  /** The newest observation; it has been dealt with. */
+  readonly seen: Observation | undefined;
+  /** It holds writes that are legal by now. */
+  readonly more: boolean;
+}
+
 /**
  * Resolves with true as soon as the planner would give a batch again, with false when there will be none: nothing is left to
  * update, no slot came free for a while, the attempt grows old, or the run is finished, paused, superseded or cancelled.
- * Observations up to `seen` have been dealt with.
  */
 export async function awaitNextBatch(
   feed: PlanFeed,
   key: string,
   input: RunReference,
-  seen: Observation | undefined,
+  { seen, more }: WrittenBefore,
 ): Promise<boolean> {
   const patience = Math.min(LULL_MS, attemptTimeLeft(SHARE));
   const { cancellationSignal } = Context.current();
   if (patience <= 0 || cancellationSignal.aborted) {
     return false;
+  }
+  if (more) {
+    return true;
   }
   return await new Promise<boolean>((resolve) => {
     const end = (answer: boolean) => {

@@ -21,6 +21,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
+import type { WrittenBefore } from './next-batch.ts';
 import { awaitNextBatch } from './next-batch.ts';
 import type {
   AwaitReadyInput,
@@ -49,6 +50,11 @@ export interface RolloutActivityDependencies {
   readonly now: () => number;
   /** A run has closed, for the log. */
   readonly onClosed: (workload: WorkloadRef, runId: string, result: CloseResult) => void;
+}
+
+/** One batch as it was written. */
+interface Written extends WrittenBefore {
+  readonly result: UpdateBatchResult;
 }
 
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
@@ -87,8 +93,8 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
   async function updateBatch(input: RunReference): Promise<UpdateBatchResult> {
     const key = keyOf(input);
     return await heartbeating(async () => {
-      let { result, seen } = await writeBatch(input);
-      while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, seen))) {
+      let { result, seen, more } = await writeBatch(input);
+      while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, { seen, more }))) {
         const next = await writeBatch(input);
         if (next.result.outcome === 'written') {
           const pods = [...result.pods, ...next.result.pods].slice(0, NAME_LIMIT);
@@ -97,29 +103,28 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
           // The wait that follows finds out by itself.
           return result;
         }
-        ({ seen } = next);
+        ({ seen, more } = next);
       }
       return result;
     });
   }
 
-  /** What is legal now; `seen` is the newest plan. */
-  async function writeBatch(
-    input: RunReference,
-  ): Promise<{ readonly result: UpdateBatchResult; readonly seen: Observation | undefined }> {
+  /** Writes what is legal now. */
+  async function writeBatch(input: RunReference): Promise<Written> {
     const key = keyOf(input);
     return await mutex.run(key, async () => {
       const live = await readLive(input);
       if ('outcome' in live) {
-        return { result: live, seen: undefined };
+        return { result: live, seen: undefined, more: false };
       }
       const client = attemptClient(dependencies.client);
       const { object, workload, plan } = await reconciler.settle(client, key, live.object);
       if (plan.batch.length === 0) {
         await reconciler.publish(key, object, workload, plan);
-        return { result: { ...verdict(workload, plan.finished), ...stateOf(plan) }, seen: feed.latest(key) };
+        const result = { ...verdict(workload, plan.finished), ...stateOf(plan) };
+        return { result, seen: feed.latest(key), more: false };
       }
-      const { done, refused } = await executor.execute(client, workload, plan.batch);
+      const { done, refused, stale } = await executor.execute(client, workload, plan.batch);
       const after = reconciler.plan(key, view.object(key) ?? object);
       await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
       const result: UpdateBatchResult = {
@@ -128,7 +133,9 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         refused: refused.length,
         ...stateOf(after.plan),
       };
-      return { result, seen: feed.latest(key) };
+      // Slots that came free while it was written. A plan that is too old would only be too old again.
+      const more = after.plan.batch.length > 0 && stale.length === 0;
+      return { result, seen: feed.latest(key), more };
     });
   }
 

@@ -1,6 +1,6 @@
 /** How far apart the reconciles of one workload are: the dearer its plans, the further. */
 
-const LEAST_MS = 50;
+const LEAST_MS = 10;
 const MOST_MS = 1_000;
 /** Planning takes at most one part in so many of a core, however fast the pods of a workload change. */
 const PARTS = 20;
@@ -16,7 +16,7 @@ export class Spacing {
     this.#costs.set(key, known + (milliseconds - known) * NEWEST);
   }
 
-  /** Milliseconds: 50 for all but large workloads, never more than a second (design "Kubernetes client"). */
+  /** Milliseconds: 10 for all but large workloads, never more than a second (design "Kubernetes client"). */
   of(key: string): number {
     return Math.min(MOST_MS, Math.max(LEAST_MS, (this.#costs.get(key) ?? 0) * PARTS));
   }

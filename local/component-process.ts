@@ -78,6 +78,8 @@ export async function spawnComponent(
       PATH: '/usr/bin:/bin',
       HOME: layout.home,
       TMPDIR: layout.home,
+      // Small heaps on a small machine: collecting less often is a fifth of the apiserver's work.
+      GOGC: '300',
       [INSTANCE_VARIABLE]: record.id,
     },
   });

@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 
 async function ask(environment = new MockActivityEnvironment()): Promise<boolean> {
-  const asked = environment.run(awaitNextBatch, feed, KEY, input, written);
+  const asked = environment.run(awaitNextBatch, feed, KEY, input, { seen: written, more: false });
   return (await asked) as boolean;
 }
 
@@ -54,7 +54,12 @@ describe('whether a batch goes on', () => {
     const stale = observationOf({ batch: [write] });
     feed.publish(KEY, stale);
     const environment = new MockActivityEnvironment();
-    expect(await environment.run(awaitNextBatch, feed, KEY, input, stale)).toBe(false);
+    expect(await environment.run(awaitNextBatch, feed, KEY, input, { seen: stale, more: false })).toBe(false);
+  });
+
+  it('does at once when the last write left something', async () => {
+    const before = { seen: written, more: true };
+    expect(await new MockActivityEnvironment().run(awaitNextBatch, feed, KEY, input, before)).toBe(true);
   });
 
   it('does not when no slot comes free', async () => {
@@ -92,7 +97,7 @@ describe('whether a batch goes on', () => {
     const { late } = asActivities({
       late: async () => {
         await delay(41);
-        return await awaitNextBatch(feed, KEY, input, written);
+        return await awaitNextBatch(feed, KEY, input, { seen: written, more: false });
       },
     });
     expect(await environment.run(late)).toBe(false);

@@ -95,12 +95,12 @@ describe('a plan as text', () => {
     expect(text).toBe(
       [
         'shop at 01234567',
-        '► StatefulSet.fairlead.dev shop/web changed',
+        '► StatefulSet.fairlead.dev shop/web would be changed',
         '  spec.template.spec.containers[main].image',
         '    - web:1',
         '    + web:2',
         '  → a new revision for 3 pods',
-        '► ConfigMap shop/settings created',
+        '► ConfigMap shop/settings would be created',
         '► Service shop/old would be deleted',
         '✗ UnknownField a.yaml:3@01234567: unknown field "x". Correct the name of the field.',
         '1 to create, 1 to change, 1 to delete, 2 unchanged; nothing is applied while there are problems (1)',

@@ -144,8 +144,7 @@ describe('explain', () => {
         type: 'Reconciling',
         status: 'True',
         reason: 'CreateRefused',
-        message:
-          'the apiserver refuses to create web-2: quota → mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
+        message: 'the apiserver refuses to create web-2: quota',
       },
     ] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(

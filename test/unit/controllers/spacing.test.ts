@@ -7,11 +7,11 @@ import { Spacing } from '../../../controllers/spacing.ts';
 const KEY = 'StatefulSet/default/web';
 
 describe('spacing of reconciles', () => {
-  it('is 50 ms for what was never planned and for what is planned cheaply', () => {
+  it('is 10 ms for what was never planned and for what is planned cheaply', () => {
     const spacing = new Spacing();
-    expect(spacing.of(KEY)).toBe(50);
-    spacing.planned(KEY, 2);
-    expect(spacing.of(KEY)).toBe(50);
+    expect(spacing.of(KEY)).toBe(10);
+    spacing.planned(KEY, 0.4);
+    expect(spacing.of(KEY)).toBe(10);
   });
 
   it('is twenty times the cost of a plan above that, at most a second', () => {
@@ -30,6 +30,6 @@ describe('spacing of reconciles', () => {
     for (let plan = 0; plan < 40; plan += 1) spacing.planned(KEY, 20);
     expect(spacing.of(KEY)).toBeCloseTo(400, 0);
     spacing.forget(KEY);
-    expect(spacing.of(KEY)).toBe(50);
+    expect(spacing.of(KEY)).toBe(10);
   });
 });
