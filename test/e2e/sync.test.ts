@@ -13,6 +13,7 @@ import {
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
@@ -94,25 +95,13 @@ async function setStatus(path: ResourcePath, ready: boolean, stalled?: string): 
   });
 }
 
-async function until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs = 15_000): Promise<T> {
-  const end = Date.now() + timeoutMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error(`within ${timeoutMs} ms it did not happen that ${what}`);
-    await new Promise((resolve) => {
-      setTimeout(resolve, 50);
-    });
-  }
-}
-
 async function describeCommit(repository: string, sha: string) {
   return await sync.temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha)).describe();
 }
 
 /** Until the commit's workflow waits for rollouts. */
 async function awaiting(repository: string, sha: string): Promise<void> {
-  await until(`${repository} waits for its rollout`, async () => {
+  await found(`${repository} waits for its rollout`, async () => {
     const view = await sync.temporal.workflow
       .getHandle(commitWorkflowId('sync', repository, sha))
       .query<{ phase: string }>('progress')
@@ -133,7 +122,7 @@ describe('a commit with a workload', () => {
     await sync.commitSeen(name, sha);
     await awaiting(name, sha);
     await setStatus(set, false);
-    await until('the reason is shown', async () => {
+    await found('the reason is shown', async () => {
       const { raw } = await describeCommit(name, sha);
       const details = JSON.stringify(
         raw.pendingActivities?.map((activity) =>
@@ -164,7 +153,7 @@ describe('a commit with a workload', () => {
     await sync.commitSeen(name, sha);
     await setStatus(set, true);
     await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
-    await until('it was tried again', async () =>
+    await found('it was tried again', async () =>
       (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
     );
     const second = await describeCommit(name, sha);
@@ -479,7 +468,7 @@ describe('servers that go away', () => {
     await controlPlane().stop('kube-apiserver');
     const sha = await git.commit({ 'a.yaml': configMap('1') });
     await sync.commitSeen(name, sha);
-    await until('an attempt failed', async () => {
+    await found('an attempt failed', async () => {
       const { raw } = await describeCommit(name, sha).catch(() => ({ raw: undefined }));
       return (raw?.pendingActivities?.[0]?.attempt ?? 0) > 1 ? true : undefined;
     });

@@ -10,6 +10,7 @@ import { canonicalJson } from '../../planners/canonical-json.ts';
 import type { ControllerRevision, JsonObject, PodTemplate } from '../../planners/objects.ts';
 import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
+import { found } from '../support/eventually.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { RICH_TEMPLATES } from '../support/rich-templates.ts';
 
@@ -28,7 +29,6 @@ const REVISIONS = {
   resource: 'controllerrevisions',
   namespace: NAMESPACE,
 } as const;
-const DEADLINE_MS = 20_000;
 
 // With our own API the built-in StatefulSet controller keeps running beside it.
 const controlPlane = useControlPlane({ nodes: 0 });
@@ -60,22 +60,11 @@ function manifest(name: string, template: JsonObject): JsonObject {
 
 /** Waits for the revision that the built-in controller makes of a set. */
 async function revisionOf(set: StatefulSetObject): Promise<ControllerRevision> {
-  const deadline = Date.now() + DEADLINE_MS;
-  for (;;) {
-    const { items } = await client.list<ControllerRevision>(REVISIONS, {
-      labelSelector: `app=${set.metadata.name}`,
-    });
-    const found = items[0];
-    if (found !== undefined) return found;
-    if (Date.now() > deadline) {
-      throw new Error(
-        `the built-in controller made no revision of ${set.metadata.name} in ${String(DEADLINE_MS)} ms`,
-      );
-    }
-    await new Promise((resolve) => {
-      setTimeout(resolve, 50);
-    });
-  }
+  const { name } = set.metadata;
+  return await found(`the built-in controller makes a revision of ${name}`, async () => {
+    const { items } = await client.list<ControllerRevision>(REVISIONS, { labelSelector: `app=${name}` });
+    return items[0];
+  });
 }
 
 describe('against kube-apiserver and the built-in controller', () => {

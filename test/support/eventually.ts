@@ -11,3 +11,31 @@ export async function eventually(what: string, condition: () => boolean, deadlin
     });
   }
 }
+
+const LOOK_MS = 50;
+
+/**
+ * Looks, for what sends no event, until something is found: each look is a request to a server.
+ * Rejects after the deadline, saying for what it waited and what `describe` tells of the last look.
+ */
+export async function found<T>(
+  what: string,
+  look: () => Promise<T | undefined>,
+  deadlineMs = 15_000,
+  describe: () => string = () => '',
+): Promise<T> {
+  const end = performance.now() + deadlineMs;
+  for (;;) {
+    const seen = await look();
+    if (seen !== undefined) return seen;
+    if (performance.now() > end) {
+      const last = describe();
+      throw new Error(
+        `within ${String(deadlineMs)} ms it did not happen that ${what}${last === '' ? '' : `: ${last}`}`,
+      );
+    }
+    await new Promise((resolve) => {
+      setTimeout(resolve, LOOK_MS);
+    });
+  }
+}

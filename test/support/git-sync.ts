@@ -19,6 +19,7 @@ import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { SyncView } from '../../workflows/sync-messages.ts';
 import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import { found } from './eventually.ts';
 
 export const INVENTORY_NAMESPACE = 'fairlead-system';
 
@@ -141,16 +142,16 @@ export class GitSync {
     sha: string,
     timeoutMs = 30_000,
   ): Promise<NonNullable<SyncView['last']>> {
-    const until = Date.now() + timeoutMs;
-    for (;;) {
-      const view = await this.status(repository);
-      if (view.last?.sha === sha && view.running === undefined) return view.last;
-      if (Date.now() > until)
-        throw new Error(`commit ${sha} was not dealt with in ${timeoutMs} ms: ${JSON.stringify(view)}`);
-      await new Promise((resolve) => {
-        setTimeout(resolve, 50);
-      });
-    }
+    let view: SyncView | undefined;
+    return await found(
+      `commit ${sha} was dealt with`,
+      async () => {
+        view = await this.status(repository);
+        return view.last?.sha === sha && view.running === undefined ? view.last : undefined;
+      },
+      timeoutMs,
+      () => JSON.stringify(view),
+    );
   }
 
   async inventory(repository: string): Promise<Inventory | undefined> {

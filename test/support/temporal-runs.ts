@@ -1,13 +1,13 @@
 /** The rollout runs of one workload as an operator sees them in the Temporal UI, and the buttons that are there. */
 
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 
 import type { RolloutResult, RolloutView } from '../../workflows/messages.ts';
 import { progressQuery } from '../../workflows/messages.ts';
+import { found } from './eventually.ts';
 
 export interface RunRecord {
   readonly runId: string;
@@ -17,8 +17,6 @@ export interface RunRecord {
   readonly startedAt: number;
   readonly closedAt: number | undefined;
 }
-
-const POLL_MS = 50;
 
 export class TemporalRuns {
   readonly workflowId: string;
@@ -62,19 +60,16 @@ export class TemporalRuns {
     predicate: (runs: readonly RunRecord[]) => boolean,
     timeoutMs = 30_000,
   ): Promise<readonly RunRecord[]> {
-    const deadline = Date.now() + timeoutMs;
-    for (;;) {
-      const runs = await this.all();
-      if (predicate(runs)) {
-        return runs;
-      }
-      if (Date.now() > deadline) {
-        throw new Error(
-          `runs of ${this.workflowId}: not "${what}" within ${String(timeoutMs)} ms: ${JSON.stringify(runs, null, 1)}`,
-        );
-      }
-      await delay(POLL_MS);
-    }
+    let runs: readonly RunRecord[] = [];
+    return await found(
+      `of the runs of ${this.workflowId} ${what}`,
+      async () => {
+        runs = await this.all();
+        return predicate(runs) ? runs : undefined;
+      },
+      timeoutMs,
+      () => JSON.stringify(runs, null, 1),
+    );
   }
 
   /** The newest run as soon as it is open; fails if none is within 15 s. */
@@ -90,17 +85,16 @@ export class TemporalRuns {
 
   /** The answer of the newest run to its query, as soon as it is in this phase. */
   async untilPhase(phase: RolloutView['phase'], timeoutMs = 15_000): Promise<RolloutView> {
-    const deadline = Date.now() + timeoutMs;
-    for (;;) {
-      const view = await this.#handle().query(progressQuery);
-      if (view.phase === phase) {
-        return view;
-      }
-      if (Date.now() > deadline) {
-        throw new Error(`${this.workflowId} is not ${phase}: ${JSON.stringify(view, null, 1)}`);
-      }
-      await delay(POLL_MS);
-    }
+    let view: RolloutView | undefined;
+    return await found(
+      `${this.workflowId} is ${phase}`,
+      async () => {
+        view = await this.#handle().query(progressQuery);
+        return view.phase === phase ? view : undefined;
+      },
+      timeoutMs,
+      () => JSON.stringify(view, null, 1),
+    );
   }
 
   /** Whether anybody has asked the newest run to cancel. */
