@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { atMost } from './bars.ts';
 import type { Figures } from './figures.ts';
-import { figuresOf, podWrites } from './figures-of.ts';
-import type { Measurement, MeasuredSet } from './measured-set.ts';
+import { figuresOf, secondsUntilWrite } from './figures-of.ts';
+import type { MeasuredSet } from './measured-set.ts';
 import { oneSided } from './one-sided.ts';
 import type { Scenario } from './scenario.ts';
 import type { FairleadSide } from './sides.ts';
@@ -50,12 +50,6 @@ async function crash(set: MeasuredSet, side: FairleadSide): Promise<Figures> {
     resumedSeconds: secondsUntilWrite(measurement, startedAt),
     outageSeconds: secondsUntilWrite(measurement, killedAt),
   };
-}
-
-/** Until the first write to a pod after that moment (milliseconds since the epoch). */
-function secondsUntilWrite({ writes }: Measurement, from: number): number {
-  const first = Math.min(...podWrites(writes).map(({ at }) => (at > from ? at : Infinity)));
-  return (first - from) / 1000;
 }
 
 export const DISTURBED: readonly Scenario[] = [

@@ -44,7 +44,7 @@ export function figuresOf(measurements: readonly [Measurement, ...Measurement[]]
 }
 
 /** The writes that replace or change a pod and went through. */
-export function podWrites(writes: readonly ApiWrite[]): readonly ApiWrite[] {
+function podWrites(writes: readonly ApiWrite[]): readonly ApiWrite[] {
   return writes.filter(({ resource, code }) => resource === 'pods' && code < 400);
 }
 
@@ -58,4 +58,10 @@ export function longestGap(writes: readonly ApiWrite[]): number {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+/** Until the first write to a pod after that moment (milliseconds since the epoch). */
+export function secondsUntilWrite({ writes }: Measurement, from: number): number {
+  const first = Math.min(...podWrites(writes).map(({ at }) => (at > from ? at : Infinity)));
+  return (first - from) / 1000;
 }

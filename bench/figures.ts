@@ -25,6 +25,7 @@ export const FIGURES = {
   writesPerPodOf25: { label: 'API writes per pod, 25 at a time', digits: 2 },
   writesPerPodOf50: { label: 'API writes per pod, 50 at a time', digits: 2 },
   firstWriteSeconds: { label: 'until the first pod is written, s', digits: 2 },
+  pushedSeconds: { label: 'commit → first write to a pod, s', digits: 2 },
   handoverSeconds: { label: 'until the superseded run is closed, s', digits: 2 },
   resumedSeconds: { label: 'worker started again → first write to a pod, s', digits: 2 },
   outageSeconds: { label: 'killed → first write to a pod, s', digits: 2 },

@@ -10,12 +10,13 @@ import { COMMAND_LINE } from './command-line.ts';
 import { DISTURBED } from './disturbed.ts';
 import { describeMachine, loadAverage } from './machine.ts';
 import { ONE_SIDED } from './one-sided.ts';
+import { PUSH } from './push.ts';
 import { keepResult } from './results.ts';
 import type { Outcome, Scenario } from './scenario.ts';
 import { SIDE_BY_SIDE } from './side-by-side.ts';
 import { formatRows, rowsOf } from './table.ts';
 
-const SCENARIOS: readonly Scenario[] = [...SIDE_BY_SIDE, ...ONE_SIDED, ...DISTURBED, COMMAND_LINE];
+const SCENARIOS: readonly Scenario[] = [...SIDE_BY_SIDE, ...ONE_SIDED, ...DISTURBED, PUSH, COMMAND_LINE];
 
 const USAGE = `npm run bench -- [SCENARIO…] [--runs N] [--quick] [--profile DIR]
 

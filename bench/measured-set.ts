@@ -27,6 +27,8 @@ interface SetObject extends KubernetesObject {
 /** What a set is, but for where it is and its present image. */
 export type SetShape = Omit<SetDescription, 'api' | 'namespace' | 'image'>;
 
+export type Apply = (manifest: Readonly<Record<string, unknown>>) => Promise<void>;
+
 export interface Measurement {
   /** When it was applied, milliseconds since the epoch. */
   readonly appliedAt: number;
@@ -62,26 +64,37 @@ export class MeasuredSet {
   readonly side: Side;
   readonly tally: PodTally;
   readonly #arena: Arena;
+  readonly #apply: Apply;
   #description: SetDescription;
   #version = 1;
 
-  private constructor(arena: Arena, side: Side, description: SetDescription, tally: PodTally) {
+  private constructor(arena: Arena, side: Side, description: SetDescription, tally: PodTally, apply: Apply) {
     this.#arena = arena;
     this.side = side;
     this.#description = description;
     this.tally = tally;
+    this.#apply = apply;
   }
 
-  /** Makes namespace and set; resolves when every pod is ready and nothing is left to do. */
-  static async deploy(arena: Arena, side: Side, shape: SetShape): Promise<MeasuredSet> {
+  /**
+   * Makes namespace and set; resolves when every pod is ready and nothing is left to do.
+   * @param apply How its manifest gets into the cluster, each time. @default server-side apply
+   */
+  static async deploy(
+    arena: Arena,
+    side: Side,
+    shape: SetShape,
+    apply: Apply = serverSideApply(arena, side),
+  ): Promise<MeasuredSet> {
     const { client } = arena.controlPlane;
     const { api, namespace } = side;
     const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
     await client.create({ group: '', version: 'v1', resource: 'namespaces' }, object);
     const description = { ...shape, api, namespace, image: 'app:1' };
-    const set = new MeasuredSet(arena, side, description, await PodTally.start(client, namespace, 'app:1'));
+    const tally = await PodTally.start(client, namespace, 'app:1');
+    const set = new MeasuredSet(arena, side, description, tally, apply);
     const appliedAt = Date.now();
-    await set.#apply();
+    await apply(setManifest(description));
     await set.#untilReady();
     await set.#untilComplete(appliedAt);
     return set;
@@ -121,7 +134,7 @@ export class MeasuredSet {
     const pid = side.pid();
     const meter = new ProcessMeter(pid);
     const appliedAt = Date.now();
-    await this.#apply();
+    await this.#apply(setManifest(this.#description));
     const meanwhile = options.meanwhile?.(appliedAt);
     const readyAt = await (goal === undefined
       ? this.#untilReady()
@@ -155,7 +168,7 @@ export class MeasuredSet {
   /** Deletes set and pods; resolves when they are gone. */
   async remove(): Promise<void> {
     const { client } = this.#arena.controlPlane;
-    await client.delete(this.#path(SET_NAME), { propagationPolicy: 'Background' });
+    await client.delete(pathOf(this.side, SET_NAME), { propagationPolicy: 'Background' });
     await this.tally.until('no pod is left', ({ all }) => all === 0, TIMEOUT_MS);
     this.tally.stop();
     try {
@@ -163,15 +176,6 @@ export class MeasuredSet {
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-  }
-
-  async #apply(): Promise<void> {
-    const { client } = this.#arena.controlPlane;
-    await client.patch(this.#path(SET_NAME), 'apply', setManifest(this.#description), {
-      fieldManager: 'bench',
-      force: true,
-      fieldValidation: 'Strict',
-    });
   }
 
   async #untilReady(): Promise<number> {
@@ -197,17 +201,26 @@ export class MeasuredSet {
     const options = { fieldSelector: `metadata.name=${SET_NAME}`, signal };
     const { client } = this.#arena.controlPlane;
     while (!signal.aborted) {
-      for await (const { type, object } of client.watch<SetObject>(this.#path(), options)) {
+      for await (const { type, object } of client.watch<SetObject>(pathOf(this.side), options)) {
         if (type !== 'BOOKMARK' && isComplete(object, this.replicas)) return Date.now();
       }
     }
     throw new Error(`the status of the set in ${this.side.namespace} did not become complete`);
   }
+}
 
-  #path(name?: string): ResourcePath {
-    const { api, namespace } = this.side;
-    return { ...groupVersion(api), resource: 'statefulsets', namespace, name };
-  }
+function pathOf({ api, namespace }: Side, name?: string): ResourcePath {
+  return { ...groupVersion(api), resource: 'statefulsets', namespace, name };
+}
+
+function serverSideApply({ controlPlane }: Arena, side: Side): Apply {
+  return async (manifest) => {
+    await controlPlane.client.patch(pathOf(side, SET_NAME), 'apply', manifest, {
+      fieldManager: 'bench',
+      force: true,
+      fieldValidation: 'Strict',
+    });
+  };
 }
 
 /** `kubectl rollout status` would say so (S19). */

@@ -40,18 +40,21 @@ export class FairleadSide implements Side {
   readonly namespace: string;
   readonly #arena: Arena;
   readonly #kubeconfig: string;
+  readonly #repositories: string | undefined;
   #worker: WorkerProcess;
 
-  private constructor(arena: Arena, namespace: string, kubeconfig: string) {
+  private constructor(arena: Arena, namespace: string, kubeconfig: string, repositories: string | undefined) {
     this.#arena = arena;
     this.namespace = namespace;
     this.#kubeconfig = kubeconfig;
+    this.#repositories = repositories;
     this.#worker = this.#spawn();
   }
 
-  /** Resolves when the worker leads. */
-  static async start(arena: Arena, namespace: string): Promise<FairleadSide> {
-    const side = new FairleadSide(arena, namespace, await arena.controlPlane.workerKubeconfig());
+  /** Resolves when the worker leads. @param repositories File of the repositories that it follows. @default none */
+  static async start(arena: Arena, namespace: string, repositories?: string): Promise<FairleadSide> {
+    const kubeconfig = await arena.controlPlane.workerKubeconfig();
+    const side = new FairleadSide(arena, namespace, kubeconfig, repositories);
     await side.#worker.untilLeading();
     return side;
   }
@@ -82,6 +85,7 @@ export class FairleadSide implements Side {
 
   #spawn(): WorkerProcess {
     const { namespace, cluster } = this;
-    return WorkerProcess.spawn(this.#arena, this.#kubeconfig, { cluster, namespace });
+    const repositories = this.#repositories;
+    return WorkerProcess.spawn(this.#arena, this.#kubeconfig, { cluster, namespace, repositories });
   }
 }

@@ -22,6 +22,8 @@ export interface WorkerOptions {
   readonly cluster: string;
   /** The only one that it looks at. */
   readonly namespace: string;
+  /** FAIRLEAD_REPOSITORIES */
+  readonly repositories: string | undefined;
 }
 
 export class WorkerProcess {
@@ -52,6 +54,7 @@ export class WorkerProcess {
         FAIRLEAD_CLUSTER: options.cluster,
         FAIRLEAD_WORKLOAD_API: 'fairlead.dev/v1beta1',
         FAIRLEAD_NAMESPACES: options.namespace,
+        ...(options.repositories !== undefined && { FAIRLEAD_REPOSITORIES: options.repositories }),
       },
     });
     return new WorkerProcess(child);
