@@ -15,6 +15,7 @@ import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { attemptClient } from './attempt.ts';
 import type { CommitReference } from './commit-types.ts';
 
@@ -25,6 +26,8 @@ export interface CommitActivityDependencies {
   /** By name; undefined when the repositories file no longer has it. */
   readonly repository: (name: string) => Repository | undefined;
   readonly mirror: (repository: Repository) => Mirror;
+  /** The one whose workloads this worker keeps. */
+  readonly workloadApi: WorkloadApi;
   /** Where the inventories are kept. */
   readonly inventoryNamespace: string;
   readonly now: () => number;
@@ -43,7 +46,7 @@ export class CommitAccess {
     this.#discovery = new Discovery(dependencies.client);
   }
 
-  /** What an activity of this run works with. @throws ApplicationFailure WrongCluster, RepositoryUnknown */
+  /** What an activity of this run works with. @throws ApplicationFailure WrongCluster; RepositoryUnknown, tried again */
   contextOf(input: CommitReference): CommitContext {
     if (input.clusterUid !== this.#dependencies.clusterUid) {
       throw ApplicationFailure.create({
@@ -58,7 +61,8 @@ export class CommitAccess {
     if (repository === undefined) {
       throw ApplicationFailure.create({
         type: 'RepositoryUnknown',
-        nonRetryable: true,
+        // It goes on where it is when a worker follows that repository again; failed it would have to be asked for.
+        nextRetryDelay: '30s',
         message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
       });
     }
@@ -69,6 +73,7 @@ export class CommitAccess {
       client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
       discovery: this.#discovery,
       store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
+      workloadApi: this.#dependencies.workloadApi,
       signal: Context.current().cancellationSignal,
     };
   }

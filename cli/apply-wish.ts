@@ -128,7 +128,9 @@ async function awaitEffect(session: Session, wish: WishToApply): Promise<EffectS
       },
       leaderless.signal,
     );
-    if (result.outcome === 'timeout') return leaderless.signal.aborted ? 'noLeader' : 'timeout';
+    if (result.outcome === 'timeout') {
+      return leaderless.signal.aborted || (await isLeaderless(session)) ? 'noLeader' : 'timeout';
+    }
     // The first state may have been so before: that tells nothing of a controller.
     return states === 1 && (await isLeaderless(session)) ? 'noLeader' : 'seen';
   } finally {

@@ -4,6 +4,8 @@ import type { PlannedWorkload } from './snapshot.ts';
 import { readPlan } from './snapshot.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
+import { describeFailedCommit, readGitState } from './git-state.ts';
+import type { GitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
 import { leaseName, readLease } from './lease.ts';
@@ -27,6 +29,8 @@ interface ExplanationDocument extends Document, Verdict {
   readonly progress: PlannedWorkload['plan']['progress'];
   readonly lease: LeaseState;
   readonly run: RunState;
+  /** The last commit of its repository. */
+  readonly git?: GitState;
   /** What could not be read. */
   readonly notes: readonly string[];
 }
@@ -41,7 +45,9 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       readLease(session),
       describeRun(session, target),
     ]);
-    const { object, workload, plan, notes } = planned;
+    const { object, workload, plan } = planned;
+    const notes = [...planned.notes];
+    const git = await readGitState(session, object, notes);
     const verdict = judge({
       object,
       workload,
@@ -49,6 +55,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       lease,
       leaseName: leaseName(session),
       run,
+      failedCommit: describeFailedCommit(git),
       now: io.now(),
     });
     const document: ExplanationDocument = {
@@ -60,6 +67,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       progress: plan.progress,
       lease,
       run,
+      ...(git && { git }),
       notes: [...notes, ...(lease.state === 'unknown' ? [`not looked at: ${lease.message}`] : [])],
     };
     if (await printStructured(io, options, document)) return EXIT.ok;
@@ -70,18 +78,21 @@ export async function runExplain(call: Call): Promise<ExitCode> {
 }
 
 function details(
-  { waiting, progress, run, lease, next, sentence, notes }: ExplanationDocument,
+  { waiting, progress, run, lease, git, next, sentence, notes }: ExplanationDocument,
   now: number,
 ): string[] {
   const others = causesFirst(waiting)
+    .filter(({ code }) => code !== 'BudgetUsed' || progress.unavailable >= progress.maxUnavailable)
     .map((reason) => describeReason(reason, now))
     .filter((text) => !sentence.includes(text));
+  const failed = describeFailedCommit(git);
   const { updatedAvailable, target, available, desired, unavailable, maxUnavailable } = progress;
   return [
     `  progress: ${String(updatedAvailable)} of ${String(target)} updated and available; ${String(available)} of ${String(desired)} ` +
       `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`,
     ...others.map((text) => `  also:     ${text}`),
     `  run:      ${describeRunState(run)}`,
+    ...(failed === undefined || sentence.includes(failed) ? [] : [`  git:      ${failed}`]),
     ...(lease.state === 'held' ? [`  leader:   ${lease.holder}`] : []),
     ...notes.map((note) => `  note:     ${note}`),
     ...(next === undefined ? [] : [`  next:     ${next}`]),

@@ -3,7 +3,7 @@
 import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
-import { asRecord } from '../kubernetes/values.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import { getOrUndefined } from '../git/apply.ts';
 import { checkCommit } from '../git/check.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
@@ -15,20 +15,23 @@ import type { Inventory } from '../git/inventory.ts';
 import { APPLYSET, InventoryStore } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { applyBody, inventoryEntry, isWorkload } from '../git/prepare.ts';
+import { applyBody, counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
 import { objectPath } from '../git/resources.ts';
 import { ANNOTATION } from '../planners/names.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
+import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
+import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Difference } from './differences.ts';
 import { differences } from './differences.ts';
+import type { Session } from './session.ts';
 
 export interface PlannedChange {
   /** `Kind.group namespace/name` */
   readonly object: string;
-  readonly action: 'create' | 'change' | 'delete' | 'leave' | 'keep' | 'later';
+  /** `move`: from one workload API to the other. */
+  readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'later';
   /** Why it is left, kept or put off. */
   readonly why?: string;
   readonly differences: readonly Difference[];
@@ -54,21 +57,35 @@ export interface RepositoryPlan {
  */
 export async function planCommit(
   client: KubernetesClient,
-  inventoryNamespace: string,
+  { leaseNamespace, api }: Pick<Session, 'leaseNamespace' | 'api'>,
   repository: Repository,
   sha: string,
   content: CommitContent,
 ): Promise<RepositoryPlan> {
-  const store = new VisibleInventory(client, inventoryNamespace, repository.name);
-  const context: CommitContext = { repository, sha, client, discovery: new Discovery(client), store };
+  const store = new VisibleInventory(client, leaseNamespace, repository.name);
+  const context: CommitContext = {
+    repository,
+    sha,
+    client,
+    discovery: new Discovery(client),
+    store,
+    workloadApi: api,
+  };
   const { problems } = await checkCommit(context, content);
   const { objects } = await prepareCommit(context, content);
   const planned = new Map<PreparedObject, Outcome>();
+  const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   await forEachLimited(objects, PARALLEL, async (object) => {
-    planned.set(object, await planObject(context, object));
+    const outcome = await planObject(context, object);
+    const isPromised = namespaces.has(object.namespace ?? '');
+    planned.set(object, outcome === 'namespace missing' && !isPromised ? 'refused' : outcome);
   });
   const applied = objects.flatMap((object) => {
     const outcome = planned.get(object);
+    if (outcome === 'namespace missing') {
+      const why = 'its namespace comes with this commit';
+      return [{ object: object.label, action: 'create', why, differences: [] } satisfies PlannedChange];
+    }
     return outcome === undefined || typeof outcome === 'string' ? [] : [outcome];
   });
   const pruned = repository.prune ? await planPrunes(context, objects) : [];
@@ -105,7 +122,11 @@ class VisibleInventory extends InventoryStore {
 }
 
 /** `refused` is among the problems of the check. */
-type Outcome = PlannedChange | 'unchanged' | 'refused';
+type Outcome = PlannedChange | 'unchanged' | 'refused' | 'namespace missing';
+
+function isNamespace({ manifest }: PreparedObject): boolean {
+  return manifest.kind === 'Namespace' && manifest.group === '';
+}
 
 async function planObject(context: CommitContext, object: PreparedObject): Promise<Outcome> {
   const { label } = object;
@@ -132,13 +153,35 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
     case 'unpin':
       return { object: label, action: 'change', why: 'the pin is taken away', differences: [] };
     case 'apply':
-      return await dryRun(context, object, live);
+      return await moved(context, object, await dryRun(context, object, live));
   }
+}
+
+/** A workload that is created while the same one of this repository exists under the other API takes its pods over. */
+async function moved(context: CommitContext, object: PreparedObject, outcome: Outcome): Promise<Outcome> {
+  const path = counterpartPath(object);
+  if (path === undefined || typeof outcome === 'string' || outcome.action !== 'create') return outcome;
+  const old = await getOrUndefined(context.client, path);
+  if (old?.metadata.annotations?.[ANNOTATION.repository] !== context.repository.name) return outcome;
+  const found = differences(templateOf(old), templateOf(object.manifest.body));
+  const { rollout, ...rest } = outcome;
+  return {
+    ...rest,
+    action: 'move',
+    why: `it comes from ${path.group}/${path.version} and takes over pods, claims and revisions as they are`,
+    differences: found,
+    ...(rollout !== undefined && found.length > 0 && { rollout }),
+  };
+}
+
+/** The pod template with the defaults of apps/v1, below `spec.template`. */
+function templateOf(object: unknown): JsonObject {
+  const template = trusted<PodTemplate>(asRecord(asRecord(object)['spec'])['template']);
+  return { spec: { template: normaliseTemplate(template) } };
 }
 
 /** A manifest that is applied already is not applied again, whatever has become of its object. */
 function driftOf(outcome: Outcome): Outcome {
-  if (outcome === 'refused') return 'unchanged';
   if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
   const { object, differences: found } = outcome;
   const why =
@@ -161,14 +204,7 @@ async function dryRun(
     });
     return describeChange(object, live, result);
   } catch (error) {
-    if (isNotFound(error)) {
-      return {
-        object: object.label,
-        action: 'create',
-        why: 'its namespace comes with this commit',
-        differences: [],
-      };
-    }
+    if (isNotFound(error)) return 'namespace missing';
     if (toProblem(error, object) !== undefined) return 'refused';
     throw error;
   }
@@ -264,8 +300,11 @@ async function planPrunes(
 ): Promise<readonly PlannedChange[]> {
   const entries = (await context.store.read())?.entries ?? new Map<string, InventoryEntry>();
   const changes: PlannedChange[] = [];
+  const old = new Set(objects.flatMap((object) => labelOfCounterpart(object) ?? []));
   for (const entry of pruneCandidates(entries, objects.map(inventoryEntry))) {
     const { group, version } = parseApiVersion(entry.apiVersion);
+    // Told where it goes to.
+    if (old.has(objectLabel({ ...entry, group }))) continue;
     const served = await context.discovery.find(entry.apiVersion, entry.kind);
     if (served === undefined) continue;
     const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
@@ -276,4 +315,17 @@ async function planPrunes(
       changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
   }
   return changes;
+}
+
+function labelOfCounterpart(object: PreparedObject): string | undefined {
+  const path = counterpartPath(object);
+  return (
+    path &&
+    objectLabel({
+      kind: object.manifest.kind,
+      group: path.group,
+      namespace: path.namespace,
+      name: path.name ?? '',
+    })
+  );
 }

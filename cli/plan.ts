@@ -86,7 +86,7 @@ async function planRepository(
   try {
     const sha = await mirror.resolveRef(session.io.interrupted);
     const content = await new CommitReader(() => mirror).read(repository, sha, session.io.interrupted);
-    return await planCommit(session.client, session.leaseNamespace, repository, sha, content);
+    return await planCommit(session.client, session, repository, sha, content);
   } catch (error) {
     if (error instanceof ProblemError)
       throw new CliError(formatProblem(error.problem), EXIT.failed, { cause: error });
@@ -96,7 +96,7 @@ async function planRepository(
 
 /** What is left, kept or put off changes nothing by this commit. */
 function isChange({ action }: PlannedChange): boolean {
-  return action === 'create' || action === 'change' || action === 'delete';
+  return action === 'create' || action === 'change' || action === 'move' || action === 'delete';
 }
 
 /** The plan as text; ends with a line feed. */
@@ -105,12 +105,15 @@ export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<
   const blocks = await Promise.all(changes.map((change) => formatChange(change, colors)));
   const count = (action: PlannedChange['action']) =>
     String(changes.filter((change) => change.action === action).length);
+  const moves = count('move');
   return `${[
     colors.bold(oneLine(`${repository} at ${shortSha(sha)}`)),
     ...blocks,
     ...problems.map((problem) => colors.bad(`✗ ${oneLine(formatProblem(problem, sha))}`)),
     ...notes.map((note) => colors.held(`note: ${oneLine(note)}`)),
-    `${count('create')} to create, ${count('change')} to change, ${count('delete')} to delete, ${String(unchanged)} unchanged` +
+    `${count('create')} to create, ${count('change')} to change, ` +
+      (moves === '0' ? '' : `${moves} to move, `) +
+      `${count('delete')} to delete, ${String(unchanged)} unchanged` +
       (problems.length === 0
         ? ''
         : `; nothing is applied while there are problems (${String(problems.length)})`),
@@ -120,6 +123,7 @@ export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<
 const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
   create: 'would be created',
   change: 'would be changed',
+  move: 'would be moved',
   delete: 'would be deleted',
   leave: 'would be left alone',
   keep: 'left the commit, but would be kept',
@@ -133,6 +137,7 @@ async function formatChange(
   const paint = {
     create: colors.good,
     change: colors.busy,
+    move: colors.busy,
     delete: colors.bad,
     leave: colors.held,
     keep: colors.held,

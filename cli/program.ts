@@ -1,5 +1,6 @@
 /** The grammar of the command line. Code of a verb is loaded when it runs, so that `--help` stays fast. */
 
+import { manyLines } from './safe-text.ts';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
 import { trusted } from '../kubernetes/values.ts';
@@ -74,7 +75,10 @@ async function createProgram(words: readonly string[], io: Io, attach: Attach): 
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .configureOutput({
       writeOut: io.out,
-      writeErr: io.err,
+      // Its errors repeat what was typed.
+      writeErr: (text) => {
+        io.err(io.color ? text : manyLines(text));
+      },
       getOutHasColors: () => io.color,
       getErrHasColors: () => io.color,
       getOutHelpWidth: () => io.size().columns,

@@ -4,6 +4,7 @@ import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { awaitWorkload } from './follow-workload.ts';
+import { describeFailedCommit, readGitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import { notFound, readWorkload } from './read-workload.ts';
 import { rolloutSentence } from './rollout-sentences.ts';
@@ -98,13 +99,20 @@ const EXIT_CODES: Readonly<Record<RolloutStatusDocument['outcome'], ExitCode>> =
   timeout: EXIT.timeout,
 };
 
+/** The rollout that is done may not be that of the commit which somebody waits for. */
+async function noteFailedCommit(session: Session, object: WorkloadObject): Promise<void> {
+  const failed = describeFailedCommit(await readGitState(session, object));
+  if (failed !== undefined) session.io.err(`note: ${oneLine(failed)}\n`);
+}
+
 async function report(
-  { io, options, namespace }: Session,
+  session: Session,
   argument: WorkloadArgument,
   outcome: RolloutStatusDocument['outcome'],
   last: Verdict,
   why: WhyItWaits,
 ): Promise<ExitCode> {
+  const { io, options, namespace } = session;
   const { kind, api } = argument;
   const stalled = stateOfWorkload(last.object).message;
   const cause = outcome === 'done' || outcome === 'deleted' ? '' : outcome === 'stalled' ? stalled : why.last;
@@ -117,6 +125,7 @@ async function report(
     workload: viewWorkload(last.object, kind, api),
   };
   const printed = await printStructured(io, options, document);
+  if (!printed && outcome === 'done') await noteFailedCommit(session, last.object);
   if (!printed && (outcome === 'stalled' || outcome === 'timeout')) {
     const name = formatWorkload(argument);
     const what =

@@ -45,7 +45,7 @@ export async function withSession<T>(call: Call, work: (session: Session) => Pro
       options: call.options,
       client,
       connection,
-      namespace: call.options.namespace ?? connection.namespace,
+      namespace: namespaceOf(call.options.namespace ?? connection.namespace),
       ...settings,
     });
   } finally {
@@ -100,4 +100,15 @@ export function targetOf(
 
 function nonEmpty(text: string | undefined): string | undefined {
   return text === '' ? undefined : text;
+}
+
+const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** @throws CliError (usage) for what no namespace can be called */
+function namespaceOf(text: string): string {
+  if (NAMESPACE.test(text)) return text;
+  throw new CliError(
+    `"${text}" cannot be the name of a namespace: lower-case letters, digits and dashes`,
+    EXIT.usage,
+  );
 }

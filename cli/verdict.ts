@@ -15,6 +15,8 @@ export interface Evidence {
   readonly lease: LeaseState;
   readonly leaseName: string;
   readonly run: RunState;
+  /** What became of the last commit of its repository, if that went wrong. */
+  readonly failedCommit?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -65,12 +67,14 @@ export function describeReason({ message, until }: Reason, now: number): string 
   return until === undefined || until <= now ? message : `${message} (${formatAge(until - now + 999)} left)`;
 }
 
-function finished({ workload, plan, lease, leaseName }: Evidence): Verdict {
+function finished({ workload, plan, lease, leaseName, failedCommit }: Evidence): Verdict {
   const { desired } = plan.progress;
   const held =
     workload.paused === undefined
       ? ''
       : `; the next change will wait: paused${by(describeWish(workload.paused))}`;
+  const pin = plan.waiting.find(({ code }) => code === 'Pinned');
+  const pinned = pin === undefined ? '' : `; it is ${pin.message}`;
   const alone = lease.state === 'free' ? `; but no worker holds the Lease ${leaseName}` : '';
   const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
   const what =
@@ -79,7 +83,10 @@ function finished({ workload, plan, lease, leaseName }: Evidence): Verdict {
       : `${strategy.message}; all ${String(desired)} pods are available`;
   return {
     verdict: 'Done',
-    sentence: `nothing is to be done: ${what}${held}${alone}`,
+    sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${failedCommit === undefined ? '' : `; but ${failedCommit.replace(/[.]$/, '')}`}`,
+    ...(failedCommit !== undefined && {
+      next: 'correct the manifest and commit; `fairlead plan` tries it beforehand',
+    }),
     ...(lease.state === 'free' && { next: 'fairlead worker' }),
   };
 }

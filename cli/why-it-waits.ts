@@ -4,6 +4,7 @@ import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError } from './exit-codes.ts';
+import { leaseName, readLease } from './lease.ts';
 import { oneLine } from './safe-text.ts';
 import type { Session } from './session.ts';
 import { readPlan } from './snapshot.ts';
@@ -68,7 +69,13 @@ export class WhyItWaits {
     const paused = this.#object && wordsOf(this.#object);
     if (paused !== undefined) return paused;
     try {
+      const lease = await readLease(this.#session);
+      if (lease.state === 'free') {
+        return `no Fairlead worker holds the Lease ${leaseName(this.#session)}, so nobody acts`;
+      }
       const { plan } = await readPlan(this.#session, this.#target);
+      // What is about to be written waits for nobody.
+      if (plan.batch.length > 0) return '';
       return causesFirst(plan.waiting)[0]?.message ?? this.#last;
     } catch (error) {
       // Without the permission to list pods the controller's words must do.

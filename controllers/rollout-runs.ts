@@ -8,7 +8,7 @@ import type { Client, WorkflowHandle } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 
 import { rolloutCause } from '../kubernetes/template-change.ts';
-import type { Workload } from '../planners/workload.ts';
+import type { Wish, Workload } from '../planners/workload.ts';
 import type { RolloutInput, RolloutResult } from '../workflows/messages.ts';
 import {
   ROLLOUT_WORKFLOW,
@@ -32,6 +32,8 @@ interface Entry {
   /** Restarts of one target in a row, against a loop of runs that end at once. */
   restarts: { target: string; count: number; notBefore: number };
   wasPaused: boolean;
+  /** Who asked for the run that is to be started, after one that ended badly. */
+  retried?: Wish | undefined;
 }
 
 export interface RolloutRunsOptions {
@@ -163,6 +165,7 @@ export class RolloutRuns {
           return;
         }
         entry.run = { state: 'none' };
+        entry.retried = retried ? workload.retried : undefined;
         this.#step(key, entry);
         return;
       }
@@ -214,6 +217,7 @@ export class RolloutRuns {
       target,
       onDeadline: workload.onDeadline,
       ...rolloutCause(workload),
+      ...(entry.retried && retryCause(entry.retried)),
       searchAttributes,
       ...(historyLimit !== undefined && { historyLimit }),
     };
@@ -236,6 +240,7 @@ export class RolloutRuns {
         startedAt: this.#options.now(),
         cancelRequested: false,
       };
+      entry.retried = undefined;
       this.#countStart(entry, target);
       this.#options.onStarted(workload, runId);
     } catch (error) {
@@ -341,4 +346,9 @@ export class RolloutRuns {
     this.#tasks.add(task);
     void task.finally(() => this.#tasks.delete(task));
   }
+}
+
+/** The commit stays the one that brought the template. */
+function retryCause({ by, reason }: Wish): Pick<RolloutInput, 'by' | 'reason'> {
+  return { ...(by !== undefined && { by }), reason: reason === undefined ? 'retry' : `retry: ${reason}` };
 }

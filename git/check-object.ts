@@ -2,8 +2,9 @@
 
 import { isAlreadyExists, isNotFound } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
+import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
-import type { JsonObject } from '../planners/objects.ts';
+import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { getOrUndefined } from './apply.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { decide, isUndoConflict } from './decision.ts';
@@ -122,7 +123,10 @@ export class ObjectCheck {
     const live = await getOrUndefined(client, path, signal);
     if (live === undefined) return;
     const owner = live.metadata.annotations?.[ANNOTATION.repository];
-    if (owner === repository.name) return;
+    if (owner === repository.name) {
+      this.#refusePausedDeparture(object, live);
+      return;
+    }
     const resource = `${path.resource}.${path.version}.${path.group}`;
     const who = owner === undefined ? 'is not from this repository' : `is from repository ${owner}`;
     this.problems.push(
@@ -134,6 +138,26 @@ export class ObjectCheck {
           line: object.manifest.line,
           object: object.label,
           next: `To let this repository take it over without restarting a pod: kubectl annotate ${resource} ${object.manifest.name} -n ${object.namespace} --overwrite ${ANNOTATION.repository}=${repository.name}`,
+        },
+      ),
+    );
+  }
+
+  /** Under the API that this worker does not keep, somebody else's controllers replace the pods at once. */
+  #refusePausedDeparture(object: PreparedObject, live: KubernetesObject): void {
+    const { apiVersion } = object.manifest.body;
+    const isSpecPaused = asRecord(asRecord(live)['spec'])['paused'] === true;
+    const paused = readPaused(live.metadata.annotations, isSpecPaused);
+    if (apiVersion === this.#context.workloadApi || paused === undefined) return;
+    const by = paused.by === undefined ? '' : ` by ${paused.by}`;
+    this.problems.push(
+      problem(
+        'MigrationPaused',
+        `the workload is paused${by}, and ${String(apiVersion)} is not kept by this worker.`,
+        {
+          file: object.manifest.file,
+          line: object.manifest.line,
+          object: object.label,
         },
       ),
     );

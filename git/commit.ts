@@ -2,6 +2,7 @@
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import type { InventoryStore } from './inventory.ts';
 import type { ParsedManifests } from './manifests.ts';
 import { parseManifests } from './manifests.ts';
@@ -19,6 +20,8 @@ export interface CommitContext {
   readonly client: KubernetesClient;
   readonly discovery: Discovery;
   readonly store: InventoryStore;
+  /** The one whose workloads this worker keeps. */
+  readonly workloadApi: WorkloadApi;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -52,6 +52,8 @@ const NEXT_STEPS = {
   UnknownField: 'Correct the name of the field.',
   Forbidden: 'Grant the permission (`kubectl create rolebinding …`), or remove the object from the commit.',
   Conflict: 'Remove the field from the manifest, or take it away from its other owner.',
+  MigrationPaused:
+    'Let it go on first (`fairlead rollout resume`), or leave it under its present API: the other controllers know no pause.',
   OwnedByOther: 'Remove the object from one of the two places that want it.',
   Refused: 'See the message of the apiserver.',
   Unavailable: 'Nothing to do: it is tried again.',
@@ -111,7 +113,8 @@ export function formatProblem(item: Problem, sha?: string): string {
         : ` commit ${shortSha(sha)}`
       : ` ${item.file}${line}${at}`;
   const object = item.object === undefined ? '' : ` ${item.object}:`;
-  return `${item.code}${place}:${object} ${item.message} ${item.next ?? NEXT_STEPS[item.code]}`;
+  const message = /[.!?…]$/.test(item.message) ? item.message : `${item.message}.`;
+  return `${item.code}${place}:${object} ${message} ${item.next ?? NEXT_STEPS[item.code]}`;
 }
 
 /** A list that fits into a payload: the first `limit` problems and how many there are in all. */

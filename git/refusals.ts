@@ -73,15 +73,22 @@ function serverText(error: ApiError): string {
 
 /** Takes away what every reader knows: the kind and name are in the problem already. */
 function shorten(message: string): string {
-  return message
-    .replace(/^[\w.]+ "[^"]*" is invalid: /, '')
-    .replace(/^failed to create typed patch object \([^)]*\): /, '')
-    .replace(/^.*?strict decoding error: /, '')
-    .replace(/^[\w.]+ "[^"]*" is forbidden: (?=ValidatingAdmissionPolicy)/, '')
-    .replace(/^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /, '')
-    .replace(/&value\.valueUnstructured\{Value:(.*?)\}/, '$1')
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/^(\.[\w.[\]"=/-]+): field not declared in schema$/, 'unknown field "$1"');
+  return (
+    message
+      .replace(/^[\w.]+ "[^"]*" is invalid: /, '')
+      .replace(/^failed to create typed patch object \([^)]*\): /, '')
+      .replace(/^.*?strict decoding error: /, '')
+      .replace(/^[\w.]+ "[^"]*" is forbidden: (?=ValidatingAdmissionPolicy)/, '')
+      .replace(/^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /, '')
+      .replace(/&value\.valueUnstructured\{Value:(.*?)\}/, '$1')
+      // Said whenever the schema already refused something.
+      .replace(
+        /,? *<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g,
+        '',
+      )
+      .replace(/^\[(.*)\]$/, '$1')
+      .replace(/^(\.[\w.[\]"=/-]+): field not declared in schema$/, 'unknown field "$1"')
+  );
 }
 
 /** `spec.template.spec.containers[0].image`, from the causes or out of the message. */

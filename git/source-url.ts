@@ -14,7 +14,8 @@ export type Source =
  */
 export function parseSource(text: string, baseDirectory = process.cwd()): Source {
   const shown = redactUrls(text);
-  if (text === '' || hasControl(text)) throw refused(`the url ${JSON.stringify(shown)} is not usable`);
+  if (text === '' || hasControl(text))
+    throw refused(`the url ${JSON.stringify(shown)} is empty or holds control characters`);
   if (text.startsWith('-')) throw refused(`the url ${shown} begins like an option of git`);
   if (/^https:\/\//i.test(text)) return parseHttps(text, shown);
   if (/^(?:git@|ssh:\/\/|[^/\\]+@[^/\\]+:)/i.test(text)) {

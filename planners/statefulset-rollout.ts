@@ -60,7 +60,8 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
     return;
   }
   const { value: max } = maxUnavailableOf(set);
-  const budget = new Budget(max, countUnavailable(view));
+  const unavailable = countUnavailable(view);
+  const budget = new Budget(max, unavailable);
   for (const member of candidates) {
     if (!member.ready) write(view, plan, member, update);
   }
@@ -71,7 +72,7 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
     if (!budget.allowsChargeBeside(own)) {
       plan.wait('BudgetUsed', {
         pod: member.name,
-        detail: `${String(budget.unavailable)} of ${String(max)} unavailable`,
+        detail: describeBudget(max, unavailable, budget.unavailable - unavailable),
       });
     } else if (write(view, plan, member, update) && own === 0) {
       budget.charge();
@@ -79,6 +80,12 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
       return;
     }
   }
+}
+
+/** `charged`: pods that this very plan takes out of service. */
+function describeBudget(max: number, unavailable: number, charged: number): string {
+  const now = charged === 0 ? '' : `, ${String(charged)} to be written now`;
+  return `${String(unavailable)} of ${String(max)} unavailable${now}`;
 }
 
 /** Pods to be brought to the update revision, highest ordinal first. */

@@ -85,6 +85,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         clusterUid,
         repository: (name) => byName.get(name),
         mirror,
+        workloadApi: config.workloadApi,
         inventoryNamespace,
         now,
         onRecorded: (repository, commit) => {

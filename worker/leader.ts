@@ -17,6 +17,7 @@ import { Spacing } from '../controllers/spacing.ts';
 import { StatusWriter } from '../controllers/status-writer.ts';
 import { WorkQueue } from '../controllers/work-queue.ts';
 import { WorkloadWatch } from '../controllers/workload-watch.ts';
+import { rolloutCause } from '../kubernetes/template-change.ts';
 import { recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -121,6 +122,7 @@ export async function startLeader(options: LeaderOptions) {
           endedAt: new Date(ending.closedAt).toISOString(),
           outcome: ending.reason === 'RunTerminated' ? 'Terminated' : 'Failed',
           reason: ending.message,
+          ...commitOf(workload),
         }).catch((error: unknown) => log.warn({ error: toMessage(error) }, 'attempt not recorded'));
       }
     },
@@ -184,4 +186,9 @@ export async function startLeader(options: LeaderOptions) {
 
 function keyOf({ ref: { kind, namespace, name } }: Workload): string {
   return workloadKey(kind, namespace, name);
+}
+
+function commitOf(workload: Workload): { readonly commit?: string } {
+  const { commit } = rolloutCause(workload);
+  return commit === undefined ? {} : { commit };
 }

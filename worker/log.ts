@@ -22,17 +22,24 @@ export function createLog({ logLevel, cluster }: Pick<WorkerConfig, 'logLevel' |
   });
 }
 
-/** What each of our Temporal workers is: one has no activities, the other no workflows. */
-const BY_DESIGN = /^No (workflows|activities) registered/;
+/**
+ * What each of our Temporal workers is (one has no activities, the other no workflows), and what we tell ourselves: how a commit
+ * or a rollout ended.
+ */
+const BY_DESIGN = /^(No (workflows|activities) registered|Workflow failed)/;
 
 /** Takes what Temporal's SDK says from WARN on. */
 export function sdkLogger(log: Logger): DefaultLogger {
   return new DefaultLogger('WARN', ({ message, meta }: LogEntry) => {
     if (BY_DESIGN.test(message)) return;
+    // A cancelled activity that answers after its run has closed; a server that is away is reported by the worker.
+    if (CORE_NOISE.test(message)) return;
     const { error, taskToken: _, ...rest } = asRecord(meta ?? {});
     log.warn({ meta: rest, ...(error !== undefined && { error: toMessage(error) }) }, message);
   });
 }
+
+const CORE_NOISE = /^(Activity not found on completion|gRPC call \w+ retried)/;
 
 const WARN = 40;
 const ERROR = 50;

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { Runtime } from '@temporalio/worker';
+import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 import { openMirror } from '../git/mirror.ts';
@@ -128,7 +128,11 @@ class WorkerProcess {
       name: 'kube-system',
     });
     this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
-    Runtime.install({ logger: sdkLogger(this.#log) });
+    Runtime.install({
+      logger: sdkLogger(this.#log),
+      // The native part would write lines of its own form to the terminal.
+      telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
+    });
     const server = await this.#serve();
     try {
       await Promise.all([this.#runWorkflows(), this.#runElection(client, system.metadata.uid)]);

@@ -90,6 +90,7 @@ export class GitSync {
         clusterUid,
         repository: (name) => known(name),
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
+        workloadApi: 'fairlead.dev/v1beta1',
         inventoryNamespace: INVENTORY_NAMESPACE,
         now: Date.now,
         onRecorded: () => undefined,

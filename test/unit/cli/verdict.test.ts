@@ -27,7 +27,7 @@ interface Case {
   readonly pods?: (pods: readonly Pod[]) => readonly Pod[];
   /** Pods at the new revision; the others are at the one before. */
   readonly updated?: number;
-  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'run'>>;
+  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'run' | 'failedCommit'>>;
 }
 
 function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): string {
@@ -72,6 +72,21 @@ describe('explain', () => {
   it('done, and the next change is held', () => {
     expect(verdict({ object: { annotations: PAUSED } })).toMatch(
       /^Done: .*; the next change will wait: paused by alice: db alarm$/,
+    );
+  });
+
+  it('done, and pinned by an operator', () => {
+    const annotations = { 'fairlead.dev/pinned': JSON.stringify({ by: 'ann', reason: 'leaks' }) };
+    expect(verdict({ object: { annotations } })).toMatch(
+      /^Done: .*; it is pinned by ann: leaks; the manifest in git/,
+    );
+  });
+
+  it('done, because the last commit was refused', () => {
+    const failedCommit =
+      'commit 56124dbb of shop was refused: UnknownField web.yaml:10@56124dbb: unknown field.';
+    expect(verdict({ evidence: { failedCommit } })).toMatch(
+      /^Done: nothing is to be done: .*; but commit 56124dbb of shop was refused: .*unknown field → correct the manifest/,
     );
   });
 
