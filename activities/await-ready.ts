@@ -4,6 +4,7 @@ import { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 
 import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
+import { newsAgainst } from './news.ts';
 import type { AwaitReadyInput, AwaitReadyResult, State } from './rollout-types.ts';
 
 /** A freed slot waits this long for others, so that many pods at 10 % cost tens of actions, not hundreds. */
@@ -11,9 +12,6 @@ const WINDOW_MS = 500;
 /** Answers `later` at this share of startToClose; the workflow asks again. */
 const PATIENCE_SHARE = 0.9;
 const HEARTBEAT_MS = 1_000;
-/** So long the same reasons, milliseconds, and they are worth an action: pods that are merely slow are not. */
-const NEWS_MS = 10_000;
-
 /**
  * Resolves as soon as the planner would give a batch: at once when it is free of charge, covers all that is left, or a tenth
  * of the budget (at least one pod) is free; else 500 ms after the first freed slot. Also when the rollout is finished,
@@ -58,11 +56,11 @@ export async function awaitObservation(
         settle(() => resolve(answer));
       }
     };
-    const isNews = newsFor(input.shown);
+    const isNews = newsAgainst(input.shown);
     const heartbeat = setInterval(() => {
       const latest = feed.latest(key);
       context.heartbeat(latest && { ...latest.plan.progress });
-      if (latest !== undefined && isNews(latest)) {
+      if (latest !== undefined && isNews(stateOf(latest).waiting.map(({ message }) => message))) {
         settle(() => resolve({ outcome: 'news', ...stateOf(latest) }));
       }
     }, HEARTBEAT_MS);
@@ -121,21 +119,6 @@ export function judge(
   const isLast = plan.batch.length >= wanted - updated;
   const isTenth = charged * 10 >= maxUnavailable;
   return isFree || isLast || isTenth ? { outcome: 'batch', ...state } : 'batch soon';
-}
-
-/** Whether, at this look, other reasons than the shown ones have stood for {@link NEWS_MS}. Asked once a heartbeat. */
-function newsFor(shown: readonly string[] | undefined): (observation: Observation) => boolean {
-  const known = JSON.stringify(shown ?? []);
-  let last: string | undefined;
-  let since = 0;
-  return (observation) => {
-    const reasons = JSON.stringify(stateOf(observation).waiting.map(({ message }) => message));
-    if (reasons !== last) {
-      last = reasons;
-      since = Date.now();
-    }
-    return shown !== undefined && reasons !== known && Date.now() - since >= NEWS_MS;
-  };
 }
 
 function stateOf({ plan }: Observation): State {

@@ -75,6 +75,11 @@ export interface PruneResult {
   readonly problems: ProblemList;
 }
 
+export interface AwaitRolloutsInput extends CommitReference {
+  /** What the run shows that it waits for: answer when that has been something else for a while. */
+  readonly shown?: readonly string[];
+}
+
 export interface AwaitRolloutsResult {
   /** `waiting`: the wait was long; ask again. */
   readonly outcome: 'finished' | 'waiting';

@@ -4,6 +4,7 @@ import { Context } from '@temporalio/activity';
 
 import { applyStage as applyObjects, awaitEstablished } from '../git/apply-stage.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
+import type { RolloutStates } from '../git/await-rollouts.ts';
 import { checkCommit as check } from '../git/check.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
@@ -13,6 +14,7 @@ import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
+  AwaitRolloutsInput,
   AwaitRolloutsResult,
   CheckCommitInput,
   CheckCommitResult,
@@ -25,6 +27,7 @@ import type {
 import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
+import { newsAgainst } from './news.ts';
 
 export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
@@ -34,6 +37,7 @@ const PATIENCE_SHARE = 0.7;
 const SLICE_MS = 6_000;
 const PRUNE_SLICE = 200;
 const NAME_LIMIT = 50;
+const LOOK_MS = 1_000;
 
 /** The activities, bound to this leader. */
 export function createCommitActivities(dependencies: CommitActivityDependencies) {
@@ -154,24 +158,33 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   }
 
   /** Waits for the rollouts of the workloads that this commit changed. */
-  async function awaitRollouts(input: CommitReference): Promise<AwaitRolloutsResult> {
+  async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { startToCloseTimeoutMs } = Context.current().info;
     return await heartbeating(async (beat) => {
       const { objects } = await access.prepare(context);
+      const isNews = newsAgainst(input.shown);
+      const news = new AbortController();
+      let latest: RolloutStates = new Map();
+      const looking = setInterval(() => {
+        if (isNews(linesOf(latest))) news.abort();
+      }, LOOK_MS);
       const { states, unwell } = await watchRollouts(context, objects, {
         patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
+        stop: news.signal,
         onChange: (present) => {
+          latest = present;
           beat(
             [...present]
               .slice(0, 20)
               .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
           );
         },
+      }).finally(() => {
+        clearInterval(looking);
       });
-      const waiting: string[] = [];
+      const waiting = linesOf(states);
       const problems = [...states].flatMap(([label, state]) => {
-        if (state.state === 'InProgress') waiting.push(`${label}: ${state.message}`);
         if (state.state !== 'Failed') return [];
         const object = objects.find((item) => item.label === label);
         const where = { object: label, file: object?.manifest.file, line: object?.manifest.line };
@@ -181,7 +194,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         outcome: waiting.length > 0 ? 'waiting' : 'finished',
         done: [...states.values()].filter(({ state }) => state === 'Done').length,
         total: states.size,
-        waiting: waiting.slice(0, 20),
+        waiting,
         unwell: unwell.slice(0, 20),
         problems: bounded(problems),
       };
@@ -229,6 +242,13 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     awaitRollouts,
     recordCommit,
   });
+}
+
+/** What is under way; at most 20 lines. */
+function linesOf(states: RolloutStates): readonly string[] {
+  return [...states]
+    .flatMap(([label, state]) => (state.state === 'InProgress' ? [`${label}: ${state.message}`] : []))
+    .slice(0, 20);
 }
 
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: bounded([]) } as const;

@@ -2,6 +2,7 @@
 
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
+import type { Workload } from '../planners/workload.ts';
 import type { RolloutInput, SearchAttributeName } from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
 
@@ -49,7 +50,7 @@ function summary({ plan, workload }: Observation, input: RolloutInput): string {
   const cause = input.reason === undefined ? '' : `, ${causeOf(input)}`;
   return (
     `${workload.ref.kind} ${workload.ref.namespace}/${workload.ref.name} → ${revision}: ` +
-    `${String(progress.target)} pods, maxUnavailable ${String(progress.maxUnavailable)}${commit}${cause}`
+    `${images(workload)}, ${String(progress.target)} pods, maxUnavailable ${String(progress.maxUnavailable)}${commit}${cause}`
   );
 }
 
@@ -66,14 +67,23 @@ function details({ workload, plan }: Observation, input: RolloutInput): string {
     ...(input.reason === undefined ? [] : [['Cause', causeOf(input)]]),
     ['On deadline', input.onDeadline],
   ];
+  // The UI's frame is a line too short; the last one is an empty one (U+00A0).
   return [
     '| | |',
     '|---|---|',
     ...rows.map(([name, value]) => `| ${String(name)} | ${String(value)} |`),
+    '',
+    '\u00a0',
   ].join('\n');
 }
 
 /** `undo: leaks memory (alice)` */
 function causeOf({ by, reason = '' }: RolloutInput): string {
   return by === undefined ? reason : `${reason} (${by})`;
+}
+
+/** `web:1.30`; of many containers the first two. */
+function images({ template }: Workload): string {
+  const all = template.spec.containers.map(({ image = '' }) => image.split('/').at(-1) ?? '');
+  return `${all.slice(0, 2).join(', ')}${all.length > 2 ? ', …' : ''}`;
 }

@@ -30,7 +30,12 @@ export interface AwaitedRollouts {
 export async function awaitRollouts(
   context: CommitContext,
   objects: readonly PreparedObject[],
-  options: { readonly patienceMs: number; readonly onChange?: (states: RolloutStates) => void },
+  options: {
+    readonly patienceMs: number;
+    /** Ends the wait sooner, as `patienceMs` does. */
+    readonly stop?: AbortSignal;
+    readonly onChange?: (states: RolloutStates) => void;
+  },
 ): Promise<AwaitedRollouts> {
   const workloads = objects.filter((object) => isWorkload(object.manifest));
   const states = new Map<string, RolloutState>();
@@ -39,6 +44,7 @@ export async function awaitRollouts(
   const stop = new AbortController();
   const signal = context.signal === undefined ? stop.signal : AbortSignal.any([context.signal, stop.signal]);
   const timer = setTimeout(() => stop.abort(), options.patienceMs);
+  options.stop?.addEventListener('abort', () => stop.abort(), { once: true });
   const collections = new Map<string, PreparedObject[]>();
   for (const object of workloads) {
     const key = `${object.path.group}/${object.path.resource}/${object.path.namespace ?? ''}`;

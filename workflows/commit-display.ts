@@ -11,6 +11,7 @@ import type {
   PruneResult,
 } from '../activities/commit-types.ts';
 import type { Problem, ProblemList } from '../git/problems.ts';
+import { markdown } from './markdown.ts';
 import type { CommitInput, CommitPhase, CommitView } from './sync-messages.ts';
 
 /** Problems kept; histories and the failure's message are bounded. */
@@ -26,6 +27,7 @@ export class CommitDisplay {
   readonly #left: string[] = [];
   #unwell: readonly string[] = [];
   #failure: string | undefined;
+  #supersededBy: string | undefined;
   readonly #first: Problem[] = [];
   #total = 0;
   #phase: CommitPhase | CommitOutcome = 'Checking';
@@ -49,6 +51,11 @@ export class CommitDisplay {
 
   get problems(): ProblemList {
     return { total: this.#total, first: this.#first };
+  }
+
+  /** What the commit is seen to wait for. */
+  get waiting(): readonly string[] {
+    return this.#waiting;
   }
 
   /** What is worth knowing and no failure. A workload that is not well is named once. */
@@ -99,12 +106,14 @@ export class CommitDisplay {
     this.#rollouts = { done: result.done, total: result.total };
     this.#waiting = result.waiting;
     this.#unwell = result.unwell;
-    this.#add(result.problems);
+    // An answer in between names the same failures again.
+    if (result.outcome === 'finished') this.#add(result.problems);
     this.#show();
   }
 
-  closed(outcome: CommitOutcome): void {
+  closed(outcome: CommitOutcome, supersededBy?: string): void {
     this.#phase = outcome;
+    this.#supersededBy = supersededBy;
     this.#waiting = [];
     if (this.#input.searchAttributes.includes('RolloutPhase')) {
       upsertSearchAttributes([
@@ -134,18 +143,24 @@ export class CommitDisplay {
   #show(): void {
     const { applied, unchanged, pruned } = this.#objects;
     const all = this.#stages.reduce((sum, count) => sum + count, 0);
-    const lines = [
-      `**${this.#phase}** · \`${this.#input.repository}\` at \`${this.#input.sha.slice(0, 8)}\``,
-      '',
-      '| objects | applied | unchanged | pruned | rollouts | problems |',
-      '|---|---|---|---|---|---|',
-      `| ${all} | ${applied} | ${unchanged} | ${pruned} | ${this.#rollouts.done} of ${this.#rollouts.total} | ${this.#total} |`,
+    const by = this.#supersededBy === undefined ? '' : ` by \`${this.#supersededBy.slice(0, 8)}\``;
+    const notes = [
+      ...this.#first.slice(0, 10).map(line),
+      ...this.notes.slice(0, 5),
+      ...this.#waiting.slice(0, 5),
     ];
-    if (this.#phase === 'Applying') lines.push('', `stage ${this.#stage + 1} of ${this.#stages.length}`);
-    const notes = [...this.notes.slice(0, 5), ...this.#waiting.slice(0, 5)];
-    if (notes.length > 0) lines.push('', ...notes.map((note) => `- ${note}`));
-    if (this.#first.length > 0) lines.push('', ...this.#first.slice(0, 10).map((item) => `- ${line(item)}`));
-    setCurrentDetails(lines.join('\n'));
+    setCurrentDetails(
+      markdown([
+        `**${this.#phase}**${by} · \`${this.#input.repository}\` at \`${this.#input.sha.slice(0, 8)}\``,
+        notes.map((note) => `- ${note}`).join('\n'),
+        this.#phase === 'Applying' ? `stage ${this.#stage + 1} of ${this.#stages.length}` : '',
+        [
+          '| objects | applied | unchanged | pruned | rollouts | problems |',
+          '|---|---|---|---|---|---|',
+          `| ${all} | ${applied} | ${unchanged} | ${pruned} | ${this.#rollouts.done} of ${this.#rollouts.total} | ${this.#total} |`,
+        ].join('\n'),
+      ]),
+    );
   }
 }
 

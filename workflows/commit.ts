@@ -21,7 +21,7 @@ import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
 import { leaderTaskQueue } from './messages.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
-import { commitProgressQuery, supersededSignal } from './sync-messages.ts';
+import { commitProgressQuery, readSha, supersededSignal } from './sync-messages.ts';
 
 const STAGE_NAMES = ['foundations', 'configuration', 'network', 'workloads', 'the rest'] as const;
 
@@ -47,9 +47,13 @@ class CommitRun {
     const { clusterUid, repository, sha } = input;
     this.#reference = { clusterUid, repository, sha, workflowId, runId };
     this.#display = new CommitDisplay(input);
-    setHandler(supersededSignal, (newer) => void (this.#supersededBy = newer.sha), {
-      description: 'From sync: a newer commit is the reason of the cancellation that follows.',
-    });
+    setHandler(
+      supersededSignal,
+      (newer) => void (this.#supersededBy = readSha(newer) ?? this.#supersededBy),
+      {
+        description: 'Internal, from sync: a newer commit is the reason of the cancellation that follows.',
+      },
+    );
     setHandler(commitProgressQuery, () => this.#display.view(), {
       description: 'Phase, counts, what the commit waits for and what is wrong with it.',
     });
@@ -173,14 +177,14 @@ class CommitRun {
       summary: 'await rollouts',
     });
     for (;;) {
-      const result = await awaitRollouts(this.#reference);
+      const result = await awaitRollouts({ ...this.#reference, shown: this.#display.waiting });
       this.#display.awaited(result);
       if (result.outcome === 'finished') return;
     }
   }
 
   async #record(outcome: CommitOutcome): Promise<void> {
-    this.#display.closed(outcome);
+    this.#display.closed(outcome, this.#supersededBy);
     const { recordCommit } = this.#mutate(`record: ${outcome}`);
     await recordCommit({
       ...this.#reference,

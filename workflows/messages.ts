@@ -65,6 +65,21 @@ export interface OperatorMessage {
   readonly onObject?: boolean;
 }
 
+/**
+ * The payload of an operator's signal as far as it is one: a click may send anything, and what a workflow does not expect would
+ * wedge it. A mere text is the reason.
+ */
+export function readOperatorMessage(payload: unknown): OperatorMessage {
+  if (typeof payload === 'string') return payload === '' ? {} : { reason: payload };
+  if (typeof payload !== 'object' || payload === null) return {};
+  const { by, reason, onObject }: { by?: unknown; reason?: unknown; onObject?: unknown } = payload;
+  return {
+    ...(typeof by === 'string' && { by }),
+    ...(typeof reason === 'string' && { reason }),
+    ...(onObject === true && { onObject }),
+  };
+}
+
 export const pauseSignal = defineSignal<[OperatorMessage?]>('pause');
 export const resumeSignal = defineSignal<[OperatorMessage?]>('resume');
 export const abortSignal = defineSignal<[OperatorMessage?]>('abort');

@@ -11,6 +11,7 @@ import type {
   UpdateBatchResult,
 } from '../activities/rollout-types.ts';
 import type { Progress, Reason } from '../planners/plan.ts';
+import { markdown } from './markdown.ts';
 import type { RolloutInput, RolloutPhase, RolloutView, SearchAttributeName } from './messages.ts';
 
 type Step = UpdateBatchResult | AwaitReadyResult;
@@ -28,6 +29,7 @@ export class RolloutDisplay {
   #waiting: readonly Reason[] = [];
   #paused: PausedBy | undefined;
   #lastPods: readonly string[] = [];
+  #closed: CloseResult | undefined;
 
   constructor(input: RolloutInput, startTime: string) {
     this.#input = input;
@@ -69,6 +71,7 @@ export class RolloutDisplay {
 
   paused(by: PausedBy): void {
     this.#paused = by;
+    this.#waiting = this.#waiting.filter(({ code }) => code !== 'Paused');
     this.#enter('Paused');
   }
 
@@ -82,16 +85,20 @@ export class RolloutDisplay {
   }
 
   closed(result: CloseResult): void {
+    this.#closed = result;
+    this.#paused = undefined;
+    this.#waiting = [];
     this.#enter(result.outcome);
   }
 
   /** Summary of the wait that follows a batch: names it by its pods. */
   waitingFor(): string {
-    if (this.#lastPods.length === 0) {
+    const pods = this.#lastPods.length > 0 ? this.#lastPods : (this.#waiting[0]?.pods ?? []);
+    if (pods.length === 0) {
       return 'await pods';
     }
-    const names = this.#lastPods.slice(0, 6).join(', ');
-    const more = this.#lastPods.length > 6 ? ` and ${String(this.#lastPods.length - 6)} more` : '';
+    const names = pods.slice(0, 6).join(', ');
+    const more = pods.length > 6 ? ` and ${String(pods.length - 6)} more` : '';
     return `await batch ${String(this.#batches)}: ${names}${more}`.slice(0, 380);
   }
 
@@ -127,30 +134,46 @@ export class RolloutDisplay {
   }
 
   #show(): void {
-    const lines = [
-      `**${this.#phase}** · revision \`${this.#revision ?? '(being created)'}\` · batch ${String(this.#batches)}`,
-    ];
-    const progress = this.#progress;
-    if (progress !== undefined) {
-      const done =
-        progress.target === 0 ? BAR : Math.floor((progress.updatedAvailable / progress.target) * BAR);
-      lines.push(
-        '',
-        `\`[${'#'.repeat(done)}${'·'.repeat(BAR - done)}]\` ${String(progress.updatedAvailable)} of ${String(progress.target)}`,
-        '',
-        '| updated | ready | available | unavailable | maxUnavailable |',
-        '|---|---|---|---|---|',
-        `| ${String(progress.updated)} | ${String(progress.ready)} | ${String(progress.available)} | ` +
-          `${String(progress.unavailable)} | ${String(progress.maxUnavailable)} |`,
-      );
-    }
-    if (this.#paused !== undefined) {
-      const { by, reason } = this.#paused;
-      lines.push('', `Paused by ${by ?? 'unknown'}${reason === undefined ? '' : `: ${reason}`}`);
-    }
-    if (this.#waiting.length > 0) {
-      lines.push('', ...this.#waiting.slice(0, 5).map((reason) => `- ${reason.code}: ${reason.message}`));
-    }
-    setCurrentDetails(lines.join('\n'));
+    setCurrentDetails(
+      markdown([
+        `**${this.#phase}** · revision \`${this.#revision ?? '(being created)'}\` · batch ${String(this.#batches)}`,
+        this.#why(),
+        this.#waiting
+          .slice(0, 5)
+          .map((reason) => `- ${reason.code}: ${reason.message}`)
+          .join('\n'),
+        this.#bar(),
+      ]),
+    );
   }
+
+  /** Who paused or ended it, and why. */
+  #why(): string {
+    if (this.#paused !== undefined) {
+      const { name, namespace, kind } = this.#input.workload;
+      const verb = `fairlead rollout resume ${kind.toLowerCase()}/${name} -n ${namespace}`;
+      return `Paused${said(this.#paused)}; it goes on by the signal \`resume\` or \`${verb}\`. Below is how it was then.`;
+    }
+    return this.#closed === undefined ? '' : `${this.#closed.outcome}${said(this.#closed)}`;
+  }
+
+  #bar(): string {
+    const progress = this.#progress;
+    if (progress === undefined) return '';
+    const done =
+      progress.target === 0 ? BAR : Math.floor((progress.updatedAvailable / progress.target) * BAR);
+    return [
+      `\`[${'#'.repeat(done)}${'·'.repeat(BAR - done)}]\` ${String(progress.updatedAvailable)} of ${String(progress.target)}`,
+      '',
+      '| updated | ready | available | unavailable | maxUnavailable |',
+      '|---|---|---|---|---|',
+      `| ${String(progress.updated)} | ${String(progress.ready)} | ${String(progress.available)} | ` +
+        `${String(progress.unavailable)} | ${String(progress.maxUnavailable)} |`,
+    ].join('\n');
+  }
+}
+
+/** ` by ann: leaks memory` */
+function said({ by, reason }: PausedBy): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
 }

@@ -16,7 +16,14 @@ import {
 } from '@temporalio/workflow';
 
 import type { RolloutActivities } from '../activities/rollout.ts';
-import type { CloseInput, CloseResult, PausedBy, RunReference } from '../activities/rollout-types.ts';
+import type {
+  CloseInput,
+  CloseResult,
+  PausedBy,
+  RunReference,
+  WishInput,
+  WishResult,
+} from '../activities/rollout-types.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import type { OperatorMessage, RolloutInput, RolloutResult } from './messages.ts';
 import {
@@ -25,6 +32,7 @@ import {
   objectChangedSignal,
   pauseSignal,
   progressQuery,
+  readOperatorMessage,
   resumeSignal,
 } from './messages.ts';
 import { RolloutDisplay } from './rollout-display.ts';
@@ -40,6 +48,8 @@ interface Ending {
   readonly reason?: string;
 }
 
+/** Characters; the server takes 400 bytes. */
+const SUMMARY_LIMIT = 120;
 /** How long a superseded run waits for the controller's cancellation before it closes by itself. */
 const CANCELLATION_GRACE = '10 seconds';
 
@@ -53,7 +63,6 @@ class RolloutRun {
   readonly #reference: RunReference;
   readonly #display: RolloutDisplay;
   readonly #wishes: QueuedWish[] = [];
-  readonly #mutate: Pick<RolloutActivities, 'createRevision' | 'updateBatch' | 'recordWish' | 'closeRun'>;
   readonly #taskQueue: string;
   #objectChanged = false;
   #deadlineReported: boolean;
@@ -64,18 +73,19 @@ class RolloutRun {
     this.#taskQueue = leaderTaskQueue(input.cluster);
     this.#display = new RolloutDisplay(input, workflowInfo().startTime.toISOString());
     this.#deadlineReported = input.carried?.deadlineReported ?? false;
-    this.#mutate = proxyActivities<RolloutActivities>(mutating(this.#taskQueue));
     setHandler(pauseSignal, (message) => this.#wish('pause', message), {
       description: 'Stop before the next pod is touched. Optional payload: {"by": "…", "reason": "…"}',
     });
     setHandler(resumeSignal, (message) => this.#wish('resume', message), {
-      description: 'Go on after a pause.',
+      description: 'Go on after a pause. Optional payload as of pause.',
     });
     setHandler(abortSignal, (message) => this.#wish('abort', message), {
-      description: 'Go back to the last complete revision and pin it until the manifest changes.',
+      description:
+        'Go back to the last complete revision, once resumed if it is paused, and pin it until the manifest changes. ' +
+        'Optional payload as of pause.',
     });
     setHandler(objectChangedSignal, () => void (this.#objectChanged = true), {
-      description: 'Sent by the controller: the object of a paused run has changed.',
+      description: 'Internal, from the controller: the object of a paused run has changed.',
     });
     setHandler(progressQuery, () => this.#display.view(), {
       description: 'Phase, counters and what the run waits for.',
@@ -83,8 +93,8 @@ class RolloutRun {
   }
 
   /** A wish that is on the object already is not written again: a signal that was held up must not bring back an old pause. */
-  #wish(verb: QueuedWish['verb'], message: OperatorMessage = {}): void {
-    const { onObject, ...who } = message;
+  #wish(verb: QueuedWish['verb'], payload: unknown): void {
+    const { onObject, ...who } = readOperatorMessage(payload);
     if (onObject === true) {
       this.#objectChanged = true;
     } else {
@@ -116,7 +126,8 @@ class RolloutRun {
 
   async #loop(): Promise<Ending> {
     if (this.#input.carried === undefined) {
-      const created = await this.#mutate.createRevision(this.#reference);
+      const { createRevision } = this.#mutate('create the revision');
+      const created = await createRevision(this.#reference);
       if (created.outcome === 'superseded') {
         return { ending: 'superseded', reason: created.message };
       }
@@ -134,10 +145,7 @@ class RolloutRun {
   /** One turn: write what is legal, then wait until there is something to do again. */
   async #batch(): Promise<Ending | undefined> {
     const number = this.#display.batches + 1;
-    const { updateBatch } = proxyActivities<RolloutActivities>({
-      ...mutating(this.#taskQueue),
-      summary: `batch ${String(number)} of ${this.#display.revision ?? ''}`,
-    });
+    const { updateBatch } = this.#mutate(`batch ${String(number)} of ${this.#display.revision ?? ''}`);
     const writing = updateBatch(this.#reference);
     const ending = await this.#applyWishesDuring(writing);
     const written = await writing;
@@ -220,19 +228,12 @@ class RolloutRun {
       case 'Report':
         return undefined;
       case 'Pause':
-        await this.#mutate.recordWish({
-          ...this.#reference,
-          verb: 'pause',
-          by: 'progressDeadlineSeconds',
-          reason,
-        });
+        await this.#record('pause', { by: 'progressDeadlineSeconds', reason });
         return undefined;
       case 'Rollback': {
         this.#display.rollingBack();
         const wish = { by: 'progressDeadlineSeconds', reason };
-        const { rolledBack } = await CancellationScope.nonCancellable(() =>
-          this.#mutate.recordWish({ ...this.#reference, verb: 'rollback', ...wish }),
-        );
+        const { rolledBack } = await CancellationScope.nonCancellable(() => this.#record('rollback', wish));
         return rolledBack ? { ending: 'rolledBack', ...wish } : undefined;
       }
     }
@@ -264,14 +265,24 @@ class RolloutRun {
     for (let wish = this.#wishes.shift(); wish !== undefined; wish = this.#wishes.shift()) {
       const { verb, ...who } = wish;
       const by = who.by ?? 'Temporal UI';
-      const { rolledBack } = await CancellationScope.nonCancellable(() =>
-        this.#mutate.recordWish({ ...this.#reference, verb, ...who, by }),
-      );
+      const { rolledBack } = await CancellationScope.nonCancellable(() => this.#record(verb, { ...who, by }));
       if (rolledBack && verb === 'abort') {
         return { ending: 'aborted', by, ...(who.reason !== undefined && { reason: who.reason }) };
       }
     }
     return undefined;
+  }
+
+  /** Writes a wish onto the object. */
+  async #record(verb: WishInput['verb'], who: Pick<WishInput, 'by' | 'reason'>): Promise<WishResult> {
+    const by = who.by === undefined ? '' : ` by ${who.by}`;
+    const why = who.reason === undefined ? '' : `: ${who.reason}`;
+    const { recordWish } = this.#mutate(`${verb}${by}${why}`.slice(0, SUMMARY_LIMIT));
+    return await recordWish({ ...this.#reference, verb, ...who });
+  }
+
+  #mutate(summary: string): RolloutActivities {
+    return proxyActivities<RolloutActivities>({ ...mutating(this.#taskQueue), summary });
   }
 
   async #continueAsNewWhenLong(): Promise<void> {
@@ -302,10 +313,7 @@ class RolloutRun {
 
   async #close(ending: Ending): Promise<CloseResult> {
     const { firstExecutionRunId, workflowId } = workflowInfo();
-    const { closeRun } = proxyActivities<RolloutActivities>({
-      ...mutating(this.#taskQueue),
-      summary: `close: ${ending.ending}`,
-    });
+    const { closeRun } = this.#mutate(`close: ${ending.ending}`);
     const { commit, by, reason } = this.#input;
     const cause = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     const closed = await closeRun({

@@ -107,3 +107,11 @@ export function commitWorkflowId(cluster: string, repository: string, sha: strin
 export function commitWorkflowPrefix(cluster: string, repository: string): string {
   return `commit/${cluster}/${repository}/`;
 }
+
+const SHA = /^[0-9a-f]{40,64}$/;
+
+/** The sha in the payload of a signal: anybody may send one, with anything in it. Undefined: there is none. */
+export function readSha(payload: unknown): string | undefined {
+  const sha = typeof payload === 'object' && payload !== null && 'sha' in payload ? payload.sha : undefined;
+  return typeof sha === 'string' && SHA.test(sha) ? sha : undefined;
+}

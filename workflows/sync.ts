@@ -27,11 +27,13 @@ import {
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import { commit } from './commit.ts';
-import { leaderTaskQueue } from './messages.ts';
+import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
+import { markdown } from './markdown.ts';
 import type { LastCommit, SyncInput, SyncState, WantedCommit } from './sync-messages.ts';
 import {
   commitSeenSignal,
   commitWorkflowId,
+  readSha,
   supersededSignal,
   syncSignal,
   syncStatusQuery,
@@ -55,11 +57,11 @@ class SyncRun {
     this.#wanted = input.carried?.wanted;
     this.#last = input.carried?.last;
     this.#newest = input.carried?.wanted?.sha ?? input.carried?.last?.sha;
-    setHandler(commitSeenSignal, ({ sha }) => this.#seen(sha), {
-      description: 'From the leader: the ref of the repository names this commit now. {"sha": "…"}',
-    });
-    setHandler(syncSignal, (message) => this.#askedFor(message ?? {}), {
+    setHandler(syncSignal, (message) => this.#askedFor(readOperatorMessage(message)), {
       description: 'Try the newest commit again. Optional payload: {"by": "…", "reason": "…"}',
+    });
+    setHandler(commitSeenSignal, (message) => this.#seen(readSha(message)), {
+      description: 'Internal, from the leader: the ref of the repository names this commit now. {"sha": "…"}',
     });
     setHandler(
       syncStatusQuery,
@@ -88,7 +90,8 @@ class SyncRun {
     }
   }
 
-  #seen(sha: string): void {
+  #seen(sha: string | undefined): void {
+    if (sha === undefined) return;
     this.#newest = sha;
     // Back to what is running already (or was tried): nothing is wanted any more.
     const isKnown = this.#running === undefined ? this.#last?.sha === sha : this.#running.sha === sha;
@@ -204,16 +207,17 @@ class SyncRun {
   }
 
   #show(): void {
-    const lines = [
-      `**${this.#running === undefined ? 'Waiting for a commit' : `Applying \`${this.#running.sha.slice(0, 8)}\``}**`,
-    ];
-    if (this.#wanted !== undefined) lines.push('', `next: \`${this.#wanted.sha.slice(0, 8)}\``);
     const last = this.#last;
-    if (last !== undefined) {
-      lines.push('', `last: \`${last.sha.slice(0, 8)}\` **${last.outcome}** at ${last.finishedAt}`);
-      if (last.message !== undefined) lines.push('', last.message);
-    }
-    setCurrentDetails(lines.join('\n'));
+    setCurrentDetails(
+      markdown([
+        `**${this.#running === undefined ? 'Waiting for a commit' : `Applying \`${this.#running.sha.slice(0, 8)}\``}**`,
+        this.#wanted === undefined ? '' : `next: \`${this.#wanted.sha.slice(0, 8)}\``,
+        last === undefined
+          ? ''
+          : `last: \`${last.sha.slice(0, 8)}\` **${last.outcome}** at ${last.finishedAt}`,
+        last?.message ?? '',
+      ]),
+    );
   }
 }
 

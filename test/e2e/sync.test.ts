@@ -418,11 +418,16 @@ describe('migration between the workload APIs', () => {
     await sync.commitSeen(name, third);
     await awaiting(name, third);
     expect((await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
-    const back = await git.commit({ 'web.yaml': statefulSet('1', 'apps/v1') });
+    // Controllers that know no pause would replace its pods at once.
+    const early = await sync.apply(name, await git.commit({ 'web.yaml': statefulSet('1', 'apps/v1') }));
+    expect(early.message).toMatch(
+      /MigrationPaused web\.yaml:1 .* the workload is paused by ann, and apps\/v1/,
+    );
+    await cluster.client.patch(set, 'merge', { metadata: { annotations: { 'fairlead.dev/paused': null } } });
+    const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', 'apps/v1')}` });
     await sync.commitSeen(name, back);
     await awaiting(name, back);
     await expect(cluster.client.get(set)).rejects.toMatchObject({ status: 404 });
-    expect((await cluster.client.get(native)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
     expect((await cluster.client.get(pods)).metadata.uid).toBe(pod.metadata.uid);
     expect([...((await sync.inventory(name))?.entries.keys() ?? [])]).toContain(
       `apps/StatefulSet/${namespace}/web`,
