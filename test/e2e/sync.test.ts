@@ -425,8 +425,7 @@ describe('migration between the workload APIs', () => {
     );
     await cluster.client.patch(set, 'merge', { metadata: { annotations: { 'fairlead.dev/paused': null } } });
     const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', 'apps/v1')}` });
-    await sync.commitSeen(name, back);
-    await awaiting(name, back);
+    expect(await sync.apply(name, back)).toMatchObject({ outcome: 'Succeeded' });
     await expect(cluster.client.get(set)).rejects.toMatchObject({ status: 404 });
     expect((await cluster.client.get(pods)).metadata.uid).toBe(pod.metadata.uid);
     expect([...((await sync.inventory(name))?.entries.keys() ?? [])]).toContain(
