@@ -92,7 +92,9 @@ function details(
       `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`,
     ...others.map((text) => `  also:     ${text}`),
     `  run:      ${describeRunState(run)}`,
-    ...(failed === undefined || sentence.includes(failed) ? [] : [`  git:      ${failed}`]),
+    ...(failed === undefined || sentence.includes(failed.replace(/[.]$/, ''))
+      ? []
+      : [`  git:      ${failed}`]),
     ...(lease.state === 'held' ? [`  leader:   ${lease.holder}`] : []),
     ...notes.map((note) => `  note:     ${note}`),
     ...(next === undefined ? [] : [`  next:     ${next}`]),

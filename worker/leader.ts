@@ -27,6 +27,7 @@ import type { SearchAttributeName } from '../workflows/messages.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
+import { isTemporalAway } from './temporal-connection.ts';
 import { createWorkloadCache } from './workload-cache.ts';
 
 export interface LeaderOptions {
@@ -128,7 +129,9 @@ export async function startLeader(options: LeaderOptions) {
     },
     onError: (key, error) => {
       metrics.temporalUp.set(0);
-      log.warn({ workload: key, error: toMessage(error) }, 'Temporal did not answer, will be asked again');
+      // That it is away is said once, by who watches it.
+      const level = isTemporalAway(error) ? 'debug' : 'warn';
+      log[level]({ workload: key, error: toMessage(error) }, 'Temporal did not answer, will be asked again');
     },
   });
   const reconciler = new Reconciler({

@@ -35,6 +35,7 @@ import {
   readTemporalSettings,
   searchAttributeCommand,
 } from './temporal-connection.ts';
+import { watchTemporal } from './temporal-watch.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
@@ -135,11 +136,28 @@ class WorkerProcess {
     });
     const server = await this.#serve();
     try {
-      await Promise.all([this.#runWorkflows(), this.#runElection(client, system.metadata.uid)]);
+      await Promise.all([
+        this.#watchTemporal(),
+        this.#runWorkflows(),
+        this.#runElection(client, system.metadata.uid),
+      ]);
     } finally {
       server?.close();
       client.close();
     }
+  }
+
+  async #watchTemporal(): Promise<void> {
+    await watchTemporal({
+      client: this.#temporal,
+      address: this.#settings.address,
+      log: this.#log,
+      signal: this.#signal,
+      onReachable: (reachable) => {
+        this.#temporalReachable = reachable;
+        this.#metrics.temporalUp.set(reachable ? 1 : 0);
+      },
+    });
   }
 
   async #runWorkflows(): Promise<void> {
@@ -148,7 +166,6 @@ class WorkerProcess {
       log: this.#log,
       signal: this.#signal,
       name: 'workflows',
-      onReachable: (reachable) => this.#reachable(reachable),
       options: {
         ...workflowCode(),
         taskQueue: workflowTaskQueue(this.#config.cluster),
@@ -208,7 +225,6 @@ class WorkerProcess {
         log: this.#log,
         signal,
         name: 'leader activities',
-        onReachable: (reachable) => this.#reachable(reachable),
         options: {
           taskQueue: leaderTaskQueue(this.#config.cluster),
           identity: this.#config.identity,
@@ -241,11 +257,6 @@ class WorkerProcess {
       this.#searchAttributes = registered;
     }
     return this.#searchAttributes;
-  }
-
-  #reachable(reachable: boolean): void {
-    this.#temporalReachable = reachable;
-    this.#metrics.temporalUp.set(reachable ? 1 : 0);
   }
 
   async #serve() {

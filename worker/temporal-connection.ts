@@ -1,6 +1,6 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
@@ -97,4 +97,13 @@ async function missingSearchAttributes(
 export function searchAttributeCommand(namespace: string, missing: readonly string[]): string {
   const names = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
   return `temporal operator search-attribute create --namespace ${namespace} ${names}`;
+}
+
+/** DEADLINE_EXCEEDED, UNAVAILABLE */
+const AWAY: readonly number[] = [4, 14];
+
+/** Whether a call failed because Temporal is away, rather than because it refused. */
+export function isTemporalAway(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return isGrpcServiceError(cause) && AWAY.includes(cause.code);
 }

@@ -17,36 +17,26 @@ export interface TemporalWorkerOptions {
   /** What the worker is for, in logs. */
   readonly name: string;
   readonly options: Omit<WorkerOptions, 'connection' | 'namespace'>;
-  readonly onReachable: (reachable: boolean) => void;
 }
 
 const RETRY_MS = 1_000;
 
 /** Runs one worker until the signal fires; resolves when its last task is over. Never rejects for want of a server. */
 export async function runTemporalWorker(run: TemporalWorkerOptions): Promise<void> {
-  const { settings, log, signal, name, onReachable } = run;
-  let reported = false;
+  const { settings, log, signal, name } = run;
   while (!signal.aborted) {
     try {
       const connection = await connectWorker(settings);
       try {
         const worker = await Worker.create({ ...run.options, connection, namespace: settings.namespace });
-        onReachable(true);
-        reported = false;
         log.info({ worker: name, address: settings.address }, 'Temporal worker started');
         await runUntilAborted(worker, signal);
       } finally {
         await connection.close();
       }
     } catch (error) {
-      onReachable(false);
-      if (!reported) {
-        log.warn(
-          { worker: name, address: settings.address, error: toMessage(error) },
-          'Temporal does not answer; steady state goes on, rollouts wait. Check TEMPORAL_ADDRESS',
-        );
-        reported = true;
-      }
+      // Who watches Temporal has said so, or will.
+      log.debug({ worker: name, error: toMessage(error) }, 'Temporal worker ended, will be started again');
       await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
