@@ -14,7 +14,7 @@ export interface RunDescription {
   readonly staticDetails: string;
 }
 
-/** Server limits of summary and details, bytes. */
+/** The server refuses longer summaries, bytes; reasons of operators may hold anything. */
 const SUMMARY_LIMIT = 390;
 
 /** Everything of `client.workflow.start` that describes the run. The memo is what a new leader knows the run by. */
@@ -38,7 +38,7 @@ export function startOptions(input: RolloutInput, observation: Observation): Run
   return {
     memo: { uid: ref.uid, target, clusterUid: input.clusterUid },
     typedSearchAttributes: new TypedSearchAttributes(attributes),
-    staticSummary: summary(observation, input).slice(0, SUMMARY_LIMIT),
+    staticSummary: clipBytes(summary(observation, input), SUMMARY_LIMIT),
     staticDetails: details(observation, input),
   };
 }
@@ -86,4 +86,15 @@ function causeOf({ by, reason = '' }: RolloutInput): string {
 function images({ template }: Workload): string {
   const all = template.spec.containers.map(({ image = '' }) => image.split('/').at(-1) ?? '');
   return `${all.slice(0, 2).join(', ')}${all.length > 2 ? ', …' : ''}`;
+}
+
+/** As much of the text as fits, without half a character. */
+export function clipBytes(text: string, limit: number): string {
+  const bytes = Buffer.from(text);
+  return bytes.length <= limit
+    ? text
+    : bytes
+        .subarray(0, limit)
+        .toString()
+        .replace(/\uFFFD+$/, '');
 }

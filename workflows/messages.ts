@@ -65,17 +65,21 @@ export interface OperatorMessage {
   readonly onObject?: boolean;
 }
 
+/** Characters: who it was is part of summaries, which the server takes up to 400 bytes. */
+const BY_LIMIT = 80;
+const REASON_LIMIT = 500;
+
 /**
  * The payload of an operator's signal as far as it is one: a click may send anything, and what a workflow does not expect would
  * wedge it. A mere text is the reason.
  */
 export function readOperatorMessage(payload: unknown): OperatorMessage {
-  if (typeof payload === 'string') return payload === '' ? {} : { reason: payload };
+  if (typeof payload === 'string') return payload === '' ? {} : { reason: payload.slice(0, REASON_LIMIT) };
   if (typeof payload !== 'object' || payload === null) return {};
   const { by, reason, onObject }: { by?: unknown; reason?: unknown; onObject?: unknown } = payload;
   return {
-    ...(typeof by === 'string' && { by }),
-    ...(typeof reason === 'string' && { reason }),
+    ...(typeof by === 'string' && { by: by.slice(0, BY_LIMIT) }),
+    ...(typeof reason === 'string' && { reason: reason.slice(0, REASON_LIMIT) }),
     ...(onObject === true && { onObject }),
   };
 }

@@ -22,6 +22,8 @@ describe('the payload of a signal', () => {
     ],
     [{ by: 5, reason: ['x'], onObject: 'yes' }, {}],
     [{ by: null, reason: 'x' }, { reason: 'x' }],
+    [{ by: 'a'.repeat(1_000) }, { by: 'a'.repeat(80) }],
+    ['x'.repeat(1_000), { reason: 'x'.repeat(500) }],
   ])('%j', (payload, message) => {
     expect(readOperatorMessage(payload)).toEqual(message);
   });
