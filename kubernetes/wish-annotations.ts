@@ -31,7 +31,8 @@ function parseWish(text: string): Pin {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) {
-      return value;
+      // Written by hand it may hold anything; every field is a text.
+      return Object.fromEntries(Object.entries(value).filter(([, field]) => typeof field === 'string'));
     }
   } catch {
     return { reason: text.slice(0, 200) };
