@@ -1,6 +1,6 @@
 /** One word for how a workload is, from its object alone: conditions (kstatus) first, counters where there are none. */
 
-import { readPaused } from '../kubernetes/wish-annotations.ts';
+import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { Condition } from '../planners/objects.ts';
@@ -53,10 +53,18 @@ export function stateOfWorkload(object: WorkloadObject): StateOfWorkload {
   const ready = conditionOf(object, 'Ready');
   if (ready !== undefined) {
     return ready.status === 'True'
-      ? { state: 'Ready', reason: '', message: '' }
+      ? { state: 'Ready', ...pinOf(object) }
       : { state: 'Progressing', ...words(conditionOf(object, 'Reconciling') ?? ready) };
   }
   return byCounters(object);
+}
+
+/** It is well, and not as git has it. */
+function pinOf({ metadata }: WorkloadObject): { readonly reason: string; readonly message: string } {
+  const pin = readPinned(metadata.annotations);
+  if (pin === undefined) return { reason: '', message: '' };
+  const message = `pinned ${describeWish(pin)}`.trimEnd();
+  return { reason: 'Pinned', message: `${message}; the manifest in git is not applied until it changes` };
 }
 
 /** `by alice: db alarm`; what is not known is left out. */

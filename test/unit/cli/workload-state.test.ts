@@ -34,6 +34,15 @@ describe('the state of a workload', () => {
     ['paused by its spec', { spec: { paused: true } }, 'Paused', 'Paused'],
     ['never looked at', { status: { observedGeneration: undefined } }, 'Pending', 'NotObserved'],
     ['Ready by its condition', { conditions: [{ type: 'Ready', status: 'True' }] }, 'Ready', ''],
+    [
+      'Ready, and not as git has it',
+      {
+        conditions: [{ type: 'Ready', status: 'True' }],
+        annotations: { 'fairlead.dev/pinned': '{"by":"ann","verb":"undo"}' },
+      },
+      'Ready',
+      'Pinned',
+    ],
     ['reconciling', { conditions: RECONCILING }, 'Progressing', 'PodNotReady'],
     ['of another controller, done', {}, 'Ready', ''],
     ['of another controller, going on', { status: { updatedReplicas: 1 } }, 'Progressing', 'Progressing'],
