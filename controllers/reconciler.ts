@@ -7,7 +7,8 @@ import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { templateTarget } from '../kubernetes/workload-key.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { computeConditions } from '../planners/conditions.ts';
-import type { Plan } from '../planners/plan.ts';
+import type { Plan, Reason } from '../planners/plan.ts';
+import { sentence } from '../planners/reasons.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { CreatedRevision } from './create-revision.ts';
@@ -35,6 +36,8 @@ export interface ReconcilerOptions {
   readonly status: StatusWriter;
   readonly events: EventRecorder;
   readonly now: () => number;
+  /** Whether Temporal answered when it was asked last. */
+  readonly temporalAnswers: () => boolean;
   /** Reconcile `key` again, not before `at` (milliseconds since the epoch). */
   readonly requeue: (key: string, at?: number) => void;
   readonly onPlanned?: (workload: Workload, durationMs: number) => void;
@@ -45,6 +48,11 @@ const SETTLE_ROUNDS = 3;
 
 /** Temporal may be away for this long before the controller creates the first revision of a workload itself. */
 const WITHOUT_TEMPORAL_MS = 5_000;
+
+const TEMPORAL_UNREACHABLE: Reason = {
+  code: 'TemporalUnreachable',
+  message: sentence('TemporalUnreachable', [], 0, undefined),
+};
 
 const BAD_ENDINGS: ReadonlySet<string> = new Set<BadEnding['reason']>([
   'RunFailed',
@@ -164,7 +172,7 @@ export class Reconciler {
       progressed: hasProgressed(served, asRecord(plan.status)),
       paused: workload.paused,
       blocked,
-      waiting: plan.waiting,
+      waiting: this.#whatItWaitsFor(workload, plan),
       deadlineSeconds: workload.progressDeadlineSeconds,
       now: now(),
     });
@@ -192,6 +200,12 @@ export class Reconciler {
       }
       requeue(key);
     }
+  }
+
+  /** What only this process knows comes first: the planner does not know of Temporal. */
+  #whatItWaitsFor({ paused }: Workload, plan: Plan<object>): readonly Reason[] {
+    const isHeld = plan.needsRollout && paused === undefined && !this.#options.temporalAnswers();
+    return isHeld ? [TEMPORAL_UNREACHABLE, ...plan.waiting] : plan.waiting;
   }
 
   #reportDeadline(workload: Workload, served: JsonObject, timedOut: boolean): void {

@@ -28,6 +28,11 @@ export class WorkloadWatch {
   /** Enqueues every workload once, then those that an event concerns. */
   start(): void {
     this.#unsubscribe = this.#cache.onChange((change) => this.#changed(change));
+    this.enqueueAll();
+  }
+
+  /** Something has changed that concerns every workload. */
+  enqueueAll(): void {
     for (const kind of KINDS) {
       for (const object of this.#cache.list(WORKLOAD_RESOURCES[kind])) {
         this.#enqueue(workloadKey(kind, object.metadata.namespace ?? '', object.metadata.name));

@@ -61,6 +61,7 @@ export interface Reason {
 }
 
 export type ReasonCode =
+  | 'TemporalUnreachable'
   | 'RevisionMissing'
   | 'Paused'
   | 'Pinned'

@@ -16,6 +16,7 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimTerminating',
   'ClaimStale',
   'NodeDown',
+  'TemporalUnreachable',
   'RevisionMissing',
   'PodNotReady',
   'ResizePending',
@@ -52,6 +53,8 @@ export function sentence(
   const be = total === 1 ? 'is' : 'are';
   const have = total === 1 ? 'has' : 'have';
   switch (code) {
+    case 'TemporalUnreachable':
+      return 'Temporal does not answer: pods are healed, replacing them waits for it';
     case 'RevisionMissing':
       return `the present template has no revision yet; the rollout creates it${who === '' ? '' : `, then ${who}`}`;
     case 'Paused':

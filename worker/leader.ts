@@ -37,6 +37,7 @@ export interface LeaderOptions {
   readonly clusterUid: string;
   readonly temporal: Client;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
+  readonly temporalAnswers: () => boolean;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -146,6 +147,7 @@ export async function startLeader(options: LeaderOptions) {
     status: new StatusWriter(cache, now),
     events,
     now,
+    temporalAnswers: options.temporalAnswers,
     requeue: (key, at) => queue.add(key, at),
     onPlanned: (workload, milliseconds) => {
       spacing.planned(keyOf(workload), milliseconds);
@@ -176,6 +178,10 @@ export async function startLeader(options: LeaderOptions) {
         );
       },
     }),
+    /** Temporal has gone away, or is back: what workloads wait for changes. */
+    temporalChanged(): void {
+      watch.enqueueAll();
+    },
     /** Ends steady state; activities in flight are ended by their own worker. */
     async stop(): Promise<void> {
       watch.stop();

@@ -106,7 +106,8 @@ class WorkerProcess {
   readonly #settings: TemporalSettings;
   readonly #temporal: Client;
   #leader: Leader | undefined;
-  #temporalReachable = false;
+  /** Undefined: not asked yet. */
+  #temporalReachable: boolean | undefined;
   #searchAttributes: readonly SearchAttributeName[] | undefined;
 
   constructor(config: WorkerConfig, repositories: readonly Repository[], log: Logger, signal: AbortSignal) {
@@ -154,8 +155,10 @@ class WorkerProcess {
       log: this.#log,
       signal: this.#signal,
       onReachable: (reachable) => {
+        const changed = reachable !== this.#temporalReachable;
         this.#temporalReachable = reachable;
         this.#metrics.temporalUp.set(reachable ? 1 : 0);
+        if (changed) this.#leader?.temporalChanged();
       },
     });
   }
@@ -212,6 +215,7 @@ class WorkerProcess {
       clusterUid,
       temporal: this.#temporal,
       searchAttributes: async () => await this.#knownSearchAttributes(),
+      temporalAnswers: () => this.#temporalReachable !== false,
       metrics: this.#metrics,
       log: this.#log,
     };
@@ -292,7 +296,7 @@ class WorkerProcess {
       {
         name: 'temporal',
         ok: true,
-        message: this.#temporalReachable ? 'reachable' : `not reachable at ${this.#settings.address}`,
+        message: this.#temporalReachable === true ? 'reachable' : `not reachable at ${this.#settings.address}`,
       },
     ];
   }

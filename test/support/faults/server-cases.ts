@@ -99,6 +99,11 @@ export const SERVER_CASES: readonly FaultCase[] = [
         expectHealed(idle, 'app:1'),
         fresh.untilPods('three, ready', (pods) => pods.length === 3 && pods.every(isPodReady)),
         fresh.untilEvent('TemporalUnreachable'),
+        idle.untilSet('its status says why it waits', ({ status }) =>
+          (status?.conditions ?? []).some(
+            ({ type, reason }) => type === 'Reconciling' && reason === 'TemporalUnreachable',
+          ),
+        ),
       ]);
       await back;
       // One pod was deleted by hand and is at its old revision again; the others are the same: replacing has waited.
