@@ -9,6 +9,8 @@ import { AuditLog } from './audit-log.ts';
 
 export interface Arena {
   readonly controlPlane: ControlPlane;
+  /** What its processes carry. */
+  readonly instanceId: string;
   readonly temporal: Client;
   readonly audit: AuditLog;
   /** host:port of the Temporal server's own metrics. */
@@ -39,6 +41,7 @@ export async function openArena(options: Pick<Arena, 'profiles' | 'say'>): Promi
     return {
       ...options,
       controlPlane,
+      instanceId: record?.id ?? '',
       temporal: new Client({ connection }),
       audit: new AuditLog(controlPlane.auditLog),
       temporalMetrics: `127.0.0.1:${String(record?.ports.temporalMetrics ?? 0)}`,

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { INSTANCE_VARIABLE } from '../local/component-process.ts';
 import type { Arena } from './arena.ts';
 
 /** `fairlead`, beside the bench in the same build. */
@@ -40,7 +41,11 @@ export class WorkerProcess {
   }
 
   /** Starts a worker; it is not ready yet. */
-  static spawn({ controlPlane, profiles }: Arena, kubeconfig: string, options: WorkerOptions): WorkerProcess {
+  static spawn(
+    { controlPlane, instanceId, profiles }: Arena,
+    kubeconfig: string,
+    options: WorkerOptions,
+  ): WorkerProcess {
     const { PATH, HOME, TMPDIR } = process.env;
     const profiling = profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profiles];
     const child = spawn(process.execPath, [...profiling, CLI, 'worker'], {
@@ -50,6 +55,8 @@ export class WorkerProcess {
         HOME,
         TMPDIR,
         KUBECONFIG: kubeconfig,
+        // Whatever becomes of this process: what ends the servers ends the worker too.
+        [INSTANCE_VARIABLE]: instanceId,
         TEMPORAL_ADDRESS: controlPlane.temporalAddress,
         FAIRLEAD_CLUSTER: options.cluster,
         FAIRLEAD_WORKLOAD_API: 'fairlead.dev/v1beta1',

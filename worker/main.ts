@@ -296,7 +296,8 @@ class WorkerProcess {
       {
         name: 'temporal',
         ok: true,
-        message: this.#temporalReachable === true ? 'reachable' : `not reachable at ${this.#settings.address}`,
+        message:
+          this.#temporalReachable === true ? 'reachable' : `not reachable at ${this.#settings.address}`,
       },
     ];
   }
