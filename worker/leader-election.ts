@@ -96,7 +96,8 @@ async function lead(
   });
   try {
     await onLeading(fence, leading.signal);
-    return leading.signal.aborted ? 'again' : 'finished';
+    // Work that met the closed fence may end before the renewal has noticed that the Lease is lost.
+    return leading.signal.aborted || fence.remainingMs() <= 0 ? 'again' : 'finished';
   } catch (error) {
     // What was interrupted may say so in its own way.
     const expected = error instanceof LeadershipEnded || error instanceof WriteRefusedError;

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -46,7 +46,8 @@ export class TestRepository {
   async commit(files: Readonly<Record<string, FileChange>>, message = 'change'): Promise<string> {
     for (const [name, content] of Object.entries(files)) await this.#write(name, content);
     await this.git('add', '--all');
-    await this.git('commit', '--quiet', '--allow-empty', '--message', message);
+    // Two repositories with the same content would have the same sha, if they were made in the same second.
+    await this.git('commit', '--quiet', '--allow-empty', '--message', `${message} (${basename(this.path)})`);
     return await this.git('rev-parse', 'HEAD');
   }
 

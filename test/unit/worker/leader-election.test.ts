@@ -203,6 +203,17 @@ describe('leader election', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(0);
   });
 
+  it('work that ends on the closed fence of a freeze, before the renewal wakes, does not end the election', async () => {
+    const one = await startLeader();
+    await eventually('it sleeps', () => clock.sleeping === 1);
+    clock.suspend(60_000);
+    expect(() => one.fence?.assertLeader()).toThrow(NotLeaderError);
+    one.endWork();
+    clock.advance(1000);
+    await eventually('a second term', () => one.terms === 2);
+    expect(() => one.fence?.assertLeader()).not.toThrow();
+  });
+
   it('a renewal that is answered after a freeze does not count', async () => {
     const one = await startLeader();
     const { fence } = one;
