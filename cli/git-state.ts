@@ -3,7 +3,7 @@
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitStatus } from '../git/inventory.ts';
 import { shortSha } from '../git/problems.ts';
-import { isForbidden } from '../kubernetes/api-error.ts';
+import { ApiError } from '../kubernetes/api-error.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Session } from './session.ts';
@@ -18,7 +18,7 @@ export interface GitState {
 
 /**
  * The last commit of the workload's repository; undefined when it comes from none, or none was tried. `notes` gets what may
- * not be read. @throws ApiError
+ * not be read. @throws Error when the inventory is damaged
  */
 export async function readGitState(
   session: Session,
@@ -33,7 +33,8 @@ export async function readGitState(
     if (commit === undefined) return undefined;
     return { repository, commit: commit.sha, outcome: commit.outcome, problems: commit.problems ?? [] };
   } catch (error) {
-    if (!isForbidden(error)) throw error;
+    // Beside the answer that was asked for: what cannot be read must not take that away.
+    if (!(error instanceof ApiError)) throw error;
     notes.push(`not looked at: ${error.message}`);
     return undefined;
   }

@@ -77,7 +77,7 @@ async function createProgram(words: readonly string[], io: Io, attach: Attach): 
       writeOut: io.out,
       // Its errors repeat what was typed.
       writeErr: (text) => {
-        io.err(io.color ? text : manyLines(text));
+        io.err(manyLines(text));
       },
       getOutHasColors: () => io.color,
       getErrHasColors: () => io.color,
