@@ -38,10 +38,10 @@ export interface GlobalOptions {
   readonly leaseNamespace?: string;
 }
 
-/** The real process. A terminal that says it is dumb, a CI and NO_COLOR get plain lines. */
+/** The real process. */
 export function processIo(): Io {
   const { stdout, stderr, env } = process;
-  const plain = env['TERM'] === 'dumb' || isSet(env['CI']) || isSet(env['NO_COLOR']);
+  const live = isLiveTerminal(stdout, env);
   const controller = new AbortController();
   process.once('SIGINT', () => {
     controller.abort();
@@ -55,12 +55,20 @@ export function processIo(): Io {
     out: (text) => stdout.write(text),
     err: (text) => stderr.write(text),
     environment: env,
-    live: stdout.isTTY && !plain,
-    color: stdout.isTTY && !plain,
+    live,
+    color: live,
     size: () => ({ columns: stdout.columns, rows: stdout.rows }),
     now: () => Date.now(),
     interrupted: controller.signal,
   };
+}
+
+/**
+ * Redrawing and colours are for a terminal; one that says it is dumb, a CI and NO_COLOR (no-color.org) get plain lines. `isTTY` is
+ * absent, not false, on a pipe, and whoever is handed `undefined` decides for himself: a real boolean it has to be.
+ */
+export function isLiveTerminal({ isTTY }: { readonly isTTY?: boolean }, env: Io['environment']): boolean {
+  return isTTY === true && env['TERM'] !== 'dumb' && !isSet(env['CI']) && !isSet(env['NO_COLOR']);
 }
 
 function isSet(value: string | undefined): boolean {

@@ -4,8 +4,9 @@
  * taken down at the end. `npm start` (`--keep`): the first two steps, and then all of it stays for playing until Ctrl-C.
  */
 
-import { cutToWidth, formatTable } from '../cli/table.ts';
+import { isLiveTerminal } from '../cli/io.ts';
 import type { Io } from '../cli/io.ts';
+import { cutToWidth, formatTable } from '../cli/table.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { CLI } from './cli-process.ts';
 import { WORKLOAD_FILE } from './manifests.ts';
@@ -147,15 +148,13 @@ function interruption(): AbortSignal {
 
 function terminal(interrupted: AbortSignal): Io {
   const { stdout, stderr, env } = process;
-  const isPlain =
-    env['TERM'] === 'dumb' || [env['CI'], env['NO_COLOR']].some((value) => (value ?? '') !== '');
-  const isLive = stdout.isTTY && !isPlain;
+  const live = isLiveTerminal(stdout, env);
   return {
     out: (text) => stdout.write(text),
     err: (text) => stderr.write(text),
     environment: env,
-    live: isLive,
-    color: isLive,
+    live,
+    color: live,
     size: () => ({ columns: stdout.isTTY ? stdout.columns : 160, rows: stdout.isTTY ? stdout.rows : 50 }),
     now: () => Date.now(),
     interrupted,

@@ -33,7 +33,8 @@ interface Run {
 async function runDemo(words: readonly string[], state: string): Promise<Run> {
   const child = spawn(process.execPath, [join(await builtWorker(), 'demo', 'main.js'), ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, XDG_STATE_HOME: state, NODE_OPTIONS: '' },
+    // CI is what makes some libraries paint what goes into a pipe.
+    env: { ...process.env, CI: 'true', XDG_STATE_HOME: state, NODE_OPTIONS: '' },
   });
   const printed = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => void (printed.out += text));
