@@ -108,6 +108,11 @@ export interface RecordCommitInput extends CommitReference {
   readonly supersededBy?: string;
 }
 
+export interface RecordCommitResult {
+  /** It did not go through, and what stood in its way is not in the commit. */
+  readonly mayPassLater: boolean;
+}
+
 export interface StopStrayInput extends RepositoryReference {
   readonly cluster: string;
 }

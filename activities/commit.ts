@@ -9,7 +9,7 @@ import { checkCommit as check } from '../git/check.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
 import { inventoryEntry } from '../git/prepare.ts';
-import { bounded, formatProblems, problem } from '../git/problems.ts';
+import { bounded, formatProblems, mayPassLater, problem } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import type {
   ApplyStageInput,
@@ -23,6 +23,7 @@ import type {
   PruneInput,
   PruneResult,
   RecordCommitInput,
+  RecordCommitResult,
 } from './commit-types.ts';
 import { asActivities, attemptClient, heartbeating } from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
@@ -202,7 +203,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   }
 
   /** Last activity of every commit: the inventory's status and an Event. */
-  async function recordCommit(input: RecordCommitInput): Promise<void> {
+  async function recordCommit(input: RecordCommitInput): Promise<RecordCommitResult> {
+    const isOver = input.outcome === 'Refused' || input.outcome === 'Failed';
+    const tryAgain = isOver && mayPassLater(input.problems);
+    const notes = tryAgain ? [...input.notes, TRIED_AGAIN] : input.notes;
     const context = access.contextOf(input);
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
     const commit = {
@@ -216,7 +220,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       unchanged,
       pruned,
       ...problemLines(input.problems, sha),
-      ...(input.notes.length === 0 ? {} : { notes: input.notes }),
+      ...(notes.length === 0 ? {} : { notes }),
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     dependencies.onRecorded(context.repository.name, commit);
@@ -231,6 +235,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
     if (inventory !== undefined)
       await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());
+    return { mayPassLater: tryAgain };
   }
 
   return asActivities({
@@ -250,5 +255,7 @@ function linesOf(states: RolloutStates): readonly string[] {
     .flatMap(([label, state]) => (state.state === 'InProgress' ? [`${label}: ${state.message}`] : []))
     .slice(0, 20);
 }
+
+const TRIED_AGAIN = 'it is tried again by itself, after ten seconds at first, every ten minutes in the end';
 
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: bounded([]) } as const;

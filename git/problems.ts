@@ -117,6 +117,20 @@ export function formatProblem(item: Problem, sha?: string): string {
   return `${item.code}${place}:${object} ${message} ${item.next ?? NEXT_STEPS[item.code]}`;
 }
 
+/** What the cluster answered: it may answer otherwise tomorrow. Everything else is as it is in the commit. */
+const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
+  'UnknownKind',
+  'NamespaceNotFound',
+  'Invalid',
+  'UnknownField',
+  'Forbidden',
+  'Conflict',
+  'MigrationPaused',
+  'OwnedByOther',
+  'Refused',
+  'Unavailable',
+]);
+
 /** A list that fits into a payload: the first `limit` problems and how many there are in all. */
 export interface ProblemList {
   readonly total: number;
@@ -126,6 +140,14 @@ export interface ProblemList {
 /** Bounds a list of problems (histories and ConfigMaps are no place for ten thousand lines). */
 export function bounded(problems: readonly Problem[], limit = 20): ProblemList {
   return { total: problems.length, first: problems.slice(0, limit) };
+}
+
+/**
+ * Whether the same commit may go through at another time: somebody grants the permission, creates the namespace, deletes what
+ * stands in the way. False if one of the problems is in the commit itself, and for rollouts, which have their own `retry`.
+ */
+export function mayPassLater({ first }: ProblemList): boolean {
+  return first.length > 0 && first.every(({ code }) => OF_THE_CLUSTER.has(code));
 }
 
 /** Every line of a list, the last one naming what was left out. */

@@ -16,7 +16,12 @@ import {
 } from '@temporalio/workflow';
 
 import type { CommitActivities } from '../activities/commit.ts';
-import type { CheckCommitResult, CommitOutcome, CommitReference } from '../activities/commit-types.ts';
+import type {
+  CheckCommitResult,
+  CommitOutcome,
+  RecordCommitResult,
+  CommitReference,
+} from '../activities/commit-types.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
 import { leaderTaskQueue } from './messages.ts';
@@ -75,13 +80,13 @@ class CommitRun {
       }
       throw error;
     }
-    await this.#record(ending);
+    const recorded = await this.#record(ending);
     if (ending === 'Refused' || ending === 'Failed') {
       throw ApplicationFailure.create({
         type: ending === 'Refused' ? 'CommitRefused' : 'CommitFailed',
         nonRetryable: true,
         message: this.#failureMessage(ending),
-        details: [this.#display.problems],
+        details: [this.#display.problems, { mayPassLater: recorded?.mayPassLater === true }],
       });
     }
     return { outcome: ending, ...this.#display.counts, rollouts: this.#display.rollouts };
@@ -183,10 +188,11 @@ class CommitRun {
     }
   }
 
-  async #record(outcome: CommitOutcome): Promise<void> {
+  /** Undefined: a run that was recorded before there was an answer. */
+  async #record(outcome: CommitOutcome): Promise<RecordCommitResult | undefined> {
     this.#display.closed(outcome, this.#supersededBy);
     const { recordCommit } = this.#mutate(`record: ${outcome}`);
-    await recordCommit({
+    return await recordCommit({
       ...this.#reference,
       outcome,
       startedAt: this.#startedAt,

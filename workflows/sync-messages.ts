@@ -44,6 +44,10 @@ export interface LastCommit {
   /** RFC 3339. */
   readonly finishedAt: string;
   readonly message?: string;
+  /** How often it was tried in a row. */
+  readonly tries?: number;
+  /** Milliseconds since the epoch at which it is tried again by itself: what stood in its way was not in the commit. */
+  readonly retryAt?: number;
 }
 
 export interface CommitInput extends RepositoryRun {

@@ -49,6 +49,8 @@ class SyncRun {
   #last: LastCommit | undefined;
   #running: WantedCommit | undefined;
   #child: ChildWorkflowHandle<typeof commit> | undefined;
+  /** The running one is on its way out: what it was to apply has to be started anew if it is wanted after all. */
+  #isCancelling = false;
   /** The newest sha that was seen, for `sync` without one. */
   #newest: string | undefined;
 
@@ -79,7 +81,7 @@ class SyncRun {
     if (this.#input.carried === undefined) await this.#stopStrays();
     for (;;) {
       this.#show();
-      await condition(() => this.#wanted !== undefined || this.#mustContinueAsNew());
+      await this.#somethingToDo();
       if (this.#mustContinueAsNew()) {
         await condition(allHandlersFinished);
         return await continueAsNew<typeof sync>({ ...this.#input, carried: this.#carry() });
@@ -90,18 +92,32 @@ class SyncRun {
     }
   }
 
+  /** Until a commit is wanted: a new one, or the last one again when its time has come. */
+  async #somethingToDo(): Promise<void> {
+    const isNext = () => this.#wanted !== undefined || this.#mustContinueAsNew();
+    const last = this.#last;
+    if (last?.retryAt === undefined) {
+      await condition(isNext);
+    } else if (!(await condition(isNext, Math.max(1, last.retryAt - Date.now())))) {
+      this.#wanted = { sha: last.sha, again: true };
+    }
+  }
+
   #seen(sha: string | undefined): void {
     if (sha === undefined) return;
     this.#newest = sha;
     // Back to what is running already (or was tried): nothing is wanted any more.
-    const isKnown = this.#running === undefined ? this.#last?.sha === sha : this.#running.sha === sha;
+    const known =
+      this.#running === undefined ? this.#last?.sha : this.#isCancelling ? undefined : this.#running.sha;
+    const isKnown = known === sha;
     if (isKnown && this.#wanted?.again !== true) this.#wanted = undefined;
     else if (!isKnown) this.#wanted = { sha, again: false };
   }
 
   #askedFor(message: { readonly by?: string; readonly reason?: string }): void {
     const sha = this.#newest;
-    if (sha !== undefined && this.#running?.sha !== sha) this.#wanted = { sha, again: true, ...message };
+    if (sha !== undefined && (this.#running?.sha !== sha || this.#isCancelling))
+      this.#wanted = { sha, again: true, ...message };
   }
 
   /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */
@@ -118,26 +134,30 @@ class SyncRun {
     ending.catch(() => undefined);
     await condition(() => settled.yet || this.#wanted !== undefined);
     if (!settled.yet) {
+      this.#isCancelling = true;
       await this.#tellWhy();
       scope.cancel();
     }
-    const { outcome, message } = await ending;
+    const { mayPassLater, ...end } = await ending;
     this.#running = undefined;
     this.#child = undefined;
+    this.#isCancelling = false;
+    const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
       sha: wanted.sha,
-      outcome,
+      ...end,
       finishedAt: new Date().toISOString(),
-      ...(message !== undefined && { message }),
+      tries,
+      ...(mayPassLater && { retryAt: Date.now() + retryDelay(tries) }),
     };
   }
 
-  async #runChild(wanted: WantedCommit): Promise<Pick<LastCommit, 'outcome' | 'message'>> {
+  async #runChild(wanted: WantedCommit): Promise<CommitEnd> {
     try {
       const child = await this.#startChild(wanted);
       this.#child = child;
       const result = await child.result();
-      return { outcome: result.outcome };
+      return { outcome: result.outcome, mayPassLater: false };
     } catch (error) {
       return describeEnd(error, this.#wanted !== undefined);
     }
@@ -216,17 +236,42 @@ class SyncRun {
           ? ''
           : `last: \`${last.sha.slice(0, 8)}\` **${last.outcome}** at ${last.finishedAt}`,
         last?.message ?? '',
+        this.#running !== undefined || last?.retryAt === undefined
+          ? ''
+          : `It is tried again at ${new Date(last.retryAt).toISOString()}; signal \`sync\` for at once.`,
       ]),
     );
   }
 }
 
+type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };
+
+const FIRST_RETRY_MS = 10_000;
+const LONGEST_RETRY_MS = 10 * 60_000;
+
+/** Milliseconds until a commit is tried again that the cluster did not take: soon while somebody is mending it, then seldom. */
+function retryDelay(tries: number): number {
+  return Math.min(FIRST_RETRY_MS * 2 ** (tries - 1), LONGEST_RETRY_MS);
+}
+
 /** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */
-function describeEnd(error: unknown, superseded: boolean): Pick<LastCommit, 'outcome' | 'message'> {
+function describeEnd(error: unknown, superseded: boolean): CommitEnd {
   const cause = error instanceof ChildWorkflowFailure ? error.cause : error;
-  if (cause instanceof CancelledFailure) return { outcome: superseded ? 'Superseded' : 'Canceled' };
-  if (cause instanceof TerminatedFailure) return { outcome: 'Terminated', message: 'the run was terminated' };
+  const mayPassLater = false;
+  if (cause instanceof CancelledFailure)
+    return { outcome: superseded ? 'Superseded' : 'Canceled', mayPassLater };
+  if (cause instanceof TerminatedFailure)
+    return { outcome: 'Terminated', message: 'the run was terminated', mayPassLater };
   const message = cause instanceof Error ? cause.message.slice(0, 2_000) : 'the run failed';
   const isRefusal = cause instanceof ApplicationFailure && cause.type === 'CommitRefused';
-  return { outcome: isRefusal ? 'Refused' : 'Failed', message };
+  const details: unknown = cause instanceof ApplicationFailure ? cause.details?.[1] : undefined;
+  return {
+    outcome: isRefusal ? 'Refused' : 'Failed',
+    message,
+    mayPassLater:
+      typeof details === 'object' &&
+      details !== null &&
+      'mayPassLater' in details &&
+      details.mayPassLater === true,
+  };
 }

@@ -183,6 +183,29 @@ describe('a newer commit', () => {
     expect(await eventsOf(stuck)).toEqual(['CommitSuperseded']);
   }, 60_000);
 
+  it('that is taken back while the one before it is closing: that one is applied anew', async () => {
+    const { git, name, set } = await follow('back');
+    const wanted = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, wanted);
+    await awaiting(name, wanted);
+    const first = await describeCommit(name, wanted);
+    const other = await git.commit({ 'a.yaml': configMap('1') });
+    await sync.commitSeen(name, other);
+    // The answer to the query comes after the task in which sync has cancelled the first: it is closing now.
+    await found('the other one was seen', async () => {
+      const { running, wanted: next, last } = await sync.status(name);
+      return running === other || next === other || last !== undefined ? true : undefined;
+    });
+    await sync.commitSeen(name, wanted);
+    await found('it runs again', async () => {
+      const { runId, status } = await describeCommit(name, wanted);
+      return runId !== first.runId && status.name === 'RUNNING' ? true : undefined;
+    });
+    await awaiting(name, wanted);
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, wanted)).toMatchObject({ outcome: 'Succeeded' });
+  }, 60_000);
+
   it('ten in a storm: the last one wins and no two ever run at once', async () => {
     const { git, name, namespace } = await follow('storm');
     let last = '';
@@ -234,6 +257,41 @@ describe('a commit after one that changed a workload', () => {
         /^StatefulSet\.fairlead\.dev after-\w+\/web: ProgressDeadlineExceeded: no progress for 60 s$/,
       ),
     ]);
+  }, 60_000);
+});
+
+describe('a commit that the cluster does not take', () => {
+  it('is tried again by itself, and applied once what stood in its way is gone', async () => {
+    const { git, name, namespace } = await follow('early');
+    const missing = `${namespace}-later`;
+    const sha = await git.commit({
+      'a.yaml': configMap('1').replace('name: config', `name: config, namespace: ${missing}`),
+    });
+    const refused = await sync.apply(name, sha);
+    expect(refused).toMatchObject({ outcome: 'Refused', tries: 1 });
+    expect((refused.retryAt ?? 0) - Date.parse(refused.finishedAt)).toBe(10_000);
+    expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+      expect.stringMatching(/^it is tried again by itself/),
+    ]);
+    await cluster.client.create(
+      { group: '', version: 'v1', resource: 'namespaces' },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: missing } },
+    );
+    const applied = await found('it was applied', async () => {
+      const { last } = await sync.status(name);
+      return last?.outcome === 'Succeeded' ? last : undefined;
+    });
+    expect(applied).toMatchObject({ sha, tries: 2 });
+    expect(applied.retryAt).toBeUndefined();
+  }, 60_000);
+
+  it('for a reason that is in the commit: is not', async () => {
+    const { git, name } = await follow('never');
+    const sha = await git.commit({ 'a.yaml': 'kind: [' });
+    const refused = await sync.apply(name, sha);
+    expect(refused).toMatchObject({ outcome: 'Refused' });
+    expect(refused.retryAt).toBeUndefined();
+    expect((await sync.inventory(name))?.status.commit?.notes).toBeUndefined();
   }, 60_000);
 });
 

@@ -3,6 +3,7 @@
  * workflow, or a new way through one, gets a row here: `npm run record:histories` makes its history from a real run.
  */
 
+import { ANNOTATION } from '../../planners/names.ts';
 import type { HistoryGround } from './history-ground.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 import type { TemporalRuns } from './temporal-runs.ts';
@@ -249,6 +250,28 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
       return [
         ...(await newest(ground.syncRuns, 'RUNNING')),
         ...cancelled.map((run) => ({ ...run, suffix: 'commit' })),
+      ];
+    },
+  },
+  {
+    name: 'sync-tried-again',
+    holds: ['CHILD_WORKFLOW_EXECUTION_FAILED', 'TIMER_FIRED', 'CHILD_WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const path = { group: '', version: 'v1', resource: 'configmaps', namespace: ground.namespace };
+      const stranger = await ground.cluster.client.create(path, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'settings', annotations: { [ANNOTATION.repository]: 'another' } },
+      });
+      const early = await ground.commit({ 'settings.yaml': SETTINGS });
+      const refused = await newest(ground.commitRuns(early), 'FAILED');
+      const { name, uid } = stranger.metadata;
+      await ground.cluster.client.delete({ ...path, name }, { uid });
+      await newest(ground.commitRuns(early), 'COMPLETED');
+      return [
+        ...(await newest(ground.syncRuns, 'RUNNING')),
+        ...refused.map((run) => ({ ...run, suffix: 'commit' })),
       ];
     },
   },
