@@ -59,6 +59,9 @@ interface Written extends WrittenBefore {
 
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 
+/** Of a large batch so many are written before pause, pin and template are read again: a pause takes effect within a second. */
+const WRITES_BETWEEN_LOOKS = 100;
+
 /** At most this many names in a result; histories stay small. */
 const NAME_LIMIT = 100;
 
@@ -124,7 +127,8 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         const result = { ...verdict(workload, plan.finished), ...stateOf(plan) };
         return { result, seen: feed.latest(key), more: false };
       }
-      const { done, refused, stale } = await executor.execute(client, workload, plan.batch);
+      const part = plan.batch.slice(0, WRITES_BETWEEN_LOOKS);
+      const { done, refused, stale } = await executor.execute(client, workload, part);
       const after = reconciler.plan(key, view.object(key) ?? object);
       await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
       const result: UpdateBatchResult = {

@@ -5,7 +5,7 @@ import type { ListOptions, ResourcePath } from '../kubernetes/client.ts';
 import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
-import { sortRevisions } from '../kubernetes/workload-revisions.ts';
+import { compareRevisions } from '../planners/revision.ts';
 import type {
   Condition,
   ControllerRevision,
@@ -82,7 +82,7 @@ export function planWorkload(
   const { uid } = workload.ref;
   const snapshot: Snapshot<Workload> = {
     workload,
-    revisions: sortRevisions(children.revisions.filter((one) => isOursOrNobodys(one, uid))),
+    revisions: children.revisions.filter((one) => isOursOrNobodys(one, uid)).sort(compareRevisions),
     pods: children.pods.filter((one) => isOursOrNobodys(one, uid)),
     claims: children.claims.filter((claim) => definition.ownsClaim(workload, claim)),
     downNodes: new Set(children.nodes.filter(isDown).map((node) => node.metadata.name)),

@@ -53,7 +53,9 @@ export class ActionEvents {
       const reason = EVENT_REASONS[action.purpose]?.done;
       if (reason !== undefined) {
         const key = `${workload.ref.uid} ${reason} ${action.verb} ${action.resource}`;
-        groups.set(key, [...(groups.get(key) ?? []), action]);
+        const group = groups.get(key);
+        if (group === undefined) groups.set(key, [action]);
+        else group.push(action);
       }
     }
     for (const [key, group] of groups) {

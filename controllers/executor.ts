@@ -194,9 +194,22 @@ export class Executor {
         return action.verb === 'delete' ? 'done' : 'stale';
       }
       if (isConflict(error)) {
+        await this.#refresh(client, action, path);
         return 'stale';
       }
       throw error;
+    }
+  }
+
+  /** The plan was older than the cluster: the next one must not be, even if the watch lags (C14). */
+  async #refresh(client: KubernetesClient, action: Action, path: ResourcePath): Promise<void> {
+    const { cache } = this.#options;
+    try {
+      cache.observeWrite(action.resource, await client.get({ ...path, subresource: undefined }));
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      const { namespace } = path;
+      await cache.awaitGone(action.resource, { namespace, name: action.name, uid: action.uid });
     }
   }
 

@@ -18,10 +18,18 @@ export class Refusals {
   refused(ownerUid: string, action: Action, message: string, now: number): void {
     const table = this.#byOwner.get(ownerUid) ?? new Map<string, Refusal & { readonly attempts: number }>();
     this.#byOwner.set(ownerUid, table);
-    const previous = table.get(actionKey(action));
+    const { revision } = action;
+    const before = table.get(actionKey(action));
+    const previous = before?.revision === revision ? before : undefined;
     const attempts = (previous?.attempts ?? 0) + 1;
     const retryAt = now + Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
-    table.set(actionKey(action), { since: previous?.since ?? now, retryAt, message, attempts });
+    table.set(actionKey(action), {
+      since: previous?.since ?? now,
+      retryAt,
+      message,
+      attempts,
+      ...(revision !== undefined && { revision }),
+    });
   }
 
   succeeded(ownerUid: string, action: Action): void {

@@ -1,7 +1,7 @@
 /** The ControllerRevisions of a workload, and which of them is the present one, the last complete one, the one before. */
 
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
-import { readAttempts } from './attempts.ts';
+import { compareRevisions, lastCompleteOf } from '../planners/revision.ts';
 import type { KubernetesClient } from './client.ts';
 import { asRecord, trusted } from './values.ts';
 import { parseWorkloadApi } from './workload-api.ts';
@@ -20,31 +20,11 @@ export async function listRevisions(
     resource: 'controllerrevisions',
     namespace,
   });
-  return sortRevisions(
-    items.filter((one) =>
+  return items
+    .filter((one) =>
       one.metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid),
-    ),
-  );
-}
-
-/** By number, then creation, then name (S7). */
-export function sortRevisions(revisions: readonly ControllerRevision[]): readonly ControllerRevision[] {
-  return [...revisions].sort((a, b) => {
-    const byNumber = BigInt(a.revision) - BigInt(b.revision);
-    if (byNumber !== 0n) {
-      return byNumber < 0n ? -1 : 1;
-    }
-    return compareText(ageAndName(a), ageAndName(b));
-  });
-}
-
-function ageAndName({ metadata }: ControllerRevision): string {
-  return `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+    )
+    .sort(compareRevisions);
 }
 
 /** The revision that stands for the present template; undefined until the rollout has created it. */
@@ -68,8 +48,8 @@ export function revisionBefore(
 }
 
 /**
- * Where `abort` and a deadline go: `status.currentRevision` unless that is the present one; then the newest earlier revision
- * that was ever complete. A revision without recorded attempts (made by another controller) gets the benefit of the doubt.
+ * Where `abort` and a deadline go: `status.currentRevision` unless that is the present one; then the newest other
+ * one that was ever complete.
  */
 export function lastComplete(
   object: WorkloadObject,
@@ -80,11 +60,7 @@ export function lastComplete(
   if (current !== undefined && current.metadata.name !== present?.metadata.name) {
     return current;
   }
-  return revisions.findLast((one) => {
-    const attempts = readAttempts(one);
-    const complete = attempts.length === 0 || attempts.some((attempt) => attempt.outcome === 'Succeeded');
-    return complete && one.metadata.name !== present?.metadata.name;
-  });
+  return lastCompleteOf(revisions.filter((one) => one.metadata.name !== present?.metadata.name));
 }
 
 /**

@@ -4,6 +4,7 @@ import { conditionOf } from './availability.ts';
 import { ANNOTATION, IN_PLACE_GATE, LABEL } from './names.ts';
 import type { Container, ContainerStatus, Pod } from './objects.ts';
 import type { ContainerList, Resources } from './resources.ts';
+import { asFields } from './values.ts';
 
 /** What a container was before it was changed, so that its restart can be told (in-place.md 4). */
 export interface ContainerRecord {
@@ -58,16 +59,40 @@ export function readInPlaceUpdate(pod: Pod): InPlaceUpdate | undefined {
 }
 
 function isInPlaceUpdate(value: unknown): value is InPlaceUpdate {
-  if (typeof value !== 'object' || value === null) return false;
-  const { revision, at, gate, containers } = value as Partial<InPlaceUpdate>;
+  const fields = asFields(value);
+  if (fields === undefined) return false;
+  const { revision, at, appliedAt = '', gate, containers, resources = [] } = fields;
   return (
     typeof revision === 'string' &&
     typeof at === 'string' &&
+    typeof appliedAt === 'string' &&
     typeof gate === 'boolean' &&
-    typeof containers === 'object' &&
-    containers !== null &&
-    Object.values(containers).every((record) => typeof record?.containerID === 'string')
+    asFields(containers) !== undefined &&
+    Object.values(asFields(containers) ?? {}).every(isContainerRecord) &&
+    Array.isArray(resources) &&
+    resources.every(isResourceRecord)
   );
+}
+
+function isContainerRecord(value: unknown): boolean {
+  const { containerID, imageID, restartCount } = asFields(value) ?? {};
+  return typeof containerID === 'string' && typeof imageID === 'string' && typeof restartCount === 'number';
+}
+
+function isResourceRecord(value: unknown): boolean {
+  const { list, container, previous } = asFields(value) ?? {};
+  const { requests, limits } = asFields(previous) ?? {};
+  return (
+    (list === 'containers' || list === 'initContainers') &&
+    typeof container === 'string' &&
+    isAmounts(requests) &&
+    isAmounts(limits)
+  );
+}
+
+function isAmounts(value: unknown): boolean {
+  const amounts = asFields(value);
+  return amounts !== undefined && Object.values(amounts).every((amount) => typeof amount === 'string');
 }
 
 /** The revision that the pod's label names (S1); empty if it has none. */

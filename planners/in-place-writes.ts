@@ -37,6 +37,7 @@ export function beginAction(pod: Pod, begun: InPlaceUpdate, context: InPlaceCont
       metadata: { annotations: annotate(begun) },
       ...(begun.gate && begun.overlap !== true && { status: { conditions: closeGate(pod, context.now) } }),
     },
+    revision: begun.revision,
     ...charge(pod),
   };
 }
@@ -93,6 +94,7 @@ export function applyAction(
       'InPlaceApply',
       `update Pod ${pod.metadata.name} in place to ${revision} in ${context.owner}`,
     ),
+    revision,
     body: {
       metadata: {
         labels: { ...diff.labels, [LABEL.revisionHash]: revision },
@@ -126,6 +128,7 @@ export function resizeAction(
   return {
     ...patch(pod, purpose, `resize Pod ${pod.metadata.name} in place in ${context.owner}`),
     subresource: 'resize',
+    ...(context.target !== undefined && { revision: context.target }),
     body: { spec },
   };
 }

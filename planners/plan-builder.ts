@@ -135,8 +135,10 @@ export class PlanBuilder {
   }
 
   #refusal(action: Action): Refusal | undefined {
-    const refusal = this.#refusals.size === 0 ? undefined : this.#refusals.get(actionKey(action));
-    if (refusal !== undefined) this.requeue(refusal.since + REFUSAL_PATIENCE_MS);
+    if (this.#refusals.size === 0) return undefined;
+    const refusal = this.#refusals.get(actionKey(action));
+    if (refusal === undefined || refusal.revision !== action.revision) return undefined;
+    this.requeue(refusal.since + REFUSAL_PATIENCE_MS);
     return refusal;
   }
 

@@ -23,6 +23,8 @@ export interface Action {
   /** @default 'strategic' for pods, 'merge' otherwise */
   readonly patchType?: 'strategic' | 'merge' | 'json';
   readonly purpose: Purpose;
+  /** Name of the revision that the write brings a pod to. */
+  readonly revision?: string;
   /** One sentence for events and logs: what this write does and why. Never holds a value from a Secret. */
   readonly message: string;
   /** The pod was Ready in the snapshot, so the write takes one from the budget (design "Budget"). */
@@ -133,6 +135,8 @@ export interface Refusal {
   /** Not to be tried before. */
   readonly retryAt: number;
   readonly message: string;
+  /** {@link Action.revision} of the write: what was refused at one revision may pass at another. */
+  readonly revision?: string;
 }
 
 /** Key of an action in the table of refusals. */

@@ -5,6 +5,8 @@ import { claimOf } from './controller-ref.ts';
 import { ANNOTATION } from './names.ts';
 import type { ControllerRevision, JsonObject } from './objects.ts';
 import { matchesSelector } from './selector.ts';
+import { asFields } from './values.ts';
+import type { Fields } from './values.ts';
 import type { Workload } from './workload.ts';
 
 /** What is to be done so that a revision of the present template exists, with the highest number. */
@@ -13,7 +15,12 @@ export type RevisionPlan =
   | { readonly outcome: 'renumber'; readonly revision: ControllerRevision; readonly to: number | bigint }
   | { readonly outcome: 'create'; readonly manifest: JsonObject };
 
-/** The revisions of a workload in order: its own, and orphans that match its selector (S7). */
+/** The pod template in a revision's data (C9), with its patch directive; undefined if it holds none. */
+export function storedTemplate(revision: ControllerRevision): Fields | undefined {
+  return asFields(asFields(revision.data['spec'])?.['template']);
+}
+
+/** The revisions of a workload in order: its own, and orphans that match its selector and hold a pod template (S7). */
 export function revisionsOf(
   workload: Workload,
   revisions: readonly ControllerRevision[],
@@ -21,7 +28,8 @@ export function revisionsOf(
   return revisions
     .filter((revision) => {
       const claim = claimOf(workload, revision, matchesSelector(workload.selector, revision.metadata.labels));
-      return claim === 'owned' || claim === 'release' || claim === 'adopt';
+      if (claim === 'adopt') return storedTemplate(revision) !== undefined;
+      return claim === 'owned' || claim === 'release';
     })
     .sort(compareRevisions);
 }
@@ -80,25 +88,53 @@ export function surplusRevisions(
   return history.slice(0, Math.max(0, history.length - places));
 }
 
-/** Whether a rollout of the revision was ever finished, by the record of attempts on it. */
+/**
+ * The newest of these whose rollout was ever finished, by the record of attempts on it; where none was, the newest without a
+ * record: it was made by another controller and gets the benefit of the doubt. `sorted` is in order.
+ */
+export function lastCompleteOf(sorted: readonly ControllerRevision[]): ControllerRevision | undefined {
+  return (
+    sorted.findLast((revision) => hasSucceeded(revision)) ??
+    sorted.findLast((revision) => attemptsOf(revision).length === 0)
+  );
+}
+
+/**
+ * Whether of all rollouts that are on record the last one was of this revision and was finished: false while it is being gone
+ * back to, although it was complete before.
+ */
+export function wasRolledOutLast(revision: ControllerRevision, all: readonly ControllerRevision[]): boolean {
+  let last: { readonly name: string; readonly outcome: string; readonly endedAt: string } | undefined;
+  for (const one of all) {
+    const attempt = attemptsOf(one).at(-1);
+    if (attempt !== undefined && attempt.endedAt >= (last?.endedAt ?? '')) {
+      last = { ...attempt, name: one.metadata.name };
+    }
+  }
+  return last?.name === revision.metadata.name && last.outcome === 'Succeeded';
+}
+
+/** Whether a rollout of the revision was ever finished. */
 function hasSucceeded(revision: ControllerRevision): boolean {
-  return outcomesOf(revision).includes('Succeeded');
+  return attemptsOf(revision).some(({ outcome }) => outcome === 'Succeeded');
 }
 
-/** Whether the last rollout of the revision was finished; false while one is running. */
-export function hasJustSucceeded(revision: ControllerRevision): boolean {
-  return outcomesOf(revision).at(-1) === 'Succeeded';
-}
-
-/** Outcomes of the attempts, oldest first; none if the record is missing or somebody spoilt it. */
-function outcomesOf(revision: ControllerRevision): readonly unknown[] {
+/** The attempts, oldest first; none if the record is missing or somebody spoilt it. `endedAt` is RFC 3339 in UTC, so text compares. */
+function attemptsOf(
+  revision: ControllerRevision,
+): readonly { readonly outcome: string; readonly endedAt: string }[] {
   const text = revision.metadata.annotations?.[ANNOTATION.attempts];
   if (text === undefined) return [];
   try {
     const attempts: unknown = JSON.parse(text);
-    return Array.isArray(attempts)
-      ? attempts.map((attempt: { readonly outcome?: unknown } | null) => attempt?.outcome)
-      : [];
+    if (!Array.isArray(attempts)) return [];
+    return attempts.map((attempt) => {
+      const { outcome, endedAt } = asFields(attempt) ?? {};
+      return {
+        outcome: typeof outcome === 'string' ? outcome : '',
+        endedAt: typeof endedAt === 'string' ? endedAt : '',
+      };
+    });
   } catch {
     return [];
   }

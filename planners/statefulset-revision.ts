@@ -5,11 +5,10 @@ import { controllerReference } from './controller-ref.ts';
 import { fnv1, safeEncode } from './hash.ts';
 import { GROUP, LABEL } from './names.ts';
 import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';
-import { findRevision, nextRevisionNumber, revisionsOf, sameBytes } from './revision.ts';
+import { findRevision, nextRevisionNumber, revisionsOf, sameBytes, storedTemplate } from './revision.ts';
 import type { RevisionPlan } from './revision.ts';
 import { normaliseTemplate } from './template-defaults.ts';
-import { asFields, trusted } from './values.ts';
-import type { Fields } from './values.ts';
+import { trusted } from './values.ts';
 import type { StatefulSet, Workload } from './workload.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
@@ -55,10 +54,6 @@ export function templateOfRevision(revision: ControllerRevision): PodTemplate {
     templateOfData.set(revision.data, template);
   }
   return template;
-}
-
-function storedTemplate(revision: ControllerRevision): Fields | undefined {
-  return asFields(asFields(revision.data['spec'])?.['template']);
 }
 
 /** The name of a revision: `<set>-<hash of data and collision count>` (C8). */

@@ -6,10 +6,13 @@ import { LABEL } from './names.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { Action, Purpose } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { hasJustSucceeded } from './revision.ts';
+import { wasRolledOutLast } from './revision.ts';
 import { claimName, createClaimAction, isStaleClaim, retainClaimAction } from './statefulset-claims.ts';
 import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
 import type { Member, StatefulSetView } from './statefulset-view.ts';
+
+/** Pods that one plan creates, and that one plan deletes, at most (C13): what is asked for may change meanwhile. */
+const BURST = 500;
 
 /** A missing pod comes back at the last known revision when the new one has been missing for so long, milliseconds. */
 const REVISION_PATIENCE_MS = 5_000;
@@ -23,9 +26,12 @@ export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionM
   const monotonic = view.set.podManagementPolicy === 'OrderedReady';
   const reached = lowestUpdated(view);
   const highest = view.slots.findLastIndex((member) => member !== undefined);
+  let missing = 0;
   for (let offset = 0; offset < view.slots.length; offset += 1) {
     const member = view.slots[offset];
     if (member === undefined) {
+      missing += 1;
+      if (missing > BURST) continue;
       createReplica(view, plan, { offset, reached, isHole: offset < highest, revisionMissingSince });
       if (monotonic) return;
     } else if (!keepReplica(view, plan, member) && monotonic) {
@@ -85,6 +91,7 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
     name,
     body: newPod(set, ordinal, revision),
     purpose: 'ScaleUp',
+    revision: revision.metadata.name,
     message: `create Pod ${name} in StatefulSet ${set.ref.name} at revision ${revision.metadata.name}`,
   });
 }
@@ -118,7 +125,8 @@ function revisionForNewPod(
   if (set.updateStrategy === 'RollingUpdate') {
     const kept = set.hasRollingUpdate ? set.partition : (set.status.currentReplicas ?? 0);
     if (ordinal < set.start + kept) return current;
-    const held = set.paused !== undefined && update !== undefined && !hasJustSucceeded(update);
+    const held =
+      set.paused !== undefined && update !== undefined && !wasRolledOutLast(update, view.revisions);
     if (held && reached > ordinal) return current;
   }
   if (update !== undefined || isHole) return latest;
@@ -180,11 +188,13 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
     if (member.owned) settled = retainClaims(view, plan, member, false) && settled;
   }
   if (monotonic && !settled) return;
+  let deleted = 0;
   for (const member of view.condemned) {
     if (!member.owned || member.terminating) {
       if (monotonic) return;
       continue;
     }
+    if (deleted === BURST) return;
     const mayRecover = !member.finished && member.revision === view.latest?.metadata.name;
     if (monotonic && isUnwell(member) && mayRecover && member !== firstUnwell) {
       plan.wait('PodNotReady', {
@@ -195,6 +205,7 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
     }
     if (monotonic || claimsSettled(view, member)) {
       plan.addSteady(deletePod(view, member.pod, 'ScaleDown', 'it is not among the replicas'));
+      deleted += 1;
     }
     if (monotonic) return;
   }

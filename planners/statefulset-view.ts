@@ -12,6 +12,9 @@ import { ordinalOf } from './statefulset-identity.ts';
 import { planStatefulSetRevision } from './statefulset-revision.ts';
 import type { Snapshot, StatefulSet } from './workload.ts';
 
+/** More pods than any cluster holds: of a set that asks for more (a typing error) so many are kept, or memory would end first. */
+export const MOST_REPLICAS = 100_000;
+
 /** One pod of the set. */
 export interface Member {
   readonly pod: Pod;
@@ -60,7 +63,8 @@ export interface StatefulSetView {
 
 /** Reads a snapshot. Nothing is decided here but which pods are the set's (C4, C6). */
 export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): StatefulSetView {
-  const { workload: set } = snapshot;
+  const asked = snapshot.workload;
+  const set = asked.replicas > MOST_REPLICAS ? { ...asked, replicas: MOST_REPLICAS } : asked;
   const revisions = revisionsOf(set, snapshot.revisions);
   const byName = new Map(revisions.map((revision) => [revision.metadata.name, revision]));
   const revisionPlan = planStatefulSetRevision(set, snapshot.revisions);

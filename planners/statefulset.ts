@@ -10,7 +10,7 @@ import { isEmptySelector } from './selector.ts';
 import { planBatch, planInPlaceSteps } from './statefulset-rollout.ts';
 import { isFinishedRollout, needsRollout, progressOfSet, statusOfSet } from './statefulset-status.ts';
 import { planReplicas } from './statefulset-steady.ts';
-import { viewStatefulSet } from './statefulset-view.ts';
+import { MOST_REPLICAS, viewStatefulSet } from './statefulset-view.ts';
 import type { Member, StatefulSetView } from './statefulset-view.ts';
 import type { Snapshot, StatefulSet, StatefulSetStatus } from './workload.ts';
 
@@ -30,6 +30,9 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
   } else {
     const { problem } = maxUnavailableOf(set);
     if (problem !== undefined) plan.wait('InvalidField', { detail: problem });
+    if (snapshot.workload.replicas > MOST_REPLICAS) {
+      plan.wait('InvalidField', { detail: `replicas: ${String(MOST_REPLICAS)} is the most that is kept` });
+    }
     if (view.update === undefined || view.revisionPlan.outcome !== 'exists') plan.wait('RevisionMissing');
     planReplicas(view, plan, snapshot.revisionMissingSince);
     planInPlaceSteps(view, plan);

@@ -267,6 +267,10 @@ describe('an update in place, write by write', () => {
     '"x"',
     'null',
     '{"revision":"x","at":"y","gate":true,"containers":{"main":null}}',
+    '{"revision":"x","at":"y","gate":true,"containers":{"main":{"containerID":"a"}}}',
+    '{"revision":"x","at":"y","gate":true,"containers":{},"resources":"x"}',
+    '{"revision":"x","at":"y","gate":true,"containers":{},"resources":[{"list":"containers","container":"main"}]}',
+    '{"revision":"x","at":"y","gate":true,"containers":{},"appliedAt":7}',
   ])(
     'design "In-place update": an annotation that cannot be read (%s) ends when all containers are ready',
     (text) => {

@@ -6,9 +6,11 @@ import { fnv1, safeEncode } from '../../planners/hash.ts';
 import type { ControllerRevision, PodTemplate } from '../../planners/objects.ts';
 import {
   compareRevisions,
-  hasJustSucceeded,
+  lastCompleteOf,
   nextRevisionNumber,
+  revisionsOf,
   surplusRevisions,
+  wasRolledOutLast,
 } from '../../planners/revision.ts';
 import {
   collisionCountOf,
@@ -194,20 +196,44 @@ describe('history', () => {
   });
 
   it('design "Pause, abort, retry, undo": the last complete revision outlives any limit', () => {
-    const succeeded = {
-      'fairlead.dev/attempts': JSON.stringify([{ outcome: 'Succeeded' }, { outcome: 'Failed' }]),
-    };
+    const attempts = (...outcomes: readonly (readonly [string, string])[]) => ({
+      'fairlead.dev/attempts': JSON.stringify(outcomes.map(([outcome, endedAt]) => ({ outcome, endedAt }))),
+    });
     const all = [
-      numbered('a', 1, succeeded),
-      numbered('b', 2, succeeded),
+      numbered('a', 1, attempts(['Succeeded', '2026-01-01'], ['Failed', '2026-01-02'])),
+      numbered('b', 2, attempts(['Succeeded', '2026-01-04'], ['Failed', '2026-01-05'])),
       numbered('c', 3),
       numbered('d', 4),
     ];
     const names = (limit: number) =>
       surplusRevisions(all, new Set(['d']), limit).map(({ metadata }) => metadata.name);
     expect([names(0), names(1), names(2)]).toEqual([['a', 'c'], ['a', 'c'], ['a']]);
-    expect(hasJustSucceeded(all[0] as ControllerRevision)).toBe(false);
-    expect(hasJustSucceeded(numbered('x', 1, { 'fairlead.dev/attempts': 'not json' }))).toBe(false);
+    expect(lastCompleteOf(all)?.metadata.name).toBe('b');
+    expect(lastCompleteOf(all.slice(2))?.metadata.name).toBe('d');
+    const spoilt = numbered('x', 1, { 'fairlead.dev/attempts': 'not json' });
+    expect(lastCompleteOf([spoilt])).toBe(spoilt);
+    expect(lastCompleteOf([numbered('y', 1, attempts(['Failed', '2026-01-01']))])).toBeUndefined();
+  });
+
+  it('A9: a revision was rolled out last if the newest attempt of all is its own and succeeded', () => {
+    const attempts = (outcome: string, endedAt: string) => ({
+      'fairlead.dev/attempts': JSON.stringify([{ outcome, endedAt }]),
+    });
+    const [a, b] = [
+      numbered('a', 1, attempts('Succeeded', '2026-01-01')),
+      numbered('b', 2, attempts('Succeeded', '2026-01-02')),
+    ];
+    expect([wasRolledOutLast(a, [a, b]), wasRolledOutLast(b, [a, b])]).toEqual([false, true]);
+    const failed = numbered('c', 3, attempts('Aborted', '2026-01-03'));
+    expect(wasRolledOutLast(b, [a, b, failed])).toBe(false);
+    expect(wasRolledOutLast(numbered('d', 4), [])).toBe(false);
+  });
+
+  it('C4: an orphan that holds no pod template is not taken for a revision', () => {
+    const labels = set.template.metadata?.labels ?? {};
+    const orphan = numbered('stray', 1);
+    const stray = { ...orphan, metadata: { ...orphan.metadata, labels }, data: {} };
+    expect(revisionsOf(set, [stray])).toEqual([]);
   });
 
   it('S8: pods, also terminating and condemned ones, keep their revisions', () => {

@@ -383,6 +383,25 @@ describe('scaling (S9, S11, S12)', () => {
   });
 });
 
+describe('numbers that nobody can mean', () => {
+  it('C13: one plan creates 500 pods, and deletes 500', () => {
+    const large = setOf({ replicas: 2_000, podManagementPolicy: 'Parallel' });
+    const up = planOf(large);
+    expect([up.steady.length, up.steady.at(-1)?.name]).toEqual([500, 'web-499']);
+    const ordinals = Array.from({ length: 700 }, (_, ordinal) => ordinal);
+    const down = planOf({ ...large, replicas: 0 }, { pods: pods(large, ordinals) });
+    expect([down.steady.length, down.steady.at(-1)?.name]).toEqual([500, 'web-200']);
+  });
+
+  it('replicas of 2^31 - 1 cost no memory, and the field is named', () => {
+    const plan = planOf(setOf({ replicas: 2_147_483_647, podManagementPolicy: 'Parallel' }));
+    expect(plan.steady.length).toBe(500);
+    expect(plan.waiting[0]).toMatchObject({ code: 'InvalidField' });
+    expect(plan.waiting[0]?.message).toContain('replicas: 100000 is the most');
+    expect(plan.finished).toBe(false);
+  });
+});
+
 describe('the revision of a new pod (S10, A8, A9)', () => {
   function createdAt(
     set: StatefulSet,
@@ -442,7 +461,10 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
     });
 
     it('A9: after a finished rollout of that revision everything was reached', () => {
-      const attempts = JSON.stringify([{ outcome: 'Failed' }, { outcome: 'Succeeded' }]);
+      const attempts = JSON.stringify([
+        { outcome: 'Failed', endedAt: '2026-01-01T10:00:00.000Z' },
+        { outcome: 'Succeeded', endedAt: '2026-01-01T11:00:00.000Z' },
+      ]);
       const done = {
         ...update,
         metadata: { ...update.metadata, annotations: { 'fairlead.dev/attempts': attempts } },
@@ -451,6 +473,15 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
       expect(createdAt({ ...set, partition: 3 }, at({ 0: o, 1: o, 2: o, 4: u }), parts)).toEqual({
         'web-3': u,
       });
+      // Complete once, but another revision was rolled out since, and this one is being gone back to.
+      const later = JSON.stringify([{ outcome: 'Succeeded', endedAt: '2026-01-01T12:00:00.000Z' }]);
+      const between = {
+        ...old,
+        metadata: { ...old.metadata, annotations: { 'fairlead.dev/attempts': later } },
+      };
+      expect(
+        createdAt({ ...set, partition: 3 }, at({ 0: o, 1: o, 2: o, 4: u }), { revisions: [between, done] }),
+      ).toEqual({ 'web-3': o });
     });
 
     it('design "Pause": the steady state goes on', () => {
@@ -502,11 +533,15 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
 });
 
 describe('refused writes (design "One planner per kind")', () => {
-  const { set, old, revisions } = rolloutOf({ replicas: 3, maxUnavailable: 2 });
+  const { set, old, update, revisions } = rolloutOf({ replicas: 3, maxUnavailable: 2 });
   const present = [0, 1].map((ordinal) => podOf(set, ordinal, old.metadata.name));
-  const planWith = (refusal: Refusal) =>
+  const planWith = (refusal: Refusal, revision = update.metadata.name) =>
     planStatefulSet(
-      snapshotOf(set, { revisions, pods: present, refusals: new Map([['create pods/web-2', refusal]]) }),
+      snapshotOf(set, {
+        revisions,
+        pods: present,
+        refusals: new Map([['create pods/web-2', { ...refusal, revision }]]),
+      }),
       NOW,
     );
 
@@ -522,6 +557,12 @@ describe('refused writes (design "One planner per kind")', () => {
     expect(plan.waiting[0]).toMatchObject({ code: 'CreateRefused', pods: ['web-2'], until: NOW + 3_000 });
     expect(plan.waiting[0]?.message).toContain('exceeded quota');
     expect(plan.requeueAt).toBe(NOW + 3_000);
+  });
+
+  it('what was refused at another revision may pass at this one: it is written at once', () => {
+    const refusal = { since: NOW - 20_000, retryAt: NOW + 60_000, message: 'image not allowed' };
+    const plan = planWith(refusal, old.metadata.name);
+    expect([brief(plan.steady), brief(plan.batch)]).toEqual([['ScaleUp web-2'], []]);
   });
 
   it.each([

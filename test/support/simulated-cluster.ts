@@ -85,9 +85,14 @@ export class SimulatedCluster {
   /** Executes one write as the apiserver would, with its preconditions. */
   execute(action: Action): 'done' | 'stale' | 'refused' {
     if (action.verb === 'create' && action.resource === 'pods' && this.refusesCreates) {
+      const { revision } = action;
       const previous = this.refusals.get(actionKey(action));
-      const since = previous?.since ?? this.now;
-      this.refusals.set(actionKey(action), { since, retryAt: this.now + 2_000, message: 'exceeded quota' });
+      this.refusals.set(actionKey(action), {
+        since: previous?.revision === revision ? (previous?.since ?? this.now) : this.now,
+        retryAt: this.now + 2_000,
+        message: 'exceeded quota',
+        ...(revision !== undefined && { revision }),
+      });
       return 'refused';
     }
     const outcome = action.verb === 'create' ? this.#create(action) : this.#write(action);
