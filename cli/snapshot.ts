@@ -7,22 +7,19 @@ import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { compareRevisions } from '../planners/revision.ts';
 import type {
-  Condition,
   ControllerRevision,
   KubernetesObject,
+  Node,
   PersistentVolumeClaim,
   Pod,
 } from '../planners/objects.ts';
+import { isReady } from '../planners/availability.ts';
 import type { Plan } from '../planners/plan.ts';
 import { formatSelector, isEmptySelector } from '../planners/selector.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
 import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
-
-export interface Node extends KubernetesObject {
-  readonly status?: { readonly conditions?: readonly Condition[] };
-}
 
 /** Children of one workload, as read or as watched. */
 export interface Children {
@@ -85,7 +82,7 @@ export function planWorkload(
     revisions: children.revisions.filter((one) => isOursOrNobodys(one, uid)).sort(compareRevisions),
     pods: children.pods.filter((one) => isOursOrNobodys(one, uid)),
     claims: children.claims.filter((claim) => definition.ownsClaim(workload, claim)),
-    downNodes: new Set(children.nodes.filter(isDown).map((node) => node.metadata.name)),
+    downNodes: new Set(children.nodes.filter((node) => !isReady(node)).map((node) => node.metadata.name)),
     refusals: new Map(),
   };
   return { object, workload, snapshot, plan: definition.plan(snapshot, now), notes };
@@ -98,10 +95,6 @@ function viewOf(object: WorkloadObject, target: WorkloadTarget): Workload {
 function isOursOrNobodys({ metadata }: KubernetesObject, uid: string): boolean {
   const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);
   return owner === undefined || owner.uid === uid;
-}
-
-function isDown({ status }: Node): boolean {
-  return status?.conditions?.find((condition) => condition.type === 'Ready')?.status !== 'True';
 }
 
 async function list<T>(

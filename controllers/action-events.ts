@@ -4,10 +4,8 @@ import type { Action, Purpose } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { EventRecorder } from './events.ts';
 
-/** Event reasons of S21, by what the write was for. */
-export const EVENT_REASONS: Readonly<
-  Record<Purpose, { readonly done: string; readonly failed: string } | undefined>
-> = {
+/** Event reasons of S21, by what the write was for; without `done` only a refusal is told. */
+export const EVENT_REASONS: Readonly<Record<Purpose, { readonly done?: string; readonly failed: string }>> = {
   ScaleUp: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
   CreateClaim: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
   ScaleDown: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
@@ -16,12 +14,12 @@ export const EVENT_REASONS: Readonly<
   FixIdentity: { done: 'SuccessfulUpdate', failed: 'FailedUpdate' },
   Adopt: { done: 'Adopted', failed: 'FailedAdopt' },
   Release: { done: 'Released', failed: 'FailedRelease' },
-  RetainClaim: undefined,
-  TrimHistory: undefined,
-  OpenGate: undefined,
+  RetainClaim: { done: 'SuccessfulUpdate', failed: 'FailedUpdate' },
+  TrimHistory: { failed: 'FailedDelete' },
+  OpenGate: { failed: 'FailedUpdate' },
   InPlaceBegin: { done: 'InPlaceUpdateStarted', failed: 'FailedUpdate' },
   InPlaceApply: { done: 'PodPatchedInPlace', failed: 'FailedUpdate' },
-  InPlaceFinish: undefined,
+  InPlaceFinish: { failed: 'FailedUpdate' },
   InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
 };
 
@@ -50,7 +48,7 @@ export class ActionEvents {
   done(workload: Workload, actions: readonly Action[]): void {
     const groups = new Map<string, Action[]>();
     for (const action of actions) {
-      const reason = EVENT_REASONS[action.purpose]?.done;
+      const reason = EVENT_REASONS[action.purpose].done;
       if (reason !== undefined) {
         const key = `${workload.ref.uid} ${reason} ${action.verb} ${action.resource}`;
         const group = groups.get(key);
@@ -95,7 +93,7 @@ export class ActionEvents {
     if (first === undefined) {
       return;
     }
-    const reason = EVENT_REASONS[first.purpose]?.done ?? first.purpose;
+    const reason = EVENT_REASONS[first.purpose].done ?? first.purpose;
     const message =
       actions.length === 1
         ? first.message

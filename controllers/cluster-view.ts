@@ -6,10 +6,11 @@ import { WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
+import { isReady } from '../planners/availability.ts';
 import type {
-  Condition,
   ControllerRevision,
   KubernetesObject,
+  Node,
   PersistentVolumeClaim,
   Pod,
 } from '../planners/objects.ts';
@@ -69,13 +70,8 @@ export class ClusterView {
 
   #downNodes(): ReadonlySet<string> {
     const down = new Set<string>();
-    for (const node of this.#cache.list<
-      KubernetesObject & { status?: { conditions?: readonly Condition[] } }
-    >('nodes')) {
-      const ready = node.status?.conditions?.find((condition) => condition.type === 'Ready');
-      if (ready?.status !== 'True') {
-        down.add(node.metadata.name);
-      }
+    for (const node of this.#cache.list<Node>('nodes')) {
+      if (!isReady(node)) down.add(node.metadata.name);
     }
     return down;
   }

@@ -143,8 +143,8 @@ export class Executor {
       }
       outcome = 'refused';
       refusals.refused(workload.ref.uid, action, toMessage(error), now());
-      const reason = EVENT_REASONS[action.purpose]?.failed;
-      if (reason !== undefined && !isNamespaceTerminating(error)) {
+      const reason = EVENT_REASONS[action.purpose].failed;
+      if (!isNamespaceTerminating(error)) {
         this.#options.events.record(
           workload,
           'Warning',

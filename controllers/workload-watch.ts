@@ -6,7 +6,8 @@ import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../kubernetes/workload-api.ts';
 import { workloadKey } from '../kubernetes/workload-key.ts';
-import type { KubernetesObject, OwnerReference } from '../planners/objects.ts';
+import { isReady } from '../planners/availability.ts';
+import type { KubernetesObject, Node, OwnerReference, Pod } from '../planners/objects.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import type { LabelSelector } from '../planners/objects.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
@@ -52,16 +53,38 @@ export class WorkloadWatch {
       this.#enqueue(workloadKey(workload, namespace, object.metadata.name));
       return;
     }
+    if (change.resource === 'nodes') {
+      this.#nodeChanged(change);
+      return;
+    }
     const owner = controllerOf(object);
     const before = previous && controllerOf(previous);
     this.#enqueueOwner(owner, namespace);
     if (before !== undefined && before.uid !== owner?.uid) {
       this.#enqueueOwner(before, namespace);
     }
-    if (owner === undefined && change.resource === 'persistentvolumeclaims') {
-      this.#enqueueClaimOwner(object, namespace);
-    } else if (owner === undefined && change.type !== 'deleted') {
+    if (change.resource === 'persistentvolumeclaims') {
+      this.#enqueueNamesake(object, namespace, (stem, set) => stem.endsWith(`-${set}`));
+    } else if (change.type === 'deleted') {
+      // What stood in the place of a pod of ours is gone; nothing else tells that.
+      this.#enqueueNamesake(object, namespace, (stem, set) => stem === set);
+    } else if (owner === undefined) {
       this.#enqueueMatching(object, namespace);
+    }
+  }
+
+  /** Whether its kubelet can be believed has changed: that concerns the owners of its pods. */
+  #nodeChanged({ type, object, previous }: Change): void {
+    if (
+      type === 'modified' &&
+      previous !== undefined &&
+      isReady(trusted<Node>(object)) === isReady(trusted<Node>(previous))
+    )
+      return;
+    for (const pod of this.#cache.list<Pod>('pods')) {
+      if (pod.spec.nodeName === object.metadata.name) {
+        this.#enqueueOwner(controllerOf(pod), pod.metadata.namespace ?? '');
+      }
     }
   }
 
@@ -89,11 +112,18 @@ export class WorkloadWatch {
     }
   }
 
-  /** A claim `<template>-<set>-<ordinal>` has no owner while it is retained; its name tells the set. */
-  #enqueueClaimOwner(claim: KubernetesObject, namespace: string): void {
-    const stem = claim.metadata.name.replace(/-\d+$/, '');
+  /**
+   * Names tell the set where owners do not: a claim `<template>-<set>-<ordinal>` has none, or its pod; a pod
+   * `<set>-<ordinal>` that is not the set's keeps its place from one that would be.
+   */
+  #enqueueNamesake(
+    { metadata }: KubernetesObject,
+    namespace: string,
+    isOf: (stem: string, set: string) => boolean,
+  ): void {
+    const stem = metadata.name.replace(/-\d+$/, '');
     for (const set of this.#cache.inNamespace(WORKLOAD_RESOURCES.StatefulSet, namespace)) {
-      if (stem.endsWith(`-${set.metadata.name}`)) {
+      if (isOf(stem, set.metadata.name)) {
         this.#enqueue(workloadKey('StatefulSet', namespace, set.metadata.name));
       }
     }

@@ -5,10 +5,14 @@ import type { PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Wish, Workload } from '../planners/workload.ts';
 import { asRecord } from './values.ts';
+import { LONGEST_TEXT } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
 import { wish } from './wish-edits.ts';
 import { templateHash } from './workload-key.ts';
 import type { WorkloadObject } from './workload-edit.ts';
+
+/** SHA-256 in hex. What is longer is no commit, and more than a search attribute takes would keep the run from starting. */
+const LONGEST_SHA = 64;
 
 /** Value of the annotation, JSON. */
 interface TemplateChange extends Wish {
@@ -53,8 +57,8 @@ export function templateChange(
 /** What brought about the present template of a workload. Empty when nobody has said. */
 export function rolloutCause({ metadata, template }: Workload): RolloutCause {
   const annotations = metadata.annotations ?? {};
-  const commit = annotations[ANNOTATION.commit];
-  const repository = annotations[ANNOTATION.repository];
+  const commit = annotations[ANNOTATION.commit]?.slice(0, LONGEST_SHA);
+  const repository = annotations[ANNOTATION.repository]?.slice(0, LONGEST_TEXT);
   const change = readChange(annotations[ANNOTATION.changed]);
   if (change !== undefined && change.commit === commit && change.target === templateHash(template)) {
     const { verb, by, reason } = change;
@@ -70,11 +74,11 @@ function readChange(text: string | undefined): TemplateChange | undefined {
     const { verb, target, commit, by, reason } = asRecord(JSON.parse(text));
     if (typeof verb !== 'string' || typeof target !== 'string') return undefined;
     return {
-      verb,
+      verb: verb.slice(0, LONGEST_TEXT),
       target,
-      ...(typeof commit === 'string' && { commit }),
-      ...(typeof by === 'string' && { by }),
-      ...(typeof reason === 'string' && { reason }),
+      ...(typeof commit === 'string' && { commit: commit.slice(0, LONGEST_SHA) }),
+      ...(typeof by === 'string' && { by: by.slice(0, LONGEST_TEXT) }),
+      ...(typeof reason === 'string' && { reason: reason.slice(0, LONGEST_TEXT) }),
     };
   } catch {
     return undefined;

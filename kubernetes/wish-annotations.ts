@@ -3,6 +3,9 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
 
+/** Characters of a field that somebody wrote by hand; longer ones are cut. */
+export const LONGEST_TEXT = 500;
+
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** `spec.paused` or annotation `fairlead.dev/paused` (JSON, or `"true"`); undefined when not paused. */
@@ -31,11 +34,15 @@ function parseWish(text: string): Pin {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) {
-      // Written by hand it may hold anything; every field is a text.
-      return Object.fromEntries(Object.entries(value).filter(([, field]) => typeof field === 'string'));
+      // Written by hand it may hold anything; every field is a text, and none is so long that Temporal or a status refuses it.
+      return Object.fromEntries(
+        Object.entries(value).flatMap(([name, field]) =>
+          typeof field === 'string' ? [[name, field.slice(0, LONGEST_TEXT)]] : [],
+        ),
+      );
     }
   } catch {
-    return { reason: text.slice(0, 200) };
+    return { reason: text.slice(0, LONGEST_TEXT) };
   }
   return {};
 }

@@ -2,9 +2,14 @@
 
 import type { Condition, Pod } from './objects.ts';
 
-/** The condition of that type, if the pod has it. */
-export function conditionOf(pod: Pod, type: string): Condition | undefined {
-  const conditions = pod.status?.conditions;
+/** What has conditions: a pod, a node. */
+interface Conditioned {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+/** The condition of that type, if the pod or node has it. */
+export function conditionOf(object: Conditioned, type: string): Condition | undefined {
+  const conditions = object.status?.conditions;
   if (conditions !== undefined) {
     for (const condition of conditions) {
       if (condition.type === type) return condition;
@@ -13,9 +18,9 @@ export function conditionOf(pod: Pod, type: string): Condition | undefined {
   return undefined;
 }
 
-/** Condition Ready is True; the phase is not looked at (C1). */
-export function isReady(pod: Pod): boolean {
-  return conditionOf(pod, 'Ready')?.status === 'True';
+/** Condition Ready of the pod or node is True; the phase is not looked at (C1). */
+export function isReady(object: Conditioned): boolean {
+  return conditionOf(object, 'Ready')?.status === 'True';
 }
 
 /** Phase Running and Ready: what StatefulSets count as ready (S17). */

@@ -107,6 +107,10 @@ export interface PodStatus {
   readonly initContainerStatuses?: readonly ContainerStatus[];
 }
 
+export interface Node extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
 export interface Pod extends KubernetesObject {
   readonly spec: PodSpec;
   readonly status?: PodStatus;

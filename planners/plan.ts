@@ -80,6 +80,7 @@ export type ReasonCode =
   | 'InvalidField'
   | 'ClaimTerminating'
   | 'ClaimStale'
+  | 'ClaimOwners'
   | 'InPlaceGrace'
   | 'InPlaceRestarting'
   | 'InPlaceImpossible'

@@ -15,6 +15,7 @@ const ORDER: readonly ReasonCode[] = [
   'InPlaceImpossible',
   'ClaimTerminating',
   'ClaimStale',
+  'ClaimOwners',
   'NodeDown',
   'TemporalUnreachable',
   'RevisionMissing',
@@ -87,6 +88,8 @@ export function sentence(
       return `${who} ${total === 1 ? 'waits' : 'wait'} until a terminating claim is gone${what}`;
     case 'ClaimStale':
       return `${who} ${total === 1 ? 'waits' : 'wait'} until the claim of an earlier pod is deleted${what}`;
+    case 'ClaimOwners':
+      return `${who} ${be} deleted once ${total === 1 ? 'its claims have' : 'their claims have'} the owners that whenScaled asks for${what}`;
     case 'InPlaceGrace':
       return `${who} ${be} out of service and ${total === 1 ? 'waits' : 'wait'} for the grace period before the update in place`;
     case 'InPlaceRestarting':

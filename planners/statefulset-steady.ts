@@ -187,7 +187,10 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
   for (const member of view.condemned) {
     if (member.owned) settled = retainClaims(view, plan, member, false) && settled;
   }
-  if (monotonic && !settled) return;
+  if (monotonic && !settled) {
+    for (const { name } of view.condemned) plan.wait('ClaimOwners', { pod: name });
+    return;
+  }
   let deleted = 0;
   for (const member of view.condemned) {
     if (!member.owned || member.terminating) {
@@ -206,6 +209,8 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
     if (monotonic || claimsSettled(view, member)) {
       plan.addSteady(deletePod(view, member.pod, 'ScaleDown', 'it is not among the replicas'));
       deleted += 1;
+    } else {
+      plan.wait('ClaimOwners', { pod: member.name });
     }
     if (monotonic) return;
   }

@@ -234,6 +234,18 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     expect(runs).toHaveLength(1);
   }, 60_000);
 
+  it('S4, S5: with whenScaled Delete a claim goes with its pod; the next pod waits for that and gets its own', async () => {
+    const description = await deploy({ replicas: 3, claim: 'data', whenScaled: 'Delete', parallel: true });
+    const { namespace } = description;
+    const path = { ...CLAIMS, namespace, name: 'data-web-2' };
+    const before = await cluster.client.get(path);
+    await cluster.applySet({ ...description, replicas: 2 });
+    await untilSet(description, 'scaled down', (set) => set.status?.replicas === 2);
+    await cluster.applySet({ ...description, replicas: 3 });
+    await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 3 && isReady(set));
+    expect((await cluster.client.get(path)).metadata.uid).not.toBe(before.metadata.uid);
+  }, 60_000);
+
   it('heals: a deleted pod, a failed pod, a pod that lost its identity label', async () => {
     const description = await deploy({ parallel: true });
     const { namespace } = description;
@@ -284,6 +296,26 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     );
     expect(adopted.metadata.uid).toBe(second?.metadata.uid);
     await cluster.untilReady(namespace, 'web');
+  }, 60_000);
+
+  it('C4: a pod that was released stands in the way of the next one only until it is gone', async () => {
+    const description = await deploy({ replicas: 2, parallel: true });
+    const { namespace } = description;
+    const path = { ...PODS, namespace, name: 'web-1' };
+    await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'quarantined' } } });
+    const released = await cluster.until<Pod>(
+      path,
+      'released',
+      (pod) => (pod.metadata.ownerReferences ?? []).length === 0,
+    );
+    await untilSet(description, 'one pod is left', (set) => set.status?.replicas === 1);
+    await cluster.client.delete(path);
+    const next = await cluster.until<Pod>(
+      path,
+      'replaced',
+      (pod) => pod.metadata.uid !== released.metadata.uid && isPodReady(pod),
+    );
+    expect(next.metadata.labels?.['app']).toBe('web');
   }, 60_000);
 
   it('keeps the conditions of others, and says Ready, Reconciling, Stalled as kstatus reads them', async () => {

@@ -235,6 +235,7 @@ describe('claims (S3–S5)', () => {
     const all = pods(scaled, [0, 1]);
     const before = planOf(scaled, { pods: all, claims: [claim('data-web-0'), claim('data-web-1')] });
     expect(brief(before.steady)).toEqual(['RetainClaim data-web-1']);
+    expect(before.waiting).toMatchObject([{ code: 'ClaimOwners', pods: ['web-1'] }]);
     const then = planOf(scaled, {
       pods: all,
       claims: [claim('data-web-0'), claim('data-web-1', [podOwner(1)])],

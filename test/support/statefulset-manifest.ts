@@ -28,6 +28,8 @@ export interface StatefulSetDescription {
   readonly environment?: Readonly<Record<string, string>>;
   /** Name of a volume claim template of 1 Gi. */
   readonly claim?: string;
+  /** persistentVolumeClaimRetentionPolicy.whenScaled */
+  readonly whenScaled?: 'Retain' | 'Delete';
   /** Further fields of the pods' spec. */
   readonly podSpec?: Readonly<Record<string, unknown>>;
 }
@@ -107,6 +109,9 @@ export function statefulSetManifest(
           ],
         },
       },
+      ...(description.whenScaled !== undefined && {
+        persistentVolumeClaimRetentionPolicy: { whenScaled: description.whenScaled, whenDeleted: 'Retain' },
+      }),
       ...(description.claim !== undefined && {
         volumeClaimTemplates: [
           {

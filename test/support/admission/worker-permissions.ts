@@ -15,7 +15,9 @@ export const MAY: readonly string[] = [
   'patch /pods/status default',
   'patch /pods/resize default',
   'update /pods/finalizers default',
-  ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => `${verb} /persistentvolumeclaims default`),
+  ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map(
+    (verb) => `${verb} /persistentvolumeclaims default`,
+  ),
   ...['get', 'list', 'watch'].map((verb) => `${verb} /nodes`),
   ...['create', 'patch'].flatMap((verb) => [
     `${verb} /events default`,
@@ -37,7 +39,7 @@ export const MAY_NOT: readonly string[] = [
   'get /secrets default',
   'get /configmaps default',
   'delete /configmaps fairlead-system',
-  'delete /persistentvolumeclaims default',
+  'deletecollection /persistentvolumeclaims default',
   'create /pods/exec default',
   'patch /nodes',
   'get /namespaces /default',

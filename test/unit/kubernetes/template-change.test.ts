@@ -6,6 +6,7 @@ import { readStatefulSet } from '../../../kubernetes/statefulset-adapter.ts';
 import type { RolloutCause } from '../../../kubernetes/template-change.ts';
 import { rolloutCause, templateChange } from '../../../kubernetes/template-change.ts';
 import { trusted } from '../../../kubernetes/values.ts';
+import { readPaused } from '../../../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
 import type { PodTemplate } from '../../../planners/objects.ts';
 
@@ -75,5 +76,23 @@ describe('the cause of a rollout', () => {
   it('a verb without a reason is the reason; without git there is nothing to be over', () => {
     const change = templateChange(objectOf('web:1', {}), template('web:2'), 'set image main=web:2', {}, NOW);
     expect(causeOf('web:2', change)).toEqual({ reason: 'set image main=web:2' });
+  });
+
+  it('is never longer than Temporal takes, whatever somebody wrote into the annotations', () => {
+    const long = 'x'.repeat(100_000);
+    const git = causeOf('web:1', { 'fairlead.dev/commit': long, 'fairlead.dev/repository': long });
+    expect([git.commit?.length, git.repository?.length]).toEqual([64, 500]);
+    const change = templateChange(
+      objectOf('web:1', GIT),
+      template('web:2'),
+      long,
+      { by: long, reason: long },
+      NOW,
+    );
+    const { by, reason } = causeOf('web:2', { ...GIT, ...change });
+    expect([by?.length, reason?.length]).toEqual([500, 1_002]);
+    const paused = readPaused({ 'fairlead.dev/paused': JSON.stringify({ by: long, reason: long }) }, false);
+    expect([paused?.by?.length, paused?.reason?.length]).toEqual([500, 500]);
+    expect(readPaused({ 'fairlead.dev/paused': long }, false)?.reason?.length).toBe(500);
   });
 });
