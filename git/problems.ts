@@ -1,5 +1,7 @@
 /** What is wrong with a commit or a repository, as data: a stable code, where, what, and what to do next. */
 
+import { shownOnOneLine } from '../kubernetes/safe-text.ts';
+
 /** Every code, with the next step a reader should take. Codes never change their meaning. */
 const NEXT_STEPS = {
   // The source
@@ -94,11 +96,11 @@ export function problem(
 ): Problem {
   return {
     code,
-    message: clip(plain(message), MAX_MESSAGE),
-    ...(where.file === undefined ? {} : { file: plain(where.file) }),
+    message: clip(shownOnOneLine(message), MAX_MESSAGE),
+    ...(where.file === undefined ? {} : { file: shownOnOneLine(where.file) }),
     ...(where.line === undefined ? {} : { line: where.line }),
-    ...(where.object === undefined ? {} : { object: plain(where.object) }),
-    ...(where.next === undefined ? {} : { next: where.next }),
+    ...(where.object === undefined ? {} : { object: shownOnOneLine(where.object) }),
+    ...(where.next === undefined ? {} : { next: shownOnOneLine(where.next) }),
   };
 }
 
@@ -148,15 +150,6 @@ export class ProblemError extends Error {
 
 export function shortSha(sha: string): string {
   return sha.slice(0, 8);
-}
-
-/** File names and messages of strangers reach terminals and logs: control characters are shown, not obeyed. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, (match) =>
-    /^\s+$/.test(match)
-      ? ' '
-      : match.replace(/[^\s]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`),
-  );
 }
 
 function clip(text: string, length: number): string {

@@ -189,8 +189,8 @@ metadata: {name: three}
     );
   });
 
-  it('shows control characters of file names, it does not obey them', () => {
-    const { problems } = parse('a: [', 'evil\u001b[31m\nname.yaml');
-    expect(problems[0]).toMatch(/^YamlSyntax evil\\x1b\[31m name\.yaml:\d@/);
+  it('shows control characters and direction marks of file names, it does not obey them', () => {
+    const { problems } = parse('a: [', 'evil\u001b[31m\n\u202elmay.yaml');
+    expect(problems[0]).toMatch(/^YamlSyntax evil\\u001b\[31m \\u202elmay\.yaml:\d@/);
   });
 });
