@@ -8,8 +8,9 @@ import type { RolloutStates } from '../git/await-rollouts.ts';
 import { checkCommit as check } from '../git/check.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
+import type { Inventory, InventoryStore } from '../git/inventory.ts';
 import { inventoryEntry } from '../git/prepare.ts';
-import { bounded, formatProblems, problem } from '../git/problems.ts';
+import { ProblemError, bounded, formatProblems, problem } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import type {
   ApplyStageInput,
@@ -220,7 +221,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     dependencies.onRecorded(context.repository.name, commit);
-    const inventory = await context.store.update((present) => {
+    const inventory = await updateOwn(context.store, (present) => {
       // A later run has taken over: its state is the one to show.
       const isOurs =
         present.run === undefined ||
@@ -242,6 +243,19 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     awaitRollouts,
     recordCommit,
   });
+}
+
+/** Where the ConfigMap is somebody else's, the run itself and the log are the only places that tell of its outcome. */
+async function updateOwn(
+  store: InventoryStore,
+  change: Parameters<InventoryStore['update']>[0],
+): Promise<Inventory | undefined> {
+  try {
+    return await store.update(change);
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
+    throw error;
+  }
 }
 
 /** What is under way; at most 20 lines. */

@@ -7,6 +7,7 @@ import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Entries, InventoryEntry } from './inventory-content.ts';
 import { groupOf, packEntries, unpackEntries } from './inventory-content.ts';
+import { ProblemError, problem } from './problems.ts';
 
 export const APPLYSET = {
   id: 'applyset.kubernetes.io/id',
@@ -96,7 +97,10 @@ export class InventoryStore {
     this.#path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: this.name };
   }
 
-  /** Undefined: this repository has never been applied here. @throws ApiError; Error when the content is damaged */
+  /**
+   * Undefined: this repository has never been applied here.
+   * @throws ApiError; ProblemError InventoryForeign for a ConfigMap that Fairlead did not make; Error when the content is damaged
+   */
   async read(signal?: AbortSignal): Promise<Inventory | undefined> {
     try {
       return this.#parse(
@@ -111,7 +115,7 @@ export class InventoryStore {
   /**
    * Changes the inventory; `change` sees the present state and answers the new one, or undefined to leave it. It runs again
    * after a conflict. Nothing is written when nothing differs.
-   * @throws ApiError; whatever `change` throws
+   * @throws as {@link read}; whatever `change` throws
    */
   async update(
     change: (present: InventoryDraft) => InventoryDraft | undefined,
@@ -137,11 +141,14 @@ export class InventoryStore {
   }
 
   #parse(object: ConfigMap): Inventory {
-    const owner = object.metadata.annotations?.[APPLYSET.tooling];
-    if (owner !== undefined && !owner.startsWith('fairlead/')) {
-      throw new Error(
-        `ConfigMap ${this.namespace}/${this.name} is the inventory of another tool (${owner}): rename the repository`,
-      );
+    const tooling = object.metadata.annotations?.[APPLYSET.tooling];
+    if (tooling?.startsWith('fairlead/') !== true) {
+      const whose =
+        tooling === undefined
+          ? 'exists and is no inventory'
+          : `is the inventory of another tool (${tooling})`;
+      const message = `the inventory of repository ${this.repository} would be ConfigMap ${this.namespace}/${this.name}, which ${whose}.`;
+      throw new ProblemError(problem('InventoryForeign', message));
     }
     try {
       const run = object.data?.['run'];

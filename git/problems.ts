@@ -59,6 +59,8 @@ const NEXT_STEPS = {
   OwnedByOther: 'Remove the object from one of the two places that want it.',
   Refused: 'See the message of the apiserver.',
   Unavailable: 'Nothing to do: it is tried again.',
+  InventoryForeign:
+    'Give the repository another `name`; nothing was read from that ConfigMap or written to it.',
   // The rollout
   RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',
   RolledBack: 'Correct the manifest: the next change of it is rolled out.',

@@ -488,6 +488,22 @@ describe('what comes with the commit', () => {
   }, 60_000);
 });
 
+describe('whose inventory it is', () => {
+  it('a ConfigMap of that name that is no inventory stays as it is, and the commit is refused', async () => {
+    const repository = await follow('taken');
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fairlead-taken' } };
+    const before = await cluster.client.create(path, { ...body, data: { 'repositories.yaml': '[]' } });
+    const { outcome, message = '' } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
+    expect(outcome).toBe('Refused');
+    expect(message).toContain(
+      `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory. Give the repository another`,
+    );
+    expect(await repository.get('configmaps', 'one')).toBeUndefined();
+    expect(await cluster.client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);
+  });
+});
+
 describe('a source that fails', () => {
   it('is shown in the inventory and as an Event, once, and when it is well again', async () => {
     const reporter = (): SourceReporter =>
