@@ -9,9 +9,11 @@ import { checkCommit as check } from '../git/check.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
 import type { Inventory, InventoryStore } from '../git/inventory.ts';
+import { foreignSource } from '../git/inventory.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import { ProblemError, bounded, formatProblems, problem } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
+import { sourceIdentity } from '../git/source-url.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
@@ -81,11 +83,18 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       const wanted = prepared.objects.map(inventoryEntry);
       const { sha, workflowId, runId, startedAt } = input;
       const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
-      const written = await context.store.update((present) => ({
-        entries: widen(present.entries, wanted),
-        run: { sha, workflowId, runId },
-        status: withCommit(present.status, commit),
-      }));
+      const source = await sourceIdentity(context.repository.url);
+      const written = await context.store.update((present) => {
+        // It was checked; between the check and now only a worker of another cluster name can have taken it.
+        const foreign = foreignSource(present, source, context.store);
+        if (foreign !== undefined) throw new ProblemError(foreign);
+        return {
+          entries: widen(present.entries, wanted),
+          source,
+          run: { sha, workflowId, runId },
+          status: withCommit(present.status, commit),
+        };
+      });
       return { entries: written?.entries.size ?? 0 };
     });
   }
@@ -221,6 +230,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     dependencies.onRecorded(context.repository.name, commit);
+    const source = await sourceIdentity(context.repository.url);
     const inventory = await updateOwn(context.store, (present) => {
       // A later run has taken over: its state is the one to show.
       const isOurs =
@@ -228,7 +238,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         present.run.runId === runId ||
         outcome === 'Refused' ||
         outcome === 'Succeeded';
-      return isOurs ? { ...present, status: withCommit(present.status, commit) } : undefined;
+      if (!isOurs) return undefined;
+      const status = withCommit(present.status, commit);
+      // A commit that changed nothing was not claimed: an inventory of before sources were kept learns its own here.
+      return { ...present, status, ...(outcome === 'Succeeded' && { source: present.source ?? source }) };
     });
     if (inventory !== undefined)
       await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());

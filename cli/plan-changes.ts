@@ -12,7 +12,7 @@ import { decide } from '../git/decision.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import type { Inventory } from '../git/inventory.ts';
-import { APPLYSET, InventoryStore } from '../git/inventory.ts';
+import { APPLYSET, InventoryStore, foreignSource } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
@@ -20,6 +20,7 @@ import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
 import { objectPath } from '../git/resources.ts';
+import { sourceIdentity } from '../git/source-url.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
@@ -63,6 +64,7 @@ export async function planCommit(
   content: CommitContent,
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, leaseNamespace, repository.name);
+  store.planned = await sourceIdentity(repository.url);
   const context: CommitContext = {
     repository,
     sha,
@@ -105,19 +107,32 @@ export async function planCommit(
   };
 }
 
-/** The inventory is in the workers' namespace, which not everybody may read: then deletions cannot be foreseen. */
+/**
+ * The inventory is in the workers' namespace, which not everybody may read: then deletions cannot be foreseen. And a plan is often
+ * made of a clone: that its source is another one is only worth a note.
+ */
 class VisibleInventory extends InventoryStore {
   readonly notes: string[] = [];
+  planned: string | undefined;
 
   override async read(signal?: AbortSignal): Promise<Inventory | undefined> {
     try {
-      return await super.read(signal);
+      const inventory = await super.read(signal);
+      const { planned } = this;
+      if (planned === undefined || foreignSource(inventory, planned, this) === undefined) return inventory;
+      this.#note(
+        `planned as if ${planned} were ${inventory?.source ?? ''}, where ${this.repository} comes from`,
+      );
+      return inventory && { ...inventory, source: planned };
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      const note = `what would be deleted is not known: ${error.message}`;
-      if (!this.notes.includes(note)) this.notes.push(note);
+      this.#note(`what would be deleted is not known: ${error.message}`);
       return undefined;
     }
+  }
+
+  #note(text: string): void {
+    if (!this.notes.includes(text)) this.notes.push(text);
   }
 }
 

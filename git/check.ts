@@ -8,12 +8,14 @@ import { PARALLEL, byPlace, forEachLimited, prepareCommit } from './commit.ts';
 import { entryKey, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Inventory } from './inventory.ts';
+import { foreignSource } from './inventory.ts';
 import { STAGES } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 import { withSignal } from './resources.ts';
+import { sourceIdentity } from './source-url.ts';
 
 export interface CheckResult {
   readonly problems: readonly Problem[];
@@ -82,10 +84,15 @@ export async function checkCommit(
   };
 }
 
-/** The inventory; one that is not ours to use becomes a problem. @throws ApiError; Error when its content is damaged */
+/** The inventory; one that is not this repository's to use becomes a problem. @throws ApiError; Error when its content is damaged */
 async function readInventory(context: CommitContext, problems: Problem[]): Promise<Inventory | undefined> {
   try {
-    return await context.store.read(context.signal);
+    const inventory = await context.store.read(context.signal);
+    const source = await sourceIdentity(context.repository.url);
+    const foreign = foreignSource(inventory, source, context.store);
+    if (foreign === undefined) return inventory;
+    problems.push(foreign);
+    return undefined;
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     problems.push(error.problem);

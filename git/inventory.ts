@@ -3,10 +3,12 @@
 import { createHash } from 'node:crypto';
 import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Entries, InventoryEntry } from './inventory-content.ts';
 import { groupOf, packEntries, unpackEntries } from './inventory-content.ts';
+import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 
 export const APPLYSET = {
@@ -16,6 +18,9 @@ export const APPLYSET = {
   groupKinds: 'applyset.kubernetes.io/contains-group-kinds',
   namespaces: 'applyset.kubernetes.io/additional-namespaces',
 } as const;
+
+/** Where the objects of an inventory come from; written by people too, when a repository has moved. */
+const SOURCE_ANNOTATION = 'fairlead.dev/source';
 
 /** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
 export interface CommitRun {
@@ -64,11 +69,13 @@ export interface Inventory {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly entries: Entries;
+  /** Of the entries, as {@link sourceIdentity} writes it; absent until a commit has been claimed. */
+  readonly source?: string | undefined;
   readonly run?: CommitRun | undefined;
   readonly status: RepositoryStatus;
 }
 
-export type InventoryDraft = Pick<Inventory, 'entries' | 'run' | 'status'>;
+export type InventoryDraft = Pick<Inventory, 'entries' | 'source' | 'run' | 'status'>;
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -152,10 +159,12 @@ export class InventoryStore {
     }
     try {
       const run = object.data?.['run'];
+      const source = object.metadata.annotations?.[SOURCE_ANNOTATION];
       return {
         uid: object.metadata.uid,
         resourceVersion: object.metadata.resourceVersion,
         entries: unpackEntries(object.data, object.binaryData),
+        ...(source === undefined ? {} : { source }),
         ...(run === undefined ? {} : { run: trusted<CommitRun>(JSON.parse(run)) }),
         status: trusted<RepositoryStatus>(JSON.parse(object.data?.['status'] ?? '{}')),
       };
@@ -185,6 +194,7 @@ export class InventoryStore {
         },
         annotations: {
           [APPLYSET.tooling]: 'fairlead/v1',
+          ...(draft.source === undefined ? {} : { [SOURCE_ANNOTATION]: draft.source }),
           [APPLYSET.groupKinds]: groupKinds(entries),
           [APPLYSET.namespaces]: sortedUnique(entries.flatMap((entry) => entry.namespace ?? []))
             .filter((name) => name !== this.namespace)
@@ -199,6 +209,30 @@ export class InventoryStore {
       ...(Object.keys(packed.binaryData).length === 0 ? {} : { binaryData: packed.binaryData }),
     };
   }
+}
+
+/**
+ * Why commits of `source` may not use this inventory: its objects come from another repository of the same name, and what this
+ * one lacks would be pruned. Undefined: they may; an inventory that names no source, or nothing else either, is anybody's.
+ */
+export function foreignSource(
+  inventory: Pick<Inventory, 'entries' | 'source'> | undefined,
+  source: string,
+  { namespace, name }: Pick<InventoryStore, 'namespace' | 'name'>,
+): Problem | undefined {
+  if (inventory?.source === undefined || inventory.source === source || inventory.entries.size === 0)
+    return undefined;
+  const { entries, source: other } = inventory;
+  const objects = entries.size === 1 ? 'one object' : `${entries.size} objects`;
+  return problem(
+    'InventoryOfOther',
+    `another repository of this name has ${objects} in the cluster: ${other}. This one is ${source}.`,
+    {
+      next:
+        'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then ' +
+        `deleted): kubectl annotate configmap ${name} -n ${namespace} --overwrite ${SOURCE_ANNOTATION}=${shellWord(source)} (then commit again, or send its sync the signal \`sync\`).`,
+    },
+  );
 }
 
 /** KEP-3659: `applyset-<base64url(sha256(<name>.<namespace>.<kind>.<group>))>-v1`. */

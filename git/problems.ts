@@ -61,6 +61,7 @@ const NEXT_STEPS = {
   Unavailable: 'Nothing to do: it is tried again.',
   InventoryForeign:
     'Give the repository another `name`; nothing was read from that ConfigMap or written to it.',
+  InventoryOfOther: 'Give the repository a `name` of its own.',
   // The rollout
   RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',
   RolledBack: 'Correct the manifest: the next change of it is rolled out.',

@@ -504,6 +504,60 @@ describe('whose inventory it is', () => {
   });
 });
 
+describe('another repository of the same name', () => {
+  it('touches nothing of the first one, until somebody confirms that it takes over', async () => {
+    const first = await follow('shop');
+    await first.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+    const one = await first.get('configmaps', 'one');
+    const inventory = await sync.inventory('shop');
+    expect(inventory).toMatchObject({ source: first.git.path });
+
+    const git = await TestRepository.create();
+    repositories.push(git);
+    sync.follow(repositoryFromFlags({ repo: git.path, name: 'shop', namespace: first.namespace }));
+    const other = await git.commit({
+      'b.yaml': configMap('two', 'changed'),
+      'c.yaml': configMap('three', 'c'),
+    });
+    const refused = await sync.apply('shop', other);
+    expect(refused.outcome).toBe('Refused');
+    expect(refused.message).toContain(
+      `has 2 objects in the cluster: ${first.git.path}. This one is ${git.path}.`,
+    );
+    expect(await first.get('configmaps', 'one')).toEqual(one);
+    expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'b' } });
+    expect(await first.get('configmaps', 'three')).toBeUndefined();
+    const { entries, source, run, status } = (await sync.inventory('shop')) ?? {};
+    expect({ entries, source, run }).toEqual({
+      entries: inventory?.entries,
+      source: inventory?.source,
+      run: inventory?.run,
+    });
+    expect(status?.commit).toMatchObject({ outcome: 'Refused', sha: other });
+
+    const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    const handOver =
+      /annotate configmap (\S+) -n \S+ --overwrite (\S+)=(\S+) /.exec(refused.message ?? '') ?? [];
+    await cluster.annotate({ ...place, name: handOver[1] }, { [String(handOver[2])]: String(handOver[3]) });
+    const next = await git.commit({ 'README.md': 'x' });
+    expect(await sync.apply('shop', next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await first.get('configmaps', 'one')).toBeUndefined();
+    expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'changed' } });
+  });
+
+  it('an inventory of before sources were kept takes the one that it has', async () => {
+    const repository = await follow('older');
+    await repository.commit({ 'a.yaml': configMap('one', 'a') });
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    await cluster.client.patch({ ...path, name: 'fairlead-older' }, 'merge', {
+      metadata: { annotations: { 'fairlead.dev/source': null } },
+    });
+    expect((await sync.inventory('older'))?.source).toBeUndefined();
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory('older'))?.source).toBe(repository.git.path);
+  });
+});
+
 describe('a source that fails', () => {
   it('is shown in the inventory and as an Event, once, and when it is well again', async () => {
     const reporter = (): SourceReporter =>
