@@ -11,6 +11,7 @@ import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { NotYetError, retryable, toProblem } from './refusals.ts';
+import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {
   /** Objects dealt with, from the front. */
@@ -34,7 +35,7 @@ export async function applyStage(
   context: CommitContext,
   objects: readonly PreparedObject[],
   options: {
-    readonly texts: ReadonlyMap<string, string>;
+    readonly texts: ReadonlyMap<string, SourceText>;
     /** Milliseconds since the epoch after which no further object is begun. */
     readonly untilMs: number;
     readonly onProgress?: (applied: number) => void;

@@ -15,6 +15,7 @@ import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem } from './refusals.ts';
 import { withSignal } from './resources.ts';
+import type { SourceText } from './source-text.ts';
 
 /** Collects what is wrong with the objects of one commit. */
 export class ObjectCheck {
@@ -173,7 +174,7 @@ export class ObjectCheck {
     }
   }
 
-  #text(object: PreparedObject): string | undefined {
+  #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
 }

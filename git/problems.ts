@@ -34,6 +34,7 @@ const NEXT_STEPS = {
   NumberTooLarge: 'Quote it if it is a string; numbers beyond 2^53 lose digits on the way.',
   NumberNotFinite: 'Quote it if it is a string; Kubernetes has no infinite numbers.',
   TooComplex: 'Write the document out without so much nesting, aliases or merge keys.',
+  TooManyProblems: 'Correct these; what else is wrong is found at the next commit.',
   // The object
   NotAnObject:
     'Each document must be a Kubernetes object; point `path` at the folder that holds only manifests.',

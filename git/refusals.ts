@@ -7,6 +7,7 @@ import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
+import type { SourceText } from './source-text.ts';
 
 /** The object cannot be written now, but later; the whole step is tried again. */
 export class NotYetError extends Error {
@@ -30,9 +31,9 @@ export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts>
 
 /**
  * A refusal that a retry cannot mend, as a problem; undefined when the same request may succeed later (the apiserver is
- * away, throttles, or the object changed in between). `source` is the file's text, to find the line of a field in it.
+ * away, throttles, or the object changed in between). `source` is the file, to find the line of a field in it.
  */
-export function toProblem(error: unknown, object: PreparedObject, source?: string): Problem | undefined {
+export function toProblem(error: unknown, object: PreparedObject, source?: SourceText): Problem | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { status } = error;
   const message = hideValues(serverText(error), object);
