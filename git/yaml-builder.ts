@@ -5,7 +5,7 @@ import type { Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
 import type { ProblemCode } from './problems.ts';
 import { LineIndex } from './line-index.ts';
 import type { ReadBudget } from './read-budget.ts';
-import { keyText, plainScalar, taggedScalar } from './yaml-scalars.ts';
+import { UNKNOWN_TAG, keyText, plainScalar, taggedScalar } from './yaml-scalars.ts';
 
 /** One document that is not empty. */
 export interface YamlDocument {
@@ -26,7 +26,10 @@ export interface YamlProblem {
 /** Limits of one document (gitops checklist 12–15); those of a whole commit are {@link ReadBudget}'s. */
 export const YAML_LIMITS = { depth: 100, aliases: 200, expanded: 100_000 } as const;
 
-/** Thrown where a document cannot be read. */
+/**
+ * Thrown where a document cannot be read. Messages quote keys only: an alias, a tag or a number may be a password that nobody has
+ * put into quotes, and problems go into Events, logs and histories.
+ */
 export class YamlReadError extends Error {
   readonly item: YamlProblem;
   constructor(item: YamlProblem) {
@@ -182,8 +185,8 @@ export class YamlBuilder {
 
   #alias(name: string, line: number): void {
     const anchor = this.#anchors.get(name);
-    if (anchor === undefined) throw refusal('YamlSyntax', `the alias *${name} has no anchor before it`, line);
-    if (anchor.open) throw refusal('YamlSyntax', `the anchor &${name} contains itself`, line);
+    if (anchor === undefined) throw refusal('YamlSyntax', 'an alias (*) has no anchor before it', line);
+    if (anchor.open) throw refusal('YamlSyntax', 'an anchor (&) contains itself', line);
     if (++this.#aliases > YAML_LIMITS.aliases) {
       throw refusal('TooComplex', `more than ${YAML_LIMITS.aliases} aliases in one document`, line);
     }
@@ -281,11 +284,7 @@ export class YamlBuilder {
     const tag = this.#tagName(start, end);
     const expected = kind === 'sequence' ? 'tag:yaml.org,2002:seq' : 'tag:yaml.org,2002:map';
     if (tag !== expected && tag !== '!') {
-      throw refusal(
-        'YamlSyntax',
-        `the tag ${this.#source.slice(start, end)} has no meaning in a manifest`,
-        line,
-      );
+      throw refusal('YamlSyntax', UNKNOWN_TAG, line);
     }
   }
 

@@ -85,7 +85,9 @@ function asProblem(error: unknown, chunkLine: number): YamlProblem {
   if (error instanceof YamlReadError) return error.item;
   if (error instanceof YAMLException) {
     const code = error.reason.includes('maxDepth') ? 'TooComplex' : 'YamlSyntax';
-    return { code, message: error.reason, line: chunkLine + (error.mark?.line ?? 0) };
+    // Names of tags, which the parser quotes after a colon or in quotes, may be values.
+    const message = error.reason.replace(/(?:: | ").*$/s, '');
+    return { code, message, line: chunkLine + (error.mark?.line ?? 0) };
   }
   return { code: 'YamlSyntax', message: toMessage(error), line: chunkLine };
 }
