@@ -3,7 +3,7 @@
 import { ApiError, toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { applyObject, getOrUndefined } from './apply.ts';
+import { applyObject } from './apply.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL } from './commit.ts';
 import { entryKey } from './inventory-content.ts';
@@ -11,6 +11,7 @@ import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { NotYetError, retryable, toProblem } from './refusals.ts';
+import { getOrUndefined } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {

@@ -20,6 +20,8 @@ export interface CommitContext {
   readonly sha: string;
   /** As the repository's ServiceAccount, if it has one. */
   readonly client: KubernetesClient;
+  /** The worker's own identity: only to see whether something exists. */
+  readonly worker: KubernetesClient;
   readonly discovery: Discovery;
   readonly store: InventoryStore;
   /** The one whose workloads this worker keeps. */

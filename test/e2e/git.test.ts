@@ -326,7 +326,17 @@ describe('a source that cannot be read', () => {
 });
 
 describe('who may do what', () => {
-  async function grant(namespace: string, verbs: readonly string[]): Promise<void> {
+  async function grant(
+    namespace: string,
+    verbs: readonly string[],
+    {
+      apiGroups,
+      resources,
+    }: { readonly apiGroups: readonly string[]; readonly resources: readonly string[] } = {
+      apiGroups: [''],
+      resources: ['configmaps'],
+    },
+  ): Promise<void> {
     const metadata = { name: 'deployer', namespace };
     const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespace };
     await cluster.client.create(
@@ -339,7 +349,7 @@ describe('who may do what', () => {
         apiVersion: 'rbac.authorization.k8s.io/v1',
         kind: 'Role',
         metadata,
-        rules: [{ apiGroups: [''], resources: ['configmaps'], verbs }],
+        rules: [{ apiGroups, resources, verbs }],
       },
     );
     await cluster.client.create(
@@ -372,6 +382,52 @@ describe('who may do what', () => {
       /^Forbidden commit \w+: ConfigMap tenant-\w+\/two: the commit no longer holds \S+, but \S+ may not delete configmaps\. Grant/,
     );
     expect(await repository.get('configmaps', 'two')).toBeDefined();
+  }, 60_000);
+
+  it('an account without rights in the other workload API may create workloads of apps/v1', async () => {
+    const repository = await follow('plain', { serviceAccount: 'deployer' });
+    await grant(repository.namespace, ['get', 'list', 'watch', 'create', 'patch'], {
+      apiGroups: ['apps'],
+      resources: ['deployments', 'daemonsets', 'statefulsets'],
+    });
+    const workload = (kind: string, name: string, more = ''): string =>
+      `apiVersion: apps/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  selector: {matchLabels: {app: ${name}}}\n${more}` +
+      `  template:\n    metadata: {labels: {app: ${name}}}\n    spec: {containers: [{name: main, image: "example.com/web:1"}]}\n`;
+    const headless = '  serviceName: web\n';
+    // Two kinds that fairlead.dev does not serve, one that it serves and the account may not read.
+    expect(
+      await repository.commit({
+        'a.yaml': workload('DaemonSet', 'every'),
+        'b.yaml': workload('Deployment', 'web'),
+        'c.yaml': workload('StatefulSet', 'db', headless),
+      }),
+    ).toMatchObject({ outcome: 'Succeeded' });
+
+    const kind = { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets' };
+    await cluster.client.create(
+      { ...kind, namespace: repository.namespace },
+      {
+        apiVersion: 'fairlead.dev/v1beta1',
+        kind: 'StatefulSet',
+        metadata: { name: 'taken' },
+        spec: {
+          replicas: 0,
+          serviceName: 'web',
+          selector: { matchLabels: { app: 'taken' } },
+          template: {
+            metadata: { labels: { app: 'taken' } },
+            spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] },
+          },
+        },
+      },
+    );
+    const { outcome, lines } = await repository.bad({ 'd.yaml': workload('StatefulSet', 'taken', headless) });
+    expect(outcome).toBe('Refused');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^Forbidden d\.yaml:1@\w+: StatefulSet\.apps \S+\/taken: the same workload exists as statefulsets\.fairlead\.dev, which system:serviceaccount:\S+:deployer may not read; .* grant get and delete of statefulsets\.fairlead\.dev; else delete that one\.$/,
+      ),
+    ]);
   }, 60_000);
 
   it('two repositories that claim one object: the second is told whose it is', async () => {
