@@ -21,7 +21,7 @@ const NEXT_STEPS = {
   // The tree
   PathVanished: 'Nothing was pruned. Restore the path, or set `path` to where the manifests are now.',
   NoManifests: 'Nothing was pruned. Add at least one manifest, or remove the repository from the worker.',
-  SymlinkRefused: 'Replace the symbolic link by the file or directory itself.',
+  SymlinkRefused: 'Replace the symbolic link by the file or directory itself, or remove it.',
   SubmoduleRefused: 'Copy the manifests into the repository; submodules are not read.',
   FileTooLarge: 'Split the file; 1 MiB is the limit.',
   TooManyFiles: 'Point `path` at the folder that holds only manifests.',
