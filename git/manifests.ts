@@ -88,11 +88,15 @@ interface Found {
   readonly line: number;
 }
 
-/** `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; null items are dropped as kubectl does. */
+/**
+ * `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; `items: null` and null items are dropped as
+ * kubectl does. A list that has lost its items to a typing mistake stays what it is, and is refused: all of them would be pruned.
+ */
 function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
   if (!isObject(value) || !isList(value) || depth > 10) return [{ value, line }];
   const items = value['items'];
-  if (!Array.isArray(items)) return [];
+  if (items === null) return [];
+  if (!Array.isArray(items)) return [{ value, line }];
   return items
     .filter((item) => item !== null)
     .flatMap((item: unknown) => {
@@ -109,6 +113,13 @@ function isList(value: JsonObject): boolean {
     ('items' in value || kind === 'List') &&
     !('spec' in value)
   );
+}
+
+/** A custom kind that is called like a list has a name, and may have whatever it likes in `items`. */
+function isSpoiltList(value: JsonObject): boolean {
+  const { kind, metadata, items } = value;
+  if (!isList(value) || Array.isArray(items)) return false;
+  return kind === 'List' || !isObject(metadata) || metadata['name'] === undefined;
 }
 
 function toManifest(value: unknown, line: number, file: string, source: SourceText): Manifest | Problem {
@@ -128,6 +139,10 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
   const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', apiVersion];
   if (group === 'kustomize.config.k8s.io')
     return fail('NotRendered', 'a kustomization is not a manifest.', kind);
+  if (isSpoiltList(value)) {
+    const items = value['items'];
+    return fail('ObjectIncomplete', `items is ${describe(items)}, and must be a list.`, kind);
+  }
   if (!isObject(metadata)) return fail('ObjectIncomplete', `metadata is ${describe(metadata)}.`, kind);
   const { name, namespace } = metadata;
   if (name === undefined && metadata['generateName'] !== undefined)

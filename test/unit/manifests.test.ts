@@ -69,6 +69,18 @@ metadata: {name: three}
       'apiVersion: x.io/v1\nkind: AllowList\nmetadata: {name: a}\nspec: {items: [1]}\n',
     );
     expect(manifests).toMatchObject([{ kind: 'AllowList' }]);
+    expect(
+      parse('apiVersion: x.io/v1\nkind: DenyList\nmetadata: {name: b}\nitems: {a: 1}\n').manifests,
+    ).toMatchObject([{ kind: 'DenyList', name: 'b' }]);
+  });
+
+  it('an empty List is nothing, and no mistake', () => {
+    expect(parse('apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\nitems:\n')).toEqual(
+      {
+        manifests: [],
+        problems: [],
+      },
+    );
   });
 
   it.each([
@@ -80,6 +92,18 @@ metadata: {name: three}
     [
       'apiVersion: a/b/c\nkind: Pod\nmetadata: {name: x}',
       'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion a/b/c is not GROUP/VERSION.',
+    ],
+    [
+      '# typo\napiVersion: v1\nkind: List\nitem:\n- apiVersion: v1\n  kind: Pod\n',
+      'ObjectIncomplete a.yaml:2@01234567: List: items is missing, and must be a list. Add the missing field.',
+    ],
+    [
+      'apiVersion: v1\nkind: List\nmetadata: {name: x}\nitems: {a: {kind: Pod}}',
+      'ObjectIncomplete a.yaml:1@01234567: List: items is a mapping, and must be a list.',
+    ],
+    [
+      'apiVersion: v1\nkind: ConfigMapList\nitems: {a: {kind: ConfigMap}}',
+      'ObjectIncomplete a.yaml:1@01234567: ConfigMapList: items is a mapping',
     ],
     ['apiVersion: v1\nkind: Pod', 'ObjectIncomplete a.yaml:1@01234567: Pod: metadata is missing.'],
     [
