@@ -2,15 +2,17 @@
 
 import { Context } from '@temporalio/activity';
 
-import { applyStage as applyObjects, awaitEstablished } from '../git/apply-stage.ts';
+import { applyStage as applyObjects } from '../git/apply-stage.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import type { RolloutStates } from '../git/await-rollouts.ts';
 import { checkCommit as check } from '../git/check.ts';
+import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
 import type { Inventory, InventoryStore } from '../git/inventory.ts';
 import { foreignSource } from '../git/inventory.ts';
 import { inventoryEntry } from '../git/prepare.ts';
+import type { ProblemList } from '../git/problems.ts';
 import { ProblemError, bounded, formatProblems, problem } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { sourceIdentity } from '../git/source-url.ts';
@@ -127,11 +129,16 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
   }
 
-  /** Waits until the CustomResourceDefinitions and Namespaces of the commit can be used. */
-  async function awaitFoundations(input: CommitReference): Promise<void> {
+  /**
+   * Waits until the CustomResourceDefinitions and Namespaces of the commit can be used, and answers nothing; else which of them
+   * cannot, and why. What it waits for is in the heartbeat.
+   */
+  async function awaitFoundations(input: CommitReference): Promise<ProblemList | undefined> {
     const context = access.contextOf(input);
-    await heartbeating(async () => {
-      await awaitEstablished(context, (await access.prepare(context)).objects);
+    return await heartbeating(async (beat) => {
+      const { objects } = await access.prepare(context);
+      const problems = await awaitUsable(context, objects, { onWait: beat });
+      return problems.length === 0 ? undefined : bounded(problems);
     });
   }
 

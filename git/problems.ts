@@ -60,6 +60,8 @@ const NEXT_STEPS = {
   OwnedByOther: 'Remove the object from one of the two places that want it.',
   Refused: 'See the message of the apiserver.',
   Unavailable: 'Nothing to do: it is tried again.',
+  NotEstablished:
+    'See `kubectl describe`; what stands on it is applied by the next commit after it can be used.',
   InventoryForeign:
     'Give the repository another `name`; nothing was read from that ConfigMap or written to it.',
   InventoryOfOther: 'Give the repository a `name` of its own.',

@@ -544,6 +544,45 @@ describe('what comes with the commit', () => {
   }, 60_000);
 });
 
+describe('a kind that never comes to be', () => {
+  it('fails the commit at the line of its definition, with the reason', async () => {
+    const repository = await follow('stillborn');
+    const suffix = repository.namespace.split('-').at(-1) ?? '';
+    const definition = (plural: string, kind: string): string => `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ${plural}.still${suffix}.example.com}
+spec:
+  group: still${suffix}.example.com
+  scope: Namespaced
+  names: {plural: ${plural}, singular: ${kind.toLowerCase()}, kind: ${kind}, shortNames: [gd]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`;
+    const object = (kind: string): string =>
+      `apiVersion: still${suffix}.example.com/v1\nkind: ${kind}\nmetadata: {name: x}\n`;
+    expect(
+      await repository.commit({ 'a.yaml': `${definition('gadgets', 'Gadget')}---\n${object('Gadget')}` }),
+    ).toMatchObject({ outcome: 'Succeeded' });
+    const { outcome, lines, message } = await repository.bad({
+      'b.yaml': `# the short name is taken\n${definition('gizmos', 'Gizmo')}`,
+      'c.yaml': object('Gizmo'),
+      'd.yaml': configMap('other', 'a'),
+    });
+    expect(outcome).toBe('Failed');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^NotEstablished b\.yaml:2@\w+: CustomResourceDefinition\.apiextensions\.k8s\.io gizmos\S+: its names are not accepted: ShortNamesConflict: .*gd.* Choose other names/,
+      ),
+    ]);
+    expect(message).toContain('NotEstablished b.yaml:2');
+    const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+    await cluster.client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
+  }, 60_000);
+});
+
 describe('whose inventory it is', () => {
   it('a ConfigMap of that name that is no inventory stays as it is, and the commit is refused', async () => {
     const repository = await follow('taken');
