@@ -71,6 +71,7 @@ export class CommitAccess {
       repository,
       sha: input.sha,
       client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
+      worker: own,
       discovery: this.#discovery,
       store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
       workloadApi: this.#dependencies.workloadApi,

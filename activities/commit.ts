@@ -2,15 +2,20 @@
 
 import { Context } from '@temporalio/activity';
 
-import { applyStage as applyObjects, awaitEstablished } from '../git/apply-stage.ts';
+import { applyStage as applyObjects } from '../git/apply-stage.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import type { RolloutStates } from '../git/await-rollouts.ts';
 import { checkCommit as check } from '../git/check.ts';
+import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
+import type { Inventory, InventoryStore } from '../git/inventory.ts';
+import { foreignSource } from '../git/inventory.ts';
 import { inventoryEntry } from '../git/prepare.ts';
-import { bounded, formatProblems, mayPassLater, problem } from '../git/problems.ts';
+import type { ProblemList } from '../git/problems.ts';
+import { ProblemError, bounded, formatProblems, mayPassLater, problem } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
+import { sourceIdentity } from '../git/source-url.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
@@ -81,11 +86,18 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       const wanted = prepared.objects.map(inventoryEntry);
       const { sha, workflowId, runId, startedAt } = input;
       const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
-      const written = await context.store.update((present) => ({
-        entries: widen(present.entries, wanted),
-        run: { sha, workflowId, runId },
-        status: withCommit(present.status, commit),
-      }));
+      const source = await sourceIdentity(context.repository.url);
+      const written = await context.store.update((present) => {
+        // It was checked; between the check and now only a worker of another cluster name can have taken it.
+        const foreign = foreignSource(present, source, context.store);
+        if (foreign !== undefined) throw new ProblemError(foreign);
+        return {
+          entries: widen(present.entries, wanted),
+          source,
+          run: { sha, workflowId, runId },
+          status: withCommit(present.status, commit),
+        };
+      });
       return { entries: written?.entries.size ?? 0 };
     });
   }
@@ -118,11 +130,16 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
   }
 
-  /** Waits until the CustomResourceDefinitions and Namespaces of the commit can be used. */
-  async function awaitFoundations(input: CommitReference): Promise<void> {
+  /**
+   * Waits until the CustomResourceDefinitions and Namespaces of the commit can be used, and answers nothing; else which of them
+   * cannot, and why. What it waits for is in the heartbeat.
+   */
+  async function awaitFoundations(input: CommitReference): Promise<ProblemList | undefined> {
     const context = access.contextOf(input);
-    await heartbeating(async () => {
-      await awaitEstablished(context, (await access.prepare(context)).objects);
+    return await heartbeating(async (beat) => {
+      const { objects } = await access.prepare(context);
+      const problems = await awaitUsable(context, objects, { onWait: beat });
+      return problems.length === 0 ? undefined : bounded(problems);
     });
   }
 
@@ -224,14 +241,18 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     dependencies.onRecorded(context.repository.name, commit);
-    const inventory = await context.store.update((present) => {
+    const source = await sourceIdentity(context.repository.url);
+    const inventory = await updateOwn(context.store, (present) => {
       // A later run has taken over: its state is the one to show.
       const isOurs =
         present.run === undefined ||
         present.run.runId === runId ||
         outcome === 'Refused' ||
         outcome === 'Succeeded';
-      return isOurs ? { ...present, status: withCommit(present.status, commit) } : undefined;
+      if (!isOurs) return undefined;
+      const status = withCommit(present.status, commit);
+      // A commit that changed nothing was not claimed: an inventory of before sources were kept learns its own here.
+      return { ...present, status, ...(outcome === 'Succeeded' && { source: present.source ?? source }) };
     });
     if (inventory !== undefined)
       await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());
@@ -247,6 +268,19 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     awaitRollouts,
     recordCommit,
   });
+}
+
+/** Where the ConfigMap is somebody else's, the run itself and the log are the only places that tell of its outcome. */
+async function updateOwn(
+  store: InventoryStore,
+  change: Parameters<InventoryStore['update']>[0],
+): Promise<Inventory | undefined> {
+  try {
+    return await store.update(change);
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
+    throw error;
+  }
 }
 
 /** What is under way; at most 20 lines. */

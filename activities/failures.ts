@@ -2,6 +2,8 @@
 
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
+import { TRANSIENT_CODES } from '../git/git-errors.ts';
+import { ProblemError } from '../git/problems.ts';
 import { ApiError, isTransient, toMessage } from '../kubernetes/api-error.ts';
 
 /** Statuses after which the same request will not succeed either. */
@@ -36,6 +38,10 @@ export function toActivityFailure(error: unknown): Error {
       type: 'ApiUnavailable',
       ...(error.retryAfterSeconds !== undefined && { nextRetryDelay: error.retryAfterSeconds * 1000 }),
     });
+  }
+  if (error instanceof ProblemError) {
+    const { code } = error.problem;
+    return ApplicationFailure.create({ message, type: code, nonRetryable: !TRANSIENT_CODES.has(code) });
   }
   return ApplicationFailure.create({ message, type: error instanceof Error ? error.name : 'Error' });
 }

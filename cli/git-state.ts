@@ -2,7 +2,7 @@
 
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitStatus } from '../git/inventory.ts';
-import { shortSha } from '../git/problems.ts';
+import { ProblemError, shortSha } from '../git/problems.ts';
 import { ApiError } from '../kubernetes/api-error.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -34,7 +34,7 @@ export async function readGitState(
     return { repository, commit: commit.sha, outcome: commit.outcome, problems: commit.problems ?? [] };
   } catch (error) {
     // Beside the answer that was asked for: what cannot be read must not take that away.
-    if (!(error instanceof ApiError)) throw error;
+    if (!(error instanceof ApiError) && !(error instanceof ProblemError)) throw error;
     notes.push(`not looked at: ${error.message}`);
     return undefined;
   }

@@ -4,22 +4,23 @@ import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
-import { getOrUndefined } from '../git/apply.ts';
 import { checkCommit } from '../git/check.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
+import { findCounterpart } from '../git/counterpart.ts';
 import { decide } from '../git/decision.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import type { Inventory } from '../git/inventory.ts';
-import { APPLYSET, InventoryStore } from '../git/inventory.ts';
+import { APPLYSET, InventoryStore, foreignSource } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
-import { objectPath } from '../git/resources.ts';
+import { getOrUndefined, objectPath } from '../git/resources.ts';
+import { sourceIdentity } from '../git/source-url.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
@@ -63,10 +64,12 @@ export async function planCommit(
   content: CommitContent,
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, leaseNamespace, repository.name);
+  store.planned = await sourceIdentity(repository.url);
   const context: CommitContext = {
     repository,
     sha,
     client,
+    worker: client,
     discovery: new Discovery(client),
     store,
     workloadApi: api,
@@ -105,19 +108,32 @@ export async function planCommit(
   };
 }
 
-/** The inventory is in the workers' namespace, which not everybody may read: then deletions cannot be foreseen. */
+/**
+ * The inventory is in the workers' namespace, which not everybody may read: then deletions cannot be foreseen. And a plan is often
+ * made of a clone: that its source is another one is only worth a note.
+ */
 class VisibleInventory extends InventoryStore {
   readonly notes: string[] = [];
+  planned: string | undefined;
 
   override async read(signal?: AbortSignal): Promise<Inventory | undefined> {
     try {
-      return await super.read(signal);
+      const inventory = await super.read(signal);
+      const { planned } = this;
+      if (planned === undefined || foreignSource(inventory, planned, this) === undefined) return inventory;
+      this.#note(
+        `planned as if ${planned} were ${inventory?.source ?? ''}, where ${this.repository} comes from`,
+      );
+      return inventory && { ...inventory, source: planned };
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      const note = `what would be deleted is not known: ${error.message}`;
-      if (!this.notes.includes(note)) this.notes.push(note);
+      this.#note(`what would be deleted is not known: ${error.message}`);
       return undefined;
     }
+  }
+
+  #note(text: string): void {
+    if (!this.notes.includes(text)) this.notes.push(text);
   }
 }
 
@@ -159,18 +175,24 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
 
 /** A workload that is created while the same one of this repository exists under the other API takes its pods over. */
 async function moved(context: CommitContext, object: PreparedObject, outcome: Outcome): Promise<Outcome> {
-  const path = counterpartPath(object);
-  if (path === undefined || typeof outcome === 'string' || outcome.action !== 'create') return outcome;
-  const old = await getOrUndefined(context.client, path);
-  if (old?.metadata.annotations?.[ANNOTATION.repository] !== context.repository.name) return outcome;
-  const found = differences(templateOf(old), templateOf(object.manifest.body));
+  if (typeof outcome === 'string' || outcome.action !== 'create') return outcome;
+  const found = await findCounterpart(context, object).catch((error: unknown) => {
+    // It is among the problems of the check.
+    if (isForbidden(error)) return undefined;
+    throw error;
+  });
+  const old = found?.live;
+  if (found === undefined || old?.metadata.annotations?.[ANNOTATION.repository] !== context.repository.name)
+    return outcome;
+  const { path } = found;
+  const changed = differences(templateOf(old), templateOf(object.manifest.body));
   const { rollout, ...rest } = outcome;
   return {
     ...rest,
     action: 'move',
     why: `it comes from ${path.group}/${path.version} and takes over pods, claims and revisions as they are`,
-    differences: found,
-    ...(rollout !== undefined && found.length > 0 && { rollout }),
+    differences: changed,
+    ...(rollout !== undefined && changed.length > 0 && { rollout }),
   };
 }
 

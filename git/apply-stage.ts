@@ -1,9 +1,7 @@
-/** Applies the objects of one stage, a bounded time at once, and waits for what later stages stand on. */
+/** Applies the objects of one stage, a bounded time at once. */
 
 import { ApiError, toMessage } from '../kubernetes/api-error.ts';
-import { pause } from '../kubernetes/backoff.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
-import { applyObject, getOrUndefined } from './apply.ts';
+import { applyObject } from './apply.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL } from './commit.ts';
 import { entryKey } from './inventory-content.ts';
@@ -11,6 +9,7 @@ import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { NotYetError, retryable, toProblem } from './refusals.ts';
+import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {
   /** Objects dealt with, from the front. */
@@ -34,7 +33,7 @@ export async function applyStage(
   context: CommitContext,
   objects: readonly PreparedObject[],
   options: {
-    readonly texts: ReadonlyMap<string, string>;
+    readonly texts: ReadonlyMap<string, SourceText>;
     /** Milliseconds since the epoch after which no further object is begun. */
     readonly untilMs: number;
     readonly onProgress?: (applied: number) => void;
@@ -80,52 +79,4 @@ export async function applyStage(
   const delay = delays[0];
   if (delay !== undefined) throw delay instanceof Error ? delay : new Error(toMessage(delay));
   return { count: next, ...counts, left, problems, uids };
-}
-
-const POLL_MS = 200;
-
-/**
- * Waits until every CustomResourceDefinition of the commit is established and its kinds are served, and every Namespace is
- * there: what comes next needs them.
- * @throws ApiError (try again); the signal's reason
- */
-export async function awaitEstablished(
-  context: CommitContext,
-  objects: readonly PreparedObject[],
-): Promise<void> {
-  const signal = context.signal ?? new AbortController().signal;
-  const foundations = objects.filter(
-    ({ manifest }) =>
-      manifest.kind === 'CustomResourceDefinition' ||
-      (manifest.kind === 'Namespace' && manifest.group === ''),
-  );
-  for (const object of foundations) {
-    while (!isUsable(object, await getOrUndefined(context.client, object.path, signal))) {
-      await pause(POLL_MS, signal);
-      signal.throwIfAborted();
-    }
-  }
-  for (const { manifest } of objects.filter((object) => object.deferred)) {
-    while ((await context.discovery.find(manifest.apiVersion, manifest.kind, { signal })) === undefined) {
-      await pause(POLL_MS, signal);
-      signal.throwIfAborted();
-    }
-  }
-}
-
-function isUsable(
-  object: PreparedObject,
-  live:
-    | (KubernetesObject & {
-        readonly status?: {
-          readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-        };
-      })
-    | undefined,
-): boolean {
-  if (live === undefined || live.metadata.deletionTimestamp !== undefined) return false;
-  if (object.manifest.kind === 'Namespace') return true;
-  return (live.status?.conditions ?? []).some(
-    ({ type, status }) => type === 'Established' && status === 'True',
-  );
 }

@@ -1,15 +1,16 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
-import { isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
+import { findCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import type { PreparedObject } from './prepare.ts';
 import { applyBody, counterpartPath } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { NotYetError, fieldConflicts } from './refusals.ts';
+import { getOrUndefined } from './resources.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 
@@ -38,7 +39,7 @@ export async function applyObject(context: CommitContext, object: PreparedObject
       : await unfinishedWishes(context, object, live);
     if (wishes === undefined) {
       const message =
-        'the same workload exists under the other workload API and is not from this repository any more.';
+        'the same workload has appeared under the other workload API, and this repository may not take it over.';
       return { outcome: 'refused', code: 'OwnedByOther', message };
     }
     if (Object.keys(wishes).length > 0)
@@ -101,11 +102,13 @@ async function orphanCounterpart(
   context: CommitContext,
   object: PreparedObject,
 ): Promise<Wishes | undefined> {
-  const path = counterpartPath(object);
-  if (path === undefined) return {};
+  if (counterpartPath(object) === undefined) return {};
   const { client, repository, store } = context;
-  const old = await getOrUndefined(client, path, context.signal);
-  if (old === undefined) return await rememberedWishes(context, object);
+  const found = await findCounterpart(context, object);
+  if (found === undefined) return await rememberedWishes(context, object);
+  // It has appeared since the check, which refuses what the account may not read.
+  const { path, live: old } = found;
+  if (old === undefined) return undefined;
   const { uid, annotations } = old.metadata;
   if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
   const wishes = carriedWishes(annotations);
@@ -165,19 +168,5 @@ async function awaitGone(
       setTimeout(resolve, GONE_POLL_MS);
     });
     signal?.throwIfAborted();
-  }
-}
-
-/** The object, or undefined when it does not exist. @throws ApiError for anything else */
-export async function getOrUndefined(
-  client: KubernetesClient,
-  path: ResourcePath,
-  signal?: AbortSignal,
-): Promise<KubernetesObject | undefined> {
-  try {
-    return await client.get(path, signal === undefined ? {} : { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }

@@ -5,16 +5,17 @@ import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
-import { getOrUndefined } from './apply.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
+import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
-import { applyBody, counterpartPath, problemOf } from './prepare.ts';
+import { applyBody, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem } from './refusals.ts';
 import { withSignal } from './resources.ts';
+import type { SourceText } from './source-text.ts';
 
 /** Collects what is wrong with the objects of one commit. */
 export class ObjectCheck {
@@ -117,11 +118,17 @@ export class ObjectCheck {
 
   /** The same workload under the other API is taken over only from this repository: its deletion must be somebody's wish. */
   async #counterpart(object: PreparedObject): Promise<void> {
-    const path = counterpartPath(object);
-    if (path === undefined) return;
-    const { client, repository, signal } = this.#context;
-    const live = await getOrUndefined(client, path, signal);
-    if (live === undefined) return;
+    const { repository } = this.#context;
+    const found = await findCounterpart(this.#context, object);
+    if (found === undefined) return;
+    const { path, live } = found;
+    if (live === undefined) {
+      this.problems.push({
+        ...problemOf(object, 'Forbidden', hiddenCounterpart(found, repository.impersonate ?? 'the worker')),
+        next: `To let this repository take it over, grant get and delete of ${path.resource}.${path.group}; else delete that one.`,
+      });
+      return;
+    }
     const owner = live.metadata.annotations?.[ANNOTATION.repository];
     if (owner === repository.name) {
       this.#refusePausedDeparture(object, live);
@@ -173,7 +180,7 @@ export class ObjectCheck {
     }
   }
 
-  #text(object: PreparedObject): string | undefined {
+  #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
 }

@@ -7,12 +7,15 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from './commit.ts';
 import { entryKey, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
+import type { Inventory } from './inventory.ts';
+import { foreignSource } from './inventory.ts';
 import { STAGES } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { problem } from './problems.ts';
+import { ProblemError, problem } from './problems.ts';
 import { withSignal } from './resources.ts';
+import { sourceIdentity } from './source-url.ts';
 
 export interface CheckResult {
   readonly problems: readonly Problem[];
@@ -66,7 +69,7 @@ export async function checkCommit(
     context.signal,
   );
   problems.push(...check.problems);
-  const entries = (await context.store.read(context.signal))?.entries ?? new Map<string, InventoryEntry>();
+  const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
   const candidates = context.repository.prune ? pruneCandidates(entries, wanted) : [];
   if (problems.length === 0) problems.push(...(await checkDeletes(context, candidates)));
@@ -79,6 +82,22 @@ export async function checkCommit(
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
   };
+}
+
+/** The inventory; one that is not this repository's to use becomes a problem. @throws ApiError; Error when its content is damaged */
+async function readInventory(context: CommitContext, problems: Problem[]): Promise<Inventory | undefined> {
+  try {
+    const inventory = await context.store.read(context.signal);
+    const source = await sourceIdentity(context.repository.url);
+    const foreign = foreignSource(inventory, source, context.store);
+    if (foreign === undefined) return inventory;
+    problems.push(foreign);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    problems.push(error.problem);
+    return undefined;
+  }
 }
 
 /** An apiserver that is just starting denies kinds and permissions that it will know in a moment. @throws ApiError */

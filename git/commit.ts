@@ -1,23 +1,27 @@
 /** One commit of one repository against one cluster: what check, apply, prune and await have in common. */
 
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import type { InventoryStore } from './inventory.ts';
-import type { ParsedManifests } from './manifests.ts';
-import { parseManifests } from './manifests.ts';
+import type { Manifest } from './manifests.ts';
+import { ManifestReader } from './manifests.ts';
 import type { Mirror } from './mirror.ts';
 import type { Prepared } from './prepare.ts';
 import { prepareObjects } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import type { Repository } from './repositories.ts';
 import { servedVersions, withSignal } from './resources.ts';
+import type { SourceText } from './source-text.ts';
 
 export interface CommitContext {
   readonly repository: Repository;
   readonly sha: string;
   /** As the repository's ServiceAccount, if it has one. */
   readonly client: KubernetesClient;
+  /** The worker's own identity: only to see whether something exists. */
+  readonly worker: KubernetesClient;
   readonly discovery: Discovery;
   readonly store: InventoryStore;
   /** The one whose workloads this worker keeps. */
@@ -26,10 +30,15 @@ export interface CommitContext {
 }
 
 /** The manifests of a commit, read and parsed. */
-export interface CommitContent extends ParsedManifests {
-  /** Text of each file, to find lines in. */
-  readonly texts: ReadonlyMap<string, string>;
+export interface CommitContent {
+  readonly manifests: readonly Manifest[];
+  readonly problems: readonly Problem[];
+  /** Each file by its path, to find lines in. */
+  readonly texts: ReadonlyMap<string, SourceText>;
 }
+
+/** 10 MiB of YAML take seconds, and this process has a Lease to renew: others get their turn after so many milliseconds. */
+const BREATH_MS = 20;
 
 /** Reads a commit's manifests; the last few are kept, because every activity of a commit needs them. */
 export class CommitReader {
@@ -46,12 +55,17 @@ export class CommitReader {
     const known = this.#recent.get(key);
     if (known !== undefined) return known;
     const tree = await this.#mirrors(repository).readManifests(sha, repository.path, signal);
-    const parsed = parseManifests(tree.files);
-    const content: CommitContent = {
-      manifests: parsed.manifests,
-      problems: byPlace([...tree.problems, ...parsed.problems]),
-      texts: new Map(tree.files.map((file) => [file.path, file.text])),
-    };
+    const reader = new ManifestReader();
+    let begun = performance.now();
+    for (const file of tree.files) {
+      for (const _document of reader.read(file)) {
+        if (performance.now() - begun < BREATH_MS) continue;
+        await yieldToOthers();
+        begun = performance.now();
+      }
+    }
+    const { manifests, problems, texts } = reader;
+    const content = { manifests, problems: byPlace([...tree.problems, ...problems]), texts };
     this.#recent.set(key, content);
     for (const old of [...this.#recent.keys()].slice(0, -3)) this.#recent.delete(old);
     return content;

@@ -1,14 +1,14 @@
 /** From a field path of the apiserver to a line of the file. Not a parser: a good place to look. */
 
+import type { SourceText } from './source-text.ts';
+
 /**
  * The line (1-based) of a field such as `spec.template.spec.containers[0].image`, `.spec.containers[name="main"].image` or
  * `metadata.annotations[example.com/a]`, looked for from the object's first line down to the end of its document. Where a
  * part of the path is not found, the line of the part before it; undefined when not even the first one is.
  */
-export function findFieldLine(text: string, firstLine: number, field: string): number | undefined {
-  const lines = text.split(/\r\n|\n|\r/);
-  const end = lines.findIndex((line, number) => number >= firstLine && /^---(?:\s|$)/.test(line));
-  const document = end < 0 ? lines : lines.slice(0, end);
+export function findFieldLine({ lines }: SourceText, firstLine: number, field: string): number | undefined {
+  const document = { lines, end: find(lines, firstLine, lines.length, isDocumentStart) ?? lines.length };
   let at = firstLine - 1;
   let found: number | undefined;
   for (const [, name, bracket] of field.matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)) {
@@ -20,37 +20,63 @@ export function findFieldLine(text: string, firstLine: number, field: string): n
   return found === undefined ? undefined : found + 1;
 }
 
-/** `[2]`, `[name="main"]`, or a key that holds dots. */
-function findBracket(lines: readonly string[], from: number, inside: string): number | undefined {
-  if (/^\d+$/.test(inside)) return findItem(lines, from + 1, Number(inside));
-  const pair = /^(\w+)="(.*)"$/.exec(inside);
-  if (pair === null) return findKey(lines, from, inside.replaceAll('"', ''));
-  const [, key = '', value = ''] = pair;
-  const match = lines.findIndex((line, number) => number >= from && isKey(line, key) && line.includes(value));
-  return match < 0 ? undefined : match;
+/** The lines of a file up to the end of one document. */
+interface Document {
+  readonly lines: readonly string[];
+  readonly end: number;
 }
 
-function findKey(lines: readonly string[], from: number, name: string): number | undefined {
-  const match = lines.findIndex((line, number) => number >= from && isKey(line, name));
-  return match < 0 ? undefined : match;
+/** Index of the first line from `from` on that fits. */
+function find(
+  lines: readonly string[],
+  from: number,
+  end: number,
+  fits: (line: string) => boolean,
+): number | undefined {
+  for (let number = from; number < end; number++) if (fits(lines[number] ?? '')) return number;
+  return undefined;
+}
+
+function isDocumentStart(line: string): boolean {
+  return /^---(?:\s|$)/.test(line);
+}
+
+/** `[2]`, `[name="main"]`, or a key that holds dots. */
+function findBracket(document: Document, from: number, inside: string): number | undefined {
+  if (/^\d+$/.test(inside)) return findItem(document, from + 1, Number(inside));
+  const pair = /^(\w+)="(.*)"$/.exec(inside);
+  if (pair === null) return findKey(document, from, inside.replaceAll('"', ''));
+  const [, key = '', value = ''] = pair;
+  const { lines, end } = document;
+  return find(lines, from, end, (line) => line.includes(value) && isKey(line, key));
+}
+
+function findKey({ lines, end }: Document, from: number, name: string): number | undefined {
+  return find(lines, from, end, (line) => isKey(line, name));
 }
 
 /** The key at the beginning of a line, or anywhere in one of flow style. */
 function isKey(line: string, name: string): boolean {
   for (let at = line.indexOf(name); at >= 0; at = line.indexOf(name, at + 1)) {
-    const before = line.slice(0, at).trimEnd();
-    if (/(?:^|[-{,["'])$/.test(before) && /^["']?\s*:/.test(line.slice(at + name.length))) return true;
+    if (beginsKey(line, at) && /^["']?\s*:/.test(line.slice(at + name.length))) return true;
   }
   return false;
 }
 
+/** Nothing, or what may stand before a key. (Looked at backwards: the whole of JSON may be one line, with thousands of keys.) */
+function beginsKey(line: string, at: number): boolean {
+  let before = at - 1;
+  while (before >= 0 && /\s/.test(line[before] ?? '')) before -= 1;
+  return before < 0 || '-{,["\''.includes(line[before] ?? '');
+}
+
 /** Item `index` of the first block list at or below a line. */
-function findItem(lines: readonly string[], from: number, index: number): number | undefined {
-  const first = lines.findIndex((line, number) => number >= from && /^\s*-(?:\s|$)/.test(line));
-  if (first < 0) return undefined;
+function findItem({ lines, end }: Document, from: number, index: number): number | undefined {
+  const first = find(lines, from, end, (line) => /^\s*-(?:\s|$)/.test(line));
+  if (first === undefined) return undefined;
   const indent = (lines[first] ?? '').indexOf('-');
   let seen = -1;
-  for (let number = first; number < lines.length; number++) {
+  for (let number = first; number < end; number++) {
     const line = lines[number] ?? '';
     if (line.trim() === '' || line.trim().startsWith('#')) continue;
     const own = line.search(/\S/);

@@ -3,10 +3,13 @@
 import { createHash } from 'node:crypto';
 import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Entries, InventoryEntry } from './inventory-content.ts';
 import { groupOf, packEntries, unpackEntries } from './inventory-content.ts';
+import type { Problem } from './problems.ts';
+import { ProblemError, problem } from './problems.ts';
 
 export const APPLYSET = {
   id: 'applyset.kubernetes.io/id',
@@ -15,6 +18,9 @@ export const APPLYSET = {
   groupKinds: 'applyset.kubernetes.io/contains-group-kinds',
   namespaces: 'applyset.kubernetes.io/additional-namespaces',
 } as const;
+
+/** Where the objects of an inventory come from; written by people too, when a repository has moved. */
+const SOURCE_ANNOTATION = 'fairlead.dev/source';
 
 /** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
 export interface CommitRun {
@@ -63,11 +69,13 @@ export interface Inventory {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly entries: Entries;
+  /** Of the entries, as {@link sourceIdentity} writes it; absent until a commit has been claimed. */
+  readonly source?: string | undefined;
   readonly run?: CommitRun | undefined;
   readonly status: RepositoryStatus;
 }
 
-export type InventoryDraft = Pick<Inventory, 'entries' | 'run' | 'status'>;
+export type InventoryDraft = Pick<Inventory, 'entries' | 'source' | 'run' | 'status'>;
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -96,7 +104,10 @@ export class InventoryStore {
     this.#path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: this.name };
   }
 
-  /** Undefined: this repository has never been applied here. @throws ApiError; Error when the content is damaged */
+  /**
+   * Undefined: this repository has never been applied here.
+   * @throws ApiError; ProblemError InventoryForeign for a ConfigMap that Fairlead did not make; Error when the content is damaged
+   */
   async read(signal?: AbortSignal): Promise<Inventory | undefined> {
     try {
       return this.#parse(
@@ -111,7 +122,7 @@ export class InventoryStore {
   /**
    * Changes the inventory; `change` sees the present state and answers the new one, or undefined to leave it. It runs again
    * after a conflict. Nothing is written when nothing differs.
-   * @throws ApiError; whatever `change` throws
+   * @throws as {@link read}; whatever `change` throws
    */
   async update(
     change: (present: InventoryDraft) => InventoryDraft | undefined,
@@ -137,18 +148,23 @@ export class InventoryStore {
   }
 
   #parse(object: ConfigMap): Inventory {
-    const owner = object.metadata.annotations?.[APPLYSET.tooling];
-    if (owner !== undefined && !owner.startsWith('fairlead/')) {
-      throw new Error(
-        `ConfigMap ${this.namespace}/${this.name} is the inventory of another tool (${owner}): rename the repository`,
-      );
+    const tooling = object.metadata.annotations?.[APPLYSET.tooling];
+    if (tooling?.startsWith('fairlead/') !== true) {
+      const whose =
+        tooling === undefined
+          ? 'exists and is no inventory'
+          : `is the inventory of another tool (${tooling})`;
+      const message = `the inventory of repository ${this.repository} would be ConfigMap ${this.namespace}/${this.name}, which ${whose}.`;
+      throw new ProblemError(problem('InventoryForeign', message));
     }
     try {
       const run = object.data?.['run'];
+      const source = object.metadata.annotations?.[SOURCE_ANNOTATION];
       return {
         uid: object.metadata.uid,
         resourceVersion: object.metadata.resourceVersion,
         entries: unpackEntries(object.data, object.binaryData),
+        ...(source === undefined ? {} : { source }),
         ...(run === undefined ? {} : { run: trusted<CommitRun>(JSON.parse(run)) }),
         status: trusted<RepositoryStatus>(JSON.parse(object.data?.['status'] ?? '{}')),
       };
@@ -178,6 +194,7 @@ export class InventoryStore {
         },
         annotations: {
           [APPLYSET.tooling]: 'fairlead/v1',
+          ...(draft.source === undefined ? {} : { [SOURCE_ANNOTATION]: draft.source }),
           [APPLYSET.groupKinds]: groupKinds(entries),
           [APPLYSET.namespaces]: sortedUnique(entries.flatMap((entry) => entry.namespace ?? []))
             .filter((name) => name !== this.namespace)
@@ -192,6 +209,30 @@ export class InventoryStore {
       ...(Object.keys(packed.binaryData).length === 0 ? {} : { binaryData: packed.binaryData }),
     };
   }
+}
+
+/**
+ * Why commits of `source` may not use this inventory: its objects come from another repository of the same name, and what this
+ * one lacks would be pruned. Undefined: they may; an inventory that names no source, or nothing else either, is anybody's.
+ */
+export function foreignSource(
+  inventory: Pick<Inventory, 'entries' | 'source'> | undefined,
+  source: string,
+  { namespace, name }: Pick<InventoryStore, 'namespace' | 'name'>,
+): Problem | undefined {
+  if (inventory?.source === undefined || inventory.source === source || inventory.entries.size === 0)
+    return undefined;
+  const { entries, source: other } = inventory;
+  const objects = entries.size === 1 ? 'one object' : `${entries.size} objects`;
+  return problem(
+    'InventoryOfOther',
+    `another repository of this name has ${objects} in the cluster: ${other}. This one is ${source}.`,
+    {
+      next:
+        'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then ' +
+        `deleted): kubectl annotate configmap ${name} -n ${namespace} --overwrite ${SOURCE_ANNOTATION}=${shellWord(source)} (then commit again, or send its sync the signal \`sync\`).`,
+    },
+  );
 }
 
 /** KEP-3659: `applyset-<base64url(sha256(<name>.<namespace>.<kind>.<group>))>-v1`. */

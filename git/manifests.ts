@@ -6,9 +6,11 @@ import { badConfigValue } from './config-data.ts';
 import { findFieldLine } from './field-line.ts';
 import type { ProblemCode, Problem } from './problems.ts';
 import { problem } from './problems.ts';
+import { READ_LIMITS, ReadBudget } from './read-budget.ts';
+import { SourceText } from './source-text.ts';
 import type { TreeFile } from './tree.ts';
 import type { YamlDocument } from './yaml-builder.ts';
-import { readYaml } from './yaml.ts';
+import { readDocuments } from './yaml.ts';
 
 /** A Kubernetes object as written in git, checked for what needs no cluster. */
 export interface Manifest {
@@ -27,34 +29,58 @@ export interface Manifest {
   readonly hash: string;
 }
 
-export interface ParsedManifests {
-  readonly manifests: readonly Manifest[];
-  readonly problems: readonly Problem[];
-}
-
 /** etcd takes 1.5 MiB a request; what the apiserver adds (managedFields, defaults) needs room. Bytes of JSON. */
 const MAX_OBJECT_BYTES = 1024 * 1024;
 
 /**
- * Reads every object of a commit's files. Lists are flattened, empty documents skipped. An object that is not usable
- * becomes a problem; the others are still returned, so that all problems of a commit are reported together.
+ * Reads every object of a commit, file by file. Lists are flattened, empty documents skipped. An object that is not usable
+ * becomes a problem; the others are still read, so that the problems of a commit are reported together.
  */
-export function parseManifests(files: readonly TreeFile[]): ParsedManifests {
-  const manifests: Manifest[] = [];
-  const problems: Problem[] = [];
-  for (const file of files) {
-    const content = readYaml(file.text);
-    for (const item of content.problems)
-      problems.push(problem(item.code, sentence(item.message), { file: file.path, line: item.line }));
-    for (const document of content.documents) {
-      for (const found of flatten(document.value, document.line, document, 0)) {
-        const result = toManifest(found.value, found.line, file);
-        if ('code' in result) problems.push(result);
-        else manifests.push(result);
+export class ManifestReader {
+  readonly manifests: Manifest[] = [];
+  readonly #problems: Problem[] = [];
+  readonly #texts = new Map<string, SourceText>();
+  readonly #budget = new ReadBudget();
+
+  /** By path. */
+  get texts(): ReadonlyMap<string, SourceText> {
+    return this.#texts;
+  }
+
+  /** The first of them says so where reading was given up. */
+  get problems(): readonly Problem[] {
+    if (!this.#budget.isExhausted) return this.#problems;
+    const message = `reading was given up after ${READ_LIMITS.problems} problems; there may be more.`;
+    return [problem('TooManyProblems', message), ...this.#problems];
+  }
+
+  /** Reads a file. Between its documents the caller has the word: a large one takes seconds. */
+  *read({ path, text }: TreeFile): Generator<void> {
+    const source = new SourceText(text);
+    this.#texts.set(path, source);
+    if (this.#budget.isExhausted) return;
+    for (const item of readDocuments(text, this.#budget)) {
+      if ('code' in item) {
+        this.#add(problem(item.code, sentence(item.message), { file: path, line: item.line }));
+      } else {
+        for (const { value, line } of flatten(item.value, item.line, item, 0)) {
+          this.#add(toManifest(value, line, path, source));
+          if (this.#budget.isExhausted) break;
+        }
       }
+      if (this.#budget.isExhausted) return;
+      yield;
     }
   }
-  return { manifests, problems };
+
+  #add(result: Manifest | Problem): void {
+    if (!('code' in result)) {
+      this.manifests.push(result);
+      return;
+    }
+    this.#problems.push(result);
+    this.#budget.countProblem();
+  }
 }
 
 interface Found {
@@ -62,11 +88,15 @@ interface Found {
   readonly line: number;
 }
 
-/** `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; null items are dropped as kubectl does. */
+/**
+ * `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; `items: null` and null items are dropped as
+ * kubectl does. A list that has lost its items to a typing mistake stays what it is, and is refused: all of them would be pruned.
+ */
 function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
   if (!isObject(value) || !isList(value) || depth > 10) return [{ value, line }];
   const items = value['items'];
-  if (!Array.isArray(items)) return [];
+  if (items === null) return [];
+  if (!Array.isArray(items)) return [{ value, line }];
   return items
     .filter((item) => item !== null)
     .flatMap((item: unknown) => {
@@ -85,11 +115,14 @@ function isList(value: JsonObject): boolean {
   );
 }
 
-function toManifest(
-  value: unknown,
-  line: number,
-  { path: file, text: source }: TreeFile,
-): Manifest | Problem {
+/** A custom kind that is called like a list has a name, and may have whatever it likes in `items`. */
+function isSpoiltList(value: JsonObject): boolean {
+  const { kind, metadata, items } = value;
+  if (!isList(value) || Array.isArray(items)) return false;
+  return kind === 'List' || !isObject(metadata) || metadata['name'] === undefined;
+}
+
+function toManifest(value: unknown, line: number, file: string, source: SourceText): Manifest | Problem {
   const fail = (code: ProblemCode, message: string, object?: string): Problem =>
     problem(code, message, { file, line, object });
   if (!isObject(value))
@@ -106,6 +139,10 @@ function toManifest(
   const [group, version] = parts.length === 2 ? [parts[0] ?? '', parts[1] ?? ''] : ['', apiVersion];
   if (group === 'kustomize.config.k8s.io')
     return fail('NotRendered', 'a kustomization is not a manifest.', kind);
+  if (isSpoiltList(value)) {
+    const items = value['items'];
+    return fail('ObjectIncomplete', `items is ${describe(items)}, and must be a list.`, kind);
+  }
   if (!isObject(metadata)) return fail('ObjectIncomplete', `metadata is ${describe(metadata)}.`, kind);
   const { name, namespace } = metadata;
   if (name === undefined && metadata['generateName'] !== undefined)
@@ -129,14 +166,9 @@ function toManifest(
     const at = findFieldLine(source, line, bad.field) ?? line;
     return problem('Invalid', `${bad.message}.`, { file, line: at, object });
   }
-  const text = canonicalJson(value);
-  const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_OBJECT_BYTES)
-    return fail(
-      'ObjectTooLarge',
-      `the object has ${bytes} bytes as JSON, at most ${MAX_OBJECT_BYTES} are allowed.`,
-      object,
-    );
+  const text = canonicalJson(value, MAX_OBJECT_BYTES);
+  if (text === undefined || Buffer.byteLength(text) > MAX_OBJECT_BYTES)
+    return fail('ObjectTooLarge', `the object has more than ${MAX_OBJECT_BYTES} bytes as JSON.`, object);
   return {
     apiVersion,
     group,
@@ -208,14 +240,33 @@ export function objectLabel(object: {
   return `${kind} ${object.namespace === undefined ? '' : `${object.namespace}/`}${object.name}`;
 }
 
-/** JSON with sorted keys: equal objects give equal text. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const pairs = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
-  return `{${pairs.join(',')}}`;
+/**
+ * JSON with sorted keys: equal objects give equal text. Undefined as soon as there would be more than `limit` characters: what
+ * aliases share may be written out a thousand times.
+ */
+export function canonicalJson(value: unknown, limit: number): string | undefined {
+  const parts: string[] = [];
+  let length = 0;
+  const put = (part: string): boolean => {
+    parts.push(part);
+    length += part.length;
+    return length <= limit;
+  };
+  const write = (item: unknown): boolean => {
+    if (Array.isArray(item)) {
+      return put('[') && item.every((inner, index) => (index === 0 || put(',')) && write(inner)) && put(']');
+    }
+    if (!isObject(item)) return put(JSON.stringify(item));
+    const keys = Object.keys(item).sort();
+    return (
+      put('{') &&
+      keys.every(
+        (key, index) => put(`${index === 0 ? '' : ','}${JSON.stringify(key)}:`) && write(item[key]),
+      ) &&
+      put('}')
+    );
+  };
+  return write(value) ? parts.join('') : undefined;
 }
 
 export function isObject(value: unknown): value is JsonObject {

@@ -1,5 +1,7 @@
 /** What is wrong with a commit or a repository, as data: a stable code, where, what, and what to do next. */
 
+import { shownOnOneLine } from '../kubernetes/safe-text.ts';
+
 /** Every code, with the next step a reader should take. Codes never change their meaning. */
 const NEXT_STEPS = {
   // The source
@@ -19,7 +21,7 @@ const NEXT_STEPS = {
   // The tree
   PathVanished: 'Nothing was pruned. Restore the path, or set `path` to where the manifests are now.',
   NoManifests: 'Nothing was pruned. Add at least one manifest, or remove the repository from the worker.',
-  SymlinkRefused: 'Replace the symbolic link by the file or directory itself.',
+  SymlinkRefused: 'Replace the symbolic link by the file or directory itself, or remove it.',
   SubmoduleRefused: 'Copy the manifests into the repository; submodules are not read.',
   FileTooLarge: 'Split the file; 1 MiB is the limit.',
   TooManyFiles: 'Point `path` at the folder that holds only manifests.',
@@ -32,6 +34,7 @@ const NEXT_STEPS = {
   NumberTooLarge: 'Quote it if it is a string; numbers beyond 2^53 lose digits on the way.',
   NumberNotFinite: 'Quote it if it is a string; Kubernetes has no infinite numbers.',
   TooComplex: 'Write the document out without so much nesting, aliases or merge keys.',
+  TooManyProblems: 'Correct these; what else is wrong is found at the next commit.',
   // The object
   NotAnObject:
     'Each document must be a Kubernetes object; point `path` at the folder that holds only manifests.',
@@ -57,6 +60,11 @@ const NEXT_STEPS = {
   OwnedByOther: 'Remove the object from one of the two places that want it.',
   Refused: 'See the message of the apiserver.',
   Unavailable: 'Nothing to do: it is tried again.',
+  NotEstablished:
+    'See `kubectl describe`; what stands on it is applied by the next commit after it can be used.',
+  InventoryForeign:
+    'Give the repository another `name`; nothing was read from that ConfigMap or written to it.',
+  InventoryOfOther: 'Give the repository a `name` of its own.',
   // The rollout
   RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',
   RolledBack: 'Correct the manifest: the next change of it is rolled out.',
@@ -94,11 +102,11 @@ export function problem(
 ): Problem {
   return {
     code,
-    message: clip(plain(message), MAX_MESSAGE),
-    ...(where.file === undefined ? {} : { file: plain(where.file) }),
+    message: clip(shownOnOneLine(message), MAX_MESSAGE),
+    ...(where.file === undefined ? {} : { file: shownOnOneLine(where.file) }),
     ...(where.line === undefined ? {} : { line: where.line }),
-    ...(where.object === undefined ? {} : { object: plain(where.object) }),
-    ...(where.next === undefined ? {} : { next: where.next }),
+    ...(where.object === undefined ? {} : { object: shownOnOneLine(where.object) }),
+    ...(where.next === undefined ? {} : { next: shownOnOneLine(where.next) }),
   };
 }
 
@@ -170,15 +178,6 @@ export class ProblemError extends Error {
 
 export function shortSha(sha: string): string {
   return sha.slice(0, 8);
-}
-
-/** File names and messages of strangers reach terminals and logs: control characters are shown, not obeyed. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]+/gu, (match) =>
-    /^\s+$/.test(match)
-      ? ' '
-      : match.replace(/[^\s]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`),
-  );
 }
 
 function clip(text: string, length: number): string {

@@ -3,7 +3,6 @@
 import { isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
 import { GROUP } from '../planners/names.ts';
-import { getOrUndefined } from './apply.ts';
 import type { CommitContext } from './commit.ts';
 import { entryKey, groupOf, judgePrune } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
@@ -11,7 +10,7 @@ import { objectLabel } from './manifests.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
-import { objectPath, servedVersions, withSignal } from './resources.ts';
+import { getOrUndefined, objectPath, servedVersions, withSignal } from './resources.ts';
 
 export interface Pruned {
   /** Labels of what was deleted. */

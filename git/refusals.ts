@@ -7,6 +7,7 @@ import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
+import type { SourceText } from './source-text.ts';
 
 /** The object cannot be written now, but later; the whole step is tried again. */
 export class NotYetError extends Error {
@@ -30,9 +31,9 @@ export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts>
 
 /**
  * A refusal that a retry cannot mend, as a problem; undefined when the same request may succeed later (the apiserver is
- * away, throttles, or the object changed in between). `source` is the file's text, to find the line of a field in it.
+ * away, throttles, or the object changed in between). `source` is the file, to find the line of a field in it.
  */
-export function toProblem(error: unknown, object: PreparedObject, source?: string): Problem | undefined {
+export function toProblem(error: unknown, object: PreparedObject, source?: SourceText): Problem | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { status } = error;
   const message = hideValues(serverText(error), object);
@@ -80,7 +81,6 @@ function shorten(message: string): string {
       .replace(/^.*?strict decoding error: /, '')
       .replace(/^[\w.]+ "[^"]*" is forbidden: (?=ValidatingAdmissionPolicy)/, '')
       .replace(/^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /, '')
-      .replace(/&value\.valueUnstructured\{Value:(.*?)\}/, '$1')
       // Said whenever the schema already refused something.
       .replace(
         /,? *<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g,
@@ -104,9 +104,19 @@ function firstField(error: ApiError, message: string): string | undefined {
 
 /** Values that the apiserver may quote back: those of environment variables are nobody's business (Secrets: see ApiError). */
 function hideValues(message: string, object: PreparedObject): string {
-  let hidden = message;
-  for (const value of environmentValues(object.manifest.body)) hidden = hidden.replaceAll(value, '***');
-  return hidden;
+  let text = message.replaceAll(QUOTED_VALUE, (_match, value: string) => `, got ${kindOf(value)}`);
+  for (const value of environmentValues(object.manifest.body)) text = text.replaceAll(value, '***');
+  return text;
+}
+
+/** A value of another type than the schema's, as Go prints it: `got &value.valueUnstructured{Value:8080}`, `got &{8080}`. */
+const QUOTED_VALUE = /, got &(?:value\.valueUnstructured)?\{(?:Value:)?(.*?)\}(?=\n|$)/gs;
+
+function kindOf(value: string): string {
+  if (/^(?:true|false)$/.test(value)) return 'a boolean';
+  if (/^[-+]?[\d.]/.test(value)) return 'a number';
+  if (value.startsWith('map[')) return 'a mapping';
+  return value.startsWith('[') ? 'a list' : 'something else';
 }
 
 function environmentValues(value: unknown): string[] {
@@ -114,10 +124,15 @@ function environmentValues(value: unknown): string[] {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     if (key !== 'env' || !Array.isArray(inner)) return environmentValues(inner);
-    return inner.flatMap((item: unknown) =>
-      isObject(item) && typeof item['value'] === 'string' && item['value'].length >= 4 ? [item['value']] : [],
-    );
+    return inner.flatMap((item: unknown) => (isObject(item) ? worthHiding(item['value']) : []));
   });
+}
+
+/** Shorter ones would take other words apart; a number that nobody has quoted is one all the same. */
+function worthHiding(value: unknown): string[] {
+  if (typeof value !== 'string' && typeof value !== 'number') return [];
+  const text = String(value);
+  return text.length >= 4 ? [text] : [];
 }
 
 function end(message: string): string {

@@ -4,8 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
-import { ProblemError, plain } from './problems.ts';
+import { ProblemError } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import { readYaml } from './yaml.ts';
 
@@ -163,7 +164,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (!parsed.success) {
     return parsed.error.issues.map((issue) => {
       const field = issue.path.join('.');
-      return `${field === '' ? '' : `${field}: `}${plain(issue.message)}`;
+      return `${field === '' ? '' : `${field}: `}${shownOnOneLine(issue.message)}`;
     });
   }
   const entry = parsed.data;

@@ -4,7 +4,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { recordEvent } from './commit-report.ts';
 import { InventoryStore } from './inventory.ts';
 import type { Problem } from './problems.ts';
-import { formatProblem } from './problems.ts';
+import { ProblemError, formatProblem } from './problems.ts';
 
 export interface SourceReporterOptions {
   readonly client: KubernetesClient;
@@ -27,7 +27,7 @@ export class SourceReporter {
   /**
    * Reports a state that differs from the last one. A repository that was never applied and is sound leaves no trace: its
    * first commit makes the inventory.
-   * @throws ApiError
+   * @throws ApiError; ProblemError InventoryForeign, once for each state: there is nowhere to report it to
    */
   async report(repository: string, state: SourceState): Promise<void> {
     const text = 'problem' in state ? formatProblem(state.problem) : '';
@@ -35,7 +35,10 @@ export class SourceReporter {
     const { client, inventoryNamespace, now } = this.#options;
     const store = new InventoryStore(client, inventoryNamespace, repository);
     const since = new Date(now()).toISOString();
-    const before = await store.read();
+    const before = await store.read().catch((error: unknown) => {
+      if (error instanceof ProblemError) this.#reported.set(repository, text);
+      throw error;
+    });
     const known = before?.status.source;
     const isSame = known === undefined ? text === '' : known.problem === text || (known.ok && text === '');
     if (!isSame) {

@@ -1,5 +1,6 @@
 /** What a repository may be called and where it may be: every refusal happens before git sees the text. */
 
+import { realpath } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import { ProblemError, problem } from './problems.ts';
 
@@ -46,6 +47,18 @@ function parseHttps(text: string, shown: string): Source {
   if (url.search !== '' || url.hash !== '') throw refused(`the url ${shown} has a query or a fragment`);
   if (url.hostname === '') throw refused(`the url ${shown} has no host`);
   return { kind: 'https', url: url.href, host: url.host };
+}
+
+/**
+ * What a repository is recognised by, whatever it is called: an https URL without credentials, `.git` and a last `/`, or the
+ * canonical path of a local one (as it was given while it does not exist).
+ */
+export async function sourceIdentity(url: string): Promise<string> {
+  if (/^https:\/\//i.test(url))
+    return redactUrls(url)
+      .replace(/\/+$/, '')
+      .replace(/\.git$/i, '');
+  return await realpath(url).catch(() => url);
 }
 
 /**

@@ -4,6 +4,10 @@ import type { ProblemCode, Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 import { runGit } from './git-process.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
+import { refuseLinks } from './links.ts';
+import type { TreeEntry } from './tree-objects.ts';
+import { MANIFEST, readObjects } from './tree-objects.ts';
+import { READ_LIMITS } from './read-budget.ts';
 
 /** Limits of a commit's manifests (gitops checklist 9–11). Bytes and counts. */
 const TREE_LIMITS = {
@@ -12,6 +16,8 @@ const TREE_LIMITS = {
   totalBytes: 10 * 1024 * 1024,
   entries: 200_000,
 } as const;
+
+const LINK = '120000';
 
 export interface TreeFile {
   /** Path from the root of the repository. */
@@ -25,18 +31,9 @@ export interface TreeRead {
   readonly problems: readonly Problem[];
 }
 
-interface Entry {
-  readonly mode: string;
-  readonly object: string;
-  readonly size: number;
-  readonly path: string;
-}
-
-const MANIFEST = /\.(?:ya?ml|json)$/i;
-
 /**
  * Every manifest (`.yaml`, `.yml`, `.json`) under a path of a commit that the repository already holds. Files and folders
- * whose name begins with a dot are not manifests. Symbolic links and submodules are problems, never followed.
+ * whose name begins with a dot are not manifests. Submodules, and symbolic links behind which there may be manifests, are problems.
  * @throws ProblemError PathVanished, SymlinkRefused, SubmoduleRefused (of the path itself), TooManyFiles, CommitTooLarge
  */
 export async function readTree(
@@ -47,16 +44,26 @@ export async function readTree(
 ): Promise<TreeRead> {
   await checkPathEntries(gitDirectory, sha, path, signal);
   const problems: Problem[] = [];
-  const wanted: Entry[] = [];
+  const wanted: TreeEntry[] = [];
+  const links: TreeEntry[] = [];
   for (const entry of await listTree(gitDirectory, ['-r'], sha, path, signal)) {
     if (isHidden(entry.path, path)) continue;
     const refusal = refuseEntry(entry);
     if (refusal !== undefined) problems.push(refusal);
+    else if (entry.mode === LINK) links.push(entry);
     else if (MANIFEST.test(entry.path) && entry.mode.startsWith('100')) wanted.push(entry);
   }
   checkSizes(wanted, sha);
   const { files, problems: unread } = await readBlobs(gitDirectory, wanted, signal);
-  return { files, problems: [...problems, ...unread] };
+  const bad = await refuseLinks(gitDirectory, sha, links, signal);
+  return { files, problems: cut([...problems, ...bad, ...unread]) };
+}
+
+/** Nobody reads two hundred thousand lines. */
+function cut(problems: readonly Problem[]): readonly Problem[] {
+  if (problems.length <= READ_LIMITS.problems) return problems;
+  const message = `${problems.length} files and links cannot be taken.`;
+  return [problem('TooManyProblems', message), ...problems.slice(0, READ_LIMITS.problems)];
 }
 
 /** Walks the path from the root: a link or submodule in the middle must be named, not look like an empty folder. */
@@ -78,7 +85,7 @@ async function checkPathEntries(
         }),
       );
     }
-    if (entry.mode === '120000') {
+    if (entry.mode === LINK) {
       throw new ProblemError(problem('SymlinkRefused', `${prefix} is a symbolic link.`, { file: prefix }));
     }
     if (entry.mode === '160000') {
@@ -87,14 +94,11 @@ async function checkPathEntries(
   }
 }
 
-/** A link to a folder has no extension of its own, so only links that are plainly something else are passed over. */
-function refuseEntry(entry: Entry): Problem | undefined {
+/** Links are judged together. */
+function refuseEntry(entry: TreeEntry): Problem | undefined {
   const name = entry.path.slice(entry.path.lastIndexOf('/') + 1);
   if (entry.mode === '160000')
     return problem('SubmoduleRefused', `${entry.path} is a submodule.`, { file: entry.path });
-  if (entry.mode === '120000' && (MANIFEST.test(name) || !name.includes('.'))) {
-    return problem('SymlinkRefused', `${entry.path} is a symbolic link.`, { file: entry.path });
-  }
   if (MANIFEST.test(name) && entry.mode.startsWith('100') && entry.size > TREE_LIMITS.fileBytes) {
     return problem(
       'FileTooLarge',
@@ -107,7 +111,7 @@ function refuseEntry(entry: Entry): Problem | undefined {
   return undefined;
 }
 
-function checkSizes(entries: readonly Entry[], sha: string): void {
+function checkSizes(entries: readonly TreeEntry[], sha: string): void {
   if (entries.length > TREE_LIMITS.files) {
     throw new ProblemError(
       problem(
@@ -130,7 +134,7 @@ async function listTree(
   sha: string,
   path: string,
   signal?: AbortSignal,
-): Promise<Entry[]> {
+): Promise<TreeEntry[]> {
   const what = `commit ${sha.slice(0, 8)}`;
   const output = await runGit({
     args: ['ls-tree', ...options, '-z', '-l', '--full-tree', sha, '--', ...(path === '' ? [] : [path])],
@@ -141,7 +145,7 @@ async function listTree(
     throw processFailure(error, what);
   });
   if (output.code !== 0) throw gitFailure(output, what);
-  const entries: Entry[] = [];
+  const entries: TreeEntry[] = [];
   for (const record of splitRecords(output.stdout)) {
     const tab = record.indexOf('\t');
     const [mode, , object, size] = record.slice(0, tab).split(/ +/);
@@ -175,36 +179,14 @@ function isHidden(path: string, root: string): boolean {
 
 async function readBlobs(
   gitDirectory: string,
-  entries: readonly Entry[],
+  entries: readonly TreeEntry[],
   signal?: AbortSignal,
 ): Promise<TreeRead> {
   const files: TreeFile[] = [];
   const problems: Problem[] = [];
-  if (entries.length === 0) return { files, problems };
-  const output = await runGit({
-    args: ['cat-file', '--batch'],
-    gitDirectory,
-    input: `${entries.map((entry) => entry.object).join('\n')}\n`,
-    maxOutputBytes: TREE_LIMITS.totalBytes + entries.length * 128,
-    signal,
-  }).catch((error: unknown) => {
-    throw processFailure(error, 'reading the files');
-  });
-  if (output.code !== 0) throw gitFailure(output, 'reading the files');
-  let at = 0;
-  for (const entry of entries) {
-    const end = output.stdout.indexOf('\n', at);
-    const header = output.stdout.toString('utf8', at, end).split(' ');
-    if (end < 0 || header[0] !== entry.object || header[1] !== 'blob') {
-      throw new ProblemError(
-        problem('SourceCorrupt', `git could not read ${entry.path}: ${header.slice(1).join(' ')}.`, {
-          file: entry.path,
-        }),
-      );
-    }
-    const start = end + 1;
-    at = start + Number(header[2]) + 1;
-    const text = decode(output.stdout.subarray(start, at - 1));
+  const contents = await readObjects(gitDirectory, entries, signal);
+  for (const [index, entry] of entries.entries()) {
+    const text = decode(contents[index]);
     const refusal = refuseText(text);
     if (text !== undefined && refusal === undefined) files.push({ path: entry.path, text });
     else
@@ -223,7 +205,7 @@ function refuseText(text: string | undefined): readonly [ProblemCode, string] | 
   return undefined;
 }
 
-function decode(bytes: Buffer): string | undefined {
+function decode(bytes: Buffer | undefined): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

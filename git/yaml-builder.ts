@@ -4,7 +4,8 @@ import { EVENT_ID, SCALAR_STYLE, getScalarValue } from 'js-yaml';
 import type { Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
 import type { ProblemCode } from './problems.ts';
 import { LineIndex } from './line-index.ts';
-import { keyText, plainScalar, taggedScalar } from './yaml-scalars.ts';
+import type { ReadBudget } from './read-budget.ts';
+import { UNKNOWN_TAG, keyText, plainScalar, taggedScalar } from './yaml-scalars.ts';
 
 /** One document that is not empty. */
 export interface YamlDocument {
@@ -22,10 +23,13 @@ export interface YamlProblem {
   readonly line: number;
 }
 
-/** Limits of one document (gitops checklist 12–15). */
+/** Limits of one document (gitops checklist 12–15); those of a whole commit are {@link ReadBudget}'s. */
 export const YAML_LIMITS = { depth: 100, aliases: 200, expanded: 100_000 } as const;
 
-/** Thrown where a document cannot be read. */
+/**
+ * Thrown where a document cannot be read. Messages quote keys only: an alias, a tag or a number may be a password that nobody has
+ * put into quotes, and problems go into Events, logs and histories.
+ */
 export class YamlReadError extends Error {
   readonly item: YamlProblem;
   constructor(item: YamlProblem) {
@@ -34,11 +38,19 @@ export class YamlReadError extends Error {
   }
 }
 
+interface Anchor {
+  readonly value: unknown;
+  readonly nodes: number;
+  readonly characters: number;
+  readonly open: boolean;
+}
+
 interface OpenNode {
   readonly line: number;
   readonly anchor: string | undefined;
-  /** Count of nodes when it was opened. */
+  /** Counts of nodes and characters when it was opened. */
   readonly nodesBefore: number;
+  readonly charactersBefore: number;
 }
 
 interface DocumentFrame {
@@ -67,18 +79,22 @@ export class YamlBuilder {
   readonly documents: YamlDocument[] = [];
   readonly #source: string;
   readonly #position: LineIndex;
+  readonly #budget: ReadBudget;
   readonly #frames: Frame[] = [];
-  #anchors = new Map<string, { value: unknown; nodes: number; open: boolean }>();
+  #anchors = new Map<string, Anchor>();
   #lines = new Map<object, number>();
   #tags = new Map<string, string>();
   #root: { value: unknown; line: number } | undefined;
   #nodes = 0;
+  /** Of scalars and keys. */
+  #characters = 0;
   #expanded = 0;
   #aliases = 0;
 
   /** `firstLine` is the 1-based line of the file at which `source` begins. */
-  constructor(source: string, firstLine: number) {
+  constructor(source: string, firstLine: number, budget: ReadBudget) {
     this.#source = source;
+    this.#budget = budget;
     this.#position = new LineIndex(source, firstLine);
   }
 
@@ -93,6 +109,7 @@ export class YamlBuilder {
         );
         this.#root = undefined;
         this.#nodes = 0;
+        this.#characters = 0;
         this.#expanded = 0;
         this.#aliases = 0;
         this.#frames.push({ kind: 'document' });
@@ -121,12 +138,13 @@ export class YamlBuilder {
     this.#collectionTag(event.tagStart, event.tagEnd, kind, line);
     const anchor = event.anchorStart < 0 ? undefined : this.#source.slice(event.anchorStart, event.anchorEnd);
     this.#nodes += 1;
-    const node = { line, anchor, nodesBefore: this.#nodes };
+    const node = { line, anchor, nodesBefore: this.#nodes, charactersBefore: this.#characters };
     const frame: SequenceFrame | MappingFrame =
       kind === 'sequence'
         ? { kind, value: [], ...node }
         : { kind, value: {}, ...node, key: undefined, keyLine: line, keyIsMerge: false, merged: new Set() };
-    if (anchor !== undefined) this.#anchors.set(anchor, { value: frame.value, nodes: 0, open: true });
+    if (anchor !== undefined)
+      this.#anchors.set(anchor, { value: frame.value, nodes: 0, characters: 0, open: true });
     this.#lines.set(frame.value, line);
     this.#frames.push(frame);
   }
@@ -157,21 +175,22 @@ export class YamlBuilder {
       throw refusal(scalar.refused === 'Tag' ? 'YamlSyntax' : scalar.refused, scalar.message, line);
     }
     this.#nodes += 1;
+    this.#characters += source.length;
     if (event.anchorStart >= 0) {
       const name = this.#source.slice(event.anchorStart, event.anchorEnd);
-      this.#anchors.set(name, { value: scalar.value, nodes: 1, open: false });
+      this.#anchors.set(name, { value: scalar.value, nodes: 1, characters: source.length, open: false });
     }
     this.#put(scalar.value, line);
   }
 
   #alias(name: string, line: number): void {
     const anchor = this.#anchors.get(name);
-    if (anchor === undefined) throw refusal('YamlSyntax', `the alias *${name} has no anchor before it`, line);
-    if (anchor.open) throw refusal('YamlSyntax', `the anchor &${name} contains itself`, line);
+    if (anchor === undefined) throw refusal('YamlSyntax', 'an alias (*) has no anchor before it', line);
+    if (anchor.open) throw refusal('YamlSyntax', 'an anchor (&) contains itself', line);
     if (++this.#aliases > YAML_LIMITS.aliases) {
       throw refusal('TooComplex', `more than ${YAML_LIMITS.aliases} aliases in one document`, line);
     }
-    this.#expand(anchor.nodes, line);
+    this.#expand(anchor.nodes, anchor.characters, line);
     this.#put(anchor.value, line);
   }
 
@@ -185,7 +204,8 @@ export class YamlBuilder {
     }
     if (frame.anchor !== undefined) {
       const nodes = this.#nodes - frame.nodesBefore + 1;
-      this.#anchors.set(frame.anchor, { value: frame.value, nodes, open: false });
+      const characters = this.#characters - frame.charactersBefore;
+      this.#anchors.set(frame.anchor, { value: frame.value, nodes, characters, open: false });
     }
     this.#put(frame.value, frame.line);
   }
@@ -233,7 +253,7 @@ export class YamlBuilder {
         throw refusal('YamlSyntax', 'a merge key (<<) needs a mapping or a list of mappings', frame.keyLine);
       }
       for (const [key, value] of Object.entries(item)) {
-        this.#expand(1, frame.keyLine);
+        this.#expand(1, key.length, frame.keyLine);
         frame.merged.add(key);
         define(frame.value, key, value);
       }
@@ -247,16 +267,16 @@ export class YamlBuilder {
   }
 
   /** What the text itself holds is bounded by the size of files; what aliases and merge keys make of it is not. */
-  #expand(nodes: number, line: number): void {
+  #expand(nodes: number, characters: number, line: number): void {
     this.#nodes += nodes;
+    this.#characters += characters;
     this.#expanded += nodes;
-    if (this.#expanded > YAML_LIMITS.expanded) {
-      throw refusal(
-        'TooComplex',
-        `its aliases and merge keys expand to more than ${YAML_LIMITS.expanded} values`,
-        line,
-      );
-    }
+    const tooMany =
+      this.#expanded > YAML_LIMITS.expanded
+        ? `${YAML_LIMITS.expanded} values`
+        : this.#budget.expand(nodes, characters);
+    if (tooMany !== undefined)
+      throw refusal('TooComplex', `its aliases and merge keys expand to more than ${tooMany}`, line);
   }
 
   #collectionTag(start: number, end: number, kind: 'sequence' | 'mapping', line: number): void {
@@ -264,11 +284,7 @@ export class YamlBuilder {
     const tag = this.#tagName(start, end);
     const expected = kind === 'sequence' ? 'tag:yaml.org,2002:seq' : 'tag:yaml.org,2002:map';
     if (tag !== expected && tag !== '!') {
-      throw refusal(
-        'YamlSyntax',
-        `the tag ${this.#source.slice(start, end)} has no meaning in a manifest`,
-        line,
-      );
+      throw refusal('YamlSyntax', UNKNOWN_TAG, line);
     }
   }
 

@@ -8,6 +8,9 @@ export type Scalar =
   | { readonly value: string | number | boolean | null }
   | { readonly refused: 'NumberTooLarge' | 'NumberNotFinite' | 'Tag'; readonly message: string };
 
+/** Of a scalar, a list or a mapping. Not quoted: `!S3cret` may be meant as a value. */
+export const UNKNOWN_TAG = 'a tag (!) has no meaning in a manifest';
+
 const NAMED = new Map<string, boolean | null | number>([
   ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map(
     (word) => [word, true] as const,
@@ -29,13 +32,13 @@ const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 /** A plain scalar without a tag. */
 export function plainScalar(source: string): Scalar {
   const named = NAMED.get(source);
-  if (named !== undefined) return checked(named, source);
+  if (named !== undefined) return checked(named);
   if (!/^[-+.0-9]/.test(source)) return { value: source };
   // Go's ParseFloat, which reads what begins with a point, wants digits on both sides of an underscore.
   if (source.startsWith('.') && /(?:^|\D)_|_(?:\D|$)/.test(source)) return { value: source };
   const digits = source.replaceAll('_', '');
   const integer = parseInteger(digits);
-  if (integer !== undefined) return checked(integer, source);
+  if (integer !== undefined) return checked(integer);
   if (FLOAT.test(digits)) {
     const float = Number(digits);
     // Go's ParseFloat fails on overflow, which leaves a string: `1e400`.
@@ -59,13 +62,7 @@ export function taggedScalar(source: string, tag: string): Scalar {
     (name === 'null' && value === null);
   if (fits) return scalar;
   const known = ['int', 'float', 'bool', 'null'].includes(name);
-  const shown = tag.startsWith(standard) ? `!!${name}` : tag;
-  return {
-    refused: 'Tag',
-    message: known
-      ? `the value does not fit its tag ${shown}`
-      : `the tag ${shown} has no meaning in a manifest`,
-  };
+  return { refused: 'Tag', message: known ? `the value does not fit its tag !!${name}` : UNKNOWN_TAG };
 }
 
 /** A mapping key as JSON has it: numbers and booleans become their text, as in kubectl. Undefined: cannot be a key. */
@@ -96,15 +93,10 @@ function parseInteger(digits: string): number | bigint | undefined {
   return Number.isSafeInteger(number) ? number : signed;
 }
 
-function checked(value: number | bigint | boolean | null, source: string): Scalar {
-  if (typeof value === 'bigint')
-    return { refused: 'NumberTooLarge', message: `the number ${clip(source)} is beyond 2^53` };
+function checked(value: number | bigint | boolean | null): Scalar {
+  if (typeof value === 'bigint') return { refused: 'NumberTooLarge', message: 'a number is beyond 2^53' };
   if (typeof value === 'number' && !Number.isFinite(value)) {
-    return { refused: 'NumberNotFinite', message: `${source} is not a number that JSON can hold` };
+    return { refused: 'NumberNotFinite', message: 'an infinite number, or none (.inf, .nan), is not JSON' };
   }
   return { value: Object.is(value, -0) ? 0 : value };
-}
-
-function clip(text: string): string {
-  return text.length <= 40 ? text : `${text.slice(0, 39)}…`;
 }

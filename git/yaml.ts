@@ -6,6 +6,7 @@
 
 import { YAMLException, parseEvents } from 'js-yaml';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { ReadBudget } from './read-budget.ts';
 import type { YamlDocument, YamlProblem } from './yaml-builder.ts';
 import { YAML_LIMITS, YamlBuilder, YamlReadError } from './yaml-builder.ts';
 
@@ -15,18 +16,28 @@ export interface YamlContent {
 }
 
 /**
- * Reads every document of a file. A document that cannot be read becomes a problem; the others are still read, so that
- * one look shows everything that is wrong. Empty and comment-only documents are left out. Never throws.
+ * Reads every document of a file, one at a time: the caller may stop. A document that cannot be read is a problem, and the others
+ * are still read. Empty and comment-only documents are left out. Never throws.
  */
+export function* readDocuments(text: string, budget: ReadBudget): Generator<YamlDocument | YamlProblem> {
+  for (const chunk of splitDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text)) {
+    let read: readonly (YamlDocument | YamlProblem)[];
+    try {
+      read = readChunk(chunk, budget);
+    } catch (error) {
+      read = [asProblem(error, chunk.line)];
+    }
+    yield* read;
+  }
+}
+
+/** As {@link readDocuments}, all of a file that is not of a commit. */
 export function readYaml(text: string): YamlContent {
   const documents: YamlDocument[] = [];
   const problems: YamlProblem[] = [];
-  for (const chunk of splitDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text)) {
-    try {
-      documents.push(...readChunk(chunk));
-    } catch (error) {
-      problems.push(asProblem(error, chunk.line));
-    }
+  for (const item of readDocuments(text, new ReadBudget())) {
+    if ('code' in item) problems.push(item);
+    else documents.push(item);
   }
   return { documents, problems };
 }
@@ -42,16 +53,21 @@ function splitDocuments(text: string): readonly Chunk[] {
   const chunks: Chunk[] = [];
   const lines = text.split(/\r\n|\n|\r/);
   let start = 0;
+  const cut = (end: number): void => {
+    const part = lines.slice(start, end);
+    if (!part.every((line) => NOTHING.test(line))) chunks.push({ text: part.join('\n'), line: start + 1 });
+    start = end;
+  };
   for (let index = 1; index < lines.length; index++) {
     if (!/^---(?:[ \t]|$)/.test(lines[index] ?? '')) continue;
-    const before = lines.slice(start, index);
-    if (isDirectives(before)) continue;
-    chunks.push({ text: before.join('\n'), line: start + 1 });
-    start = index;
+    if (!isDirectives(lines.slice(start, index))) cut(index);
   }
-  chunks.push({ text: lines.slice(start).join('\n'), line: start + 1 });
+  cut(lines.length);
   return chunks;
 }
+
+/** A line without content. */
+const NOTHING = /^(?:---(?=[ \t]|$))?[ \t]*(?:#.*)?$/;
 
 function isDirectives(lines: readonly string[]): boolean {
   return (
@@ -59,8 +75,8 @@ function isDirectives(lines: readonly string[]): boolean {
   );
 }
 
-function readChunk(chunk: Chunk): readonly YamlDocument[] {
-  const builder = new YamlBuilder(chunk.text, chunk.line);
+function readChunk(chunk: Chunk, budget: ReadBudget): readonly YamlDocument[] {
+  const builder = new YamlBuilder(chunk.text, chunk.line, budget);
   for (const event of parseEvents(chunk.text, { maxDepth: YAML_LIMITS.depth })) builder.add(event);
   return builder.documents;
 }
@@ -69,7 +85,9 @@ function asProblem(error: unknown, chunkLine: number): YamlProblem {
   if (error instanceof YamlReadError) return error.item;
   if (error instanceof YAMLException) {
     const code = error.reason.includes('maxDepth') ? 'TooComplex' : 'YamlSyntax';
-    return { code, message: error.reason, line: chunkLine + (error.mark?.line ?? 0) };
+    // Names of tags, which the parser quotes after a colon or in quotes, may be values.
+    const message = error.reason.replace(/(?:: | ").*$/s, '');
+    return { code, message, line: chunkLine + (error.mark?.line ?? 0) };
   }
   return { code: 'YamlSyntax', message: toMessage(error), line: chunkLine };
 }

@@ -95,6 +95,12 @@ export class CommitDisplay {
     this.#show();
   }
 
+  /** Of what later stages stand on. */
+  unusable(problems: ProblemList): void {
+    this.#add(problems);
+    this.#show();
+  }
+
   pruned(result: PruneResult): void {
     this.#objects.pruned += result.deletedTotal;
     this.#left.push(...result.kept);

@@ -137,7 +137,11 @@ class CommitRun {
       ...awaiting(this.#taskQueue),
       summary: 'await new kinds and namespaces',
     });
-    await awaitFoundations(this.#reference);
+    const unusable = await awaitFoundations(this.#reference);
+    if (unusable) {
+      this.#display.unusable(unusable);
+      return true;
+    }
     const checked = await this.#check(true);
     this.#display.enter('Applying');
     return checked.problems.total > 0;

@@ -204,7 +204,7 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       {
         'bad.yaml': `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata:\n  a: &a ${'x'.repeat(400_000)}\n  b: *a\n  c: *a\n`,
       },
-      /^ObjectTooLarge bad\.yaml:1@SHA: ConfigMap big: the object has \d+ bytes/,
+      /^ObjectTooLarge bad\.yaml:1@SHA: ConfigMap big: the object has more than 1048576 bytes/,
     ],
     [
       'a kind that nobody serves',
@@ -326,7 +326,17 @@ describe('a source that cannot be read', () => {
 });
 
 describe('who may do what', () => {
-  async function grant(namespace: string, verbs: readonly string[]): Promise<void> {
+  async function grant(
+    namespace: string,
+    verbs: readonly string[],
+    {
+      apiGroups,
+      resources,
+    }: { readonly apiGroups: readonly string[]; readonly resources: readonly string[] } = {
+      apiGroups: [''],
+      resources: ['configmaps'],
+    },
+  ): Promise<void> {
     const metadata = { name: 'deployer', namespace };
     const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespace };
     await cluster.client.create(
@@ -339,7 +349,7 @@ describe('who may do what', () => {
         apiVersion: 'rbac.authorization.k8s.io/v1',
         kind: 'Role',
         metadata,
-        rules: [{ apiGroups: [''], resources: ['configmaps'], verbs }],
+        rules: [{ apiGroups, resources, verbs }],
       },
     );
     await cluster.client.create(
@@ -372,6 +382,52 @@ describe('who may do what', () => {
       /^Forbidden commit \w+: ConfigMap tenant-\w+\/two: the commit no longer holds \S+, but \S+ may not delete configmaps\. Grant/,
     );
     expect(await repository.get('configmaps', 'two')).toBeDefined();
+  }, 60_000);
+
+  it('an account without rights in the other workload API may create workloads of apps/v1', async () => {
+    const repository = await follow('plain', { serviceAccount: 'deployer' });
+    await grant(repository.namespace, ['get', 'list', 'watch', 'create', 'patch'], {
+      apiGroups: ['apps'],
+      resources: ['deployments', 'daemonsets', 'statefulsets'],
+    });
+    const workload = (kind: string, name: string, more = ''): string =>
+      `apiVersion: apps/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  selector: {matchLabels: {app: ${name}}}\n${more}` +
+      `  template:\n    metadata: {labels: {app: ${name}}}\n    spec: {containers: [{name: main, image: "example.com/web:1"}]}\n`;
+    const headless = '  serviceName: web\n';
+    // Two kinds that fairlead.dev does not serve, one that it serves and the account may not read.
+    expect(
+      await repository.commit({
+        'a.yaml': workload('DaemonSet', 'every'),
+        'b.yaml': workload('Deployment', 'web'),
+        'c.yaml': workload('StatefulSet', 'db', headless),
+      }),
+    ).toMatchObject({ outcome: 'Succeeded' });
+
+    const kind = { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets' };
+    await cluster.client.create(
+      { ...kind, namespace: repository.namespace },
+      {
+        apiVersion: 'fairlead.dev/v1beta1',
+        kind: 'StatefulSet',
+        metadata: { name: 'taken' },
+        spec: {
+          replicas: 0,
+          serviceName: 'web',
+          selector: { matchLabels: { app: 'taken' } },
+          template: {
+            metadata: { labels: { app: 'taken' } },
+            spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] },
+          },
+        },
+      },
+    );
+    const { outcome, lines } = await repository.bad({ 'd.yaml': workload('StatefulSet', 'taken', headless) });
+    expect(outcome).toBe('Refused');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^Forbidden d\.yaml:1@\w+: StatefulSet\.apps \S+\/taken: the same workload exists as statefulsets\.fairlead\.dev, which system:serviceaccount:\S+:deployer may not read; .* grant get and delete of statefulsets\.fairlead\.dev; else delete that one\.$/,
+      ),
+    ]);
   }, 60_000);
 
   it('two repositories that claim one object: the second is told whose it is', async () => {
@@ -486,6 +542,115 @@ describe('what comes with the commit', () => {
     const gone = await cluster.client.get(namespacePath).catch(() => undefined);
     expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
   }, 60_000);
+});
+
+describe('a kind that never comes to be', () => {
+  it('fails the commit at the line of its definition, with the reason', async () => {
+    const repository = await follow('stillborn');
+    const suffix = repository.namespace.split('-').at(-1) ?? '';
+    const definition = (plural: string, kind: string): string => `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ${plural}.still${suffix}.example.com}
+spec:
+  group: still${suffix}.example.com
+  scope: Namespaced
+  names: {plural: ${plural}, singular: ${kind.toLowerCase()}, kind: ${kind}, shortNames: [gd]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`;
+    const object = (kind: string): string =>
+      `apiVersion: still${suffix}.example.com/v1\nkind: ${kind}\nmetadata: {name: x}\n`;
+    expect(
+      await repository.commit({ 'a.yaml': `${definition('gadgets', 'Gadget')}---\n${object('Gadget')}` }),
+    ).toMatchObject({ outcome: 'Succeeded' });
+    const { outcome, lines, message } = await repository.bad({
+      'b.yaml': `# the short name is taken\n${definition('gizmos', 'Gizmo')}`,
+      'c.yaml': object('Gizmo'),
+      'd.yaml': configMap('other', 'a'),
+    });
+    expect(outcome).toBe('Failed');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^NotEstablished b\.yaml:2@\w+: CustomResourceDefinition\.apiextensions\.k8s\.io gizmos\S+: its names are not accepted: ShortNamesConflict: .*gd.* Choose other names/,
+      ),
+    ]);
+    expect(message).toContain('NotEstablished b.yaml:2');
+    const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+    await cluster.client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
+  }, 60_000);
+});
+
+describe('whose inventory it is', () => {
+  it('a ConfigMap of that name that is no inventory stays as it is, and the commit is refused', async () => {
+    const repository = await follow('taken');
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fairlead-taken' } };
+    const before = await cluster.client.create(path, { ...body, data: { 'repositories.yaml': '[]' } });
+    const { outcome, message = '' } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
+    expect(outcome).toBe('Refused');
+    expect(message).toContain(
+      `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory. Give the repository another`,
+    );
+    expect(await repository.get('configmaps', 'one')).toBeUndefined();
+    expect(await cluster.client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);
+  });
+});
+
+describe('another repository of the same name', () => {
+  it('touches nothing of the first one, until somebody confirms that it takes over', async () => {
+    const first = await follow('shop');
+    await first.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+    const one = await first.get('configmaps', 'one');
+    const inventory = await sync.inventory('shop');
+    expect(inventory).toMatchObject({ source: first.git.path });
+
+    const git = await TestRepository.create();
+    repositories.push(git);
+    sync.follow(repositoryFromFlags({ repo: git.path, name: 'shop', namespace: first.namespace }));
+    const other = await git.commit({
+      'b.yaml': configMap('two', 'changed'),
+      'c.yaml': configMap('three', 'c'),
+    });
+    const refused = await sync.apply('shop', other);
+    expect(refused.outcome).toBe('Refused');
+    expect(refused.message).toContain(
+      `has 2 objects in the cluster: ${first.git.path}. This one is ${git.path}.`,
+    );
+    expect(await first.get('configmaps', 'one')).toEqual(one);
+    expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'b' } });
+    expect(await first.get('configmaps', 'three')).toBeUndefined();
+    const { entries, source, run, status } = (await sync.inventory('shop')) ?? {};
+    expect({ entries, source, run }).toEqual({
+      entries: inventory?.entries,
+      source: inventory?.source,
+      run: inventory?.run,
+    });
+    expect(status?.commit).toMatchObject({ outcome: 'Refused', sha: other });
+
+    const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    const handOver =
+      /annotate configmap (\S+) -n \S+ --overwrite (\S+)=(\S+) /.exec(refused.message ?? '') ?? [];
+    await cluster.annotate({ ...place, name: handOver[1] }, { [String(handOver[2])]: String(handOver[3]) });
+    const next = await git.commit({ 'README.md': 'x' });
+    expect(await sync.apply('shop', next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await first.get('configmaps', 'one')).toBeUndefined();
+    expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'changed' } });
+  });
+
+  it('an inventory of before sources were kept takes the one that it has', async () => {
+    const repository = await follow('older');
+    await repository.commit({ 'a.yaml': configMap('one', 'a') });
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    await cluster.client.patch({ ...path, name: 'fairlead-older' }, 'merge', {
+      metadata: { annotations: { 'fairlead.dev/source': null } },
+    });
+    expect((await sync.inventory('older'))?.source).toBeUndefined();
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory('older'))?.source).toBe(repository.git.path);
+  });
 });
 
 describe('a source that fails', () => {

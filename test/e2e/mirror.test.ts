@@ -167,7 +167,7 @@ describe('the files of a commit', () => {
       'sub/with\nnewline.yaml': MANIFEST,
       'sub/[a]*.yaml': MANIFEST,
       README: { link: 'd.txt' },
-      'notes.md': { link: 'd.txt' },
+      'sub/notes.md': { link: '../README' },
     });
     const { files, problems } = await local(made).readManifests(sha, '');
     expect(files.map(({ path }) => path).sort()).toEqual([
@@ -178,9 +178,44 @@ describe('the files of a commit', () => {
       'sub/[a]*.yaml',
       'sub/with\nnewline.yaml',
     ]);
-    expect(problems.map(({ code, file }) => [code, file])).toEqual([['SymlinkRefused', 'README']]);
+    expect(problems).toEqual([]);
     expect((await local(made).readManifests(sha, 'sub/[a]*.yaml')).files).toHaveLength(1);
     expect((await local(made).readManifests(sha, 'a.yaml')).files).toHaveLength(1);
+  });
+
+  it('are not hidden behind a symbolic link without a word', async () => {
+    const made = await repository();
+    const sha = await made.commit({
+      'real/a.yaml': MANIFEST,
+      'd.txt': 'no',
+      'deploy/ok.yaml': MANIFEST,
+      'deploy/chart.d': { link: '../real' },
+      'deploy/web.v1': { link: 'chart.d' },
+      'deploy/current': { link: '../real/a.yaml' },
+      'deploy/old.bak': { link: 'ok.yaml' },
+      'deploy/host.conf': { link: '/etc/hostname' },
+      'deploy/up.txt': { link: '../../up.txt' },
+      'deploy/gone.txt': { link: 'nothing 7.txt' },
+      'deploy/loop.txt': { link: 'loop.txt' },
+      'deploy/two\nlines.txt': { link: '../d.txt' },
+      'deploy/fine.txt': { link: '../d.txt' },
+      'deploy/x.yml': { link: '../d.txt' },
+    });
+    const { files, problems } = await local(made).readManifests(sha, 'deploy');
+    expect(files.map(({ path }) => path)).toEqual(['deploy/ok.yaml']);
+    expect(new Set(problems.map(({ code }) => code))).toEqual(new Set(['SymlinkRefused']));
+    expect(problems.map(({ message }) => message.replace('deploy/', '')).sort()).toEqual([
+      'chart.d is a symbolic link to a folder.',
+      'current is a symbolic link to a manifest.',
+      'gone.txt is a symbolic link that leads nowhere in this commit.',
+      'host.conf is a symbolic link out of the repository.',
+      'loop.txt is a symbolic link that leads nowhere in this commit.',
+      'old.bak is a symbolic link to a manifest.',
+      'two lines.txt is a symbolic link.',
+      'up.txt is a symbolic link out of the repository.',
+      'web.v1 is a symbolic link to a folder.',
+      'x.yml is a symbolic link.',
+    ]);
   });
 
   it('are refused one by one, each with its reason', async () => {

@@ -545,6 +545,7 @@ describe('secrets', () => {
   it('are in no history, event, inventory or error', async () => {
     const { git, name } = await follow('secretive');
     const planted = 'hunter2-planted-value';
+    const number = '8472910355';
     const encoded = Buffer.from(planted).toString('base64');
     const secret = (data: string): string => `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n${data}`;
     const files: readonly Readonly<Record<string, FileChange>>[] = [
@@ -553,6 +554,10 @@ describe('secrets', () => {
       { 's.yaml': secret(`stringData: {a: "${planted}", "bad key": "${planted}"}\n`) },
       { 's.yaml': secret(`stringData: {a: ["${planted}"]}\n`) },
       { 's.yaml': statefulSet('1').replace('image:', `env: [{name: A, value: "${planted}"}], imagee:`) },
+      { 's.yaml': statefulSet('1').replace('image:', `env: [{name: A, value: ${number}}], image:`) },
+      { 's.yaml': secret(`stringData: {a: *${planted}}\n`) },
+      { 's.yaml': secret(`stringData: {a: !${planted} }\n`) },
+      { 's.yaml': secret(`stringData: {a: ${number}${number}}\n`) },
     ];
     const seen: string[] = [];
     for (const change of files) {
@@ -577,10 +582,11 @@ describe('secrets', () => {
       JSON.stringify(await sync.inventory(name)),
       JSON.stringify(await cluster.events(INVENTORY_NAMESPACE)),
     );
-    expect(seen.filter((text) => text.includes('Refused')).length).toBeGreaterThan(3);
+    expect(seen.filter((text) => text.includes('Refused')).length).toBeGreaterThan(7);
     for (const text of seen) {
       expect(text).not.toContain(planted);
       expect(text).not.toContain(encoded);
+      expect(text).not.toContain(number);
     }
   }, 60_000);
 });

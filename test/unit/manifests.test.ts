@@ -1,12 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { canonicalJson, parseManifests } from '../../git/manifests.ts';
+import { ManifestReader, canonicalJson } from '../../git/manifests.ts';
 import { formatProblem } from '../../git/problems.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 
+function readAll(files: Readonly<Record<string, string>>): ManifestReader {
+  const reader = new ManifestReader();
+  for (const [path, text] of Object.entries(files)) {
+    for (const _document of reader.read({ path, text }));
+  }
+  return reader;
+}
+
 function parse(text: string, path = 'a.yaml') {
-  const { manifests, problems } = parseManifests([{ path, text }]);
+  const { manifests, problems } = readAll({ [path]: text });
   return { manifests, problems: problems.map((item) => formatProblem(item, SHA)) };
 }
 
@@ -61,6 +69,18 @@ metadata: {name: three}
       'apiVersion: x.io/v1\nkind: AllowList\nmetadata: {name: a}\nspec: {items: [1]}\n',
     );
     expect(manifests).toMatchObject([{ kind: 'AllowList' }]);
+    expect(
+      parse('apiVersion: x.io/v1\nkind: DenyList\nmetadata: {name: b}\nitems: {a: 1}\n').manifests,
+    ).toMatchObject([{ kind: 'DenyList', name: 'b' }]);
+  });
+
+  it('an empty List is nothing, and no mistake', () => {
+    expect(parse('apiVersion: v1\nkind: List\nitems: []\n---\napiVersion: v1\nkind: List\nitems:\n')).toEqual(
+      {
+        manifests: [],
+        problems: [],
+      },
+    );
   });
 
   it.each([
@@ -72,6 +92,18 @@ metadata: {name: three}
     [
       'apiVersion: a/b/c\nkind: Pod\nmetadata: {name: x}',
       'ObjectIncomplete a.yaml:1@01234567: Pod: apiVersion a/b/c is not GROUP/VERSION.',
+    ],
+    [
+      '# typo\napiVersion: v1\nkind: List\nitem:\n- apiVersion: v1\n  kind: Pod\n',
+      'ObjectIncomplete a.yaml:2@01234567: List: items is missing, and must be a list. Add the missing field.',
+    ],
+    [
+      'apiVersion: v1\nkind: List\nmetadata: {name: x}\nitems: {a: {kind: Pod}}',
+      'ObjectIncomplete a.yaml:1@01234567: List: items is a mapping, and must be a list.',
+    ],
+    [
+      'apiVersion: v1\nkind: ConfigMapList\nitems: {a: {kind: ConfigMap}}',
+      'ObjectIncomplete a.yaml:1@01234567: ConfigMapList: items is a mapping',
     ],
     ['apiVersion: v1\nkind: Pod', 'ObjectIncomplete a.yaml:1@01234567: Pod: metadata is missing.'],
     [
@@ -163,10 +195,10 @@ metadata: {name: three}
   });
 
   it('collects every problem of every file', () => {
-    const { problems } = parseManifests([
-      { path: 'a.yaml', text: 'a: [\n---\napiVersion: v1\nkind: Pod\n' },
-      { path: 'b.yaml', text: 'x: 1\nx: 2\n' },
-    ]);
+    const { problems } = readAll({
+      'a.yaml': 'a: [\n---\napiVersion: v1\nkind: Pod\n',
+      'b.yaml': 'x: 1\nx: 2\n',
+    });
     expect(problems.map(({ code, file, line }) => `${code} ${file ?? ''}:${line ?? ''}`)).toEqual([
       'YamlSyntax a.yaml:1',
       'ObjectIncomplete a.yaml:3',
@@ -184,13 +216,69 @@ metadata: {name: three}
       .manifests[0];
     expect(same?.hash).toBe(one?.hash);
     expect(other?.hash).not.toBe(one?.hash);
-    expect(canonicalJson({ b: [1, { d: null, c: 'x' }], a: true })).toBe(
-      '{"a":true,"b":[1,{"c":"x","d":null}]}',
-    );
+    const text = '{"a":true,"b":[1,{"c":"x","d":null}]}';
+    const value = { b: [1, { d: null, c: 'x' }], a: true };
+    expect(canonicalJson(value, text.length)).toBe(text);
+    expect(canonicalJson(value, text.length - 1)).toBeUndefined();
   });
 
-  it('shows control characters of file names, it does not obey them', () => {
-    const { problems } = parse('a: [', 'evil\u001b[31m\nname.yaml');
-    expect(problems[0]).toMatch(/^YamlSyntax evil\\x1b\[31m name\.yaml:\d@/);
+  describe('that are made to cost much', () => {
+    const config = (name: string, data: string): string =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\ndata: ${data}\n`;
+    const times = (count: number, text: string): string =>
+      `[${Array.from({ length: count }, () => text).join(',')}]`;
+
+    it('a long text repeated by aliases: counted where it is expanded, not when it has filled the memory', () => {
+      const text = `x: &x ${'a'.repeat(8_192)}\ny: &y ${times(50, '*x')}\nz: &z ${times(50, '*y')}\nall: ${times(39, '*z')}\n`;
+      const { problems } = parse(text);
+      expect(problems).toEqual([
+        expect.stringMatching(
+          /^TooComplex a\.yaml:3@.*: its aliases and merge keys expand to more than 10485760 characters in one commit\./,
+        ),
+      ]);
+    });
+
+    it('the JSON of an object ends at its limit, however much its aliases share', () => {
+      // 3 characters each, as many values as the reader lets pass: nothing that a limit of characters there would see.
+      const values = `x: &x ${times(300, 'aaa')}\ny: ${times(199, '*x')}\n`;
+      const wide = parse(`apiVersion: v1\nkind: Thing\nmetadata: {name: x}\n${values}`);
+      expect(wide.problems).toEqual([]);
+      const long = `x: &x ${'a'.repeat(9_000)}\ny: ${times(199, '*x')}\n`;
+      expect(parse(`apiVersion: v1\nkind: Thing\nmetadata: {name: x}\n${long}`).problems).toEqual([
+        expect.stringMatching(/^ObjectTooLarge .* the object has more than 1048576 bytes as JSON\./),
+      ]);
+    });
+
+    it('two hundred thousand empty documents cost nothing', () => {
+      const begun = performance.now();
+      expect(parse('---\n'.repeat(200_000))).toEqual({ manifests: [], problems: [] });
+      expect(performance.now() - begun).toBeLessThan(2_000);
+    });
+
+    it('many small documents that expand share one budget, and the problems end as well', () => {
+      const bomb = `x: &x ${times(50, 'a')}\ny: &y ${times(50, '*x')}\nz: ${times(30, '*y')}\n`;
+      const begun = performance.now();
+      const { problems } = parse(Array.from({ length: 3_000 }, () => bomb).join('---\n'));
+      expect(performance.now() - begun).toBeLessThan(10_000);
+      expect(problems).toHaveLength(1_001);
+      expect(problems[0]).toMatch(
+        /^TooManyProblems commit 01234567: reading was given up after 1000 problems; there may be more\. Correct these/,
+      );
+      expect(problems.at(-1)).toMatch(/expand to more than 500000 values in one commit/);
+    });
+
+    it('a file with ten thousand bad values is looked through once, and not to its end', () => {
+      const bad = Array.from({ length: 10_000 }, (_, index) => config(`x${index}`, '{a: 1}')).join('---\n');
+      const begun = performance.now();
+      const { problems } = readAll({ 'a.yaml': bad, 'b.yaml': 'x: [' });
+      expect(performance.now() - begun).toBeLessThan(5_000);
+      expect(problems).toHaveLength(1_001);
+      expect(problems.at(-1)).toMatchObject({ code: 'Invalid', file: 'a.yaml', line: 5 * 1_000 - 1 });
+    });
+  });
+
+  it('shows control characters and direction marks of file names, it does not obey them', () => {
+    const { problems } = parse('a: [', 'evil\u001b[31m\n\u202elmay.yaml');
+    expect(problems[0]).toMatch(/^YamlSyntax evil\\u001b\[31m \\u202elmay\.yaml:\d@/);
   });
 });

@@ -139,21 +139,21 @@ const REFUSED: readonly (readonly [text: string, code: string, line: number, mes
   ['a:\n  b: 1\n  "b": 2', 'DuplicateKey', 3, /"b"/],
   ['1: a\n"1": b', 'DuplicateKey', 2, /"1"/],
   ['{"a": 1,\n "a": 2}', 'DuplicateKey', 2, /"a"/],
-  ['x: 1\na: 9007199254740993', 'NumberTooLarge', 2, /9007199254740993/],
+  ['x: 1\na: 9007199254740993', 'NumberTooLarge', 2, /^a number is beyond 2\^53$/],
   ['a: 18446744073709551616', 'NumberTooLarge', 1, /beyond 2\^53/],
   ['a: -12345678901234567890', 'NumberTooLarge', 1, /beyond/],
   ['a: 0xffffffffffffffff', 'NumberTooLarge', 1, /beyond/],
-  ['a: .inf', 'NumberNotFinite', 1, /\.inf/],
-  ['a: -.INF', 'NumberNotFinite', 1, /-\.INF/],
-  ['a: .NaN', 'NumberNotFinite', 1, /\.NaN/],
+  ['a: .inf', 'NumberNotFinite', 1, /infinite/],
+  ['a: -.INF', 'NumberNotFinite', 1, /infinite/],
+  ['a: .NaN', 'NumberNotFinite', 1, /infinite/],
   ['~: a', 'YamlSyntax', 1, /a key must be text, not null/],
   ['? [a]\n: b', 'YamlSyntax', 1, /a key must be text, not a list/],
-  ['a: *x', 'YamlSyntax', 1, /alias \*x has no anchor/],
+  ['a: *x', 'YamlSyntax', 1, /^an alias \(\*\) has no anchor before it$/],
   ['a: &x [*x]', 'YamlSyntax', 1, /contains itself/],
-  ['a: !!js/function x', 'YamlSyntax', 1, /!!js\/function has no meaning/],
-  ['a: !!binary aGVsbG8=', 'YamlSyntax', 1, /!!binary has no meaning/],
-  ['a: !foo 3', 'YamlSyntax', 1, /!foo has no meaning/],
-  ['a: !!set {b}', 'YamlSyntax', 1, /!!set has no meaning/],
+  ['a: !!js/function x', 'YamlSyntax', 1, /^a tag \(!\) has no meaning in a manifest$/],
+  ['a: !!binary aGVsbG8=', 'YamlSyntax', 1, /has no meaning/],
+  ['a: !foo 3', 'YamlSyntax', 1, /has no meaning/],
+  ['a: !!set {b}', 'YamlSyntax', 1, /has no meaning/],
   ['a: !!int foo', 'YamlSyntax', 1, /does not fit its tag !!int/],
   ['a: !!int 1.5', 'YamlSyntax', 1, /does not fit/],
   ['a:\n  <<: 3', 'YamlSyntax', 2, /merge key/],
@@ -199,6 +199,24 @@ describe('YAML as kubectl reads it', () => {
     const { documents, problems } = readYaml(text);
     expect(documents).toEqual([]);
     expect(problems).toEqual([{ code, line, message: expect.stringMatching(message) }]);
+  });
+
+  it.each([
+    'a: *S3cret',
+    'a: &S3cret [*S3cret]',
+    'a: !S3cret',
+    'a: !S3cret {b: 1}',
+    'a: !S3cret!x 1',
+    'a: !<S3cret\u00a0> 1',
+    'a: !S3cret\u0301 1',
+    'a: 84729103551234567890',
+    'a: -0x8472910355123456789',
+    'a: 84729103551234567890 # S3cret\nb: ]',
+  ])('never quotes a value, or what may be one: %j', (text) => {
+    const { problems } = readYaml(text);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]?.line).toBeGreaterThan(0);
+    expect(problems[0]?.message).not.toMatch(/S3cret|8472910355/i);
   });
 
   it('keeps __proto__ and constructor plain keys', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { escapeUnsafe, manyLines, oneLine } from '../../../cli/safe-text.ts';
+import { escapeUnsafe, manyLines, oneLine, shownOnOneLine } from '../../../kubernetes/safe-text.ts';
 import { printStructured, toYaml } from '../../../cli/structured.ts';
 import { cutToWidth, formatTable } from '../../../cli/table.ts';
 import { captureIo } from '../../support/cli.ts';
@@ -10,6 +10,10 @@ const HOSTILE = 'fix\u001b[2J\u001b]8;;http://evil\u0007 it\u009b31m\r\nerror: n
 describe('hostile text', () => {
   it('is one harmless line', () => {
     expect(oneLine(HOSTILE)).toBe('fix it error: no!');
+  });
+
+  it('is shown on one line where nothing may be lost', () => {
+    expect(shownOnOneLine('a\u202e\r\n\u2028b\t\u001b[31m\u009b')).toBe('a\\u202e b \\u001b[31m\\u009b');
   });
 
   it('keeps its line feeds where lines are wanted, and nothing else', () => {

@@ -1,0 +1,125 @@
+/** The inventory's ConfigMap over real HTTP: what Fairlead did not make stays as it is. */
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { InventoryEntry } from '../../git/inventory-content.ts';
+import { InventoryStore, foreignSource } from '../../git/inventory.ts';
+import { formatProblem, problem } from '../../git/problems.ts';
+import { SourceReporter } from '../../git/source-report.ts';
+import { sourceIdentity } from '../../git/source-url.ts';
+import { KubernetesClient } from '../../kubernetes/client.ts';
+import { WatchServer, answer, plainConnection } from '../support/watch-server.ts';
+
+let server: WatchServer;
+let client: KubernetesClient;
+
+beforeEach(async () => {
+  server = await WatchServer.start();
+  client = new KubernetesClient(plainConnection(server.url));
+});
+
+afterEach(async () => {
+  client.close();
+  await server.stop();
+});
+
+/** Answers every request with that ConfigMap. */
+function holds(annotations: Readonly<Record<string, string>> | undefined): void {
+  server.intercept = (_request, response) => {
+    const metadata = { name: 'fairlead-repositories', uid: 'u', resourceVersion: '7', annotations };
+    answer(response, 200, { metadata, data: { 'repositories.yaml': '- url: https://git.example.com/web' } });
+    return true;
+  };
+}
+
+const methods = (): readonly string[] => server.requests.map(({ method }) => method);
+
+describe('a ConfigMap that Fairlead did not make', () => {
+  it.each([
+    [
+      'without annotations',
+      undefined,
+      'the inventory of repository repositories would be ConfigMap system/fairlead-repositories, which exists and is no inventory.',
+    ],
+    [
+      'of another tool',
+      { 'applyset.kubernetes.io/tooling': 'kubectl/v1.36' },
+      'the inventory of repository repositories would be ConfigMap system/fairlead-repositories, which is the inventory of another tool (kubectl/v1.36).',
+    ],
+  ])('%s is neither read as an inventory nor written', async (_what, annotations, message) => {
+    holds(annotations);
+    const store = new InventoryStore(client, 'system', 'repositories');
+    const refusal = { problem: { code: 'InventoryForeign', message } };
+    await expect(store.read()).rejects.toMatchObject(refusal);
+    await expect(store.update((present) => ({ ...present, status: {} }))).rejects.toMatchObject(refusal);
+    expect(methods()).toEqual(['GET', 'GET']);
+  });
+
+  it('is not written by a look at the source either, which says so once', async () => {
+    holds({});
+    const reporter = new SourceReporter({ client, inventoryNamespace: 'system', now: Date.now });
+    const broken = { problem: problem('RepositoryNotFound', '/srv/x does not exist.') };
+    await expect(reporter.report('repositories', broken)).rejects.toThrow('which exists and is no inventory');
+    await reporter.report('repositories', broken);
+    expect(methods()).toEqual(['GET']);
+  });
+});
+
+describe('the source of an inventory', () => {
+  const store = { namespace: 'system', name: 'fairlead-shop' };
+  const entry: InventoryEntry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'a', name: 'x' };
+  const entries = new Map([['key', entry]]);
+
+  it('another one of the same name is refused, with the command that hands it over', () => {
+    const found = foreignSource({ entries, source: '/home/ada/a/shop' }, "/home/ada/b's/shop", store);
+    expect(found && formatProblem(found)).toBe(
+      "InventoryOfOther: another repository of this name has one object in the cluster: /home/ada/a/shop. This one is /home/ada/b's/shop. " +
+        'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then deleted): ' +
+        `kubectl annotate configmap fairlead-shop -n system --overwrite fairlead.dev/source='/home/ada/b'\\''s/shop' ` +
+        '(then commit again, or send its sync the signal `sync`).',
+    );
+  });
+
+  it.each([
+    ['the same', { entries, source: '/b' }],
+    ['none yet: from before sources were kept', { entries }],
+    ['another one that has nothing here', { entries: new Map(), source: '/a' }],
+    ['no inventory', undefined],
+  ])('%s: may be used', (_what, inventory) => {
+    expect(foreignSource(inventory, '/b', store)).toBeUndefined();
+  });
+
+  it('is kept on the ConfigMap', async () => {
+    server.intercept = ({ method, body }, response) => {
+      if (method === 'GET') answer(response, 404, { kind: 'Status', reason: 'NotFound' });
+      else answer(response, 201, { ...JSON.parse(body), data: { objects: '', status: '{}' } });
+      return true;
+    };
+    const written = await new InventoryStore(client, 'system', 'shop').update((present) => ({
+      ...present,
+      source: 'https://git.example.com/shop',
+    }));
+    expect(written?.source).toBe('https://git.example.com/shop');
+    expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toMatchObject({
+      metadata: { annotations: { 'fairlead.dev/source': 'https://git.example.com/shop' } },
+    });
+  });
+
+  it('is a URL without what does not matter, or a canonical path', async () => {
+    expect(await sourceIdentity('https://git.example.com/team/shop.git')).toBe(
+      'https://git.example.com/team/shop',
+    );
+    expect(await sourceIdentity('https://git.example.com/team/shop/')).toBe(
+      'https://git.example.com/team/shop',
+    );
+    const directory = await realpath(await mkdtemp(join(tmpdir(), 'fairlead-source-')));
+    await symlink(directory, join(directory, 'link'));
+    expect(await sourceIdentity(join(directory, 'link'))).toBe(directory);
+    await rm(directory, { recursive: true });
+    expect(await sourceIdentity(directory)).toBe(directory);
+  });
+});

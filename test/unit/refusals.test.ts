@@ -1,0 +1,95 @@
+/** The apiserver's refusals as problems: with the place, and without the values. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import type { JsonObject } from '../../planners/objects.ts';
+import type { PreparedObject } from '../../git/prepare.ts';
+import { formatProblem } from '../../git/problems.ts';
+import { toProblem } from '../../git/refusals.ts';
+import { SourceText } from '../../git/source-text.ts';
+import { responseError } from '../../kubernetes/response-errors.ts';
+
+const TEXT = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        env:
+        - name: PIN
+          value: 8472910355
+        - name: WORD
+          value: hunter2
+`;
+
+const path = { group: 'apps', version: 'v1', resource: 'deployments', namespace: 'ns', name: 'web' };
+const body: JsonObject = {
+  env: [
+    { name: 'PIN', value: 8472910355 },
+    { name: 'WORD', value: 'hunter2' },
+  ],
+};
+const object: PreparedObject = {
+  manifest: {
+    apiVersion: 'apps/v1',
+    group: 'apps',
+    version: 'v1',
+    kind: 'Deployment',
+    name: 'web',
+    body,
+    file: 'web.yaml',
+    line: 1,
+    hash: '',
+  },
+  namespace: 'ns',
+  path,
+  label: 'Deployment.apps ns/web',
+  stage: 3,
+  deferred: false,
+};
+
+function refusal(message: string): string {
+  const status = { kind: 'Status', status: 'Failure', code: 500, message };
+  const error = responseError(
+    { method: 'PATCH', path, server: 'https://kubernetes' },
+    500,
+    JSON.stringify(status),
+    undefined,
+  );
+  const found = toProblem(error, object, new SourceText(TEXT));
+  return found === undefined ? '' : formatProblem(found);
+}
+
+const PATCH = 'failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): ';
+const PIN = '.spec.template.spec.containers[name="main"].env[name="PIN"].value';
+
+describe('a value that the apiserver quotes', () => {
+  it.each([
+    ['expected string, got &value.valueUnstructured{Value:8472910355}', 'expected string, got a number'],
+    ['expected string, got &value.valueUnstructured{Value:8.472910355e+09}', 'expected string, got a number'],
+    ['expected string, got &value.valueUnstructured{Value:true}', 'expected string, got a boolean'],
+    ['expected list, got &{hunter2}', 'expected list, got something else'],
+    ['expected list, got &{map[a:x}y b:z]}', 'expected list, got a mapping'],
+    ['expected map, got &{[hunter2]}', 'expected map, got a list'],
+  ])('%s', (said, told) => {
+    expect(refusal(`${PATCH}${PIN}: ${said}`)).toContain(
+      `Invalid web.yaml:11: Deployment.apps ns/web: ${PIN}: ${told}.`,
+    );
+  });
+
+  it('of several, each', () => {
+    const message = `${PATCH}errors:\n  ${PIN}: expected string, got &value.valueUnstructured{Value:8472910355}\n  .spec.x: expected list, got &{12345}`;
+    expect(refusal(message)).toContain(
+      `${PIN}: expected string, got a number .spec.x: expected list, got a number`.replace(
+        ' .spec',
+        '   .spec',
+      ),
+    );
+  });
+
+  it('is hidden in other words too, whether it was in quotes in git or not', () => {
+    expect(refusal(`${PATCH}odd: 8472910355 and "hunter2"`)).toContain('odd: *** and "***".');
+  });
+});
