@@ -8,7 +8,7 @@ import { EXIT } from './exit-codes.ts';
 import { formatAge } from './durations.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { leaseName, readLease } from './lease.ts';
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 import type { Document } from './structured.ts';

@@ -7,7 +7,7 @@ import { checkGit, checkTemporal } from './check-tools.ts';
 import { EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
-import { manyLines, oneLine } from './safe-text.ts';
+import { manyLines, oneLine } from '../kubernetes/safe-text.ts';
 import { readSettings } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';

@@ -9,7 +9,7 @@ import type { GitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
 import { leaseName, readLease } from './lease.ts';
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';

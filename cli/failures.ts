@@ -6,7 +6,7 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
-import { manyLines } from './safe-text.ts';
+import { manyLines } from '../kubernetes/safe-text.ts';
 
 export interface Failure {
   /** Without `error: `, without a line feed at the end. */

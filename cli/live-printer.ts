@@ -2,7 +2,7 @@
 
 import { colorsOf } from './colors.ts';
 import type { Io } from './io.ts';
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import { describeTransitions } from './transitions.ts';
 import { renderTree } from './tree.ts';
 import type { WatchView } from './watch-view.ts';

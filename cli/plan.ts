@@ -19,7 +19,7 @@ import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import type { PlannedChange, RepositoryPlan } from './plan-changes.ts';
 import { planCommit } from './plan-changes.ts';
-import { manyLines, oneLine } from './safe-text.ts';
+import { manyLines, oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';

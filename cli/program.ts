@@ -1,6 +1,6 @@
 /** The grammar of the command line. Code of a verb is loaded when it runs, so that `--help` stays fast. */
 
-import { manyLines } from './safe-text.ts';
+import { manyLines } from '../kubernetes/safe-text.ts';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
 import { trusted } from '../kubernetes/values.ts';

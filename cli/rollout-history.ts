@@ -11,7 +11,7 @@ import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
 import { readWorkload } from './read-workload.ts';
-import { manyLines } from './safe-text.ts';
+import { manyLines } from '../kubernetes/safe-text.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured, toYaml } from './structured.ts';

@@ -8,7 +8,7 @@ import { describeFailedCommit, readGitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import { notFound, readWorkload } from './read-workload.ts';
 import { rolloutSentence } from './rollout-sentences.ts';
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';

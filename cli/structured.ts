@@ -1,7 +1,7 @@
 /** `-o json` and `-o yaml`: one stable, documented shape a verb (docs/cli.md). */
 
 import { stringifyJson } from '../kubernetes/json.ts';
-import { escapeUnsafe, stripDirectionMarks } from './safe-text.ts';
+import { escapeUnsafe, stripDirectionMarks } from '../kubernetes/safe-text.ts';
 import type { GlobalOptions, Io } from './io.ts';
 
 export const CLI_API_VERSION = 'cli.fairlead.dev/v1';

@@ -2,7 +2,7 @@
 
 import stringWidth from 'string-width';
 
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 
 export interface Column<Row> {
   readonly title: string;

@@ -4,7 +4,7 @@ import stringWidth from 'string-width';
 
 import type { Colors } from './colors.ts';
 import { ageOf } from './durations.ts';
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import { cutToWidth } from './table.ts';
 import type { PodLine, RevisionLine, WatchView } from './watch-view.ts';
 import type { WorkloadState } from './workload-state.ts';

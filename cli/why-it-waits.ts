@@ -5,7 +5,7 @@ import { pause } from '../kubernetes/backoff.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError } from './exit-codes.ts';
 import { leaseName, readLease } from './lease.ts';
-import { oneLine } from './safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { readPlan } from './snapshot.ts';
 import { causesFirst } from './verdict.ts';

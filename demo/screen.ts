@@ -4,7 +4,7 @@ import type { Colors } from '../cli/colors.ts';
 import { colorsOf } from '../cli/colors.ts';
 import type { Io } from '../cli/io.ts';
 import { LivePrinter } from '../cli/live-printer.ts';
-import { manyLines } from '../cli/safe-text.ts';
+import { manyLines } from '../kubernetes/safe-text.ts';
 import type { WatchView } from '../cli/watch-view.ts';
 
 export class Screen {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { escapeUnsafe, manyLines, oneLine } from '../../../cli/safe-text.ts';
+import { escapeUnsafe, manyLines, oneLine } from '../../../kubernetes/safe-text.ts';
 import { printStructured, toYaml } from '../../../cli/structured.ts';
 import { cutToWidth, formatTable } from '../../../cli/table.ts';
 import { captureIo } from '../../support/cli.ts';

@@ -1,4 +1,4 @@
-/** Text from a cluster or from git is written by others: it may hold escapes that rewrite a terminal. */
+/** Text from a cluster or from git is written by others: it may hold escapes that rewrite a terminal. The one place that deals with them. */
 
 import { stripVTControlCharacters } from 'node:util';
 
