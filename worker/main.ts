@@ -209,9 +209,10 @@ class WorkerProcess {
   ): Promise<void> {
     this.#log.info('this replica leads');
     this.#metrics.leader.set(1);
+    const assertLeader = () => fence.assertLeader();
     const shared = {
       config: this.#config,
-      client: client.withWriteGuard(() => fence.assertLeader()),
+      client: client.withWriteGuard(assertLeader),
       clusterUid,
       temporal: this.#temporal,
       searchAttributes: async () => await this.#knownSearchAttributes(),
@@ -219,7 +220,7 @@ class WorkerProcess {
       metrics: this.#metrics,
       log: this.#log,
     };
-    const repositories = followRepositories({ ...shared, repositories: this.#repositories });
+    const repositories = followRepositories({ ...shared, assertLeader, repositories: this.#repositories });
     const leader = await startLeader({ ...shared, signal });
     this.#leader = leader;
     repositories.start();
