@@ -36,6 +36,7 @@ import {
   searchAttributeCommand,
 } from './temporal-connection.ts';
 import { watchTemporal } from './temporal-watch.ts';
+import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
@@ -109,6 +110,8 @@ class WorkerProcess {
   /** Undefined: not asked yet. */
   #temporalReachable: boolean | undefined;
   #searchAttributes: readonly SearchAttributeName[] | undefined;
+  /** Why a Temporal worker cannot run, by its name. */
+  readonly #problems = new Map<string, string>();
 
   constructor(config: WorkerConfig, repositories: readonly Repository[], log: Logger, signal: AbortSignal) {
     this.#config = config;
@@ -164,19 +167,35 @@ class WorkerProcess {
   }
 
   async #runWorkflows(): Promise<void> {
-    await runTemporalWorker({
-      settings: this.#settings,
-      log: this.#log,
-      signal: this.#signal,
-      name: 'workflows',
-      options: {
-        ...workflowCode(),
-        taskQueue: workflowTaskQueue(this.#config.cluster),
-        identity: this.#config.identity,
-        // A worker that was killed holds its workflows for this long.
-        stickyQueueScheduleToStartTimeout: '1s',
-      },
+    await this.#runTemporalWorker('workflows', this.#signal, {
+      ...workflowCode(),
+      taskQueue: workflowTaskQueue(this.#config.cluster),
+      // A worker that was killed holds its workflows for this long.
+      stickyQueueScheduleToStartTimeout: '1s',
     });
+  }
+
+  async #runTemporalWorker(
+    name: string,
+    signal: AbortSignal,
+    options: TemporalWorkerOptions['options'],
+  ): Promise<void> {
+    try {
+      await runTemporalWorker({
+        settings: this.#settings,
+        client: this.#temporal,
+        log: this.#log,
+        signal,
+        name,
+        onProblem: (problem) => {
+          if (problem === undefined) this.#problems.delete(name);
+          else this.#problems.set(name, problem);
+        },
+        options: { ...options, identity: this.#config.identity },
+      });
+    } finally {
+      this.#problems.delete(name);
+    }
   }
 
   async #runElection(client: KubernetesClient, clusterUid: string): Promise<void> {
@@ -225,20 +244,13 @@ class WorkerProcess {
     this.#leader = leader;
     repositories.start();
     try {
-      await runTemporalWorker({
-        settings: this.#settings,
-        log: this.#log,
-        signal,
-        name: 'leader activities',
-        options: {
-          taskQueue: leaderTaskQueue(this.#config.cluster),
-          identity: this.#config.identity,
-          activities: { ...leader.activities, ...repositories.activities },
-          maxConcurrentActivityTaskExecutions: 1_000,
-          maxHeartbeatThrottleInterval: '1s',
-          shutdownGraceTime: '100ms',
-          shutdownForceTime: '5s',
-        },
+      await this.#runTemporalWorker('leader activities', signal, {
+        taskQueue: leaderTaskQueue(this.#config.cluster),
+        activities: { ...leader.activities, ...repositories.activities },
+        maxConcurrentActivityTaskExecutions: 1_000,
+        maxHeartbeatThrottleInterval: '1s',
+        shutdownGraceTime: '100ms',
+        shutdownForceTime: '5s',
       });
     } finally {
       this.#leader = undefined;
@@ -297,8 +309,10 @@ class WorkerProcess {
       {
         name: 'temporal',
         ok: true,
-        message:
+        message: [
           this.#temporalReachable === true ? 'reachable' : `not reachable at ${this.#settings.address}`,
+          ...this.#problems.values(),
+        ].join('; '),
       },
     ];
   }
