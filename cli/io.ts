@@ -48,6 +48,8 @@ export function processIo(): Io {
   });
   // `fairlead get | head -1`: whoever reads has seen enough.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // The terminal was closed; SIGHUP ends the verb, a worker in order.
+    if (error.code === 'EIO') return;
     if (error.code !== 'EPIPE') throw error;
     process.exit(0);
   });

@@ -28,6 +28,7 @@ import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { listenForStop } from './stopping.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
 import {
   createTemporalClient,
@@ -40,53 +41,62 @@ import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
-/** Milliseconds that a replica gets to end its work after SIGTERM. */
-const SHUTDOWN_MS = 15_000;
 /** A watch that has been silent for longer is not to be relied on. */
 const SILENT_MS = 90_000;
 
+/** What a worker sees of its process. */
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Aborts on Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
 /**
- * Runs a worker until SIGTERM or SIGINT. `repo` and its companions (`fairlead up`) are one repository beside those of the
- * file. Rejects with a clear error where configuration or cluster are unusable.
+ * Runs a worker until SIGTERM, SIGHUP or Ctrl-C. `repo` and its companions (`fairlead up`) are one repository beside those of the file.
+ * @throws ConfigurationError, KubeconfigError or ApiError where configuration or cluster are unusable; the reason of the abort when
+ *   Ctrl-C came before the worker ran
  */
-export async function runWorker(flags: WorkerFlags & Partial<RepositoryFlags>): Promise<void> {
-  const config = readConfig(flags, process.env);
-  const { repositoriesFile } = config;
+export async function runWorker(
+  flags: WorkerFlags & Partial<RepositoryFlags>,
+  { environment, interrupted }: Surroundings,
+): Promise<void> {
+  const config = readConfig(flags, environment);
+  const log = createLog(config);
+  const stopping = listenForStop(log, interrupted);
+  const { signal } = stopping;
+  try {
+    const repositories = await repositoriesOf(flags, config, signal);
+    signal.throwIfAborted();
+    await new WorkerProcess(config, environment, repositories, log, signal).run();
+  } catch (error) {
+    if (error !== signal.reason || interrupted.aborted) throw error;
+  } finally {
+    stopping.done();
+  }
+}
+
+async function repositoriesOf(
+  flags: WorkerFlags & Partial<RepositoryFlags>,
+  { repositoriesFile }: WorkerConfig,
+  signal: AbortSignal,
+): Promise<readonly Repository[]> {
   const { repo, name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile } = flags;
   const source = { name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile };
-  const repositories = [
-    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...source, repo }))]),
+  return [
+    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...source, repo }), signal)]),
     ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
   ];
-  const log = createLog(config);
-  const stopping = new AbortController();
-  const stop = (signal: NodeJS.Signals) => {
-    log.info({ signal }, 'stopping');
-    stopping.abort();
-    setTimeout(() => {
-      log.error('work did not end in time; leaving');
-      process.exit(1);
-    }, SHUTDOWN_MS).unref();
-  };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
-  try {
-    await new WorkerProcess(config, repositories, log, stopping.signal).run();
-  } finally {
-    process.off('SIGTERM', stop);
-    process.off('SIGINT', stop);
-  }
 }
 
 /**
  * The repository of `fairlead up`, looked at once: whoever names it is there to be told what is wrong with it.
- * @throws Error naming the problem and the next step
+ * @throws Error naming the problem and the next step; the reason of the signal
  */
-async function readable(repository: Repository): Promise<Repository> {
+async function readable(repository: Repository, signal: AbortSignal): Promise<Repository> {
   const { url, ref, tokenFile, caFile } = repository;
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
   try {
-    await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef();
+    await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef(signal);
     return repository;
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
@@ -100,6 +110,7 @@ async function readable(repository: Repository): Promise<Repository> {
 
 class WorkerProcess {
   readonly #config: WorkerConfig;
+  readonly #environment: Surroundings['environment'];
   readonly #repositories: readonly Repository[];
   readonly #log: Logger;
   readonly #signal: AbortSignal;
@@ -113,25 +124,30 @@ class WorkerProcess {
   /** Why a Temporal worker cannot run, by its name. */
   readonly #problems = new Map<string, string>();
 
-  constructor(config: WorkerConfig, repositories: readonly Repository[], log: Logger, signal: AbortSignal) {
+  constructor(
+    config: WorkerConfig,
+    environment: Surroundings['environment'],
+    repositories: readonly Repository[],
+    log: Logger,
+    signal: AbortSignal,
+  ) {
     this.#config = config;
+    this.#environment = environment;
     this.#repositories = repositories;
     this.#log = log;
     this.#signal = signal;
-    this.#settings = readTemporalSettings();
+    this.#settings = readTemporalSettings(environment);
     this.#temporal = createTemporalClient(this.#settings);
   }
 
   async run(): Promise<void> {
     const { kubeconfig, context } = this.#config;
-    const connection = await loadConnection(process.env, { kubeconfig, context });
+    const connection = await loadConnection(this.#environment, { kubeconfig, context });
     const client = new KubernetesClient(connection, { onRequest: (record) => this.#metrics.request(record) });
-    const system = await client.get({
-      group: '',
-      version: 'v1',
-      resource: 'namespaces',
-      name: 'kube-system',
-    });
+    const system = await client.get(
+      { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' },
+      { signal: this.#signal },
+    );
     this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
     Runtime.install({
       logger: sdkLogger(this.#log),

@@ -23,8 +23,13 @@ export interface TemporalSettings {
 }
 
 /** Reads Temporal's environment configuration; the address defaults to localhost:7233. */
-export function readTemporalSettings(): TemporalSettings {
-  const { connectionOptions, namespace } = loadClientConnectConfig();
+export function readTemporalSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+): TemporalSettings {
+  const overrideEnvVars = Object.fromEntries(
+    Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  const { connectionOptions, namespace } = loadClientConnectConfig({ overrideEnvVars });
   return {
     address: connectionOptions.address ?? 'localhost:7233',
     namespace: namespace ?? 'default',

@@ -1,7 +1,5 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -9,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { runGit } from '../../../git/git-process.ts';
 import { ChildScript } from '../../support/child-process.ts';
+import { silentServer } from '../../support/silent-server.ts';
 
 const MAIN = new URL('../../support/git-run-main.ts', import.meta.url);
 
@@ -67,27 +66,3 @@ describe('a git command', () => {
     }
   }, 20_000);
 });
-
-/** Takes connections and never answers: git waits there in a child of its own. */
-async function silentServer() {
-  let accept: (socket: Socket) => void = () => undefined;
-  const connected = new Promise<Socket>((resolve) => {
-    accept = resolve;
-  });
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.resume();
-    accept(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `https://127.0.0.1:${String((server.address() as AddressInfo).port)}/x.git`,
-    connected,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      (await connected).destroy();
-      await once(server, 'close');
-    },
-  };
-}
