@@ -23,7 +23,7 @@ export interface Call<O = object> {
 }
 
 export const OUTPUT_FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const;
-type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
 /** Options that every verb has. */
 export interface GlobalOptions {
