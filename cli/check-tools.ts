@@ -14,24 +14,30 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const GIT_TIMEOUT_MS = 5_000;
 
+/** `rev-parse --end-of-options` came with it. */
+export const LEAST_GIT = '2.30';
+const MEND_GIT = `install git ${LEAST_GIT} or newer (apt-get install git, brew install git)`;
+
 /** The git program, which reads repositories. */
 export async function checkGit(environment: Environment): Promise<readonly CheckItem[]> {
   const item = { id: 'git', what: 'git' } as const;
   try {
     const run = promisify(execFile);
     const { stdout } = await run('git', ['--version'], { env: { ...environment }, timeout: GIT_TIMEOUT_MS });
-    return [{ ...item, outcome: 'ok', found: stdout.trim() }];
+    const found = stdout.trim();
+    if (isRecent(found)) return [{ ...item, outcome: 'ok', found }];
+    return [{ ...item, outcome: 'failed', found: `${found} is older than ${LEAST_GIT}`, mend: MEND_GIT }];
   } catch (error) {
     const found = errorCode(error) === 'ENOENT' ? 'is not on the PATH' : toMessage(error);
-    return [
-      {
-        ...item,
-        outcome: 'failed',
-        found,
-        mend: 'install git 2.30 or newer (apt-get install git, brew install git)',
-      },
-    ];
+    return [{ ...item, outcome: 'failed', found, mend: MEND_GIT }];
   }
+}
+
+/** `git version 2.39.5 (Apple Git-154)`, `git version 2.45.1.windows.1`: the first two numbers count. */
+function isRecent(text: string): boolean {
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(text)?.map(Number) ?? [];
+  const [leastMajor = 0, leastMinor = 0] = LEAST_GIT.split('.').map(Number);
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor);
 }
 
 /** Temporal itself, and what the namespace knows of our search attributes. */
