@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 
 import { errorCode } from '../kubernetes/values.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
-import { shellWord } from './failures.ts';
 import { TemporalUnreachable, missingSearchAttributes, withTemporal } from './temporal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

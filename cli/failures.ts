@@ -9,6 +9,7 @@ import { resourceId } from '../kubernetes/resource-path.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { manyLines } from '../kubernetes/safe-text.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 
 export interface Failure {
   /** Without `error: `, without a line feed at the end. */
@@ -120,9 +121,4 @@ function subjectFlag(user: string): string {
   return account === null
     ? `--user=${shellWord(user)}`
     : `--serviceaccount=${shellWord(`${String(account[1])}:${String(account[2])}`)}`;
-}
-
-/** A word that a shell takes as it is. */
-export function shellWord(text: string): string {
-  return /^[\w./:@=,+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 
 import { toMessage } from '../kubernetes/api-error.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { tailOfLog } from '../local/component-process.ts';
 import {
   COMPONENT_NAMES,
@@ -174,10 +175,6 @@ function statusText(status: InstanceStatus): string {
   return `instance ${status.name}\n${addressLines(status)}${lines.join('')}`;
 }
 
-function shellQuote(text: string): string {
-  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** Prints `export` lines for a POSIX shell. */
 export async function runLocalEnv(command: Command): Promise<void> {
   const { name } = localOptions(command);
@@ -189,7 +186,7 @@ export async function runLocalEnv(command: Command): Promise<void> {
   };
   printer(command).out(
     Object.entries(variables)
-      .map(([key, value]) => `export ${key}=${shellQuote(value)}\n`)
+      .map(([key, value]) => `export ${key}=${shellWord(value)}\n`)
       .join(''),
   );
 }

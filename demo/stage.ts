@@ -1,8 +1,8 @@
 /** Everything that the steps of the demo act on and look at. */
 
-import { shellWord } from '../cli/failures.ts';
 import { isNotFound } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { ControlPlane } from '../local/control-plane.ts';
 import type { KubernetesObject } from '../planners/objects.ts';

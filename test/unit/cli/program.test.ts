@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { describeFailure, shellWord } from '../../../cli/failures.ts';
+import { describeFailure } from '../../../cli/failures.ts';
 import { CliError } from '../../../cli/exit-codes.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
+import { shellWord } from '../../../kubernetes/shell-word.ts';
 import { runCli } from '../../support/cli.ts';
 
 describe('the command line', () => {

@@ -1,0 +1,6 @@
+/** Commands that messages tell people to run must survive being pasted. */
+
+/** A word that a shell takes as it is. */
+export function shellWord(text: string): string {
+  return /^[\w./:@=,+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
