@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 
 import { errorCode } from '../kubernetes/values.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
-import { shellWord } from '../kubernetes/shell-word.ts';
+import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
-import { TemporalUnreachable, missingSearchAttributes, withTemporal } from './temporal.ts';
+import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -54,14 +54,13 @@ export async function checkTemporal(environment: Environment): Promise<readonly 
       async function checkAttributes(): Promise<CheckItem> {
         const { namespace } = temporal;
         try {
-          const missing = await missingSearchAttributes(temporal);
+          const missing = await missingSearchAttributes(temporal.client, namespace);
           if (missing.length === 0) return { ...attributes, outcome: 'ok', found: 'registered' };
-          const names = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
           return {
             ...attributes,
             outcome: 'warning',
             found: `${missing.join(', ')} not registered; runs go without them`,
-            mend: `temporal operator search-attribute create --namespace ${shellWord(namespace)} ${names}`,
+            mend: searchAttributeCommand(namespace, missing),
           };
         } catch (error) {
           return { ...attributes, outcome: 'warning', found: `may not be listed: ${toMessage(error)}` };

@@ -4,8 +4,8 @@ import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
-import type { SearchAttributeName } from '../workflows/messages.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { SyncInput } from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,

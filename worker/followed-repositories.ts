@@ -16,7 +16,7 @@ import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type { SearchAttributeName } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
 

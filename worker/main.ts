@@ -15,8 +15,8 @@ import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
-import type { SearchAttributeName } from '../workflows/messages.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
 import { followRepositories } from './followed-repositories.ts';
@@ -28,14 +28,10 @@ import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
 import { listenForStop } from './stopping.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
-import {
-  createTemporalClient,
-  ensureSearchAttributes,
-  readTemporalSettings,
-  searchAttributeCommand,
-} from './temporal-connection.ts';
+import { createTemporalClient, readTemporalSettings } from './temporal-connection.ts';
 import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';

@@ -8,6 +8,7 @@ import { Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 import { toMessage } from '../kubernetes/api-error.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
 import { connectWorker, isTemporalAway } from './temporal-connection.ts';
 
@@ -76,7 +77,7 @@ async function whyNot(
     return isTemporalAway(refusal)
       ? undefined
       : `Temporal at ${address} does not let the worker of ${name} into namespace ${namespace}: ${toMessage(refusal)}. ` +
-          `Set TEMPORAL_NAMESPACE and what logs in (TEMPORAL_API_KEY, TEMPORAL_TLS_…), or make it: temporal operator namespace create --namespace ${namespace}.`;
+          `Set TEMPORAL_NAMESPACE and what logs in (TEMPORAL_API_KEY, TEMPORAL_TLS_…), or make it: temporal operator namespace create --namespace ${shellWord(namespace)}.`;
   }
   return `Temporal answers, but the worker of ${name} cannot run: ${toMessage(error)}. If that is about the bundle of the workflows: npm run build.`;
 }
