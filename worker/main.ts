@@ -26,6 +26,7 @@ import type { Fence } from './fence.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
+import { leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
@@ -212,17 +213,18 @@ class WorkerProcess {
 
   async #runElection(client: KubernetesClient, clusterUid: string): Promise<void> {
     const { leaseNamespace, cluster, identity } = this.#config;
+    const name = leaseNameOf(cluster);
     await runLeaderElection({
       client,
       identity,
       namespace: leaseNamespace,
-      name: `fairlead-${cluster}`,
+      name,
       signal: this.#signal,
       onLeading: async (fence, signal) => this.#lead(client, clusterUid, fence, signal),
       onLeader: (holder) => {
         if (holder !== identity) {
           this.#log.info(
-            { holder, lease: `${leaseNamespace}/fairlead-${cluster}` },
+            { holder, lease: `${leaseNamespace}/${name}` },
             'standing by: another worker holds the Lease of this cluster; the repositories of this one are followed when it takes over',
           );
         }
