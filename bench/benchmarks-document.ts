@@ -16,7 +16,7 @@ Written by \`npm run bench\` from \`bench/results/\`; not edited by hand. A bar 
 Both sides run in the same embedded control plane (real etcd, apiserver, controller-manager and scheduler; simulated kubelets) and
 are measured in turn: built-in, Fairlead, built-in, … *built-in* is the StatefulSet controller of kube-controller-manager with the
 feature gate MaxUnavailableStatefulSet, without which it takes one pod at a time. *Fairlead* is one worker process. What each wrote is
-counted in the apiserver's audit log, whatever the answer was; renewals of the Lease (one every four seconds) are not counted, as the
+counted in the apiserver's audit log, whatever the answer was; renewals of the Lease (one a second) are not counted, as the
 built-in controller runs without leader election here. CPU and memory are those of the worker and of kube-controller-manager, which also
 looks after everything else in the cluster, the pods of both sides included. Temporal actions are counted as Temporal Cloud bills them.
 `;

@@ -5,14 +5,18 @@ import { promisify } from 'node:util';
 
 import { errorCode } from '../kubernetes/values.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
-import { shellWord } from '../kubernetes/shell-word.ts';
+import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
-import { TemporalUnreachable, missingSearchAttributes, withTemporal } from './temporal.ts';
+import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const GIT_TIMEOUT_MS = 5_000;
+
+/** `rev-parse --end-of-options` came with it. */
+export const LEAST_GIT = '2.30';
+const MEND_GIT = `install git ${LEAST_GIT} or newer (apt-get install git, brew install git)`;
 
 /** The git program, which reads repositories. */
 export async function checkGit(environment: Environment): Promise<readonly CheckItem[]> {
@@ -20,18 +24,20 @@ export async function checkGit(environment: Environment): Promise<readonly Check
   try {
     const run = promisify(execFile);
     const { stdout } = await run('git', ['--version'], { env: { ...environment }, timeout: GIT_TIMEOUT_MS });
-    return [{ ...item, outcome: 'ok', found: stdout.trim() }];
+    const found = stdout.trim();
+    if (isRecent(found)) return [{ ...item, outcome: 'ok', found }];
+    return [{ ...item, outcome: 'failed', found: `${found} is older than ${LEAST_GIT}`, mend: MEND_GIT }];
   } catch (error) {
     const found = errorCode(error) === 'ENOENT' ? 'is not on the PATH' : toMessage(error);
-    return [
-      {
-        ...item,
-        outcome: 'failed',
-        found,
-        mend: 'install git 2.30 or newer (apt-get install git, brew install git)',
-      },
-    ];
+    return [{ ...item, outcome: 'failed', found, mend: MEND_GIT }];
   }
+}
+
+/** `git version 2.39.5 (Apple Git-154)`, `git version 2.45.1.windows.1`: the first two numbers count. */
+function isRecent(text: string): boolean {
+  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(text)?.map(Number) ?? [];
+  const [leastMajor = 0, leastMinor = 0] = LEAST_GIT.split('.').map(Number);
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor);
 }
 
 /** Temporal itself, and what the namespace knows of our search attributes. */
@@ -48,14 +54,13 @@ export async function checkTemporal(environment: Environment): Promise<readonly 
       async function checkAttributes(): Promise<CheckItem> {
         const { namespace } = temporal;
         try {
-          const missing = await missingSearchAttributes(temporal);
+          const missing = await missingSearchAttributes(temporal.client, namespace);
           if (missing.length === 0) return { ...attributes, outcome: 'ok', found: 'registered' };
-          const names = missing.map((name) => `--name ${name} --type Keyword`).join(' ');
           return {
             ...attributes,
             outcome: 'warning',
             found: `${missing.join(', ')} not registered; runs go without them`,
-            mend: `temporal operator search-attribute create --namespace ${shellWord(namespace)} ${names}`,
+            mend: searchAttributeCommand(namespace, missing),
           };
         } catch (error) {
           return { ...attributes, outcome: 'warning', found: `may not be listed: ${toMessage(error)}` };

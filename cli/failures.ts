@@ -3,6 +3,8 @@
 import { ApiError } from '../kubernetes/api-error.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { ConfigurationError } from '../kubernetes/configuration-error.ts';
+import { KubeconfigError } from '../kubernetes/kubeconfig-files.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -23,7 +25,13 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof ApiError) {
     return { message: manyLines(describeApiError(error)), exitCode: exitCodeOf(error) };
   }
-  return { message: manyLines(toMessage(error)), exitCode: EXIT.failed };
+  const exitCode =
+    error instanceof ConfigurationError
+      ? EXIT.usage
+      : error instanceof KubeconfigError
+        ? EXIT.kubernetesUnreachable
+        : EXIT.failed;
+  return { message: manyLines(toMessage(error)), exitCode };
 }
 
 function exitCodeOf(error: ApiError): ExitCode {

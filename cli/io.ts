@@ -23,7 +23,7 @@ export interface Call<O = object> {
 }
 
 export const OUTPUT_FORMATS = ['table', 'wide', 'json', 'yaml', 'name'] as const;
-type OutputFormat = (typeof OUTPUT_FORMATS)[number];
+export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
 /** Options that every verb has. */
 export interface GlobalOptions {
@@ -48,6 +48,8 @@ export function processIo(): Io {
   });
   // `fairlead get | head -1`: whoever reads has seen enough.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // The terminal was closed; SIGHUP ends the verb, a worker in order.
+    if (error.code === 'EIO') return;
     if (error.code !== 'EPIPE') throw error;
     process.exit(0);
   });

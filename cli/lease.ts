@@ -1,8 +1,9 @@
 /** Who leads: without a holder of the Lease nothing acts on the cluster. */
 
-import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
+import type { Lease } from '../worker/lease.ts';
+import { LeaseStore, holderOf, leaseNameOf } from '../worker/lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -11,14 +12,6 @@ export type LeaseState =
   | { readonly state: 'free'; readonly lastHolder?: string; readonly renewedAt?: string }
   /** May not be read. */
   | { readonly state: 'unknown'; readonly message: string };
-
-interface Lease extends KubernetesObject {
-  readonly spec?: {
-    readonly holderIdentity?: string;
-    readonly leaseDurationSeconds?: number;
-    readonly renewTime?: string;
-  };
-}
 
 /** A leader renews each second or two. */
 const SECOND_LOOK_MS = 2_500;
@@ -40,24 +33,16 @@ export async function readLease(session: Session): Promise<LeaseState> {
 
 /** `fairlead-<cluster>` in the workers' namespace: what the Lease is called. */
 export function leaseName(session: Pick<Session, 'cluster' | 'leaseNamespace'>): string {
-  return `${session.leaseNamespace}/fairlead-${session.cluster}`;
+  return `${session.leaseNamespace}/${leaseNameOf(session.cluster)}`;
 }
 
 async function read(session: Session): Promise<Lease | LeaseState> {
+  const { client, leaseNamespace, cluster } = session;
   try {
-    const lease = await session.client.get<Lease>(
-      {
-        group: 'coordination.k8s.io',
-        version: 'v1',
-        resource: 'leases',
-        namespace: session.leaseNamespace,
-        name: `fairlead-${session.cluster}`,
-      },
-      { timeoutMs: REQUEST_TIMEOUT_MS },
-    );
-    return (lease.spec?.holderIdentity ?? '') === '' ? free(lease) : lease;
+    const lease = await new LeaseStore(client, leaseNamespace, leaseNameOf(cluster)).read(REQUEST_TIMEOUT_MS);
+    if (lease === undefined) return { state: 'free' };
+    return holderOf(lease) === '' ? free(lease) : lease;
   } catch (error) {
-    if (isNotFound(error)) return { state: 'free' };
     if (isForbidden(error)) return { state: 'unknown', message: error.message };
     throw error;
   }
@@ -68,15 +53,16 @@ function isFresh({ spec }: Lease, now: number): boolean {
   return renewed + (spec?.leaseDurationSeconds ?? 0) * 1_000 > now;
 }
 
-function held({ spec }: Lease): LeaseState {
-  return { state: 'held', holder: spec?.holderIdentity ?? '' };
+function held(lease: Lease): LeaseState {
+  return { state: 'held', holder: holderOf(lease) };
 }
 
-function free({ spec }: Lease): LeaseState {
-  const lastHolder = spec?.holderIdentity ?? '';
+function free(lease: Lease): LeaseState {
+  const lastHolder = holderOf(lease);
+  const renewedAt = lease.spec?.renewTime ?? undefined;
   return {
     state: 'free',
     ...(lastHolder !== '' && { lastHolder }),
-    ...(spec?.renewTime !== undefined && { renewedAt: spec.renewTime }),
+    ...(renewedAt !== undefined && { renewedAt }),
   };
 }

@@ -14,7 +14,15 @@ const CLEAR_BELOW = '\u001b[J';
 /** Redraws a second at most: five. */
 export const FRAME_MS = 200;
 
-export class LivePrinter {
+/** What `watch` shows a rollout with. */
+export interface RolloutPrinter {
+  show(view: WatchView): void;
+  /** Something beside the rollout: a lost connection, found again (`''`). Said once. */
+  note(text: string): void;
+  end(): void;
+}
+
+export class LivePrinter implements RolloutPrinter {
   readonly #io: Io;
   #drawn = 0;
   #last: WatchView | undefined;

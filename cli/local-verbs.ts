@@ -20,12 +20,15 @@ import type { ComponentName, InstanceRecord } from '../local/instance.ts';
 import { instanceLayout } from '../local/layout.ts';
 import { removeInstance } from '../local/removal.ts';
 import { CliError, EXIT } from './exit-codes.ts';
+import type { GlobalOptions } from './io.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
 
 export interface LocalOptions {
   readonly name: string;
   readonly nodes?: number;
   readonly workloadApi?: string;
-  readonly output?: string;
+  readonly output: GlobalOptions['output'];
 }
 
 interface ComponentStatus {
@@ -44,6 +47,10 @@ export interface InstanceStatus {
   readonly temporalAddress: string;
   readonly temporalUiAddress: string;
   readonly components: readonly ComponentStatus[];
+}
+
+interface LocalInstanceDocument extends Document, InstanceStatus {
+  readonly kind: 'LocalInstance';
 }
 
 /** Options of the verb and of the program; checks the name. */
@@ -130,18 +137,13 @@ export async function runLocalDown(command: Command): Promise<void> {
 
 /** Prints where everything is and what runs; the end of the log of what does not. */
 export async function runLocalStatus(command: Command): Promise<void> {
-  const { name, output } = localOptions(command);
+  const options = localOptions(command);
+  const { name, output } = options;
   const { out } = printer(command);
   const status = await requireInstance(name);
-  if (output === 'json') {
-    out(`${JSON.stringify(status, null, 2)}\n`);
-  } else if (output === 'yaml') {
-    const { dump } = await import('js-yaml');
-    out(dump(status));
-  } else if (output === 'name') {
-    out(`${status.name}\n`);
-  } else {
-    out(statusText(status));
+  const document: LocalInstanceDocument = { apiVersion: CLI_API_VERSION, kind: 'LocalInstance', ...status };
+  if (!(await printStructured({ out }, options, document))) {
+    out(output === 'name' ? `${status.name}\n` : statusText(status));
   }
   if (!status.running) {
     throw new CliError(

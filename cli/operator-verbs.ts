@@ -34,7 +34,11 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
       .option('--until-done', 'end when the rollout is done (0) or stalled (1)')
       .addHelpText(
         'after',
-        examples('fairlead watch sts/web', 'fairlead watch sts/web --until-done --timeout 10m'),
+        examples(
+          'fairlead watch sts/web',
+          'fairlead watch sts/web --until-done --timeout 10m',
+          'fairlead watch sts/web -o json',
+        ),
       ),
     async () => (await import('./watch.ts')).runWatch,
   );

@@ -4,13 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { toMessage } from '../kubernetes/api-error.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import { CommitReader } from '../git/commit.ts';
 import { openMirror } from '../git/mirror.ts';
 import { ProblemError, formatProblem, shortSha } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
-import { RepositoriesError, readRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
 import type { Difference } from './differences.ts';
@@ -58,22 +57,16 @@ export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
 
 async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly Repository[]> {
   const { repositories, repo = '.', name, ref, path, namespace, tokenFile, caFile } = options;
-  try {
-    if (repositories === undefined) {
-      return [repositoryFromFlags({ repo, name, ref, path, namespace, tokenFile, caFile })];
-    }
-    const all = await readRepositories(repositories);
-    const chosen = name === undefined ? all : all.filter((one) => one.name === name);
-    if (chosen.length > 0) return chosen;
-    throw new CliError(
-      `${repositories} has no repository named "${name ?? ''}": it has ${all.map((one) => one.name).join(', ')}`,
-      EXIT.usage,
-    );
-  } catch (error) {
-    if (error instanceof RepositoriesError)
-      throw new CliError(toMessage(error), EXIT.usage, { cause: error });
-    throw error;
+  if (repositories === undefined) {
+    return [repositoryFromFlags({ repo, name, ref, path, namespace, tokenFile, caFile })];
   }
+  const all = await readRepositories(repositories);
+  const chosen = name === undefined ? all : all.filter((one) => one.name === name);
+  if (chosen.length > 0) return chosen;
+  throw new CliError(
+    `${repositories} has no repository named "${name ?? ''}": it has ${all.map((one) => one.name).join(', ')}`,
+    EXIT.usage,
+  );
 }
 
 async function planRepository(

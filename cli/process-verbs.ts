@@ -47,8 +47,8 @@ export async function addProcessVerbs(
 function addWorkers(program: Command, attach: Attach): void {
   const load = async () => {
     const { runWorker } = await import('../worker/main.ts');
-    return async ({ options }: Call<WorkerFlags>): Promise<ExitCode> => {
-      await runWorker(options);
+    return async ({ io, options }: Call<WorkerFlags>): Promise<ExitCode> => {
+      await runWorker(options, io);
       // Everything has ended; what is left are retry timers of Temporal's client, which nothing waits for.
       process.exit(EXIT.ok);
     };

@@ -10,6 +10,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call, GlobalOptions, Io } from './io.ts';
 import { OUTPUT_FORMATS } from './io.ts';
+import { checkOutput } from './outputs.ts';
 import { addProcessVerbs } from './process-verbs.ts';
 
 /** Loads a verb's code and runs it. */
@@ -90,6 +91,9 @@ async function createProgram(words: readonly string[], io: Io, attach: Attach): 
     .showHelpAfterError('(--help shows how it is used)')
     .exitOverride();
   addGlobalOptions(program);
+  program.hook('preAction', (_, command) => {
+    checkOutput(command);
+  });
   addOperatorVerbs(program, attach);
   await addProcessVerbs(program, attach, words);
   program.addHelpText(

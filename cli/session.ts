@@ -4,6 +4,7 @@ import { KubernetesClient } from '../kubernetes/client.ts';
 import type { Connection } from '../kubernetes/kubeconfig.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { nonEmpty } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { groupVersion, parseWorkloadApi } from '../kubernetes/workload-api.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
@@ -96,10 +97,6 @@ export function targetOf(
       name: argument.name,
     },
   };
-}
-
-function nonEmpty(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text;
 }
 
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -13,7 +13,11 @@ export interface Document {
 }
 
 /** Prints `document` if `-o json` or `-o yaml` was asked for; answers whether it did. */
-export async function printStructured(io: Io, options: GlobalOptions, document: Document): Promise<boolean> {
+export async function printStructured(
+  io: Pick<Io, 'out'>,
+  options: Pick<GlobalOptions, 'output'>,
+  document: Document,
+): Promise<boolean> {
   if (options.output === 'json') {
     io.out(`${escapeUnsafe(stringifyJson(document, 2))}\n`);
     return true;

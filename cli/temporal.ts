@@ -4,7 +4,6 @@ import type { Client } from '@temporalio/client';
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
-import type { SearchAttributeName } from '../workflows/messages.ts';
 import type { Session } from './session.ts';
 
 /** What Temporal knows of the rollout of a workload. Times are RFC 3339. */
@@ -147,21 +146,4 @@ async function reachable<T, N>(
 async function workflowIdOf(session: Session, target: WorkloadTarget): Promise<string> {
   const { rolloutWorkflowId } = await import('../workflows/messages.ts');
   return rolloutWorkflowId(session.cluster, target);
-}
-
-/** Search attributes that the design names; true for each so that none can be forgotten. */
-const SEARCH_ATTRIBUTES: Readonly<Record<SearchAttributeName, true>> = {
-  KubeCluster: true,
-  WorkloadKind: true,
-  WorkloadNamespace: true,
-  WorkloadName: true,
-  WorkloadRevision: true,
-  RolloutPhase: true,
-  GitCommit: true,
-};
-
-/** Our search attributes that the namespace does not know. @throws what the server answers */
-export async function missingSearchAttributes({ client, namespace }: Temporal): Promise<readonly string[]> {
-  const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
-  return Object.keys(SEARCH_ATTRIBUTES).filter((name) => customAttributes[name] === undefined);
 }

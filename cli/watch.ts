@@ -12,6 +12,7 @@ import type { ControllerRevision, Node, PersistentVolumeClaim, Pod } from '../pl
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
+import { JsonLines } from './json-lines.ts';
 import { FRAME_MS, LivePrinter } from './live-printer.ts';
 import { awaitWorkload } from './follow-workload.ts';
 import { WorkloadNotFound } from './read-workload.ts';
@@ -35,7 +36,7 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
-    const printer = new LivePrinter(io);
+    const printer = options.output === 'json' ? new JsonLines(io) : new LivePrinter(io);
     const ended = new AbortController();
     const limits =
       options.timeout === undefined || options.timeout === 0 ? [] : [AbortSignal.timeout(options.timeout)];

@@ -3,9 +3,12 @@
 import type { Action, Purpose } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { EventRecorder } from './events.ts';
+import type { EventReason } from './reported-reasons.ts';
 
 /** Event reasons of S21, by what the write was for; without `done` only a refusal is told. */
-export const EVENT_REASONS: Readonly<Record<Purpose, { readonly done?: string; readonly failed: string }>> = {
+export const ACTION_EVENTS: Readonly<
+  Record<Purpose, { readonly done?: EventReason; readonly failed: EventReason }>
+> = {
   ScaleUp: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
   CreateClaim: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
   ScaleDown: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
@@ -48,7 +51,7 @@ export class ActionEvents {
   done(workload: Workload, actions: readonly Action[]): void {
     const groups = new Map<string, Action[]>();
     for (const action of actions) {
-      const reason = EVENT_REASONS[action.purpose].done;
+      const reason = ACTION_EVENTS[action.purpose].done;
       if (reason !== undefined) {
         const key = `${workload.ref.uid} ${reason} ${action.verb} ${action.resource}`;
         const group = groups.get(key);
@@ -90,10 +93,10 @@ export class ActionEvents {
 
   #record(workload: Workload, actions: readonly Action[]): void {
     const [first] = actions;
-    if (first === undefined) {
+    const reason = first && ACTION_EVENTS[first.purpose].done;
+    if (first === undefined || reason === undefined) {
       return;
     }
-    const reason = EVENT_REASONS[first.purpose].done ?? first.purpose;
     const message =
       actions.length === 1
         ? first.message

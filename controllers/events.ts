@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
+import type { EventReason } from './reported-reasons.ts';
 
 export interface EventRecorderOptions {
   readonly client: KubernetesClient;
@@ -48,7 +49,7 @@ export class EventRecorder {
   }
 
   /** Queues an event; an equal one within ten minutes raises the count of the first instead. */
-  record(subject: EventSubject, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  record(subject: EventSubject, type: 'Normal' | 'Warning', reason: EventReason, message: string): void {
     const text = message.length > MESSAGE_LIMIT ? `${message.slice(0, MESSAGE_LIMIT - 1)}…` : message;
     const key = JSON.stringify([subject.ref.uid, type, reason, text]);
     const known = this.#series.get(key);

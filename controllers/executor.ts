@@ -16,7 +16,7 @@ import { LABEL } from '../planners/names.ts';
 import type { KubernetesObject, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
-import { EVENT_REASONS } from './action-events.ts';
+import { ACTION_EVENTS } from './action-events.ts';
 import type { ActionEvents } from './action-events.ts';
 import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
@@ -143,7 +143,7 @@ export class Executor {
       }
       outcome = 'refused';
       refusals.refused(workload.ref.uid, action, toMessage(error), now());
-      const reason = EVENT_REASONS[action.purpose].failed;
+      const reason = ACTION_EVENTS[action.purpose].failed;
       if (!isNamespaceTerminating(error)) {
         this.#options.events.record(
           workload,

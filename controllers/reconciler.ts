@@ -18,8 +18,9 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import type { Refusals } from './refusals.ts';
+import type { StalledReason } from './reported-reasons.ts';
+import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
 import type { RolloutRuns } from './rollout-runs.ts';
-import type { BadEnding } from './run-endings.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
 import { wishEvents } from './wish-events.ts';
@@ -54,12 +55,11 @@ const TEMPORAL_UNREACHABLE: Reason = {
   message: sentence('TemporalUnreachable', [], 0, undefined),
 };
 
-const BAD_ENDINGS: ReadonlySet<string> = new Set<BadEnding['reason']>([
-  'RunFailed',
-  'RunTerminated',
-  'RunTimedOut',
-  'RunOfAnotherCluster',
-]);
+/** Why only somebody's action changes anything. */
+interface Blocked {
+  readonly reason: StalledReason;
+  readonly message: string;
+}
 
 /** A workload after its steady writes, with the plan that they left. */
 export interface Settled {
@@ -164,7 +164,7 @@ export class Reconciler {
     const ending = runs.knows(key)
       ? runs.blocked(key, workload.ref.uid, target)
       : badEndingBefore(served, workload.generation);
-    const blocked = (finished ? undefined : ending) ?? fault(plan);
+    const blocked: Blocked | undefined = (finished ? undefined : ending) ?? fault(plan);
     const conditions = computeConditions({
       previous: conditionsOf(served),
       finished,
@@ -276,22 +276,20 @@ function isOwned(object: KubernetesObject, uid: string): boolean {
 }
 
 /** What an earlier leader has said of a run that ended badly: it holds until this one has asked Temporal. */
-function badEndingBefore(
-  served: JsonObject,
-  generation: number,
-): { readonly reason: string; readonly message: string } | undefined {
+function badEndingBefore(served: JsonObject, generation: number): Blocked | undefined {
   const stalled = conditionsOf(served).find(({ type }) => type === 'Stalled');
-  const { reason = '', message = '' } = stalled ?? {};
-  const isBadEnding = BAD_ENDINGS.has(reason) && served['observedGeneration'] === generation;
-  return isBadEnding ? { reason, message } : undefined;
+  const reason = BAD_ENDINGS.find((one) => one === stalled?.reason);
+  if (reason === undefined || served['observedGeneration'] !== generation) return undefined;
+  return { reason, message: stalled?.message ?? '' };
 }
 
-/** Faults that only a change of the object can mend. */
-function fault(plan: Plan<object>): { readonly reason: string; readonly message: string } | undefined {
-  const found = plan.waiting.find(
-    (reason) => reason.code === 'SelectorEmpty' || reason.code === 'InPlaceImpossible',
-  );
-  return found && { reason: found.code, message: found.message };
+/** The first fault in the planner's order. */
+function fault({ waiting }: Plan<object>): Blocked | undefined {
+  for (const { code, message } of waiting) {
+    const reason = FAULTS.find((one) => one === code);
+    if (reason !== undefined) return { reason, message };
+  }
+  return undefined;
 }
 
 /** Counters whose growth is progress (P18), of all kinds. */

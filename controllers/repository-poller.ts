@@ -17,7 +17,8 @@ export interface RepositoryPollerOptions {
   readonly mirror: (repository: Repository) => Mirror;
   /** Tells the sync workflow of a commit. */
   readonly commitSeen: (repository: string, sha: string) => Promise<void>;
-  readonly isSyncRunning: (repository: string) => Promise<boolean>;
+  /** Whether the sync workflow runs and this commit is the last that it was told of. */
+  readonly isKnown: (repository: string, sha: string) => Promise<boolean>;
   /** After each look; a rejection is reported by `onError` and changes nothing. */
   readonly onLook: (repository: Repository, look: Look) => Promise<void> | void;
   /** Temporal or the apiserver did not answer; it is tried again. */
@@ -27,8 +28,8 @@ export interface RepositoryPollerOptions {
 
 /** Milliseconds to the next try when Temporal did not take a commit. */
 const SIGNAL_RETRY_MS = 2_000;
-/** Milliseconds between two checks that a sync workflow has not been terminated. */
-const RUNNING_CHECK_MS = 60_000;
+/** Milliseconds between two checks that a sync workflow has not been terminated, or told of another commit by an earlier leader. */
+const KNOWN_CHECK_MS = 60_000;
 const JITTER = 0.2;
 
 interface Followed {
@@ -127,9 +128,9 @@ export class RepositoryPoller {
     const { name } = followed.repository;
     try {
       const now = Date.now();
-      if (followed.signalled === sha && now - followed.checkedAt >= RUNNING_CHECK_MS) {
+      if (followed.signalled === sha && now - followed.checkedAt >= KNOWN_CHECK_MS) {
         followed.checkedAt = now;
-        if (!(await this.#options.isSyncRunning(name))) followed.signalled = undefined;
+        if (!(await this.#options.isKnown(name, sha))) followed.signalled = undefined;
       }
       if (followed.signalled !== sha) {
         await this.#options.commitSeen(name, sha);

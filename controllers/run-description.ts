@@ -3,7 +3,8 @@
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
 import type { Workload } from '../planners/workload.ts';
-import type { RolloutInput, SearchAttributeName } from '../workflows/messages.ts';
+import type { RolloutInput } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { Observation } from './plan-feed.ts';
 
 /** The part of the start options that shows the run to operators. */

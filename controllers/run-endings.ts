@@ -5,9 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 
+import type { BadEndingReason } from './reported-reasons.ts';
+
 /** How a run ended that is not to be started again by itself. Times are milliseconds since the epoch. */
 export interface BadEnding {
-  readonly reason: 'RunFailed' | 'RunTerminated' | 'RunTimedOut' | 'RunOfAnotherCluster';
+  readonly reason: BadEndingReason;
   readonly message: string;
   readonly runId: string;
   readonly startedAt: number;

@@ -4,28 +4,40 @@ import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
-import type { SearchAttributeName } from '../workflows/messages.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { SyncInput } from '../workflows/sync-messages.ts';
-import { SYNC_WORKFLOW, commitSeenSignal, syncWorkflowId } from '../workflows/sync-messages.ts';
+import {
+  SYNC_WORKFLOW,
+  commitSeenSignal,
+  syncStatusQuery,
+  syncWorkflowId,
+} from '../workflows/sync-messages.ts';
 
 export interface SyncRunsOptions {
   readonly temporal: Client;
   readonly cluster: string;
   readonly clusterUid: string;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
+  /** Throws when this process does not lead (any more): nothing is signalled then. */
+  readonly assertLeader: () => void;
   /** For tests of continue-as-new. */
   readonly historyLimit?: number;
 }
 
 export class SyncRuns {
   readonly #options: SyncRunsOptions;
+  /** Run id and length of each sync's history when it last was seen to know its commit. */
+  readonly #seen = new Map<string, string>();
 
   constructor(options: SyncRunsOptions) {
     this.#options = options;
   }
 
-  /** Tells the repository's sync of a commit, and starts it if it does not run. One atomic request. */
+  /**
+   * Tells the repository's sync of a commit, and starts it if it does not run. One atomic request. Rejects with what `assertLeader`
+   * throws: one who was frozen during a look wakes with a commit that is not the newest any more.
+   */
   async commitSeen(repository: string, sha: string): Promise<void> {
     const { temporal, cluster, clusterUid, historyLimit } = this.#options;
     const searchAttributes = await this.#options.searchAttributes();
@@ -36,6 +48,7 @@ export class SyncRuns {
       searchAttributes,
       ...(historyLimit !== undefined && { historyLimit }),
     };
+    this.#options.assertLeader();
     await temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
       workflowId: syncWorkflowId(cluster, repository),
       taskQueue: workflowTaskQueue(cluster),
@@ -51,12 +64,22 @@ export class SyncRuns {
     });
   }
 
-  /** Whether the repository's sync is there to remember what it was told; a look costs no action. */
-  async isRunning(repository: string): Promise<boolean> {
+  /**
+   * Whether the repository's sync runs, and the last commit it was told of is this one: another leader may have told it of another
+   * since. A look costs no action; only when its history has grown since the last look it is asked, which costs one.
+   */
+  async knows(repository: string, sha: string): Promise<boolean> {
     const { temporal, cluster } = this.#options;
     try {
-      const { status } = await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).describe();
-      return status.name === 'RUNNING';
+      const handle = temporal.workflow.getHandle(syncWorkflowId(cluster, repository));
+      const { status, runId, historyLength } = await handle.describe();
+      if (status.name !== 'RUNNING') return false;
+      const seen = `${runId} ${String(historyLength)}`;
+      if (this.#seen.get(repository) === seen) return true;
+      const { wanted, running, last } = await handle.query(syncStatusQuery);
+      if ((wanted ?? running ?? last?.sha) !== sha) return false;
+      this.#seen.set(repository, seen);
+      return true;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return false;
       throw error;

@@ -4,7 +4,7 @@ import { cp, mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -12,7 +12,7 @@ import { INSTANCE_VARIABLE, tailOfLog } from '../local/component-process.ts';
 import type { ControlPlane } from '../local/control-plane.ts';
 import { startControlPlane } from '../local/control-plane.ts';
 import { readInstance } from '../local/instance.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
+import { LeaseStore, holderOf, leaseNameOf } from '../worker/lease.ts';
 import { syncWorkflowId } from '../workflows/sync-messages.ts';
 import { DEPLOYER, NAMESPACE, OPERATOR, createAccounts } from './accounts.ts';
 import { startCommand } from './cli-process.ts';
@@ -35,6 +35,7 @@ export interface SetUpOptions {
 const INTERVAL = '1s';
 const LEADER_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
+const REQUEST_MS = 5_000;
 const REPOSITORY = 'shop';
 /** Folder of the demo below the instance's, which goes away as a whole. */
 const STUFF = 'demo';
@@ -195,34 +196,15 @@ async function instanceId({ directory }: ControlPlane): Promise<string> {
   return record.id;
 }
 
-interface Lease extends KubernetesObject {
-  readonly spec?: { readonly holderIdentity?: string };
-}
-
 async function untilLed(client: KubernetesClient, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + LEADER_TIMEOUT_MS;
+  const lease = new LeaseStore(client, 'fairlead-system', leaseNameOf('default'));
   for (;;) {
     if (signal.aborted) throw trusted<Error>(signal.reason);
-    const lease = await leaseOf(client);
-    if ((lease?.spec?.holderIdentity ?? '') !== '') return;
+    if (holderOf(await lease.read(REQUEST_MS)) !== '') return;
     if (Date.now() > deadline) {
       throw new Error(`fairlead up does not hold the Lease after ${String(LEADER_TIMEOUT_MS / 1000)} s`);
     }
     await pause(POLL_MS, signal);
-  }
-}
-
-async function leaseOf(client: KubernetesClient): Promise<Lease | undefined> {
-  try {
-    return await client.get<Lease>({
-      group: 'coordination.k8s.io',
-      version: 'v1',
-      resource: 'leases',
-      namespace: 'fairlead-system',
-      name: 'fairlead-default',
-    });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }

@@ -1,7 +1,8 @@
 /** Runs the git program with nothing of its surroundings: no user or system configuration, no prompts, no helpers. */
 
 import { spawn } from 'node:child_process';
-import { errorCode } from '../kubernetes/values.ts';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { errorCode, trusted } from '../kubernetes/values.ts';
 import { redactUrls } from './source-url.ts';
 
 export interface GitRun {
@@ -56,6 +57,21 @@ const SETTINGS = [
 ];
 
 /**
+ * Limits and signals live in this process; when it is gone, however it ended, nothing would bound the command. So a shell runs git, and
+ * beside it reads a pipe that only this process holds open: when the pipe closes, the whole process group is killed.
+ */
+const SUPERVISOR = `
+(read -r _ <&3; kill -9 0) </dev/null >/dev/null 2>&1 &
+guard=$!
+git "$@" 3<&-
+code=$?
+{ kill -9 "$guard"; wait "$guard"; } 2>/dev/null
+exit "$code"
+`;
+/** A shell's way to say that there is no such program, or that it may not be run. */
+const NOT_RUN: readonly number[] = [126, 127];
+
+/**
  * Runs one git command. Any exit code is an answer, not an error.
  * @throws GitProcessError when it did not run, was too slow or said too much; the signal's reason when it was aborted
  */
@@ -65,7 +81,14 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
     ...[...SETTINGS, ...(run.settings ?? [])].flatMap((setting) => ['-c', setting]),
     ...run.args,
   ];
-  const child = spawn('git', args, { cwd: '/', env: environment(run), stdio: 'pipe', detached: true });
+  const child = trusted<ChildProcessWithoutNullStreams>(
+    spawn('/bin/sh', ['-c', SUPERVISOR, 'fairlead-git', ...args], {
+      cwd: '/',
+      env: environment(run),
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      detached: true,
+    }),
+  );
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   let size = 0;
@@ -99,6 +122,8 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
   });
   // A command that ends early closes its input: its exit code tells why.
   child.stdin.on('error', () => undefined);
+  // Nothing comes through the supervisor's pipe but its end.
+  child.stdio[3]?.on('error', () => undefined);
   child.stdin.end(run.input ?? '');
   try {
     const code = await new Promise<number>((resolve, reject) => {
@@ -110,11 +135,9 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
     // Whoever aborts knows why: a cancelled activity must fail with its cancellation.
     if (ended?.reason === 'aborted') run.signal?.throwIfAborted();
     if (ended !== undefined) throw ended;
-    return {
-      code,
-      stdout: Buffer.concat(stdout),
-      stderr: tail(redactUrls(Buffer.concat(stderr).toString('utf8'))),
-    };
+    const said = tail(redactUrls(Buffer.concat(stderr).toString('utf8')));
+    if (NOT_RUN.includes(code)) throw new GitProcessError('spawn', `git cannot be run: ${said}`);
+    return { code, stdout: Buffer.concat(stdout), stderr: said };
   } finally {
     clearTimeout(timer);
     clearInterval(watch);

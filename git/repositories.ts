@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { ProblemError } from './problems.ts';
@@ -71,7 +72,7 @@ const Entry = z.strictObject({
 const LATER = ['sshKeyFile', 'knownHostsFile', 'webhookSecretFile'] as const;
 
 /** Thrown with every error of the file, one a line. */
-export class RepositoriesError extends Error {
+class RepositoriesError extends ConfigurationError {
   constructor(source: string, errors: readonly string[]) {
     super(`${source}: ${errors.length === 1 ? '' : `${errors.length} errors\n  `}${errors.join('\n  ')}`);
     this.name = 'RepositoriesError';

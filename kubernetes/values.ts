@@ -22,3 +22,8 @@ export function errorCode(error: unknown): string | undefined {
   const { code } = asRecord(error);
   return typeof code === 'string' ? code : undefined;
 }
+
+/** A variable of the environment that is set to nothing counts as not set. */
+export function nonEmpty(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
+}

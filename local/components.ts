@@ -3,20 +3,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import type { InstanceLayout } from './layout.ts';
 import { packageRoot } from './package-root.ts';
-
-/** Design §2: what `fairlead worker` wants to find in Temporal's visibility store. */
-export const SEARCH_ATTRIBUTES = [
-  'KubeCluster',
-  'WorkloadKind',
-  'WorkloadNamespace',
-  'WorkloadName',
-  'WorkloadRevision',
-  'RolloutPhase',
-  'GitCommit',
-] as const;
 
 /** Design §1: the controllers that Fairlead takes the place of when it owns `apps/v1` itself. */
 const REPLACED_CONTROLLERS = ['daemonset-controller', 'statefulset-controller', 'deployment-controller'];

@@ -3,8 +3,11 @@
 import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 
+import { toMessage } from '../kubernetes/api-error.ts';
+import { ConfigurationError } from '../kubernetes/configuration-error.ts';
+import { nonEmpty } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
-import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
+import { WORKLOAD_APIS, parseWorkloadApi } from '../kubernetes/workload-api.ts';
 
 /** Flags of `fairlead worker`; each has an environment variable of the same meaning. */
 export interface WorkerFlags {
@@ -42,42 +45,59 @@ export interface WorkerConfig {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'];
+
 /**
- * Merges flags over the environment.
- * @throws Error that names the flag, the variable and what is accepted
+ * Merges flags over the environment; an empty variable is one that is not set.
+ * @throws ConfigurationError that names the flag, the variable and what is accepted
  */
 export function readConfig(flags: WorkerFlags, environment: Environment): WorkerConfig {
-  const cluster = flags.cluster ?? environment['FAIRLEAD_CLUSTER'] ?? 'default';
+  const variable = (name: string) => nonEmpty(environment[name]);
+  const cluster = flags.cluster ?? variable('FAIRLEAD_CLUSTER') ?? 'default';
   if (!/^[a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?$/.test(cluster)) {
-    throw new Error(
+    throw new ConfigurationError(
       `--cluster (FAIRLEAD_CLUSTER) "${cluster}": lower-case letters, digits and dashes, at most 42 characters; it becomes part of workflow ids`,
     );
   }
-  const namespaces = list(flags.namespaces ?? environment['FAIRLEAD_NAMESPACES']);
-  const metrics = flags.metricsAddress ?? environment['FAIRLEAD_METRICS_ADDRESS'];
-  const historyLimit = environment['FAIRLEAD_HISTORY_LIMIT'];
+  const logLevel = flags.logLevel ?? variable('FAIRLEAD_LOG_LEVEL') ?? 'info';
+  if (!LOG_LEVELS.includes(logLevel)) {
+    throw new ConfigurationError(
+      `--log-level (FAIRLEAD_LOG_LEVEL) "${logLevel}": expected ${LOG_LEVELS.join(', ')}`,
+    );
+  }
+  const metrics = flags.metricsAddress ?? variable('FAIRLEAD_METRICS_ADDRESS');
+  const historyLimit = variable('FAIRLEAD_HISTORY_LIMIT');
   return {
     cluster,
-    workloadApi: parseWorkloadApi(
-      flags.workloadApi ?? environment['FAIRLEAD_WORKLOAD_API'] ?? 'fairlead.dev/v1beta1',
-    ),
-    namespaces,
+    workloadApi: workloadApi(flags.workloadApi ?? variable('FAIRLEAD_WORKLOAD_API')),
+    namespaces: list(flags.namespaces ?? environment['FAIRLEAD_NAMESPACES']),
     metricsAddress: metrics === undefined || metrics === '' ? undefined : parseAddress(metrics),
     kubeconfig: flags.kubeconfig,
     context: flags.context,
-    repositoriesFile: flags.repositories ?? environment['FAIRLEAD_REPOSITORIES'],
-    leaseNamespace: flags.leaseNamespace ?? environment['FAIRLEAD_LEASE_NAMESPACE'] ?? 'fairlead-system',
+    repositoriesFile: flags.repositories ?? variable('FAIRLEAD_REPOSITORIES'),
+    leaseNamespace: flags.leaseNamespace ?? variable('FAIRLEAD_LEASE_NAMESPACE') ?? 'fairlead-system',
     cacheDirectory:
-      flags.cacheDirectory ?? environment['FAIRLEAD_CACHE_DIRECTORY'] ?? cacheDirectory(environment),
+      flags.cacheDirectory ?? variable('FAIRLEAD_CACHE_DIRECTORY') ?? cacheDirectory(environment),
     identity: `${hostname()}-${String(process.pid)}-${Date.now().toString(36)}`,
-    logLevel: flags.logLevel ?? environment['FAIRLEAD_LOG_LEVEL'] ?? 'info',
+    logLevel,
     historyLimit: historyLimit === undefined ? undefined : Number(historyLimit),
   };
 }
 
+function workloadApi(text: string | undefined): WorkloadApi {
+  if (text === undefined) return WORKLOAD_APIS[0];
+  try {
+    return parseWorkloadApi(text);
+  } catch (error) {
+    throw new ConfigurationError(`${toMessage(error)} (--workload-api or FAIRLEAD_WORKLOAD_API)`, {
+      cause: error,
+    });
+  }
+}
+
 /** XDG base directory specification. */
 function cacheDirectory(environment: Environment): string {
-  return join(environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'fairlead');
+  return join(nonEmpty(environment['XDG_CACHE_HOME']) ?? join(homedir(), '.cache'), 'fairlead');
 }
 
 function list(text: string | undefined): readonly string[] | undefined {
@@ -93,7 +113,9 @@ function parseAddress(text: string): { readonly host: string; readonly port: num
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) {
-    throw new Error(`--metrics-address (FAIRLEAD_METRICS_ADDRESS) "${text}": expected HOST:PORT or :PORT`);
+    throw new ConfigurationError(
+      `--metrics-address (FAIRLEAD_METRICS_ADDRESS) "${text}": expected HOST:PORT or :PORT`,
+    );
   }
   const host = match[1] ?? match[2] ?? '';
   return { host: host === '' ? '0.0.0.0' : host, port };

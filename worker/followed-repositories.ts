@@ -16,7 +16,7 @@ import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type { SearchAttributeName } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -28,6 +28,8 @@ export interface FollowedRepositoriesOptions {
   readonly clusterUid: string;
   readonly temporal: Client;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
+  /** Throws when this process does not hold the Lease: what goes to Temporal is not guarded by the client. */
+  readonly assertLeader: () => void;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -55,6 +57,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     cluster: config.cluster,
     clusterUid,
     searchAttributes: options.searchAttributes,
+    assertLeader: options.assertLeader,
     ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
   });
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
@@ -65,7 +68,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       await runs.commitSeen(repository, sha);
       log.info({ repository, sha }, 'commit seen');
     },
-    isSyncRunning: async (repository) => await runs.isRunning(repository),
+    isKnown: async (repository, sha) => await runs.knows(repository, sha),
     onLook: async ({ name }, look) => {
       metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });
       metrics.lookSeconds.observe({ repository: name }, look.milliseconds / 1000);

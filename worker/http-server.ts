@@ -27,7 +27,8 @@ export interface HttpServerOptions {
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<Server> {
   const server = createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+    // Not `new URL`: it throws for what anybody may ask for (`GET //`), and an error here ends the process.
+    const path = (request.url ?? '/').split('?', 1)[0];
     if (request.method !== 'GET') {
       response.writeHead(405).end();
     } else if (path === '/metrics') {

@@ -4,7 +4,7 @@ import type { Acquired, LeaseContext } from './lease-context.ts';
 import { explain, tryMs } from './lease-context.ts';
 import type { Moment } from './lease-clock.ts';
 import { elapsedMs } from './lease-clock.ts';
-import { microTime } from './lease.ts';
+import { holderOf, microTime } from './lease.ts';
 import type { Lease } from './lease.ts';
 
 export class LeaseCandidate {
@@ -34,7 +34,7 @@ export class LeaseCandidate {
   async #tryAcquire(): Promise<Acquired | undefined> {
     const { store, identity, timing, clock, onHolder } = this.#context;
     const lease = await store.read(tryMs(timing));
-    const holder = lease?.spec?.holderIdentity ?? '';
+    const holder = holderOf(lease);
     onHolder(holder);
     const free = lease === undefined || holder === '' || holder === identity || this.#expired(lease);
     if (!free) return undefined;

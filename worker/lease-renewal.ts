@@ -3,7 +3,7 @@
 import type { Fence } from './fence.ts';
 import type { Acquired, LeaseContext } from './lease-context.ts';
 import { explain, tryMs } from './lease-context.ts';
-import { microTime } from './lease.ts';
+import { holderOf, microTime } from './lease.ts';
 import type { Lease } from './lease.ts';
 
 /**
@@ -41,7 +41,7 @@ async function renew(context: LeaseContext, lease: Lease, fence: Fence): Promise
       }
       // Somebody wrote it: we ourselves, by a try whose answer was lost; an annotation; or a new holder.
       current = await store.read(limit(context, fence));
-      const holder = current?.spec?.holderIdentity ?? '';
+      const holder = holderOf(current);
       onHolder(holder);
       if (current === undefined || holder !== identity) {
         return lost(context, fence, holder === '' ? 'nobody holds it' : `${holder} holds it`);

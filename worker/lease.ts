@@ -17,6 +17,16 @@ export interface Lease extends KubernetesObject {
   readonly spec?: LeaseSpec;
 }
 
+/** What the Lease of a cluster's workers is called. */
+export function leaseNameOf(cluster: string): string {
+  return `fairlead-${cluster}`;
+}
+
+/** The holder's identity; `''`: nobody. */
+export function holderOf(lease: Lease | undefined): string {
+  return lease?.spec?.holderIdentity ?? '';
+}
+
 export class LeaseStore {
   readonly #client: KubernetesClient;
   readonly #path: ResourcePath & { readonly name: string };

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { pino } from 'pino';
 
 import { toMessage } from '../kubernetes/api-error.ts';
+import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import type { WorkerConfig } from './config.ts';
 
@@ -46,7 +47,10 @@ const ERROR = 50;
 /** Known to whoever sits at the terminal. */
 const LEFT_OUT = new Set(['level', 'time', 'cluster', 'msg', 'pid', 'hostname']);
 
-/** One JSON line of pino → `11:28:12 rollout started  workload=web runId=…`, with a line feed. */
+/**
+ * One JSON line of pino → `11:28:12 rollout started  workload=web runId=…`, with a line feed. Reasons and names in it were written by
+ * others, on annotations, in git or in the Temporal UI: none of it is obeyed by the terminal, and it stays one line.
+ */
 export function readableLine(json: string, colors: Pick<typeof pc, 'dim' | 'red' | 'yellow'> = pc): string {
   const entry = asRecord(JSON.parse(json));
   const level = Number(entry['level']);
@@ -54,7 +58,11 @@ export function readableLine(json: string, colors: Pick<typeof pc, 'dim' | 'red'
   const paint = level >= ERROR ? colors.red : level >= WARN ? colors.yellow : (text: string) => text;
   const fields = Object.entries(entry)
     .filter(([name]) => !LEFT_OUT.has(name))
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  const message = typeof entry['msg'] === 'string' ? entry['msg'] : '';
+    .map(([name, value]) => `${oneLine(name)}=${printable(value)}`);
+  const message = typeof entry['msg'] === 'string' ? oneLine(entry['msg']) : '';
   return `${colors.dim(time)} ${[paint(message), ...fields.map(colors.dim)].join('  ')}\n`;
+}
+
+function printable(value: unknown): string {
+  return typeof value === 'string' ? oneLine(value) : escapeUnsafe(JSON.stringify(value));
 }

@@ -15,8 +15,8 @@ import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
-import type { SearchAttributeName } from '../workflows/messages.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
+import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
 import { followRepositories } from './followed-repositories.ts';
@@ -26,66 +26,74 @@ import type { Fence } from './fence.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
+import { leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
+import { listenForStop } from './stopping.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
-import {
-  createTemporalClient,
-  ensureSearchAttributes,
-  readTemporalSettings,
-  searchAttributeCommand,
-} from './temporal-connection.ts';
+import { createTemporalClient, readTemporalSettings } from './temporal-connection.ts';
 import { watchTemporal } from './temporal-watch.ts';
+import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
-/** Milliseconds that a replica gets to end its work after SIGTERM. */
-const SHUTDOWN_MS = 15_000;
 /** A watch that has been silent for longer is not to be relied on. */
 const SILENT_MS = 90_000;
 
+/** What a worker sees of its process. */
+export interface Surroundings {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Aborts on Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
 /**
- * Runs a worker until SIGTERM or SIGINT. `repo` and its companions (`fairlead up`) are one repository beside those of the
- * file. Rejects with a clear error where configuration or cluster are unusable.
+ * Runs a worker until SIGTERM, SIGHUP or Ctrl-C. `repo` and its companions (`fairlead up`) are one repository beside those of the file.
+ * @throws ConfigurationError, KubeconfigError or ApiError where configuration or cluster are unusable; the reason of the abort when
+ *   Ctrl-C came before the worker ran
  */
-export async function runWorker(flags: WorkerFlags & Partial<RepositoryFlags>): Promise<void> {
-  const config = readConfig(flags, process.env);
-  const { repositoriesFile } = config;
+export async function runWorker(
+  flags: WorkerFlags & Partial<RepositoryFlags>,
+  { environment, interrupted }: Surroundings,
+): Promise<void> {
+  const config = readConfig(flags, environment);
+  const log = createLog(config);
+  const stopping = listenForStop(log, interrupted);
+  const { signal } = stopping;
+  try {
+    const repositories = await repositoriesOf(flags, config, signal);
+    signal.throwIfAborted();
+    await new WorkerProcess(config, environment, repositories, log, signal).run();
+  } catch (error) {
+    if (error !== signal.reason || interrupted.aborted) throw error;
+  } finally {
+    stopping.done();
+  }
+}
+
+async function repositoriesOf(
+  flags: WorkerFlags & Partial<RepositoryFlags>,
+  { repositoriesFile }: WorkerConfig,
+  signal: AbortSignal,
+): Promise<readonly Repository[]> {
   const { repo, name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile } = flags;
   const source = { name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile };
-  const repositories = [
-    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...source, repo }))]),
+  return [
+    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...source, repo }), signal)]),
     ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
   ];
-  const log = createLog(config);
-  const stopping = new AbortController();
-  const stop = (signal: NodeJS.Signals) => {
-    log.info({ signal }, 'stopping');
-    stopping.abort();
-    setTimeout(() => {
-      log.error('work did not end in time; leaving');
-      process.exit(1);
-    }, SHUTDOWN_MS).unref();
-  };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
-  try {
-    await new WorkerProcess(config, repositories, log, stopping.signal).run();
-  } finally {
-    process.off('SIGTERM', stop);
-    process.off('SIGINT', stop);
-  }
 }
 
 /**
  * The repository of `fairlead up`, looked at once: whoever names it is there to be told what is wrong with it.
- * @throws Error naming the problem and the next step
+ * @throws Error naming the problem and the next step; the reason of the signal
  */
-async function readable(repository: Repository): Promise<Repository> {
+async function readable(repository: Repository, signal: AbortSignal): Promise<Repository> {
   const { url, ref, tokenFile, caFile } = repository;
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
   try {
-    await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef();
+    await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef(signal);
     return repository;
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
@@ -99,6 +107,7 @@ async function readable(repository: Repository): Promise<Repository> {
 
 class WorkerProcess {
   readonly #config: WorkerConfig;
+  readonly #environment: Surroundings['environment'];
   readonly #repositories: readonly Repository[];
   readonly #log: Logger;
   readonly #signal: AbortSignal;
@@ -109,26 +118,33 @@ class WorkerProcess {
   /** Undefined: not asked yet. */
   #temporalReachable: boolean | undefined;
   #searchAttributes: readonly SearchAttributeName[] | undefined;
+  /** Why a Temporal worker cannot run, by its name. */
+  readonly #problems = new Map<string, string>();
 
-  constructor(config: WorkerConfig, repositories: readonly Repository[], log: Logger, signal: AbortSignal) {
+  constructor(
+    config: WorkerConfig,
+    environment: Surroundings['environment'],
+    repositories: readonly Repository[],
+    log: Logger,
+    signal: AbortSignal,
+  ) {
     this.#config = config;
+    this.#environment = environment;
     this.#repositories = repositories;
     this.#log = log;
     this.#signal = signal;
-    this.#settings = readTemporalSettings();
+    this.#settings = readTemporalSettings(environment);
     this.#temporal = createTemporalClient(this.#settings);
   }
 
   async run(): Promise<void> {
     const { kubeconfig, context } = this.#config;
-    const connection = await loadConnection(process.env, { kubeconfig, context });
+    const connection = await loadConnection(this.#environment, { kubeconfig, context });
     const client = new KubernetesClient(connection, { onRequest: (record) => this.#metrics.request(record) });
-    const system = await client.get({
-      group: '',
-      version: 'v1',
-      resource: 'namespaces',
-      name: 'kube-system',
-    });
+    const system = await client.get(
+      { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' },
+      { signal: this.#signal },
+    );
     this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
     Runtime.install({
       logger: sdkLogger(this.#log),
@@ -164,34 +180,51 @@ class WorkerProcess {
   }
 
   async #runWorkflows(): Promise<void> {
-    await runTemporalWorker({
-      settings: this.#settings,
-      log: this.#log,
-      signal: this.#signal,
-      name: 'workflows',
-      options: {
-        ...workflowCode(),
-        taskQueue: workflowTaskQueue(this.#config.cluster),
-        identity: this.#config.identity,
-        // A worker that was killed holds its workflows for this long.
-        stickyQueueScheduleToStartTimeout: '1s',
-      },
+    await this.#runTemporalWorker('workflows', this.#signal, {
+      ...workflowCode(),
+      taskQueue: workflowTaskQueue(this.#config.cluster),
+      // A worker that was killed holds its workflows for this long.
+      stickyQueueScheduleToStartTimeout: '1s',
     });
+  }
+
+  async #runTemporalWorker(
+    name: string,
+    signal: AbortSignal,
+    options: TemporalWorkerOptions['options'],
+  ): Promise<void> {
+    try {
+      await runTemporalWorker({
+        settings: this.#settings,
+        client: this.#temporal,
+        log: this.#log,
+        signal,
+        name,
+        onProblem: (problem) => {
+          if (problem === undefined) this.#problems.delete(name);
+          else this.#problems.set(name, problem);
+        },
+        options: { ...options, identity: this.#config.identity },
+      });
+    } finally {
+      this.#problems.delete(name);
+    }
   }
 
   async #runElection(client: KubernetesClient, clusterUid: string): Promise<void> {
     const { leaseNamespace, cluster, identity } = this.#config;
+    const name = leaseNameOf(cluster);
     await runLeaderElection({
       client,
       identity,
       namespace: leaseNamespace,
-      name: `fairlead-${cluster}`,
+      name,
       signal: this.#signal,
       onLeading: async (fence, signal) => this.#lead(client, clusterUid, fence, signal),
       onLeader: (holder) => {
         if (holder !== identity) {
           this.#log.info(
-            { holder, lease: `${leaseNamespace}/fairlead-${cluster}` },
+            { holder, lease: `${leaseNamespace}/${name}` },
             'standing by: another worker holds the Lease of this cluster; the repositories of this one are followed when it takes over',
           );
         }
@@ -209,9 +242,10 @@ class WorkerProcess {
   ): Promise<void> {
     this.#log.info('this replica leads');
     this.#metrics.leader.set(1);
+    const assertLeader = () => fence.assertLeader();
     const shared = {
       config: this.#config,
-      client: client.withWriteGuard(() => fence.assertLeader()),
+      client: client.withWriteGuard(assertLeader),
       clusterUid,
       temporal: this.#temporal,
       searchAttributes: async () => await this.#knownSearchAttributes(),
@@ -219,25 +253,18 @@ class WorkerProcess {
       metrics: this.#metrics,
       log: this.#log,
     };
-    const repositories = followRepositories({ ...shared, repositories: this.#repositories });
+    const repositories = followRepositories({ ...shared, assertLeader, repositories: this.#repositories });
     const leader = await startLeader({ ...shared, signal });
     this.#leader = leader;
     repositories.start();
     try {
-      await runTemporalWorker({
-        settings: this.#settings,
-        log: this.#log,
-        signal,
-        name: 'leader activities',
-        options: {
-          taskQueue: leaderTaskQueue(this.#config.cluster),
-          identity: this.#config.identity,
-          activities: { ...leader.activities, ...repositories.activities },
-          maxConcurrentActivityTaskExecutions: 1_000,
-          maxHeartbeatThrottleInterval: '1s',
-          shutdownGraceTime: '100ms',
-          shutdownForceTime: '5s',
-        },
+      await this.#runTemporalWorker('leader activities', signal, {
+        taskQueue: leaderTaskQueue(this.#config.cluster),
+        activities: { ...leader.activities, ...repositories.activities },
+        maxConcurrentActivityTaskExecutions: 1_000,
+        maxHeartbeatThrottleInterval: '1s',
+        shutdownGraceTime: '100ms',
+        shutdownForceTime: '5s',
       });
     } finally {
       this.#leader = undefined;
@@ -296,8 +323,10 @@ class WorkerProcess {
       {
         name: 'temporal',
         ok: true,
-        message:
+        message: [
           this.#temporalReachable === true ? 'reachable' : `not reachable at ${this.#settings.address}`,
+          ...this.#problems.values(),
+        ].join('; '),
       },
     ];
   }

@@ -5,18 +5,9 @@ import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { RolloutOutcome } from '../activities/rollout-types.ts';
 import type { Progress, Reason } from '../planners/plan.ts';
 import type { OnDeadline, WorkloadRef } from '../planners/workload.ts';
+import type { SearchAttributeName } from './search-attributes.ts';
 
 export const ROLLOUT_WORKFLOW = 'rollout';
-
-/** Which of the search attributes of the design the namespace knows. An unknown one would wedge the workflow task. */
-export type SearchAttributeName =
-  | 'KubeCluster'
-  | 'WorkloadKind'
-  | 'WorkloadNamespace'
-  | 'WorkloadName'
-  | 'WorkloadRevision'
-  | 'RolloutPhase'
-  | 'GitCommit';
 
 export interface RolloutInput {
   readonly cluster: string;

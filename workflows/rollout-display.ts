@@ -12,7 +12,8 @@ import type {
 } from '../activities/rollout-types.ts';
 import type { Progress, Reason } from '../planners/plan.ts';
 import { markdown } from './markdown.ts';
-import type { RolloutInput, RolloutPhase, RolloutView, SearchAttributeName } from './messages.ts';
+import type { RolloutInput, RolloutPhase, RolloutView } from './messages.ts';
+import type { SearchAttributeName } from './search-attributes.ts';
 
 type Step = UpdateBatchResult | AwaitReadyResult;
 

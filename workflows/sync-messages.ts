@@ -3,7 +3,8 @@
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 
 import type { CommitOutcome } from '../activities/commit-types.ts';
-import type { OperatorMessage, SearchAttributeName } from './messages.ts';
+import type { OperatorMessage } from './messages.ts';
+import type { SearchAttributeName } from './search-attributes.ts';
 
 export const SYNC_WORKFLOW = 'sync';
 

@@ -1,110 +1,36 @@
-/** The command line against real servers and a real worker, in both workload APIs. */
+/** The verbs that look, and what goes wrong, against real servers and a real worker, in both workload APIs. */
 
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Client, Connection as TemporalConnection } from '@temporalio/client';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { Io } from '../../cli/io.ts';
-import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
-import type { PatchOptions, PatchType, ResourcePath } from '../../kubernetes/client.ts';
-import type { Connection } from '../../kubernetes/kubeconfig.ts';
-import { loadConnection } from '../../kubernetes/kubeconfig.ts';
-import { trusted } from '../../kubernetes/values.ts';
-import { setImage } from '../../kubernetes/template-edits.ts';
-import { pauseWorkload, resumeWorkload, undoWorkload } from '../../kubernetes/wishes.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
-import type { WorkloadTarget } from '../../kubernetes/workload-edit.ts';
-import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { builtWorker } from '../support/built-worker.ts';
-import type { CliRun } from '../support/cli.ts';
-import { runCli } from '../support/cli.ts';
-import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
+import type { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
-import type { WorkerProcess } from '../support/worker-process.ts';
-import { startWorker } from '../support/worker-process.ts';
+import { useCliGround } from '../support/cli-ground.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PAUSED = 'fairlead.dev/paused';
-const PINNED = 'fairlead.dev/pinned';
 
 describe.each(APIS)('command line (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api });
   const workload = `statefulset.${groupVersion(api).group}/web`;
+  const ground = useCliGround(api);
+  const { controlPlane, environment, cli, json, breakIt } = ground;
   let cluster: Cluster;
-  let worker: WorkerProcess;
   let namespace: string;
   let description: StatefulSetDescription;
-
-  beforeAll(async () => {
-    cluster = await Cluster.connect(controlPlane().kubeconfig, api);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'cli' });
-  }, 120_000);
-
-  afterAll(async () => {
-    await worker?.stop();
-    cluster?.close();
-  }, 30_000);
-
-  beforeEach(async () => {
-    namespace = await cluster.createNamespace('cli');
-    description = { name: 'web', namespace, replicas: 3, image: 'web:1', parallel: true };
-    await cluster.applySet(description);
-    await cluster.untilReady(namespace, 'web');
-  }, 60_000);
-
-  function environment(): Record<string, string> {
-    return {
-      KUBECONFIG: controlPlane().kubeconfig,
-      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-      FAIRLEAD_CLUSTER: 'cli',
-      FAIRLEAD_WORKLOAD_API: api,
-      PATH: process.env['PATH'] ?? '',
-    };
-  }
-
-  async function cli(words: string, overrides: Partial<Io> = {}): Promise<CliRun> {
-    const list = words.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', '')) ?? [];
-    return await runCli([...list, '-n', namespace], { environment: environment(), ...overrides });
-  }
-
-  async function json<T = Record<string, unknown>>(words: string, overrides: Partial<Io> = {}): Promise<T> {
-    const { out, err } = await cli(`${words} -o json`, overrides);
-    if (out === '') throw new Error(`${words} printed nothing: ${err}`);
-    return trusted<T>(JSON.parse(out));
-  }
-
-  function target(): WorkloadTarget {
-    return { ...groupVersion(api), kind: 'StatefulSet', namespace, name: 'web' };
-  }
-
-  async function annotations(): Promise<Readonly<Record<string, string>>> {
-    return (await cluster.set(namespace, 'web')).metadata.annotations ?? {};
-  }
-
-  async function image(): Promise<string | undefined> {
-    return (await cluster.set(namespace, 'web')).spec.template.spec.containers[0]?.image;
-  }
-
-  /** Every pod that may be replaced under maxUnavailable 1 is stuck. */
-  async function breakIt(): Promise<void> {
-    expect(await cli('set image sts/web main=web:bad')).toMatchObject({ code: 0 });
-    await cluster.until(
-      { group: '', version: 'v1', resource: 'pods', namespace, name: 'web-2' },
-      'at the broken image',
-      (pod) =>
-        JSON.stringify(pod).includes('ImagePullBackOff') || JSON.stringify(pod).includes('ErrImagePull'),
-    );
-  }
+  beforeEach(() => {
+    ({ cluster, namespace, description } = ground.scene());
+  });
 
   describe('looking', () => {
     it('get: table, wide, name, json; one, a kind, all', async () => {
@@ -169,6 +95,8 @@ describe.each(APIS)('command line (%s)', (api) => {
       const watching = cli('watch sts/web --timeout 40s');
       await cli('set image sts/web main=web:2');
       expect((await cli('watch sts/web --until-done --timeout 40s')).code).toBe(0);
+      const lines = (await cli('watch sts/web --until-done -o json')).out.trimEnd().split('\n');
+      expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ kind: 'Rollout', done: true, state: 'Ready' });
       const interrupt = new AbortController();
       const live = cli('watch sts/web', { live: true, color: true, interrupted: interrupt.signal });
       await cli('rollout pause sts/web --reason "look here"');
@@ -195,213 +123,6 @@ describe.each(APIS)('command line (%s)', (api) => {
       await cluster.applySet(coming);
       expect(await watching).toMatchObject({ code: 0 });
     }, 60_000);
-  });
-
-  describe('wishes', () => {
-    it('pause: on the object, signed, idempotent, holds the next change; explain names it; resume lets it go', async () => {
-      const paused = await json('rollout pause sts/web --reason "db alarm"');
-      expect(paused).toMatchObject({
-        kind: 'WishResult',
-        verb: 'pause',
-        changed: true,
-        effect: 'seen',
-        workload,
-      });
-      expect(JSON.parse((await annotations())[PAUSED] ?? '')).toEqual({
-        by: paused['by'],
-        reason: 'db alarm',
-        at: expect.stringMatching(/^\d{4}-/),
-      });
-      expect((await cli('rollout pause sts/web')).out).toBe(
-        `nothing to do: statefulset/web is already paused by ${String(paused['by'])}: db alarm\n`,
-      );
-      await cli('set image sts/web main=web:2');
-      expect(await json('explain sts/web')).toMatchObject({
-        verdict: 'Paused',
-        next: `fairlead rollout resume statefulset/web -n ${namespace}`,
-      });
-      const timedOut = await cli('rollout status sts/web --timeout 1s');
-      expect(timedOut).toMatchObject({ code: 3, err: expect.stringContaining('paused by') });
-      expect((await cluster.pods(namespace, 'web')).map((pod) => pod.spec.containers[0]?.image)).toEqual([
-        'web:1',
-        'web:1',
-        'web:1',
-      ]);
-      expect((await cli('rollout resume sts/web')).out).toBe('statefulset/web resumed\n');
-      expect((await cli('rollout resume sts/web')).out).toBe(
-        'nothing to do: statefulset/web is not paused\n',
-      );
-      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
-    }, 60_000);
-
-    it('abort: template and pin in one patch, twice is once; idle there is nothing to abort', async () => {
-      expect((await cli('rollout abort sts/web')).out).toMatch(
-        /^nothing to do: no rollout of statefulset\/web is in progress/,
-      );
-      await breakIt();
-      const explained = await json('explain sts/web');
-      expect(explained).toMatchObject({ verdict: 'Waiting', sentence: expect.stringContaining('web-2') });
-      const broken = (await cluster.set(namespace, 'web')).status?.updateRevision;
-      const aborted = await json('rollout abort sts/web --reason broken --by alice');
-      expect(aborted).toMatchObject({ changed: true, by: 'alice', reason: 'broken' });
-      expect(await image()).toBe('web:1');
-      expect(JSON.parse((await annotations())[PINNED] ?? '')).toMatchObject({
-        by: 'alice',
-        reason: 'broken',
-        verb: 'abort',
-        revision: broken,
-      });
-      expect((await cli('rollout abort sts/web')).out).toMatch(/^nothing to do: /);
-      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
-      const { revisions } = await json<{
-        revisions: { name: string; roles: string[]; attempts: { outcome: string; by?: string }[] }[];
-      }>('rollout history sts/web');
-      expect(revisions.find((one) => one.name === broken)?.attempts.at(-1)).toMatchObject({
-        outcome: 'Aborted',
-        by: 'alice',
-      });
-      expect(revisions.at(-1)).toMatchObject({ roles: ['present', 'complete'] });
-    }, 60_000);
-
-    it('abort of the first rollout: there is nothing to go back to, so it is held', async () => {
-      await cluster.applySet({ ...description, name: 'first', image: 'web:bad' });
-      await cluster.until(cluster.setPath(namespace, 'first'), 'observed', (set) =>
-        JSON.stringify(set).includes('"updateRevision":'),
-      );
-      const run = await cli('rollout abort sts/first');
-      expect(run.out).toBe(
-        'no complete revision of statefulset/first to go back to, so it is held: statefulset/first paused\n',
-      );
-      expect((await cluster.set(namespace, 'first')).metadata.annotations?.[PAUSED]).toBeDefined();
-    }, 60_000);
-
-    it('undo: to the revision before, to a number; an unknown one names those that exist; history keeps them all', async () => {
-      await cli('set image sts/web main=web:2');
-      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
-      expect((await cli('rollout undo sts/web --to-revision 9')).err).toContain(
-        'revision 9 of statefulset/web does not exist: known are 1, 2',
-      );
-      expect((await cli('rollout undo sts/web --to-revision 2')).out).toMatch(
-        /^nothing to do: statefulset\/web is at revision 2/,
-      );
-      expect((await cli('rollout undo sts/web')).out).toMatch(/^statefulset\/web goes back to revision 1 /);
-      expect(await image()).toBe('web:1');
-      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
-      const table = await cli('rollout history sts/web');
-      expect(table.out).toMatch(/\n2 +web-\w+ +- +Succeeded .*\n3 +web-\w+ +present,complete +Succeeded /);
-      const one = await cli('rollout history sts/web --revision 3');
-      expect(one.out).toMatch(
-        new RegExp(`^${workload} with revision #3, web-\\w+ \\(present, complete\\)\\n`),
-      );
-      expect(one.out).toMatch(/\nPod Template:\n {2}metadata:\n(.*\n)* {6}.*image: web:1\n/);
-    }, 60_000);
-
-    it('restart replaces every pod and keeps the template', async () => {
-      const uids = async () => (await cluster.pods(namespace, 'web')).map((pod) => pod.metadata.uid);
-      const before = await uids();
-      expect((await cli('rollout restart sts/web --by alice --reason "new certificate"')).out).toBe(
-        'statefulset/web restarted\n',
-      );
-      expect((await cli('rollout status sts/web --timeout 40s')).code).toBe(0);
-      for (const uid of await uids()) expect(before).not.toContain(uid);
-      expect(await image()).toBe('web:1');
-      await cli('set image sts/web main=web:2');
-      const { out } = await cli('rollout history sts/web');
-      expect(out.match(/restarted by alice: new certificate/g)).toHaveLength(1);
-    }, 60_000);
-
-    it('a run that was terminated: stalled, exit code 1 with the cause; retry starts it again', async () => {
-      await breakIt();
-      const connection = await TemporalConnection.connect({ address: controlPlane().temporalAddress });
-      const client = new Client({ connection });
-      await client.workflow.getHandle(rolloutWorkflowId('cli', target())).terminate('a test');
-      await cluster.until<StatefulSetObject>(cluster.setPath(namespace, 'web'), 'Stalled', ({ status }) =>
-        (status?.conditions ?? []).some((one) => one.type === 'Stalled' && one.status === 'True'),
-      );
-      await connection.close();
-      const status = await cli('rollout status sts/web --timeout 10s');
-      expect(status).toMatchObject({ code: 1, err: expect.stringMatching(/is stalled: .*terminated/) });
-      expect(await json('explain sts/web')).toMatchObject({
-        verdict: 'Stalled',
-        next: `fairlead rollout retry statefulset/web -n ${namespace}`,
-      });
-      expect(await json('rollout retry sts/web')).toMatchObject({ changed: true, effect: 'seen' });
-      expect((await json<{ items: { state: string }[] }>('get sts/web')).items[0]?.state).toBe('Progressing');
-    }, 60_000);
-
-    it('without Temporal a wish is written all the same, and it is said', async () => {
-      const away = { environment: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } };
-      const run = await cli('rollout pause sts/web', away);
-      expect(run).toMatchObject({ code: 0, out: 'statefulset/web paused\n' });
-      expect(run.err).toContain(
-        'note: written on the object; the run was not told: Temporal at 127.0.0.1:1 does not answer',
-      );
-      await cli('set image sts/web main=web:2', away);
-      await cli('rollout resume sts/web', away);
-      expect((await cli('rollout status sts/web --timeout 30s', away)).code).toBe(0);
-    }, 60_000);
-
-    it('without a leader nothing is waited for', async () => {
-      const elsewhere = { environment: { ...environment(), FAIRLEAD_CLUSTER: 'nobody' } };
-      await worker.stop();
-      try {
-        await cli('set image sts/web main=web:2 --no-wait');
-        const run = await cli('rollout pause sts/web', elsewhere);
-        expect(run).toMatchObject({ code: 0, out: 'statefulset/web paused\n' });
-        expect(run.err).toContain(
-          'no worker holds the Lease fairlead-system/fairlead-nobody, so it takes effect when one starts',
-        );
-        expect(await json('explain sts/web', elsewhere)).toMatchObject({ verdict: 'NoLeader' });
-        expect((await cli('get sts/web')).out).toMatch(/Paused/);
-      } finally {
-        worker = await startWorker({ controlPlane: controlPlane(), cluster: 'cli' });
-      }
-    }, 90_000);
-  });
-
-  describe('at the same time', () => {
-    it('eight pauses at once: one wins, the others find it paused', async () => {
-      const results = await Promise.all(
-        Array.from({ length: 8 }, (_, index) =>
-          pauseWorkload(cluster.client, target(), { by: `user-${String(index)}` }, Date.now()),
-        ),
-      );
-      expect(results.filter(({ changed }) => changed)).toHaveLength(1);
-      const resumed = await Promise.all(
-        Array.from({ length: 8 }, () => resumeWorkload(cluster.client, target())),
-      );
-      expect(resumed.filter(({ changed }) => changed)).toHaveLength(1);
-    });
-
-    it('somebody writes between our read and our patch: it is decided anew, nothing is overwritten', async () => {
-      const connection = await loadConnection({}, { kubeconfig: controlPlane().kubeconfig });
-      const rival = new RivalClient(connection, async () => {
-        await cluster.annotate(cluster.setPath(namespace, 'web'), {
-          'example.dev/rival': String(Math.random()),
-        });
-      });
-      try {
-        expect(await setImage(rival, target(), { main: 'web:5' }, { by: 'rival' }, Date.now())).toMatchObject(
-          { changed: true },
-        );
-        expect(rival.patches).toBe(4);
-        expect(await image()).toBe('web:5');
-        expect((await annotations())['example.dev/rival']).toBeDefined();
-      } finally {
-        rival.close();
-      }
-    });
-
-    it('another object under the same name is left alone', async () => {
-      await expect(
-        undoWorkload(
-          cluster.client,
-          { ...target(), uid: 'of-an-earlier-life' },
-          { verb: 'abort' },
-          Date.now(),
-        ),
-      ).rejects.toThrow('is another object now');
-    });
   });
 
   describe('trouble', () => {
@@ -592,25 +313,3 @@ describe('the built command', () => {
     expect(help - bare).toBeLessThan(110);
   }, 240_000);
 });
-
-/** Lets somebody else write right before each of our first three patches. */
-class RivalClient extends KubernetesClient {
-  patches = 0;
-  readonly #rival: () => Promise<void>;
-
-  constructor(connection: Connection, rival: () => Promise<void>) {
-    super(connection);
-    this.#rival = rival;
-  }
-
-  override async patch<T>(
-    path: ResourcePath,
-    type: PatchType,
-    body: unknown,
-    options?: PatchOptions,
-  ): Promise<T> {
-    this.patches += 1;
-    if (this.patches <= 3) await this.#rival();
-    return await super.patch<T>(path, type, body, options);
-  }
-}

@@ -15,7 +15,7 @@ import type { ComponentFailure } from '../../local/component-process.ts';
 import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { openClusterClient } from '../../local/cluster-client.ts';
-import { SEARCH_ATTRIBUTES } from '../../local/components.ts';
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import { COMPONENT_NAMES, listInstances } from '../../local/instance.ts';
 import type { ComponentName } from '../../local/instance.ts';
 import { identifyProcess } from '../../local/processes.ts';

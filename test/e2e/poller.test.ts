@@ -47,7 +47,7 @@ function poll(repositories: readonly Repository[], options: Partial<RepositoryPo
     repositories,
     mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache, lookTimeoutMs: 20_000 }),
     commitSeen: async (name, sha) => void seen.commits.push(`${name} ${sha}`),
-    isSyncRunning: async () => true,
+    isKnown: async () => true,
     onLook: ({ name }, look) => void seen.looks.push([name, look]),
     onError: (_repository, error) => void seen.errors.push(error),
     ...options,

@@ -350,6 +350,22 @@ describe('a sync that lives long', () => {
   }, 90_000);
 });
 
+describe('a leader that was frozen during a look', () => {
+  it('and told of an older commit is noticed by the next, who has told of the newest already', async () => {
+    const { git, name } = await follow('frozen');
+    const older = await git.commit({ 'a.yaml': configMap('1') });
+    const newest = await git.commit({ 'a.yaml': configMap('2') });
+    expect(await sync.knows(name, newest)).toBe(false);
+    await sync.apply(name, newest);
+    expect(await sync.knows(name, newest)).toBe(true);
+    expect(await sync.knows(name, newest)).toBe(true);
+    await sync.apply(name, older);
+    expect(await sync.knows(name, newest)).toBe(false);
+    await sync.apply(name, newest);
+    expect(await sync.knows(name, newest)).toBe(true);
+  }, 60_000);
+});
+
 describe('a commit that changes nothing', () => {
   it('writes none of its objects, and one line about itself', async () => {
     const { git, name, namespace } = await follow('noop');

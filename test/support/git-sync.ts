@@ -60,6 +60,7 @@ export class GitSync {
       cluster: options.cluster,
       clusterUid,
       searchAttributes: async () => [],
+      assertLeader: () => undefined,
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
     });
     this.#workers = start(this);
@@ -124,6 +125,11 @@ export class GitSync {
   /** What the poller does when it sees a commit. */
   async commitSeen(repository: string, sha: string): Promise<void> {
     await this.#runs.commitSeen(repository, sha);
+  }
+
+  /** What the poller asks every minute. */
+  async knows(repository: string, sha: string): Promise<boolean> {
+    return await this.#runs.knows(repository, sha);
   }
 
   async status(repository: string): Promise<SyncView> {

@@ -41,6 +41,36 @@ describe('the command line', () => {
     },
   );
 
+  it.each([
+    ['explain sts/web -o name', '`fairlead explain` does not print -o name; it prints json, yaml'],
+    ['rollout status sts/web -o wide', '`fairlead rollout status` does not print -o wide'],
+    ['check -o name', 'it prints json, yaml, and without -o text for people'],
+    ['plan -o wide', 'it prints json, yaml'],
+    ['watch sts/web -o yaml', 'it prints json,'],
+    ['rollout pause sts/web -o wide', 'it prints json, yaml, name'],
+    ['worker -o json', 'leave -o away'],
+    ['up -o json', 'leave -o away'],
+    ['local env -o json', '`fairlead local env` does not print -o json; leave -o away'],
+    ['local up -o json', 'leave -o away'],
+    ['local down -o name', 'leave -o away'],
+    ['local status -o wide', '`fairlead local status` does not print -o wide'],
+  ])('`%s`: an output that the verb does not serve is refused', async (line, message) => {
+    const { code, out, err } = await runCli(line.split(' '));
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(message);
+  });
+
+  it.each([
+    'get',
+    'explain sts/web',
+    'rollout history sts/web',
+    'rollout undo sts/web',
+    'set image sts/web a=b',
+  ])('`%s` serves -o json: it gets as far as the cluster', async (line) => {
+    const environment = { HOME: '/nonexistent' };
+    expect(await runCli([...line.split(' '), '-o', 'json'], { environment })).toMatchObject({ code: 6 });
+  });
+
   it('no cluster is configured: exit code 6 and what to do', async () => {
     const { code, err } = await runCli(['get'], { environment: { HOME: '/nonexistent' } });
     expect(code).toBe(6);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { colorsOf } from '../../../cli/colors.ts';
+import { JsonLines } from '../../../cli/json-lines.ts';
 import { planWorkload } from '../../../cli/snapshot.ts';
 import { describeTransitions } from '../../../cli/transitions.ts';
 import { progressBar, renderTree, shortImage } from '../../../cli/tree.ts';
@@ -172,5 +173,41 @@ describe('transitions', () => {
     const paused = view(1, { annotations: { 'fairlead.dev/paused': '{"by":"alice"}' } });
     expect(describeTransitions(view(1), paused)[0]).toBe('statefulset.fairlead.dev/web: paused by alice');
     expect(describeTransitions(paused, view(1))[0]).toBe('statefulset.fairlead.dev/web: resumed');
+  });
+});
+
+describe('watch -o json', () => {
+  it('prints a document for each change, not for a countdown, and notes beside it', () => {
+    const printed = { out: '', err: '' };
+    const lines = new JsonLines({
+      out: (text) => void (printed.out += text),
+      err: (text) => void (printed.err += text),
+      now: () => NOW,
+    });
+    const first = { ...view(1), waiting: ['web-2 is not ready, 9 s left'], causes: ['web-2 is not ready'] };
+    lines.show(first);
+    lines.show({ ...first, waiting: ['web-2 is not ready, 8 s left'] });
+    lines.note('connection lost\u001b[2J');
+    lines.note('connection lost\u001b[2J');
+    lines.show({ ...first, message: 'evil\u009b2J' });
+    lines.end();
+    const documents = printed.out.split('\n').filter((line) => line !== '');
+    expect(documents).toHaveLength(2);
+    expect(documents.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      {
+        apiVersion: 'cli.fairlead.dev/v1',
+        kind: 'Rollout',
+        at: '2026-01-01T00:00:45.000Z',
+        workload: 'statefulset.fairlead.dev/web',
+        namespace: 'default',
+        done: false,
+        waiting: ['web-2 is not ready, 9 s left'],
+        progress: { updated: 1 },
+        revisions: [{ role: 'new' }, { role: expect.stringMatching(/complete|old/) as unknown }],
+      },
+      { message: 'evil\u009b2J' },
+    ]);
+    expect(printed.out).not.toContain('\u009b');
+    expect(printed.err).toBe('note: connection lost\n');
   });
 });

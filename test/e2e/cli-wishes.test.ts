@@ -1,0 +1,260 @@
+/** The verbs that steer a rollout, against real servers and a real worker, in both workload APIs. */
+
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Client, Connection as TemporalConnection } from '@temporalio/client';
+
+import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import { KubernetesClient } from '../../kubernetes/client.ts';
+import type { PatchOptions, PatchType, ResourcePath } from '../../kubernetes/client.ts';
+import type { Connection } from '../../kubernetes/kubeconfig.ts';
+import { loadConnection } from '../../kubernetes/kubeconfig.ts';
+import { setImage } from '../../kubernetes/template-edits.ts';
+import { pauseWorkload, resumeWorkload, undoWorkload } from '../../kubernetes/wishes.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { groupVersion } from '../../kubernetes/workload-api.ts';
+import { rolloutWorkflowId } from '../../workflows/messages.ts';
+import type { Cluster } from '../support/cluster.ts';
+import { useCliGround } from '../support/cli-ground.ts';
+import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
+
+const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
+const PAUSED = 'fairlead.dev/paused';
+const PINNED = 'fairlead.dev/pinned';
+
+describe.each(APIS)('wishes of operators (%s)', (api) => {
+  const workload = `statefulset.${groupVersion(api).group}/web`;
+  const ground = useCliGround(api);
+  const { controlPlane, environment, cli, json, target, annotations, image, breakIt } = ground;
+  let cluster: Cluster;
+  let namespace: string;
+  let description: StatefulSetDescription;
+  beforeEach(() => {
+    ({ cluster, namespace, description } = ground.scene());
+  });
+
+  describe('alone', () => {
+    it('pause: on the object, signed, idempotent, holds the next change; explain names it; resume lets it go', async () => {
+      const paused = await json('rollout pause sts/web --reason "db alarm"');
+      expect(paused).toMatchObject({
+        kind: 'WishResult',
+        verb: 'pause',
+        changed: true,
+        effect: 'seen',
+        workload,
+      });
+      expect(JSON.parse((await annotations())[PAUSED] ?? '')).toEqual({
+        by: paused['by'],
+        reason: 'db alarm',
+        at: expect.stringMatching(/^\d{4}-/),
+      });
+      expect((await cli('rollout pause sts/web')).out).toBe(
+        `nothing to do: statefulset/web is already paused by ${String(paused['by'])}: db alarm\n`,
+      );
+      await cli('set image sts/web main=web:2');
+      expect(await json('explain sts/web')).toMatchObject({
+        verdict: 'Paused',
+        next: `fairlead rollout resume statefulset/web -n ${namespace}`,
+      });
+      const timedOut = await cli('rollout status sts/web --timeout 1s');
+      expect(timedOut).toMatchObject({ code: 3, err: expect.stringContaining('paused by') });
+      expect((await cluster.pods(namespace, 'web')).map((pod) => pod.spec.containers[0]?.image)).toEqual([
+        'web:1',
+        'web:1',
+        'web:1',
+      ]);
+      expect((await cli('rollout resume sts/web')).out).toBe('statefulset/web resumed\n');
+      expect((await cli('rollout resume sts/web')).out).toBe(
+        'nothing to do: statefulset/web is not paused\n',
+      );
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+    }, 60_000);
+
+    it('abort: template and pin in one patch, twice is once; idle there is nothing to abort', async () => {
+      expect((await cli('rollout abort sts/web')).out).toMatch(
+        /^nothing to do: no rollout of statefulset\/web is in progress/,
+      );
+      await breakIt();
+      const explained = await json('explain sts/web');
+      expect(explained).toMatchObject({ verdict: 'Waiting', sentence: expect.stringContaining('web-2') });
+      const broken = (await cluster.set(namespace, 'web')).status?.updateRevision;
+      const aborted = await json('rollout abort sts/web --reason broken --by alice');
+      expect(aborted).toMatchObject({ changed: true, by: 'alice', reason: 'broken' });
+      expect(await image()).toBe('web:1');
+      expect(JSON.parse((await annotations())[PINNED] ?? '')).toMatchObject({
+        by: 'alice',
+        reason: 'broken',
+        verb: 'abort',
+        revision: broken,
+      });
+      expect((await cli('rollout abort sts/web')).out).toMatch(/^nothing to do: /);
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+      const { revisions } = await json<{
+        revisions: { name: string; roles: string[]; attempts: { outcome: string; by?: string }[] }[];
+      }>('rollout history sts/web');
+      expect(revisions.find((one) => one.name === broken)?.attempts.at(-1)).toMatchObject({
+        outcome: 'Aborted',
+        by: 'alice',
+      });
+      expect(revisions.at(-1)).toMatchObject({ roles: ['present', 'complete'] });
+    }, 60_000);
+
+    it('abort of the first rollout: there is nothing to go back to, so it is held', async () => {
+      await cluster.applySet({ ...description, name: 'first', image: 'web:bad' });
+      await cluster.until(cluster.setPath(namespace, 'first'), 'observed', (set) =>
+        JSON.stringify(set).includes('"updateRevision":'),
+      );
+      const run = await cli('rollout abort sts/first');
+      expect(run.out).toBe(
+        'no complete revision of statefulset/first to go back to, so it is held: statefulset/first paused\n',
+      );
+      expect((await cluster.set(namespace, 'first')).metadata.annotations?.[PAUSED]).toBeDefined();
+    }, 60_000);
+
+    it('undo: to the revision before, to a number; an unknown one names those that exist; history keeps them all', async () => {
+      await cli('set image sts/web main=web:2');
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+      expect((await cli('rollout undo sts/web --to-revision 9')).err).toContain(
+        'revision 9 of statefulset/web does not exist: known are 1, 2',
+      );
+      expect((await cli('rollout undo sts/web --to-revision 2')).out).toMatch(
+        /^nothing to do: statefulset\/web is at revision 2/,
+      );
+      expect((await cli('rollout undo sts/web')).out).toMatch(/^statefulset\/web goes back to revision 1 /);
+      expect(await image()).toBe('web:1');
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+      const table = await cli('rollout history sts/web');
+      expect(table.out).toMatch(/\n2 +web-\w+ +- +Succeeded .*\n3 +web-\w+ +present,complete +Succeeded /);
+      const one = await cli('rollout history sts/web --revision 3');
+      expect(one.out).toMatch(
+        new RegExp(`^${workload} with revision #3, web-\\w+ \\(present, complete\\)\\n`),
+      );
+      expect(one.out).toMatch(/\nPod Template:\n {2}metadata:\n(.*\n)* {6}.*image: web:1\n/);
+    }, 60_000);
+
+    it('restart replaces every pod and keeps the template', async () => {
+      const uids = async () => (await cluster.pods(namespace, 'web')).map((pod) => pod.metadata.uid);
+      const before = await uids();
+      expect((await cli('rollout restart sts/web --by alice --reason "new certificate"')).out).toBe(
+        'statefulset/web restarted\n',
+      );
+      expect((await cli('rollout status sts/web --timeout 40s')).code).toBe(0);
+      for (const uid of await uids()) expect(before).not.toContain(uid);
+      expect(await image()).toBe('web:1');
+      await cli('set image sts/web main=web:2');
+      const { out } = await cli('rollout history sts/web');
+      expect(out.match(/restarted by alice: new certificate/g)).toHaveLength(1);
+    }, 60_000);
+
+    it('a run that was terminated: stalled, exit code 1 with the cause; retry starts it again', async () => {
+      await breakIt();
+      const connection = await TemporalConnection.connect({ address: controlPlane().temporalAddress });
+      const client = new Client({ connection });
+      await client.workflow.getHandle(rolloutWorkflowId('cli', target())).terminate('a test');
+      await cluster.until<StatefulSetObject>(cluster.setPath(namespace, 'web'), 'Stalled', ({ status }) =>
+        (status?.conditions ?? []).some((one) => one.type === 'Stalled' && one.status === 'True'),
+      );
+      await connection.close();
+      const status = await cli('rollout status sts/web --timeout 10s');
+      expect(status).toMatchObject({ code: 1, err: expect.stringMatching(/is stalled: .*terminated/) });
+      expect(await json('explain sts/web')).toMatchObject({
+        verdict: 'Stalled',
+        next: `fairlead rollout retry statefulset/web -n ${namespace}`,
+      });
+      expect(await json('rollout retry sts/web')).toMatchObject({ changed: true, effect: 'seen' });
+      expect((await json<{ items: { state: string }[] }>('get sts/web')).items[0]?.state).toBe('Progressing');
+    }, 60_000);
+
+    it('without Temporal a wish is written all the same, and it is said', async () => {
+      const away = { environment: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } };
+      const run = await cli('rollout pause sts/web', away);
+      expect(run).toMatchObject({ code: 0, out: 'statefulset/web paused\n' });
+      expect(run.err).toContain(
+        'note: written on the object; the run was not told: Temporal at 127.0.0.1:1 does not answer',
+      );
+      await cli('set image sts/web main=web:2', away);
+      await cli('rollout resume sts/web', away);
+      expect((await cli('rollout status sts/web --timeout 30s', away)).code).toBe(0);
+    }, 60_000);
+
+    it('without a leader nothing is waited for', async () => {
+      const elsewhere = { environment: { ...environment(), FAIRLEAD_CLUSTER: 'nobody' } };
+      await ground.withoutWorker(async () => {
+        await cli('set image sts/web main=web:2 --no-wait');
+        const run = await cli('rollout pause sts/web', elsewhere);
+        expect(run).toMatchObject({ code: 0, out: 'statefulset/web paused\n' });
+        expect(run.err).toContain(
+          'no worker holds the Lease fairlead-system/fairlead-nobody, so it takes effect when one starts',
+        );
+        expect(await json('explain sts/web', elsewhere)).toMatchObject({ verdict: 'NoLeader' });
+        expect((await cli('get sts/web')).out).toMatch(/Paused/);
+      });
+    }, 90_000);
+  });
+
+  describe('at the same time', () => {
+    it('eight pauses at once: one wins, the others find it paused', async () => {
+      const results = await Promise.all(
+        Array.from({ length: 8 }, (_, index) =>
+          pauseWorkload(cluster.client, target(), { by: `user-${String(index)}` }, Date.now()),
+        ),
+      );
+      expect(results.filter(({ changed }) => changed)).toHaveLength(1);
+      const resumed = await Promise.all(
+        Array.from({ length: 8 }, () => resumeWorkload(cluster.client, target())),
+      );
+      expect(resumed.filter(({ changed }) => changed)).toHaveLength(1);
+    });
+
+    it('somebody writes between our read and our patch: it is decided anew, nothing is overwritten', async () => {
+      const connection = await loadConnection({}, { kubeconfig: controlPlane().kubeconfig });
+      const rival = new RivalClient(connection, async () => {
+        await cluster.annotate(cluster.setPath(namespace, 'web'), {
+          'example.dev/rival': String(Math.random()),
+        });
+      });
+      try {
+        expect(await setImage(rival, target(), { main: 'web:5' }, { by: 'rival' }, Date.now())).toMatchObject(
+          { changed: true },
+        );
+        expect(rival.patches).toBe(4);
+        expect(await image()).toBe('web:5');
+        expect((await annotations())['example.dev/rival']).toBeDefined();
+      } finally {
+        rival.close();
+      }
+    });
+
+    it('another object under the same name is left alone', async () => {
+      await expect(
+        undoWorkload(
+          cluster.client,
+          { ...target(), uid: 'of-an-earlier-life' },
+          { verb: 'abort' },
+          Date.now(),
+        ),
+      ).rejects.toThrow('is another object now');
+    });
+  });
+});
+
+/** Lets somebody else write right before each of our first three patches. */
+class RivalClient extends KubernetesClient {
+  patches = 0;
+  readonly #rival: () => Promise<void>;
+
+  constructor(connection: Connection, rival: () => Promise<void>) {
+    super(connection);
+    this.#rival = rival;
+  }
+
+  override async patch<T>(
+    path: ResourcePath,
+    type: PatchType,
+    body: unknown,
+    options?: PatchOptions,
+  ): Promise<T> {
+    this.patches += 1;
+    if (this.patches <= 3) await this.#rival();
+    return await super.patch<T>(path, type, body, options);
+  }
+}
