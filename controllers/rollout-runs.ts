@@ -96,8 +96,8 @@ export class RolloutRuns {
     const resumed = entry.wasPaused && !paused;
     entry.wasPaused = paused;
     entry.wanted = observation;
-    if (resumed && entry.run.state === 'running' && !entry.busy) {
-      this.#do(key, entry, () => this.#wake(observation.workload));
+    if (resumed && entry.run.state === 'running') {
+      entry.run = { ...entry.run, wakeDue: true };
     }
     this.#step(key, entry);
   }
@@ -156,6 +156,8 @@ export class RolloutRuns {
       case 'running':
         if (run.uid !== workload.ref.uid || run.target !== target || workload.deleting) {
           this.#cancel(key, entry, workload, run);
+        } else if (run.wakeDue) {
+          this.#do(key, entry, () => this.#wake(entry, workload, run));
         }
         return;
       case 'ended badly': {
@@ -183,8 +185,8 @@ export class RolloutRuns {
     }
     this.#do(key, entry, async () => {
       await this.#handle(workload, run.runId).cancel();
-      if (entry.run === run) {
-        entry.run = { ...run, cancelRequested: true };
+      if (entry.run.state === 'running' && entry.run.runId === run.runId) {
+        entry.run = { ...entry.run, cancelRequested: true };
       }
     });
   }
@@ -239,6 +241,7 @@ export class RolloutRuns {
         uid: workload.ref.uid,
         startedAt: this.#options.now(),
         cancelRequested: false,
+        wakeDue: false,
       };
       entry.retried = undefined;
       this.#countStart(entry, target);
@@ -257,7 +260,6 @@ export class RolloutRuns {
     entry.run = await learnRun({ client, workflowId: id, clusterUid, workload, now: now() });
     if (entry.run.state === 'running') {
       onTakenOver(workload, entry.run.runId);
-      await this.#wake(workload);
     } else if (entry.run.state === 'ended badly' && entry.run.ending.reason === 'RunOfAnotherCluster') {
       onBadEnding(workload, undefined, entry.run.ending);
     }
@@ -297,7 +299,8 @@ export class RolloutRuns {
     }
   }
 
-  async #wake(workload: Workload): Promise<void> {
+  /** Due until a call has succeeded: a run that missed a resume would sleep for ever. */
+  async #wake(entry: Entry, workload: Workload, run: RunningRun): Promise<void> {
     const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
     try {
       await this.#options.client.workflow.getHandle(id).signal(objectChangedSignal);
@@ -305,6 +308,10 @@ export class RolloutRuns {
       if (!(error instanceof WorkflowNotFoundError)) {
         throw error;
       }
+    }
+    // Another change while it was told makes another state: due again.
+    if (entry.run === run) {
+      entry.run = { ...run, wakeDue: false };
     }
   }
 

@@ -19,6 +19,8 @@ export interface RunningRun {
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly cancelRequested: boolean;
+  /** It may sleep through a change of its object (a paused run costs nothing and asks nothing): to be told, until told. */
+  readonly wakeDue: boolean;
 }
 
 export type RunState =
@@ -84,6 +86,8 @@ export async function learnRun({
           uid,
           startedAt,
           cancelRequested: false,
+          // Whether the leader before this one has told it of the last change, nobody knows.
+          wakeDue: true,
         };
       case 'FAILED':
       case 'TERMINATED':

@@ -1,0 +1,118 @@
+/** What a leader does about the runs of a workload while Temporal comes and goes (design "Rollover"). */
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import type { Observation } from '../../../controllers/plan-feed.ts';
+import { RolloutRuns } from '../../../controllers/rollout-runs.ts';
+import type { Workload } from '../../../planners/workload.ts';
+import { rolloutWorkflowId } from '../../../workflows/messages.ts';
+import { eventually } from '../../support/eventually.ts';
+import { observationOf } from '../../support/observations.ts';
+import { SmallTemporal } from '../../support/small-temporal.ts';
+
+const KEY = 'StatefulSet/default/web';
+const base = observationOf({}).workload;
+const ID = rolloutWorkflowId('c', base.ref);
+
+let temporal: SmallTemporal;
+let clock: number;
+let runs: RolloutRuns;
+let errors: unknown[];
+/** What the reconciler does with its key: undefined when the workload is gone. */
+let present: Observation | undefined;
+
+/** A leader whose work queue comes at once. */
+function lead(): RolloutRuns {
+  const leader: RolloutRuns = new RolloutRuns({
+    client: temporal.client,
+    cluster: 'c',
+    clusterUid: 'cluster',
+    searchAttributes: async () => [],
+    now: () => clock,
+    onChange: (key) => {
+      setImmediate(() => {
+        if (leader === runs) reconcile(key);
+      });
+    },
+    onStarted: () => undefined,
+    onTakenOver: () => undefined,
+    onBadEnding: () => undefined,
+    onError: (_, error) => errors.push(error),
+  });
+  return leader;
+}
+
+function reconcile(key = KEY): void {
+  if (present === undefined) runs.workloadGone(key);
+  else runs.ensure(key, present);
+}
+
+/** The workload is so from now on. */
+function see(change: Partial<Workload>, plan: Parameters<typeof observationOf>[0] = {}, target = 't'): void {
+  present = observationOf(plan, { workload: { ...base, ...change }, target });
+  reconcile();
+}
+
+async function untilCalled(call: string, times = 1): Promise<void> {
+  await eventually(
+    `${call} was called ${String(times)} times`,
+    () => temporal.calls.filter((one) => one === call).length >= times,
+  );
+}
+
+async function untilSignalled(signals: readonly string[]): Promise<void> {
+  await eventually(
+    `the newest run got ${signals.join(', ')}`,
+    () => temporal.newest(ID).signals.join() === signals.join(),
+  );
+}
+
+beforeEach(() => {
+  clock = Date.parse('2026-01-01T00:00:00Z');
+  temporal = new SmallTemporal(() => clock);
+  errors = [];
+  present = undefined;
+  runs = lead();
+});
+
+afterEach(async () => {
+  await runs.stop();
+});
+
+describe('a resume', () => {
+  it('is told to the run once Temporal is back', async () => {
+    see({});
+    await untilCalled('start');
+    see({ paused: { by: 'alice' } });
+    temporal.away.add('signal');
+    see({});
+    await untilCalled('signal objectChanged');
+    await eventually('it failed', () => errors.length > 0);
+    expect(temporal.newest(ID).signals).toEqual([]);
+    temporal.away.clear();
+    await untilSignalled(['objectChanged']);
+  });
+
+  it('is told although another call was under way, and once', async () => {
+    see({});
+    see({ paused: { by: 'alice' } });
+    // The start has not been answered yet.
+    see({});
+    await untilCalled('start');
+    see({ paused: {} });
+    see({});
+    await untilSignalled(['objectChanged']);
+    see({});
+    await new Promise(setImmediate);
+    expect(temporal.newest(ID).signals).toEqual(['objectChanged']);
+  });
+
+  it('is told by a new leader, if need be later', async () => {
+    await temporal.open(ID, { uid: base.ref.uid, target: 't', clusterUid: 'cluster' });
+    temporal.away.add('signal');
+    see({});
+    await untilCalled('signal objectChanged');
+    temporal.away.clear();
+    await untilSignalled(['objectChanged']);
+  });
+});
