@@ -160,6 +160,10 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     const wish = { by, ...(input.reason !== undefined && { reason: input.reason }) };
     const client = attemptClient(dependencies.client);
     const { workload: ref } = input;
+    if ('outcome' in live && live.gone === true) {
+      // Nothing is left to write it on: the run is over as well, and must not try for ever.
+      return { changed: false, message: `nothing to do: ${live.message}`, rolledBack: false };
+    }
     if (input.verb === 'pause' || input.verb === 'resume') {
       const { changed, message } =
         input.verb === 'pause'
@@ -240,10 +244,14 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
   }
 
   type Live = { readonly object: KubernetesObject; readonly workload: Workload };
-  type Gone = Superseded & { readonly pinned?: Workload['pinned'] };
+  type Over = Superseded & {
+    readonly pinned?: Workload['pinned'];
+    /** There is no object any more, or another one has its name. */
+    readonly gone?: true;
+  };
 
   /** A quorum read, so that a pause or a new template that the cache has not seen yet is honoured. */
-  async function readLive(input: RunReference): Promise<Live | Gone> {
+  async function readLive(input: RunReference): Promise<Live | Over> {
     refuseOtherCluster(input);
     const { workload: ref } = input;
     const name = describeWorkload(ref);
@@ -254,12 +262,12 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
       });
     } catch (error) {
       if (isNotFound(error)) {
-        return { outcome: 'superseded', message: `${name} was deleted` };
+        return { outcome: 'superseded', message: `${name} was deleted`, gone: true };
       }
       throw error;
     }
     if (object.metadata.uid !== ref.uid) {
-      return { outcome: 'superseded', message: `${name} was deleted and made again` };
+      return { outcome: 'superseded', message: `${name} was deleted and made again`, gone: true };
     }
     cache.observeWrite(WORKLOAD_RESOURCES[ref.kind], object);
     const workload = view.read(keyOf(input), object);
