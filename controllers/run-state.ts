@@ -3,8 +3,7 @@
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 
-import { templateTarget } from '../kubernetes/workload-key.ts';
-import type { Workload } from '../planners/workload.ts';
+import { ROLLOUT_WORKFLOW, rolloutWorkflowPrefix } from '../workflows/messages.ts';
 import type { BadEnding } from './run-endings.ts';
 import { causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
 
@@ -45,7 +44,8 @@ export interface LearnRun {
   readonly client: Client;
   readonly workflowId: string;
   readonly clusterUid: string;
-  readonly workload: Workload;
+  /** What is to run, if anything. */
+  readonly wanted: { readonly uid: string; readonly target: string } | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -54,13 +54,7 @@ export interface LearnRun {
  * Asks Temporal for the newest run of a workload: after a change of leader, and when a start met another run.
  * @throws ServiceError as Temporal answers
  */
-export async function learnRun({
-  client,
-  workflowId,
-  clusterUid,
-  workload,
-  now,
-}: LearnRun): Promise<RunState> {
+export async function learnRun({ client, workflowId, clusterUid, wanted, now }: LearnRun): Promise<RunState> {
   try {
     const description = await client.workflow.getHandle(workflowId).describe();
     const memo = (description.memo ?? {}) as RunMemo;
@@ -73,8 +67,8 @@ export async function learnRun({
           const times = { runId, startedAt, closedAt: now };
           return {
             state: 'ended badly',
-            target: templateTarget(workload),
-            uid: workload.ref.uid,
+            target: wanted?.target ?? '',
+            uid: wanted?.uid ?? '',
             ending: describeForeignRun(memo.clusterUid, workflowId, times),
           };
         }
@@ -115,4 +109,24 @@ export async function learnRun({
     }
     return { state: 'none' };
   }
+}
+
+/**
+ * The workflow ids of a cluster's open rollout runs: what earlier leaders have left.
+ * @throws ServiceError as Temporal answers
+ */
+export async function listOpenRuns(
+  client: Client,
+  cluster: string,
+  clusterUid: string,
+): Promise<readonly string[]> {
+  const type = `WorkflowType = '${ROLLOUT_WORKFLOW}' AND ExecutionStatus = 'Running'`;
+  const query = `${type} AND WorkflowId STARTS_WITH '${rolloutWorkflowPrefix(cluster)}'`;
+  const ids: string[] = [];
+  for await (const { workflowId, memo } of client.workflow.list({ query })) {
+    if ((memo as RunMemo | undefined)?.clusterUid === clusterUid) {
+      ids.push(workflowId);
+    }
+  }
+  return ids;
 }

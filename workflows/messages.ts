@@ -108,7 +108,26 @@ export function rolloutWorkflowId(
   cluster: string,
   ref: Pick<WorkloadRef, 'namespace' | 'kind' | 'group' | 'name'>,
 ): string {
-  return `rollout/${cluster}/${ref.namespace}/${ref.kind}.${ref.group}/${ref.name}`;
+  return `${rolloutWorkflowPrefix(cluster)}${ref.namespace}/${ref.kind}.${ref.group}/${ref.name}`;
+}
+
+/** Takes such an id apart; undefined when it is not one of this cluster. */
+export function readRolloutWorkflowId(
+  cluster: string,
+  workflowId: string,
+): (Pick<WorkloadRef, 'namespace' | 'group' | 'name'> & { readonly kind: string }) | undefined {
+  const prefix = rolloutWorkflowPrefix(cluster);
+  const rest = workflowId.startsWith(prefix) ? workflowId.slice(prefix.length) : '';
+  const [, namespace, kind, group, name] = /^([^/]+)\/([^/.]+)\.([^/]+)\/([^/]+)$/.exec(rest) ?? [];
+  if (namespace === undefined || kind === undefined || group === undefined || name === undefined) {
+    return undefined;
+  }
+  return { namespace, kind, group, name };
+}
+
+/** What the ids of all rollouts of a cluster begin with. */
+export function rolloutWorkflowPrefix(cluster: string): string {
+  return `rollout/${cluster}/`;
 }
 
 /** Workflow tasks: every replica. */

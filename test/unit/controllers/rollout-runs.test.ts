@@ -18,6 +18,8 @@ let temporal: SmallTemporal;
 let clock: number;
 let runs: RolloutRuns;
 let errors: unknown[];
+/** Happens while the call that starts a run is not over yet. */
+let whenStarted: () => void;
 /** What the reconciler does with its key: undefined when the workload is gone. */
 let present: Observation | undefined;
 
@@ -34,7 +36,7 @@ function lead(): RolloutRuns {
         if (leader === runs) reconcile(key);
       });
     },
-    onStarted: () => undefined,
+    onStarted: () => whenStarted(),
     onTakenOver: () => undefined,
     onBadEnding: () => undefined,
     onError: (_, error) => errors.push(error),
@@ -72,6 +74,7 @@ beforeEach(() => {
   temporal = new SmallTemporal(() => clock);
   errors = [];
   present = undefined;
+  whenStarted = () => undefined;
   runs = lead();
 });
 
@@ -114,5 +117,57 @@ describe('a resume', () => {
     await untilCalled('signal objectChanged');
     temporal.away.clear();
     await untilSignalled(['objectChanged']);
+  });
+});
+
+describe('a workload that is gone', () => {
+  const remove = (): void => {
+    present = undefined;
+    reconcile();
+  };
+  const memo = { uid: base.ref.uid, target: 't', clusterUid: 'cluster' };
+
+  it('has its run cancelled once Temporal is back', async () => {
+    see({});
+    await untilCalled('start');
+    temporal.away.add('cancel');
+    remove();
+    await untilCalled('cancel', 2);
+    temporal.away.clear();
+    await eventually('it is cancelled', () => temporal.newest(ID).cancelRequested);
+  });
+
+  it('has its run cancelled although the call that starts it was under way', async () => {
+    whenStarted = remove;
+    see({});
+    await untilCalled('start');
+    await eventually('it is cancelled', () => temporal.newest(ID).cancelRequested);
+  });
+
+  it('has its run cancelled by a leader that never saw it', async () => {
+    await temporal.open(ID, memo);
+    await runs.takeOver(() => true);
+    await eventually('it is cancelled', () => temporal.newest(ID).cancelRequested);
+  });
+
+  it('made again while nobody led: its run is cancelled, although nothing is left to do', async () => {
+    await temporal.open(ID, { ...memo, uid: 'before' });
+    see({}, { finished: true, needsRollout: false });
+    await runs.takeOver(() => true);
+    await eventually('it is cancelled', () => temporal.newest(ID).cancelRequested);
+  });
+
+  it('is not one that another worker looks after, or that is there', async () => {
+    const other = rolloutWorkflowId('c', { ...base.ref, namespace: 'not-ours' });
+    await temporal.open(other, memo);
+    await temporal.open(rolloutWorkflowId('c', { ...base.ref, name: 'foreign' }), {
+      ...memo,
+      clusterUid: 'x',
+    });
+    await temporal.open(ID, memo);
+    see({});
+    await runs.takeOver(({ namespace }) => namespace === 'default');
+    await untilSignalled(['objectChanged']);
+    expect(temporal.calls.filter((call) => call === 'cancel')).toEqual([]);
   });
 });
