@@ -182,8 +182,9 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
   }
 
   /**
-   * Last activity of every run: finds out from the object what the end means (a click on Cancel is a pause, a newer template
-   * is supersession, a pin is an abort or a rollback) and records the attempt on the revision.
+   * Last activity of every run: finds out from the object what the end means (a cancellation without a word of the controller
+   * is a click and means pause, a newer template is supersession, a pin is an abort or a rollback) and records the attempt on
+   * the revision.
    */
   async function closeRun(input: CloseInput): Promise<CloseResult> {
     refuseOtherCluster(input);
@@ -236,6 +237,10 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         return { outcome: pin.verb === 'deadline' ? 'RolledBack' : 'Aborted', ...who(pin) };
       }
       return { outcome: 'Superseded', reason: live.message };
+    }
+    if (input.ending === 'superseded') {
+      // Another template was wanted, and this one is again by now: the run that comes next brings it about.
+      return { outcome: 'Superseded', reason: 'its template was taken back and is wanted again' };
     }
     // Nobody asked for a newer revision: a click on Cancel in the UI. It means pause (design "Rollover").
     const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };

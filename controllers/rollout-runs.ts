@@ -15,7 +15,7 @@ import type { Wish, Workload, WorkloadRef } from '../planners/workload.ts';
 import type { RolloutInput } from '../workflows/messages.ts';
 import { readRolloutWorkflowId, rolloutWorkflowId } from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
-import { cancelRun, startRun, wakeRun } from './run-calls.ts';
+import { startRun, supersedeRun, wakeRun } from './run-calls.ts';
 import type { BadEnding, RunEnd } from './run-endings.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 import type { RunState, RunningRun } from './run-state.ts';
@@ -238,7 +238,7 @@ export class RolloutRuns {
       return;
     }
     this.#do(key, entry, async () => {
-      await cancelRun(this.#options.client, entry.workflowId, run.runId);
+      await supersedeRun(this.#options.client, entry.workflowId, run.runId);
       if (entry.run.state === 'running' && entry.run.runId === run.runId) {
         entry.run = { ...entry.run, cancelRequested: true };
       }

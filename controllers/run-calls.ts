@@ -6,7 +6,12 @@ import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@te
 import { rolloutCause } from '../kubernetes/template-change.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { RolloutInput } from '../workflows/messages.ts';
-import { ROLLOUT_WORKFLOW, objectChangedSignal, workflowTaskQueue } from '../workflows/messages.ts';
+import {
+  ROLLOUT_WORKFLOW,
+  objectChangedSignal,
+  rolloutSupersededSignal,
+  workflowTaskQueue,
+} from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
 import { startOptions } from './run-description.ts';
 import type { RunningRun } from './run-state.ts';
@@ -61,11 +66,14 @@ export async function startRun(start: StartRun): Promise<RunningRun | undefined>
 }
 
 /**
- * Cancels a run, whatever execution of it is open by now.
- * @throws ServiceError as Temporal answers; WorkflowNotFoundError when another run has its id
+ * Ends a run that is not wanted any more, whatever execution of it is open by now. It is told why first: a cancellation has no
+ * reason of its own, and without one it means a click in the UI.
+ * @throws ServiceError as Temporal answers; WorkflowNotFoundError when it has closed, or another run has its id
  */
-export async function cancelRun(client: Client, workflowId: string, runId: string): Promise<void> {
-  await client.workflow.getHandle(workflowId, undefined, { firstExecutionRunId: runId }).cancel();
+export async function supersedeRun(client: Client, workflowId: string, runId: string): Promise<void> {
+  const run = client.workflow.getHandle(workflowId, undefined, { firstExecutionRunId: runId });
+  await run.signal(rolloutSupersededSignal);
+  await run.cancel();
 }
 
 /**

@@ -79,7 +79,7 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
           target,
           uid,
           startedAt,
-          cancelRequested: false,
+          cancelRequested: description.raw.workflowExtendedInfo?.cancelRequested === true,
           // Whether the leader before this one has told it of the last change, nobody knows.
           wakeDue: true,
         };

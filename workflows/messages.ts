@@ -90,6 +90,9 @@ export const abortSignal = defineSignal<[OperatorMessage?]>('abort');
 /** From the controller to a paused run: the object has changed, look again. */
 export const objectChangedSignal = defineSignal('objectChanged');
 
+/** From the controller to a run that it is about to cancel: a cancellation without it is a click, which means pause. */
+export const rolloutSupersededSignal = defineSignal('superseded');
+
 export interface RolloutView {
   readonly workload: WorkloadRef;
   readonly phase: RolloutPhase;

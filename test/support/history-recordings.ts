@@ -88,6 +88,23 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'rollout-superseded-told',
+    holds: [
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'WORKFLOW_EXECUTION_CANCEL_REQUESTED',
+      'WORKFLOW_EXECUTION_CANCELED',
+    ],
+    async record(ground) {
+      await ground.startWorker();
+      await ground.roll({});
+      await ground.apply({ image: 'app:bad' });
+      await ground.untilSet('two of four updated', (set) => set.status?.updatedReplicas === 2);
+      const [superseded] = await newest(ground.runs, 'RUNNING');
+      await ground.roll({ image: 'app:2' });
+      return superseded === undefined ? [] : [superseded];
+    },
+  },
+  {
     name: 'rollout-paused-across-restart',
     holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {

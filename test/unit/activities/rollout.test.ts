@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 
-import type { WishInput, WishResult } from '../../../activities/rollout-types.ts';
+import type { CloseInput, CloseResult, WishInput, WishResult } from '../../../activities/rollout-types.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
@@ -42,4 +42,22 @@ it('the signal pause of a run whose template is another one by now holds the wor
   const input = { ...ground.reference, target: 'another', verb: 'pause' } as const;
   expect(await new MockActivityEnvironment().run(recordWish, input)).toMatchObject({ changed: true });
   expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
+});
+
+describe('the end of a run whose template is the wanted one', () => {
+  async function close(ending: CloseInput['ending']): Promise<CloseResult> {
+    const { closeRun } = ground.activities;
+    const run = { revision: undefined, workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+    return await new MockActivityEnvironment().run(closeRun, { ...ground.reference, ...run, ending });
+  }
+
+  it('is never a pause when the controller has superseded it: the template was taken back meanwhile', async () => {
+    expect(await close('superseded')).toMatchObject({ outcome: 'Superseded' });
+    expect(ground.writes).toEqual([]);
+  });
+
+  it('is a pause when it was cancelled without a word of the controller: a click', async () => {
+    expect(await close('cancelled')).toMatchObject({ outcome: 'Canceled', by: 'Temporal UI' });
+    expect(ground.writes).toEqual([expect.stringContaining('Temporal UI')]);
+  });
 });

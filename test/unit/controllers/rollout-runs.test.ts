@@ -171,3 +171,35 @@ describe('a workload that is gone', () => {
     expect(temporal.calls.filter((call) => call === 'cancel')).toEqual([]);
   });
 });
+
+describe('a run that is not wanted any more', () => {
+  it('is told so before it is cancelled: a cancellation alone means pause', async () => {
+    see({});
+    await untilCalled('start');
+    see({}, {}, 'another');
+    await untilCalled('cancel');
+    expect(temporal.calls.slice(-2)).toEqual(['signal superseded', 'cancel']);
+  });
+
+  it('is not cancelled before it was told', async () => {
+    see({});
+    await untilCalled('start');
+    temporal.away.add('signal');
+    see({}, {}, 'another');
+    await untilCalled('signal superseded', 2);
+    expect(temporal.newest(ID).cancelRequested).toBe(false);
+    temporal.away.clear();
+    await eventually('it is cancelled', () => temporal.newest(ID).cancelRequested);
+  });
+
+  it('makes room for a run of the same template, when that is wanted again', async () => {
+    see({});
+    await untilCalled('start');
+    see({}, {}, 'another');
+    await untilCalled('cancel');
+    see({}, {}, 't');
+    temporal.closeCancelled(temporal.newest(ID));
+    await untilCalled('start', 2);
+    expect(temporal.calls.filter((call) => call === 'cancel')).toHaveLength(1);
+  });
+});
