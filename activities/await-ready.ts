@@ -107,11 +107,9 @@ export function judge(
     const paused = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     return { outcome: 'paused', paused, ...state };
   }
-  if (timedOut && !input.deadlineReported) {
-    return { outcome: 'deadline', ...state };
-  }
   if (plan.batch.length === 0) {
-    return undefined;
+    // What can be written goes first: it may be the progress that is missed.
+    return timedOut && !input.deadlineReported ? { outcome: 'deadline', ...state } : undefined;
   }
   const { maxUnavailable, target: wanted, updated } = plan.progress;
   const charged = plan.batch.filter((action) => action.charged === true).length;

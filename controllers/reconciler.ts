@@ -17,6 +17,7 @@ import type { EventRecorder } from './events.ts';
 import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
+import { ProgressClock } from './progress-clock.ts';
 import type { Refusals } from './refusals.ts';
 import type { RolloutRuns } from './rollout-runs.ts';
 import type { BadEnding } from './run-endings.ts';
@@ -74,9 +75,11 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   /** Workload uid → since when its present template has no revision, milliseconds since the epoch. */
   readonly #revisionMissing = new Map<string, number>();
+  readonly #clock: ProgressClock;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#clock = new ProgressClock(options);
   }
 
   /** Brings one workload closer to its wanted state. Rejects if the apiserver did not answer or this process may not write. */
@@ -174,6 +177,7 @@ export class Reconciler {
       blocked,
       waiting: this.#whatItWaitsFor(workload, plan),
       deadlineSeconds: workload.progressDeadlineSeconds,
+      ...this.#clock.read(),
       now: now(),
     });
     const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };

@@ -22,6 +22,10 @@ export interface ConditionInput {
   readonly waiting: readonly Reason[];
   /** Seconds; undefined = no deadline. */
   readonly deadlineSeconds: number | undefined;
+  /** Milliseconds since the epoch: what was before counts for no deadline, a rollout could not have gone on. */
+  readonly clockFrom: number;
+  /** A rollout cannot go on now. */
+  readonly clockStopped: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -70,7 +74,10 @@ interface ProgressingResult {
   readonly deadlineAt?: number;
 }
 
-/** P17–P19: sticky once timed out, until progress; never from a finished rollout; a pause stops the clock. */
+/**
+ * P17–P19: sticky once timed out, until progress; never from a finished rollout; a pause stops the clock, and so does what keeps
+ * every rollout from going on.
+ */
 function progressing(input: ConditionInput): ProgressingResult {
   const previous = input.previous.find((condition) => condition.type === 'Progressing');
   const nowText = timestamp(input.now);
@@ -88,9 +95,11 @@ function progressing(input: ConditionInput): ProgressingResult {
   }
   const timedOutBefore = previous?.reason === 'ProgressDeadlineExceeded';
   const running = previous?.reason === 'RolloutProgressing' || timedOutBefore;
-  const lastTransitionTime = input.progressed || !running || since === undefined ? nowText : since;
+  const last = input.progressed || !running || since === undefined ? nowText : since;
+  const isTooEarly = Date.parse(last) < input.clockFrom && !timedOutBefore;
+  const lastTransitionTime = isTooEarly ? timestamp(input.clockFrom) : last;
   const deadlineAt =
-    input.deadlineSeconds === undefined
+    input.deadlineSeconds === undefined || (input.clockStopped && !timedOutBefore)
       ? undefined
       : Date.parse(lastTransitionTime) + input.deadlineSeconds * 1000;
   const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;
