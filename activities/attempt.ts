@@ -27,7 +27,7 @@ export function asActivities<T extends Record<string, (...args: never[]) => Prom
       try {
         return await begun.run(startStopwatch(), async () => await run(...args));
       } catch (error) {
-        throw toActivityFailure(error);
+        throw toActivityFailure(error, Context.current().info.attempt);
       }
     },
   ]);
