@@ -19,7 +19,7 @@ import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernete
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
-import { asActivities, attemptClient, heartbeating } from './attempt.ts';
+import { asActivities, attemptClient } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
 import type { WrittenBefore } from './next-batch.ts';
 import { awaitNextBatch } from './next-batch.ts';
@@ -95,21 +95,19 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
    */
   async function updateBatch(input: RunReference): Promise<UpdateBatchResult> {
     const key = keyOf(input);
-    return await heartbeating(async () => {
-      let { result, seen, more } = await writeBatch(input);
-      while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, { seen, more }))) {
-        const next = await writeBatch(input);
-        if (next.result.outcome === 'written') {
-          const pods = [...result.pods, ...next.result.pods].slice(0, NAME_LIMIT);
-          result = { ...next.result, pods, refused: result.refused + next.result.refused };
-        } else if (next.result.outcome !== 'nothing') {
-          // The wait that follows finds out by itself.
-          return result;
-        }
-        ({ seen, more } = next);
+    let { result, seen, more } = await writeBatch(input);
+    while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, { seen, more }))) {
+      const next = await writeBatch(input);
+      if (next.result.outcome === 'written') {
+        const pods = [...result.pods, ...next.result.pods].slice(0, NAME_LIMIT);
+        result = { ...next.result, pods, refused: result.refused + next.result.refused };
+      } else if (next.result.outcome !== 'nothing') {
+        // The wait that follows finds out by itself.
+        return result;
       }
-      return result;
-    });
+      ({ seen, more } = next);
+    }
+    return result;
   }
 
   /** Writes what is legal now. */
