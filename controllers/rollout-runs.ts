@@ -19,7 +19,7 @@ import { startRun, supersedeRun, wakeRun } from './run-calls.ts';
 import type { BadEnding, RunEnd } from './run-endings.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 import type { RunState, RunningRun } from './run-state.ts';
-import { learnRun, listOpenRuns } from './run-state.ts';
+import { learnRun, listOpenRuns, retryMark } from './run-state.ts';
 
 interface Entry {
   readonly workflowId: string;
@@ -200,8 +200,8 @@ export class RolloutRuns {
         }
         return;
       case 'ended badly': {
-        const retriedAt = Date.parse(workload.retried?.at ?? '');
-        const retried = retriedAt > run.ending.closedAt;
+        const mark = retryMark(workload);
+        const retried = mark !== '' && mark !== run.grantedRetry;
         if (run.uid === workload.ref.uid && run.target === target && !retried) {
           return;
         }
@@ -282,13 +282,12 @@ export class RolloutRuns {
   async #learn(entry: Entry): Promise<void> {
     const { client, clusterUid, now, onTakenOver, onBadEnding } = this.#options;
     const { workflowId, wanted } = entry;
-    const { workload, target = '' } = wanted ?? {};
-    const learnt = { client, workflowId, clusterUid, now: now() };
-    entry.run = await learnRun({ ...learnt, wanted: workload && { uid: workload.ref.uid, target } });
+    entry.run = await learnRun({ client, workflowId, clusterUid, wanted, now: now() });
     entry.leftOpen = false;
-    if (workload === undefined) {
+    if (wanted === undefined) {
       return;
     }
+    const { workload } = wanted;
     if (entry.run.state === 'running') {
       onTakenOver(workload, entry.run.runId);
     } else if (entry.run.state === 'ended badly' && entry.run.ending.reason === 'RunOfAnotherCluster') {
@@ -318,7 +317,8 @@ export class RolloutRuns {
       if (entry.wanted !== undefined) {
         this.#options.onBadEnding(entry.wanted.workload, entry.wanted.plan.updateRevision, ending);
       }
-      entry.run = { state: 'ended badly', target: run.target, uid: run.uid, ending };
+      const { target, uid, grantedRetry } = run;
+      entry.run = { state: 'ended badly', target, uid, ending, grantedRetry };
     } else {
       entry.run = { state: 'none' };
     }

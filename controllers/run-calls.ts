@@ -15,6 +15,7 @@ import {
 import type { Observation } from './plan-feed.ts';
 import { startOptions } from './run-description.ts';
 import type { RunningRun } from './run-state.ts';
+import { retryMark } from './run-state.ts';
 
 export interface StartRun extends Pick<
   RolloutInput,
@@ -56,7 +57,15 @@ export async function startRun(start: StartRun): Promise<RunningRun | undefined>
     });
     const { uid } = workload.ref;
     const names = { runId, awaitedId: runId, target, uid };
-    return { state: 'running', ...names, startedAt: now(), cancelRequested: false, wakeDue: false };
+    const grantedRetry = retryMark(workload);
+    return {
+      state: 'running',
+      ...names,
+      startedAt: now(),
+      cancelRequested: false,
+      wakeDue: false,
+      grantedRetry,
+    };
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) {
       return undefined;

@@ -3,6 +3,7 @@
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 
+import type { Workload } from '../planners/workload.ts';
 import { ROLLOUT_WORKFLOW, rolloutWorkflowPrefix } from '../workflows/messages.ts';
 import type { BadEnding } from './run-endings.ts';
 import { causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
@@ -20,6 +21,8 @@ export interface RunningRun {
   readonly cancelRequested: boolean;
   /** It may sleep through a change of its object (a paused run costs nothing and asks nothing): to be told, until told. */
   readonly wakeDue: boolean;
+  /** The wish to try again that was on the object when it was started ({@link retryMark}): it has been granted. */
+  readonly grantedRetry: string;
 }
 
 export type RunState =
@@ -31,6 +34,8 @@ export type RunState =
       readonly target: string;
       readonly uid: string;
       readonly ending: BadEnding;
+      /** Of the run that ended: another wish than this one asks for another run. */
+      readonly grantedRetry: string;
     };
 
 /** Written at the start of a run (run-description.ts). */
@@ -38,6 +43,15 @@ interface RunMemo {
   readonly clusterUid?: string;
   readonly uid?: string;
   readonly target?: string;
+  readonly grantedRetry?: string;
+}
+
+/**
+ * What tells two wishes to try again apart; empty without one. Whether a run has been started because of a wish is asked by
+ * this alone, never by the clock: the time in it is that of whoever typed it.
+ */
+export function retryMark({ retried }: Pick<Workload, 'retried'>): string {
+  return retried === undefined ? '' : JSON.stringify(retried);
 }
 
 export interface LearnRun {
@@ -45,7 +59,7 @@ export interface LearnRun {
   readonly workflowId: string;
   readonly clusterUid: string;
   /** What is to run, if anything. */
-  readonly wanted: { readonly uid: string; readonly target: string } | undefined;
+  readonly wanted: { readonly workload: Workload; readonly target: string } | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -58,7 +72,7 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
   try {
     const description = await client.workflow.getHandle(workflowId).describe();
     const memo = (description.memo ?? {}) as RunMemo;
-    const { target = '', uid = '' } = memo;
+    const { target = '', uid = '', grantedRetry = '' } = memo;
     const runId = description.raw.workflowExecutionInfo?.firstRunId ?? description.runId;
     const startedAt = description.startTime.getTime();
     switch (description.status.name) {
@@ -68,8 +82,10 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
           return {
             state: 'ended badly',
             target: wanted?.target ?? '',
-            uid: wanted?.uid ?? '',
+            uid: wanted?.workload.ref.uid ?? '',
             ending: describeForeignRun(memo.clusterUid, workflowId, times),
+            // Its memo is about an object of that cluster. Who asks from now on has made room.
+            grantedRetry: wanted === undefined ? '' : retryMark(wanted.workload),
           };
         }
         return {
@@ -82,6 +98,7 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
           cancelRequested: description.raw.workflowExtendedInfo?.cancelRequested === true,
           // Whether the leader before this one has told it of the last change, nobody knows.
           wakeDue: true,
+          grantedRetry,
         };
       case 'FAILED':
       case 'TERMINATED':
@@ -93,6 +110,7 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
           target,
           uid,
           ending: describeBadEnding(description.status.name, times, cause),
+          grantedRetry,
         };
       }
       case 'CANCELLED':

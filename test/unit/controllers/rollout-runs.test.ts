@@ -203,3 +203,42 @@ describe('a run that is not wanted any more', () => {
     expect(temporal.calls.filter((call) => call === 'cancel')).toHaveLength(1);
   });
 });
+
+describe('a run that ended badly', () => {
+  const longAgo = { by: 'alice', at: '1999-01-01T00:00:00Z' };
+  const starts = () => temporal.calls.filter((call) => call === 'start').length;
+
+  async function terminated(): Promise<void> {
+    temporal.terminate(temporal.newest(ID));
+    await eventually('it is known', () => runs.blocked(KEY, base.ref.uid, 't') !== undefined);
+  }
+
+  it('is started again by a wish, whatever the clock of who wished it says, and once for each wish', async () => {
+    see({});
+    await untilCalled('start');
+    await terminated();
+    see({ retried: longAgo });
+    await untilCalled('start', 2);
+    await terminated();
+    see({ retried: longAgo });
+    expect(starts()).toBe(2);
+    clock += 60_000;
+    see({ retried: { ...longAgo, at: '1999-01-02T00:00:00Z' } });
+    await untilCalled('start', 3);
+  });
+
+  it('is not started again by a wish that an earlier leader has granted', async () => {
+    see({});
+    await untilCalled('start');
+    await terminated();
+    see({ retried: longAgo });
+    await untilCalled('start', 2);
+    await terminated();
+    runs = lead();
+    see({ retried: longAgo });
+    await eventually('it is known', () => runs.blocked(KEY, base.ref.uid, 't') !== undefined);
+    expect(starts()).toBe(2);
+    see({ retried: { by: 'bob' } });
+    await untilCalled('start', 3);
+  });
+});
