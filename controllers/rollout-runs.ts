@@ -21,6 +21,13 @@ import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 import type { RunState, RunningRun } from './run-state.ts';
 import { learnRun, listOpenRuns, retryMark } from './run-state.ts';
 
+interface Restarts {
+  readonly target: string;
+  readonly count: number;
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+}
+
 interface Entry {
   readonly workflowId: string;
   run: RunState;
@@ -32,8 +39,8 @@ interface Entry {
   gone: boolean;
   /** An earlier leader has left a run open: to be looked at, however finished the workload is. */
   leftOpen: boolean;
-  /** Restarts of one target in a row, against a loop of runs that end at once. */
-  restarts: { target: string; count: number; notBefore: number };
+  /** Restarts of one target in a row, against a loop of runs that end at once with nothing done. */
+  restarts: Restarts;
   wasPaused: boolean;
   /** Who asked for the run that is to be started, after one that ended badly. */
   retried?: Wish | undefined;
@@ -57,6 +64,9 @@ export interface RolloutRunsOptions {
   readonly historyLimit?: number;
 }
 
+const NO_RESTARTS: Restarts = { target: '', count: 0, notBefore: 0 };
+/** A run that has lived so long, milliseconds, is no loop. */
+const NO_LOOP_MS = 10_000;
 const RETRY_MS = 1_000;
 /** A failure says nothing of Temporal any more after this, milliseconds: who has to ask, asks again at least every 5 s. */
 const FAILURE_COUNTS_MS = 10_000;
@@ -165,7 +175,7 @@ export class RolloutRuns {
         wanted: undefined,
         gone: false,
         leftOpen: false,
-        restarts: { target: '', count: 0, notBefore: 0 },
+        restarts: NO_RESTARTS,
         wasPaused: false,
       };
       this.#entries.set(key, entry);
@@ -322,6 +332,9 @@ export class RolloutRuns {
     } else {
       entry.run = { state: 'none' };
     }
+    if (wasOfUse(run, end, this.#options.now())) {
+      entry.restarts = NO_RESTARTS;
+    }
     this.#options.onChange(key);
   }
 
@@ -367,4 +380,10 @@ export class RolloutRuns {
     this.#tasks.add(task);
     void task.finally(() => this.#tasks.delete(task));
   }
+}
+
+/** Steps of a canary are runs of one template, one after the other: each has written something, or waited. */
+function wasOfUse({ startedAt }: RunningRun, end: RunEnd, now: number): boolean {
+  const result = end.end === 'closed' ? end.result : undefined;
+  return (result?.outcome === 'Succeeded' && result.batches > 0) || now - startedAt > NO_LOOP_MS;
 }

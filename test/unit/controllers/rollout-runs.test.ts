@@ -18,6 +18,8 @@ let temporal: SmallTemporal;
 let clock: number;
 let runs: RolloutRuns;
 let errors: unknown[];
+/** How often it was said that something is to be done later. */
+let waits: number;
 /** Happens while the call that starts a run is not over yet. */
 let whenStarted: () => void;
 /** What the reconciler does with its key: undefined when the workload is gone. */
@@ -31,7 +33,12 @@ function lead(): RolloutRuns {
     clusterUid: 'cluster',
     searchAttributes: async () => [],
     now: () => clock,
-    onChange: (key) => {
+    onChange: (key, at = 0) => {
+      // A call that failed is tried again at once here.
+      if (at > clock && errors.length === 0) {
+        waits += 1;
+        return;
+      }
       setImmediate(() => {
         if (leader === runs) reconcile(key);
       });
@@ -73,6 +80,7 @@ beforeEach(() => {
   clock = Date.parse('2026-01-01T00:00:00Z');
   temporal = new SmallTemporal(() => clock);
   errors = [];
+  waits = 0;
   present = undefined;
   whenStarted = () => undefined;
   runs = lead();
@@ -240,5 +248,32 @@ describe('a run that ended badly', () => {
     expect(starts()).toBe(2);
     see({ retried: { by: 'bob' } });
     await untilCalled('start', 3);
+  });
+});
+
+describe('runs of one template, one after the other', () => {
+  const starts = () => temporal.calls.filter((call) => call === 'start').length;
+
+  /** Runs that end like this, one after the other, until one is not started at once; at most ten. */
+  async function startedAtOnce(batches: number, milliseconds: number): Promise<number> {
+    see({});
+    await untilCalled('start');
+    for (let count = 1; count < 10; count += 1) {
+      const before = temporal.calls.length;
+      clock += milliseconds;
+      temporal.complete(temporal.newest(ID), { outcome: 'Succeeded', revision: 'r', batches });
+      await eventually('it is told when to come again, or starts', () => waits > 0 || starts() > count);
+      if (starts() === count) return count;
+      expect(temporal.calls.length).toBeGreaterThan(before);
+    }
+    return 10;
+  }
+
+  it.each([
+    ['that end at once with nothing done are a loop, which is slowed down', 0, 10, 2],
+    ['that each do something are the steps of a canary', 1, 10, 10],
+    ['that live for a while are no loop', 0, 10_001, 10],
+  ])('%s', async (_, batches, milliseconds, times) => {
+    expect(await startedAtOnce(batches, milliseconds)).toBe(times);
   });
 });
