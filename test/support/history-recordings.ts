@@ -170,6 +170,24 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'rollout-news-continued',
+    holds: ['MARKER_RECORDED', 'WORKFLOW_EXECUTION_CONTINUED_AS_NEW'],
+    async record(ground) {
+      // Too short for a first revision, too: every wait that brings news goes on in another execution.
+      await ground.startWorker({ environment: { FAIRLEAD_HISTORY_LIMIT: '15' } });
+      await ground.roll({});
+      const before = await ground.runs.all();
+      await ground.apply({ image: 'app:bad' });
+      const runs = await ground.runs.until(
+        'one continued as new by what it waits for',
+        (known) => known.slice(before.length).some(({ status }) => status === 'CONTINUED_AS_NEW'),
+        60_000,
+      );
+      const run = runs.slice(before.length).find(({ status }) => status === 'CONTINUED_AS_NEW');
+      return run === undefined ? [] : [{ runs: ground.runs, runId: run.runId }];
+    },
+  },
+  {
     name: 'rollout-deadline-rollback',
     holds: ['WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {
