@@ -110,7 +110,8 @@ export function judge(
   }
   if (plan.batch.length === 0) {
     // What can be written goes first: it may be the progress that is missed.
-    return timedOut && !input.deadlineReported ? { outcome: 'deadline', ...state } : undefined;
+    const { onDeadline } = workload;
+    return timedOut && !input.deadlineReported ? { outcome: 'deadline', onDeadline, ...state } : undefined;
   }
   const { maxUnavailable, target: wanted, updated } = plan.progress;
   const charged = plan.batch.filter((action) => action.charged === true).length;

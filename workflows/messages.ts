@@ -25,6 +25,7 @@ export interface RolloutInput {
   readonly workload: WorkloadRef;
   /** Hash of the template that this run brings about. */
   readonly target: string;
+  /** As it was at the start; what the object says when the deadline passes holds. */
   readonly onDeadline: OnDeadline;
   /** Why there is this run: the commit that brought the template, */
   readonly commit?: string;

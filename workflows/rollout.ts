@@ -25,6 +25,7 @@ import type {
   WishInput,
   WishResult,
 } from '../activities/rollout-types.ts';
+import type { OnDeadline } from '../planners/workload.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import type { OperatorMessage, RolloutInput, RolloutResult } from './messages.ts';
 import {
@@ -203,7 +204,7 @@ class RolloutRun {
         case 'paused':
           return await this.#whilePaused(answer.paused);
         case 'deadline': {
-          const end = await this.#reachDeadline();
+          const end = await this.#reachDeadline(answer.onDeadline ?? this.#input.onDeadline);
           if (end !== undefined) {
             return end;
           }
@@ -233,10 +234,10 @@ class RolloutRun {
     return undefined;
   }
 
-  async #reachDeadline(): Promise<Ending | undefined> {
+  async #reachDeadline(onDeadline: OnDeadline): Promise<Ending | undefined> {
     this.#deadlineReported = true;
     const reason = 'no progress before the deadline';
-    switch (this.#input.onDeadline) {
+    switch (onDeadline) {
       case 'Report':
         return undefined;
       case 'Pause':

@@ -204,6 +204,23 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'rollout-deadline-changed',
+    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorker();
+      await ground.roll({ progressDeadlineSeconds: 5, onDeadline: 'Report' });
+      await ground.apply({ image: 'app:bad' });
+      const [late] = await newest(ground.runs, 'RUNNING');
+      await ground.apply({ onDeadline: 'Rollback' });
+      await ground.untilSet(
+        'rolled back',
+        (set) => set.metadata.annotations?.['fairlead.dev/pinned'] !== undefined,
+      );
+      await ground.untilDone();
+      return late === undefined ? [] : [late];
+    },
+  },
+  {
     name: 'rollout-aborted',
     holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {

@@ -84,4 +84,11 @@ describe('a rollout past its deadline', () => {
     expect(judge(late, input)).toMatchObject({ outcome: 'deadline' });
     expect(judge(late, { ...input, deadlineReported: true })).toBeUndefined();
   });
+
+  it('is told what the object says now is to be done', () => {
+    const workload = { ...observationOf({}).workload, onDeadline: 'Rollback' as const };
+    expect(judge(observationOf({}, { timedOut: true, workload }), input)).toMatchObject({
+      onDeadline: 'Rollback',
+    });
+  });
 });
