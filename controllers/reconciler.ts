@@ -171,6 +171,7 @@ export class Reconciler {
     const conditions = computeConditions({
       previous: conditionsOf(served),
       finished,
+      rolling: plan.needsRollout || runs.isOpen(key, workload.ref.uid),
       allAvailable: plan.progress.available >= plan.progress.desired,
       progressed: hasProgressed(served, asRecord(plan.status)),
       paused: workload.paused,

@@ -100,6 +100,12 @@ export class RolloutRuns {
     return run?.state === 'ended badly' && run.uid === uid && run.target === target ? run.ending : undefined;
   }
 
+  /** Whether a run of the workload is open, as far as this leader knows. */
+  isOpen(key: string, uid: string): boolean {
+    const run = this.#entries.get(key)?.run;
+    return run?.state === 'running' && run.uid === uid;
+  }
+
   /** Whether this leader has asked Temporal what became of the workload's newest run, or knows it because it started it. */
   knows(key: string): boolean {
     return (this.#entries.get(key)?.run.state ?? 'unknown') !== 'unknown';

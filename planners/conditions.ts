@@ -12,6 +12,8 @@ export interface ConditionInput {
   readonly previous: readonly Condition[];
   /** Nothing more is to be done under the present strategy. */
   readonly finished: boolean;
+  /** A rollout is due, or its run is open: not so when a finished workload is scaled or loses a pod. */
+  readonly rolling: boolean;
   /** Every wanted pod is available. */
   readonly allAvailable: boolean;
   /** A counter grew or the revision changed since the stored status (P18). */
@@ -37,6 +39,12 @@ export interface ConditionResult {
   readonly deadlineAt?: number;
 }
 
+/** Reasons of Progressing that a rollout which has begun keeps until it is finished. */
+const UNDER_WAY: ReadonlySet<string> = new Set([
+  'RolloutProgressing',
+  'RolloutPaused',
+  'ProgressDeadlineExceeded',
+]);
 const OURS = new Set(['Ready', 'Reconciling', 'Stalled', 'Progressing']);
 
 /** Computes the four conditions; foreign ones are kept as they are. Nothing changes when called again with its own result. */
@@ -75,14 +83,15 @@ interface ProgressingResult {
 }
 
 /**
- * P17–P19: sticky once timed out, until progress; never from a finished rollout; a pause stops the clock, and so does what keeps
- * every rollout from going on.
+ * P17–P19: sticky once timed out, until progress; a pause stops the clock, and so does what keeps every rollout from going on.
+ * After a finished rollout progress is not estimated at all until another one begins: scaling and crashes never time out.
  */
 function progressing(input: ConditionInput): ProgressingResult {
   const previous = input.previous.find((condition) => condition.type === 'Progressing');
   const nowText = timestamp(input.now);
   const since = previous?.lastTransitionTime;
-  if (input.finished) {
+  const isUnderWay = input.rolling || UNDER_WAY.has(previous?.reason ?? '');
+  if (input.finished || !isUnderWay) {
     const done = { type: 'Progressing', status: 'True', reason: 'RolloutComplete' } as const;
     const lastTransitionTime =
       previous?.reason === 'RolloutComplete' && since !== undefined ? since : nowText;

@@ -11,6 +11,7 @@ const START = Date.parse('2026-01-01T00:00:00Z');
 const rolling: ConditionInput = {
   previous: [],
   finished: false,
+  rolling: true,
   allAvailable: false,
   progressed: false,
   paused: undefined,
@@ -41,6 +42,9 @@ function progressing({ conditions }: ConditionResult): Condition | undefined {
   return conditions.find(({ type }) => type === 'Progressing');
 }
 
+const complete = { finished: true, allAvailable: true, rolling: false };
+/** A pod is not available, and nothing is to be rolled out. */
+const crashed = { rolling: false };
 const progress = { progressed: true };
 const paused = { paused: { by: 'alice' } };
 const away = { clockStopped: true };
@@ -67,10 +71,38 @@ describe('the deadline', () => {
     ['counts from the new leader', [[0], [500, anew(500)], [561, anew(500)]], true],
     ['that had passed before stays so under a new leader', [[0], [60], [500, anew(500)]], true],
     ['that had passed before stays so while Temporal is away', [[0], [60], [61, away]], true],
+    ['waits for pods that are at the revision already', [[0], [10, crashed], [60, crashed]], true],
+    ['is none for a crash after the rollout', [[0], [10, complete], [20, crashed], [600, crashed]], false],
+    [
+      'is none for a crash under a pause, or after it',
+      [[0], [10, complete], [20, { ...crashed, ...paused }], [30, crashed], [600, crashed]],
+      false,
+    ],
+    [
+      'is none for what was taken over finished',
+      [
+        [0, crashed],
+        [600, crashed],
+      ],
+      false,
+    ],
+    [
+      'of the next rollout counts from its beginning, whatever crashed before',
+      [[0], [10, complete], [20, crashed], [600], [659]],
+      false,
+    ],
+    ['of the next rollout passes', [[0], [10, complete], [20, crashed], [600], [660]], true],
   ])('%s', (_, moments, timedOut) => {
     const result = after(...moments);
     expect(result.timedOut).toBe(timedOut);
     expect(progressing(result)?.reason === 'ProgressDeadlineExceeded').toBe(timedOut);
+  });
+
+  it('says of a finished rollout that it is, whatever crashes later', () => {
+    const result = after([0], [10, complete], [600, crashed]);
+    const lastTransitionTime = '2026-01-01T00:00:10Z';
+    expect(progressing(result)).toMatchObject({ reason: 'RolloutComplete', lastTransitionTime });
+    expect(result.conditions.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'False' });
   });
 
   it('is announced while its clock runs, so that somebody looks', () => {
