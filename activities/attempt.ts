@@ -10,13 +10,19 @@ import { startStopwatch, startToCloseGuard } from '../kubernetes/write-guard.ts'
 import { toActivityFailure } from './failures.ts';
 import { trusted } from '../kubernetes/values.ts';
 
-const begun = new AsyncLocalStorage<ElapsedClock>();
+interface Attempt {
+  readonly elapsed: ElapsedClock;
+  /** What the next heartbeat carries. */
+  details: unknown;
+}
+
+const attempts = new AsyncLocalStorage<Attempt>();
 
 const HEARTBEAT_MS = 1_000;
 
 /**
- * Makes activities of functions: each attempt gets a stopwatch, and only errors of the one table leave it
- * ({@link toActivityFailure}).
+ * Makes activities of functions: each attempt gets a stopwatch, shows once a second that it lives, so that a killed worker is
+ * noticed soon and a cancellation arrives, and only errors of the one table leave it ({@link toActivityFailure}).
  */
 export function asActivities<T extends Record<string, (...args: never[]) => Promise<unknown>>>(
   functions: T,
@@ -24,10 +30,15 @@ export function asActivities<T extends Record<string, (...args: never[]) => Prom
   const activities = Object.entries(functions).map(([name, run]) => [
     name,
     async (...args: never[]) => {
+      const context = Context.current();
+      const attempt: Attempt = { elapsed: startStopwatch(), details: undefined };
+      const timer = setInterval(() => context.heartbeat(attempt.details), HEARTBEAT_MS);
       try {
-        return await begun.run(startStopwatch(), async () => await run(...args));
+        return await attempts.run(attempt, async () => await run(...args));
       } catch (error) {
-        throw toActivityFailure(error);
+        throw toActivityFailure(error, context.info.attempt);
+      } finally {
+        clearInterval(timer);
       }
     },
   ]);
@@ -40,7 +51,10 @@ export function asActivities<T extends Record<string, (...args: never[]) => Prom
  */
 export function attemptClient(client: KubernetesClient): KubernetesClient {
   const { info, cancellationSignal } = Context.current();
-  const guard = startToCloseGuard(info.startToCloseTimeoutMs, begun.getStore() ?? startStopwatch());
+  const guard = startToCloseGuard(
+    info.startToCloseTimeoutMs,
+    attempts.getStore()?.elapsed ?? startStopwatch(),
+  );
   return client.withWriteGuard(() => {
     guard();
     cancellationSignal.throwIfAborted();
@@ -50,19 +64,18 @@ export function attemptClient(client: KubernetesClient): KubernetesClient {
 /** What is left of this attempt until that share of startToClose, milliseconds; not above 0 when it is past. */
 export function attemptTimeLeft(share: number): number {
   const { startToCloseTimeoutMs } = Context.current().info;
-  return startToCloseTimeoutMs * share - (begun.getStore()?.() ?? 0);
+  return startToCloseTimeoutMs * share - (attempts.getStore()?.elapsed() ?? 0);
 }
 
-/** Heartbeats once a second while `work` runs, with the newest details, so that a killed worker is noticed soon. */
-export async function heartbeating<T>(work: (beat: (details: unknown) => void) => Promise<T>): Promise<T> {
-  const context = Context.current();
-  let details: unknown;
-  const timer = setInterval(() => context.heartbeat(details), HEARTBEAT_MS);
-  try {
-    return await work((present) => {
-      details = present;
-    });
-  } finally {
-    clearInterval(timer);
+/** What the heartbeats of this attempt carry from now on: how far it is. */
+export function beat(details: unknown): void {
+  const attempt = attempts.getStore();
+  if (attempt !== undefined) {
+    attempt.details = details;
   }
+}
+
+/** Hands `work` the way to say how far it is: {@link beat}. */
+export async function heartbeating<T>(work: (say: typeof beat) => Promise<T>): Promise<T> {
+  return await work(beat);
 }

@@ -4,6 +4,7 @@ import { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 
 import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
+import { beat } from './attempt.ts';
 import { newsAgainst } from './news.ts';
 import type { AwaitReadyInput, AwaitReadyResult, State } from './rollout-types.ts';
 
@@ -11,7 +12,7 @@ import type { AwaitReadyInput, AwaitReadyResult, State } from './rollout-types.t
 const WINDOW_MS = 500;
 /** Answers `later` at this share of startToClose; the workflow asks again. */
 const PATIENCE_SHARE = 0.9;
-const HEARTBEAT_MS = 1_000;
+const LOOK_MS = 1_000;
 /**
  * Resolves as soon as the planner would give a batch: at once when it is free of charge, covers all that is left, or a tenth
  * of the budget (at least one pod) is free; else 500 ms after the first freed slot. Also when the rollout is finished,
@@ -31,7 +32,7 @@ export async function awaitObservation(
       if (!settled) {
         settled = true;
         unsubscribe();
-        clearInterval(heartbeat);
+        clearInterval(looking);
         clearTimeout(patience);
         clearTimeout(windowTimer);
         act();
@@ -57,13 +58,13 @@ export async function awaitObservation(
       }
     };
     const isNews = newsAgainst(input.shown);
-    const heartbeat = setInterval(() => {
+    const looking = setInterval(() => {
       const latest = feed.latest(key);
-      context.heartbeat(latest && { ...latest.plan.progress });
+      beat(latest && { ...latest.plan.progress });
       if (latest !== undefined && isNews(stateOf(latest).waiting.map(({ message }) => message))) {
         settle(() => resolve({ outcome: 'news', ...stateOf(latest) }));
       }
-    }, HEARTBEAT_MS);
+    }, LOOK_MS);
     const patience = setTimeout(() => {
       const latest = feed.latest(key);
       settle(() => {
@@ -107,11 +108,10 @@ export function judge(
     const paused = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     return { outcome: 'paused', paused, ...state };
   }
-  if (timedOut && !input.deadlineReported) {
-    return { outcome: 'deadline', ...state };
-  }
   if (plan.batch.length === 0) {
-    return undefined;
+    // What can be written goes first: it may be the progress that is missed.
+    const { onDeadline } = workload;
+    return timedOut && !input.deadlineReported ? { outcome: 'deadline', onDeadline, ...state } : undefined;
   }
   const { maxUnavailable, target: wanted, updated } = plan.progress;
   const charged = plan.batch.filter((action) => action.charged === true).length;

@@ -4,17 +4,22 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import { ProblemError } from '../git/problems.ts';
-import { ApiError, isTransient, toMessage } from '../kubernetes/api-error.ts';
+import { ApiError, isForbidden, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 
 /** Statuses after which the same request will not succeed either. */
 const FINAL: Readonly<Record<number, string>> = {
   400: 'InvalidObject',
-  401: 'Unauthorized',
   403: 'Forbidden',
   405: 'NotSupported',
   413: 'TooLarge',
   422: 'InvalidObject',
 };
+
+/**
+ * A read that is forbidden is tried so often, half a minute or more: an apiserver that has just started refuses everything until
+ * it has read the roles (kubernetes#121635).
+ */
+const FORBIDDEN_READS = 8;
 
 /** Temporal keeps 4 KiB of a failure. */
 const MESSAGE_LIMIT = 2_000;
@@ -22,16 +27,18 @@ const MESSAGE_LIMIT = 2_000;
 /**
  * Any error → ApplicationFailure. Refusals that a retry cannot mend are non-retryable; throttling waits as long as the
  * apiserver asks; everything else is retried with the activity's back-off. Messages hold reasons and field paths only.
+ * @param attempt which one of the activity it was, from 1
  */
-export function toActivityFailure(error: unknown): Error {
+export function toActivityFailure(error: unknown, attempt: number): Error {
   if (error instanceof ApplicationFailure || error instanceof CancelledFailure) {
     return error;
   }
   const message = toMessage(error).slice(0, MESSAGE_LIMIT);
   if (error instanceof ApiError) {
-    const type = FINAL[error.status];
-    if (type !== undefined && !isTransient(error)) {
-      return ApplicationFailure.create({ message, type, nonRetryable: true });
+    const type = isRefusal(error) ? FINAL[error.status] : undefined;
+    if (type !== undefined) {
+      const mayPass = isForbidden(error) && error.method === 'GET' && attempt < FORBIDDEN_READS;
+      return ApplicationFailure.create({ message, type, nonRetryable: !mayPass });
     }
     return ApplicationFailure.create({
       message,

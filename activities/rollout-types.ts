@@ -1,7 +1,7 @@
 /** What passes between the rollout workflow and its activities: references and counters, never manifests. */
 
 import type { Progress, Reason } from '../planners/plan.ts';
-import type { WorkloadRef } from '../planners/workload.ts';
+import type { OnDeadline, WorkloadRef } from '../planners/workload.ts';
 
 /** Which run of which workload asks. */
 export interface RunReference {
@@ -44,7 +44,12 @@ export type UpdateBatchResult =
   | Superseded;
 
 export type AwaitReadyResult =
-  | ({ readonly outcome: 'batch' | 'finished' | 'deadline' | 'later' | 'news' } & State)
+  | ({ readonly outcome: 'batch' | 'finished' | 'later' | 'news' } & State)
+  | ({
+      readonly outcome: 'deadline';
+      /** What the object says is to be done; absent in histories of before it was told. */
+      readonly onDeadline?: OnDeadline;
+    } & State)
   | ({ readonly outcome: 'paused'; readonly paused: PausedBy } & State)
   | Superseded;
 

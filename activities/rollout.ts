@@ -19,7 +19,7 @@ import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernete
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
-import { asActivities, attemptClient, heartbeating } from './attempt.ts';
+import { asActivities, attemptClient } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
 import type { WrittenBefore } from './next-batch.ts';
 import { awaitNextBatch } from './next-batch.ts';
@@ -95,21 +95,19 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
    */
   async function updateBatch(input: RunReference): Promise<UpdateBatchResult> {
     const key = keyOf(input);
-    return await heartbeating(async () => {
-      let { result, seen, more } = await writeBatch(input);
-      while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, { seen, more }))) {
-        const next = await writeBatch(input);
-        if (next.result.outcome === 'written') {
-          const pods = [...result.pods, ...next.result.pods].slice(0, NAME_LIMIT);
-          result = { ...next.result, pods, refused: result.refused + next.result.refused };
-        } else if (next.result.outcome !== 'nothing') {
-          // The wait that follows finds out by itself.
-          return result;
-        }
-        ({ seen, more } = next);
+    let { result, seen, more } = await writeBatch(input);
+    while (result.outcome === 'written' && (await awaitNextBatch(feed, key, input, { seen, more }))) {
+      const next = await writeBatch(input);
+      if (next.result.outcome === 'written') {
+        const pods = [...result.pods, ...next.result.pods].slice(0, NAME_LIMIT);
+        result = { ...next.result, pods, refused: result.refused + next.result.refused };
+      } else if (next.result.outcome !== 'nothing') {
+        // The wait that follows finds out by itself.
+        return result;
       }
-      return result;
-    });
+      ({ seen, more } = next);
+    }
+    return result;
   }
 
   /** Writes what is legal now. */
@@ -160,6 +158,10 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     const wish = { by, ...(input.reason !== undefined && { reason: input.reason }) };
     const client = attemptClient(dependencies.client);
     const { workload: ref } = input;
+    if ('outcome' in live && live.gone === true) {
+      // Nothing is left to write it on: the run is over as well, and must not try for ever.
+      return { changed: false, message: `nothing to do: ${live.message}`, rolledBack: false };
+    }
     if (input.verb === 'pause' || input.verb === 'resume') {
       const { changed, message } =
         input.verb === 'pause'
@@ -178,8 +180,9 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
   }
 
   /**
-   * Last activity of every run: finds out from the object what the end means (a click on Cancel is a pause, a newer template
-   * is supersession, a pin is an abort or a rollback) and records the attempt on the revision.
+   * Last activity of every run: finds out from the object what the end means (a cancellation without a word of the controller
+   * is a click and means pause, a newer template is supersession, a pin is an abort or a rollback) and records the attempt on
+   * the revision.
    */
   async function closeRun(input: CloseInput): Promise<CloseResult> {
     refuseOtherCluster(input);
@@ -233,6 +236,10 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
       }
       return { outcome: 'Superseded', reason: live.message };
     }
+    if (input.ending === 'superseded') {
+      // Another template was wanted, and this one is again by now: the run that comes next brings it about.
+      return { outcome: 'Superseded', reason: 'its template was taken back and is wanted again' };
+    }
     // Nobody asked for a newer revision: a click on Cancel in the UI. It means pause (design "Rollover").
     const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };
     await pauseWorkload(attemptClient(dependencies.client), input.workload, wish, now());
@@ -240,10 +247,14 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
   }
 
   type Live = { readonly object: KubernetesObject; readonly workload: Workload };
-  type Gone = Superseded & { readonly pinned?: Workload['pinned'] };
+  type Over = Superseded & {
+    readonly pinned?: Workload['pinned'];
+    /** There is no object any more, or another one has its name. */
+    readonly gone?: true;
+  };
 
   /** A quorum read, so that a pause or a new template that the cache has not seen yet is honoured. */
-  async function readLive(input: RunReference): Promise<Live | Gone> {
+  async function readLive(input: RunReference): Promise<Live | Over> {
     refuseOtherCluster(input);
     const { workload: ref } = input;
     const name = describeWorkload(ref);
@@ -254,12 +265,12 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
       });
     } catch (error) {
       if (isNotFound(error)) {
-        return { outcome: 'superseded', message: `${name} was deleted` };
+        return { outcome: 'superseded', message: `${name} was deleted`, gone: true };
       }
       throw error;
     }
     if (object.metadata.uid !== ref.uid) {
-      return { outcome: 'superseded', message: `${name} was deleted and made again` };
+      return { outcome: 'superseded', message: `${name} was deleted and made again`, gone: true };
     }
     cache.observeWrite(WORKLOAD_RESOURCES[ref.kind], object);
     const workload = view.read(keyOf(input), object);

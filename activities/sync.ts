@@ -23,20 +23,14 @@ export function createSyncActivities({ temporal, clusterUid }: SyncActivityDepen
       const message = `this sync belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ${clusterUid}`;
       throw ApplicationFailure.create({ type: 'WrongCluster', nonRetryable: true, message });
     }
-    const context = Context.current();
-    const timer = setInterval(() => context.heartbeat(), 1_000);
-    try {
-      const prefix = `commit/${input.cluster}/${input.repository}/`;
-      const query = `WorkflowType = 'commit' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
-      const stopped: string[] = [];
-      for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
-        await stop(workflowId, runId);
-        stopped.push(workflowId);
-      }
-      return stopped;
-    } finally {
-      clearInterval(timer);
+    const prefix = `commit/${input.cluster}/${input.repository}/`;
+    const query = `WorkflowType = 'commit' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
+    const stopped: string[] = [];
+    for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+      await stop(workflowId, runId);
+      stopped.push(workflowId);
     }
+    return stopped;
   }
 
   async function stop(workflowId: string, runId: string): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
-import { isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { isAlreadyExists, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
 import type { EventReason } from './reported-reasons.ts';
@@ -23,9 +23,15 @@ export interface EventSubject {
 
 interface Series {
   readonly name: string;
-  readonly namespace: string;
+  readonly ref: EventSubject['ref'];
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+  readonly firstSeen: number;
   count: number;
   lastSeen: number;
+  /** The Event is there, as far as is known. */
+  written: boolean;
   /** A write of this series is waiting in the queue and will carry the newest count. */
   queued: boolean;
 }
@@ -40,7 +46,7 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #now: () => number;
   readonly #series = new Map<string, Series>();
-  readonly #queue: (() => Promise<void>)[] = [];
+  readonly #queue: Series[] = [];
   #draining: Promise<void> | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -52,55 +58,20 @@ export class EventRecorder {
   record(subject: EventSubject, type: 'Normal' | 'Warning', reason: EventReason, message: string): void {
     const text = message.length > MESSAGE_LIMIT ? `${message.slice(0, MESSAGE_LIMIT - 1)}…` : message;
     const key = JSON.stringify([subject.ref.uid, type, reason, text]);
-    const known = this.#series.get(key);
     const now = this.#now();
-    if (known !== undefined && now - known.lastSeen < SERIES_MS) {
-      known.count += 1;
-      known.lastSeen = now;
-      if (!known.queued) {
-        known.queued = true;
-        this.#enqueue(() => this.#raise(known));
-      }
-      return;
+    let series = this.#series.get(key);
+    if (series !== undefined && now - series.lastSeen < SERIES_MS) {
+      series.count += 1;
+      series.lastSeen = now;
+    } else {
+      this.#forgetOld(now);
+      const { ref } = subject;
+      const name = `${ref.name.slice(0, 200)}.${randomBytes(8).toString('hex')}`;
+      const times = { firstSeen: now, lastSeen: now };
+      series = { name, ref, type, reason, message: text, ...times, count: 1, written: false, queued: false };
+      this.#series.set(key, series);
     }
-    this.#forgetOld(now);
-    const { ref } = subject;
-    const series: Series = {
-      name: `${ref.name.slice(0, 200)}.${randomBytes(8).toString('hex')}`,
-      namespace: ref.namespace,
-      count: 1,
-      lastSeen: now,
-      queued: true,
-    };
-    this.#series.set(key, series);
-    this.#enqueue(async () => {
-      series.queued = false;
-      const time = new Date(now).toISOString().replace(/\.\d{3}Z$/, 'Z');
-      await this.#options.client.create(
-        { group: '', version: 'v1', resource: 'events', namespace: ref.namespace },
-        {
-          apiVersion: 'v1',
-          kind: 'Event',
-          metadata: { name: series.name, namespace: ref.namespace },
-          involvedObject: {
-            apiVersion: `${ref.group}/${ref.version}`,
-            kind: ref.kind,
-            namespace: ref.namespace,
-            name: ref.name,
-            uid: ref.uid,
-          },
-          type,
-          reason,
-          message: text,
-          source: { component: 'fairlead', host: this.#options.host },
-          reportingComponent: 'fairlead',
-          reportingInstance: this.#options.host,
-          firstTimestamp: time,
-          lastTimestamp: time,
-          count: series.count,
-        },
-      );
-    });
+    this.#enqueue(series);
   }
 
   /** Resolves when everything queued so far is written or lost. */
@@ -108,32 +79,86 @@ export class EventRecorder {
     await this.#draining;
   }
 
-  async #raise(series: Series): Promise<void> {
+  /** A write that was lost leaves the series as not written: the next equal event makes up for it. */
+  async #write(series: Series): Promise<void> {
     series.queued = false;
-    await this.#options.client.patch(
-      { group: '', version: 'v1', resource: 'events', namespace: series.namespace, name: series.name },
-      'merge',
+    if (series.written && (await this.#raise(series))) {
+      return;
+    }
+    series.written = false;
+    try {
+      await this.#create(series);
+    } catch (error) {
+      // The answer to an earlier try was lost.
+      if (!isAlreadyExists(error)) {
+        throw error;
+      }
+      await this.#raise(series);
+    }
+    series.written = true;
+  }
+
+  async #create({ name, ref, type, reason, message, firstSeen, lastSeen, count }: Series): Promise<void> {
+    const { namespace } = ref;
+    await this.#options.client.create(
+      { group: '', version: 'v1', resource: 'events', namespace },
       {
-        count: series.count,
-        lastTimestamp: new Date(series.lastSeen).toISOString().replace(/\.\d{3}Z$/, 'Z'),
+        apiVersion: 'v1',
+        kind: 'Event',
+        metadata: { name, namespace },
+        involvedObject: {
+          apiVersion: `${ref.group}/${ref.version}`,
+          kind: ref.kind,
+          namespace,
+          name: ref.name,
+          uid: ref.uid,
+        },
+        type,
+        reason,
+        message,
+        source: { component: 'fairlead', host: this.#options.host },
+        reportingComponent: 'fairlead',
+        reportingInstance: this.#options.host,
+        firstTimestamp: timestamp(firstSeen),
+        lastTimestamp: timestamp(lastSeen),
+        count,
       },
     );
   }
 
-  #enqueue(write: () => Promise<void>): void {
+  /** False: there is no such Event any more. */
+  async #raise({ name, ref: { namespace }, count, lastSeen }: Series): Promise<boolean> {
+    const path = { group: '', version: 'v1', resource: 'events', namespace, name };
+    try {
+      await this.#options.client.patch(path, 'merge', { count, lastTimestamp: timestamp(lastSeen) });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) {
+        return false;
+      }
+      throw error;
+    }
+  }
+
+  #enqueue(series: Series): void {
+    if (series.queued) {
+      return;
+    }
     if (this.#queue.length >= QUEUE_LIMIT) {
       this.#options.onLost?.(`more than ${String(QUEUE_LIMIT)} events are waiting`);
       return;
     }
-    this.#queue.push(write);
+    series.queued = true;
+    this.#queue.push(series);
     this.#draining ??= this.#drain();
   }
 
   async #drain(): Promise<void> {
-    for (let write = this.#queue.shift(); write !== undefined; write = this.#queue.shift()) {
+    for (let series = this.#queue.shift(); series !== undefined; series = this.#queue.shift()) {
       try {
-        await write();
+        await this.#write(series);
       } catch (error) {
+        // Not found: its namespace is gone.
         if (!isNotFound(error)) {
           this.#options.onLost?.(toMessage(error));
         }
@@ -149,4 +174,9 @@ export class EventRecorder {
       }
     }
   }
+}
+
+/** RFC 3339, whole seconds. */
+function timestamp(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }

@@ -1,11 +1,11 @@
 /** Executes the actions of a plan against the apiserver: the only place that writes pods, claims and revisions. */
 
 import {
-  ApiError,
   isAlreadyExists,
   isConflict,
   isForbidden,
   isNotFound,
+  isRefusal,
   toMessage,
 } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
@@ -138,7 +138,7 @@ export class Executor {
       outcome = await this.#send(client, workload, action);
       refusals.succeeded(workload.ref.uid, action);
     } catch (error) {
-      if (!isRefusal(error)) {
+      if (!isRefusal(error) && !(error instanceof NameTakenError)) {
         throw error;
       }
       outcome = 'refused';
@@ -285,15 +285,6 @@ function claimNames(action: Action): readonly string[] {
   }
   const pod = trusted<Pod>(action.body);
   return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
-}
-
-/** The apiserver understood and said no: 4xx other than conflict, throttling and timeouts. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof NameTakenError) {
-    return true;
-  }
-  const status = error instanceof ApiError ? error.status : 0;
-  return status >= 400 && status < 500 && ![401, 408, 409, 429].includes(status);
 }
 
 function isNamespaceTerminating(error: unknown): boolean {

@@ -17,6 +17,7 @@ import type { EventRecorder } from './events.ts';
 import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
+import { ProgressClock } from './progress-clock.ts';
 import type { Refusals } from './refusals.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
@@ -74,9 +75,11 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   /** Workload uid → since when its present template has no revision, milliseconds since the epoch. */
   readonly #revisionMissing = new Map<string, number>();
+  readonly #clock: ProgressClock;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#clock = new ProgressClock(options);
   }
 
   /** Brings one workload closer to its wanted state. Rejects if the apiserver did not answer or this process may not write. */
@@ -168,12 +171,14 @@ export class Reconciler {
     const conditions = computeConditions({
       previous: conditionsOf(served),
       finished,
+      rolling: plan.needsRollout || runs.isOpen(key, workload.ref.uid),
       allAvailable: plan.progress.available >= plan.progress.desired,
       progressed: hasProgressed(served, asRecord(plan.status)),
       paused: workload.paused,
       blocked,
       waiting: this.#whatItWaitsFor(workload, plan),
       deadlineSeconds: workload.progressDeadlineSeconds,
+      ...this.#clock.read(),
       now: now(),
     });
     const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };

@@ -4,33 +4,43 @@
  * change of leader.
  */
 
-import type { Client, WorkflowHandle } from '@temporalio/client';
-import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-import { rolloutCause } from '../kubernetes/template-change.ts';
-import type { Wish, Workload } from '../planners/workload.ts';
-import type { RolloutInput, RolloutResult } from '../workflows/messages.ts';
-import {
-  ROLLOUT_WORKFLOW,
-  objectChangedSignal,
-  rolloutWorkflowId,
-  workflowTaskQueue,
-} from '../workflows/messages.ts';
+import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
+
+import { isWorkloadKind } from '../kubernetes/workload-api.ts';
+import { workloadKey } from '../kubernetes/workload-key.ts';
+import type { Wish, Workload, WorkloadRef } from '../planners/workload.ts';
+import type { RolloutInput } from '../workflows/messages.ts';
+import { readRolloutWorkflowId, rolloutWorkflowId } from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
-import { startOptions } from './run-description.ts';
+import { startRun, supersedeRun, wakeRun } from './run-calls.ts';
 import type { BadEnding, RunEnd } from './run-endings.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 import type { RunState, RunningRun } from './run-state.ts';
-import { learnRun } from './run-state.ts';
+import { learnRun, listOpenRuns, retryMark } from './run-state.ts';
+
+interface Restarts {
+  readonly target: string;
+  readonly count: number;
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+}
 
 interface Entry {
+  readonly workflowId: string;
   run: RunState;
   /** A call to Temporal is under way; newer plans only leave their wish. */
   busy: boolean;
-  /** What the newest plan wants. */
+  /** What the newest plan wants; of a workload that is gone, the last one. */
   wanted: Observation | undefined;
-  /** Restarts of one target in a row, against a loop of runs that end at once. */
-  restarts: { target: string; count: number; notBefore: number };
+  /** There is no workload any more: a run that is open is to be cancelled, then all of this is forgotten. */
+  gone: boolean;
+  /** An earlier leader has left a run open: to be looked at, however finished the workload is. */
+  leftOpen: boolean;
+  /** Restarts of one target in a row, against a loop of runs that end at once with nothing done. */
+  restarts: Restarts;
   wasPaused: boolean;
   /** Who asked for the run that is to be started, after one that ended badly. */
   retried?: Wish | undefined;
@@ -54,11 +64,17 @@ export interface RolloutRunsOptions {
   readonly historyLimit?: number;
 }
 
+const NO_RESTARTS: Restarts = { target: '', count: 0, notBefore: 0 };
+/** A run that has lived so long, milliseconds, is no loop. */
+const NO_LOOP_MS = 10_000;
 const RETRY_MS = 1_000;
 /** A failure says nothing of Temporal any more after this, milliseconds: who has to ask, asks again at least every 5 s. */
 const FAILURE_COUNTS_MS = 10_000;
 /** One call to Temporal, milliseconds. */
 const CALL_DEADLINE_MS = 4_000;
+/** The list of all open runs, milliseconds, and how long after a failure it is asked for again. */
+const LIST_DEADLINE_MS = 30_000;
+const LIST_AGAIN_MS = 5_000;
 
 export class RolloutRuns {
   readonly #options: RolloutRunsOptions;
@@ -84,6 +100,12 @@ export class RolloutRuns {
     return run?.state === 'ended badly' && run.uid === uid && run.target === target ? run.ending : undefined;
   }
 
+  /** Whether a run of the workload is open, as far as this leader knows. */
+  isOpen(key: string, uid: string): boolean {
+    const run = this.#entries.get(key)?.run;
+    return run?.state === 'running' && run.uid === uid;
+  }
+
   /** Whether this leader has asked Temporal what became of the workload's newest run, or knows it because it started it. */
   knows(key: string): boolean {
     return (this.#entries.get(key)?.run.state ?? 'unknown') !== 'unknown';
@@ -91,29 +113,52 @@ export class RolloutRuns {
 
   /** Brings the runs in line with the newest plan. Never waits for Temporal: steady state goes on without it. */
   ensure(key: string, observation: Observation): void {
-    const entry = this.#entry(key);
+    const id = rolloutWorkflowId(this.#options.cluster, observation.workload.ref);
+    const entry = this.#entry(key, id);
     const paused = observation.workload.paused !== undefined;
     const resumed = entry.wasPaused && !paused;
     entry.wasPaused = paused;
     entry.wanted = observation;
-    if (resumed && entry.run.state === 'running' && !entry.busy) {
-      this.#do(key, entry, () => this.#wake(observation.workload));
+    entry.gone = false;
+    if (resumed && entry.run.state === 'running') {
+      entry.run = { ...entry.run, wakeDue: true };
     }
     this.#step(key, entry);
   }
 
-  /** The workload is gone: whatever runs for it is cancelled. */
+  /** The workload is gone: whatever runs for it is cancelled. To be called again after each change until nothing is. */
   workloadGone(key: string): void {
     const entry = this.#entries.get(key);
-    if (entry === undefined) {
-      return;
+    if (entry !== undefined) {
+      entry.gone = true;
+      this.#step(key, entry);
     }
-    const { wanted } = entry;
-    entry.wanted = undefined;
-    if (entry.run.state === 'running' && wanted !== undefined) {
-      this.#cancel(key, entry, wanted.workload, entry.run);
-    } else if (!entry.busy) {
-      this.#entries.delete(key);
+  }
+
+  /**
+   * Looks once at every open run that earlier leaders have left: its workload may be gone by now, which no watch tells. Asks
+   * until Temporal answers; resolves when it has, or when this leader stops.
+   */
+  async takeOver(owns: (ref: Pick<WorkloadRef, 'namespace' | 'group'>) => boolean): Promise<void> {
+    const { client, cluster, clusterUid, now, onChange, onError } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        const list = () => listOpenRuns(client, cluster, clusterUid);
+        for (const id of await client.withDeadline(now() + LIST_DEADLINE_MS, list)) {
+          const ref = readRolloutWorkflowId(cluster, id);
+          const kind = ref?.kind ?? '';
+          if (ref !== undefined && isWorkloadKind(kind) && owns(ref)) {
+            const key = workloadKey(kind, ref.namespace, ref.name);
+            this.#entry(key, id).leftOpen = true;
+            onChange(key);
+          }
+        }
+        return;
+      } catch (error) {
+        onError('(runs of earlier leaders)', error);
+        await sleep(LIST_AGAIN_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      }
     }
   }
 
@@ -126,14 +171,17 @@ export class RolloutRuns {
     ]);
   }
 
-  #entry(key: string): Entry {
+  #entry(key: string, workflowId: string): Entry {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
       entry = {
+        workflowId,
         run: { state: 'unknown' },
         busy: false,
         wanted: undefined,
-        restarts: { target: '', count: 0, notBefore: 0 },
+        gone: false,
+        leftOpen: false,
+        restarts: NO_RESTARTS,
         wasPaused: false,
       };
       this.#entries.set(key, entry);
@@ -143,24 +191,33 @@ export class RolloutRuns {
 
   #step(key: string, entry: Entry): void {
     const { wanted, run } = entry;
-    if (wanted === undefined || entry.busy || this.#stopping.signal.aborted) {
+    if (entry.busy || this.#stopping.signal.aborted) {
+      return;
+    }
+    if (entry.gone) {
+      this.#stepGone(key, entry);
+      return;
+    }
+    if (wanted === undefined) {
       return;
     }
     const { workload, target } = wanted;
     switch (run.state) {
       case 'unknown':
-        if (wanted.plan.needsRollout || !wanted.plan.finished) {
-          this.#do(key, entry, () => this.#learn(entry, workload));
+        if (wanted.plan.needsRollout || !wanted.plan.finished || entry.leftOpen) {
+          this.#do(key, entry, () => this.#learn(entry));
         }
         return;
       case 'running':
         if (run.uid !== workload.ref.uid || run.target !== target || workload.deleting) {
-          this.#cancel(key, entry, workload, run);
+          this.#cancel(key, entry, run);
+        } else if (run.wakeDue) {
+          this.#do(key, entry, () => this.#wake(entry, run));
         }
         return;
       case 'ended badly': {
-        const retriedAt = Date.parse(workload.retried?.at ?? '');
-        const retried = retriedAt > run.ending.closedAt;
+        const mark = retryMark(workload);
+        const retried = mark !== '' && mark !== run.grantedRetry;
         if (run.uid === workload.ref.uid && run.target === target && !retried) {
           return;
         }
@@ -176,15 +233,30 @@ export class RolloutRuns {
     }
   }
 
+  /** Nothing is forgotten before the run has closed: nobody else would ever look at it. */
+  #stepGone(key: string, entry: Entry): void {
+    switch (entry.run.state) {
+      case 'unknown':
+        this.#do(key, entry, () => this.#learn(entry));
+        return;
+      case 'running':
+        this.#cancel(key, entry, entry.run);
+        return;
+      case 'none':
+      case 'ended badly':
+        this.#entries.delete(key);
+    }
+  }
+
   /** Once for each run: it closes by itself, however long its write in flight takes. */
-  #cancel(key: string, entry: Entry, workload: Workload, run: RunningRun): void {
-    if (run.cancelRequested || entry.busy) {
+  #cancel(key: string, entry: Entry, run: RunningRun): void {
+    if (run.cancelRequested) {
       return;
     }
     this.#do(key, entry, async () => {
-      await this.#handle(workload, run.runId).cancel();
-      if (entry.run === run) {
-        entry.run = { ...run, cancelRequested: true };
+      await supersedeRun(this.#options.client, entry.workflowId, run.runId);
+      if (entry.run.state === 'running' && entry.run.runId === run.runId) {
+        entry.run = { ...entry.run, cancelRequested: true };
       }
     });
   }
@@ -207,110 +279,78 @@ export class RolloutRuns {
   }
 
   async #start(entry: Entry, wanted: Observation): Promise<void> {
-    const { workload, target } = wanted;
-    const { cluster, clusterUid, historyLimit } = this.#options;
+    const { client, cluster, clusterUid, historyLimit, now, onStarted } = this.#options;
+    const { workflowId, retried } = entry;
     const searchAttributes = await this.#options.searchAttributes();
-    const input: RolloutInput = {
-      cluster,
-      clusterUid,
-      workload: workload.ref,
-      target,
-      onDeadline: workload.onDeadline,
-      ...rolloutCause(workload),
-      ...(entry.retried && retryCause(entry.retried)),
-      searchAttributes,
-      ...(historyLimit !== undefined && { historyLimit }),
-    };
-    try {
-      const handle = await this.#options.client.workflow.start(ROLLOUT_WORKFLOW, {
-        ...startOptions(input, wanted),
-        workflowId: rolloutWorkflowId(cluster, workload.ref),
-        taskQueue: workflowTaskQueue(cluster),
-        args: [input],
-        workflowIdConflictPolicy: 'FAIL',
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      });
-      const runId = handle.firstExecutionRunId;
-      entry.run = {
-        state: 'running',
-        runId,
-        awaitedId: runId,
-        target,
-        uid: workload.ref.uid,
-        startedAt: this.#options.now(),
-        cancelRequested: false,
-      };
-      entry.retried = undefined;
-      this.#countStart(entry, target);
-      this.#options.onStarted(workload, runId);
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) {
-        throw error;
-      }
-      await this.#learn(entry, workload);
+    const limit = historyLimit === undefined ? {} : { historyLimit };
+    const known = { client, cluster, clusterUid, searchAttributes, now, ...limit };
+    const started = await startRun({ ...known, workflowId, wanted, retried });
+    if (started === undefined) {
+      await this.#learn(entry);
+      return;
     }
+    entry.run = started;
+    entry.retried = undefined;
+    this.#countStart(entry, wanted.target);
+    onStarted(wanted.workload, started.runId);
   }
 
-  async #learn(entry: Entry, workload: Workload): Promise<void> {
-    const { client, clusterUid, cluster, now, onTakenOver, onBadEnding } = this.#options;
-    const id = rolloutWorkflowId(cluster, workload.ref);
-    entry.run = await learnRun({ client, workflowId: id, clusterUid, workload, now: now() });
+  async #learn(entry: Entry): Promise<void> {
+    const { client, clusterUid, now, onTakenOver, onBadEnding } = this.#options;
+    const { workflowId, wanted } = entry;
+    entry.run = await learnRun({ client, workflowId, clusterUid, wanted, now: now() });
+    entry.leftOpen = false;
+    if (wanted === undefined) {
+      return;
+    }
+    const { workload } = wanted;
     if (entry.run.state === 'running') {
       onTakenOver(workload, entry.run.runId);
-      await this.#wake(workload);
     } else if (entry.run.state === 'ended badly' && entry.run.ending.reason === 'RunOfAnotherCluster') {
       onBadEnding(workload, undefined, entry.run.ending);
     }
   }
 
   #watch(key: string, entry: Entry, run: RunningRun): void {
-    const workload = entry.wanted?.workload;
-    if (workload === undefined) {
-      return;
-    }
     const watching = awaitRunEnd({
       client: this.#options.client,
-      workflowId: rolloutWorkflowId(this.#options.cluster, workload.ref),
+      workflowId: entry.workflowId,
       executionId: run.awaitedId,
       signal: this.#stopping.signal,
-    }).then((end) => this.#ended(key, entry, workload, run, end));
+    }).then((end) => this.#ended(key, entry, run, end));
     void watching.catch((error: unknown) => {
       this.#options.onError(key, error);
     });
   }
 
-  #ended(key: string, entry: Entry, workload: Workload, run: RunningRun, end: RunEnd): void {
+  #ended(key: string, entry: Entry, run: RunningRun, end: RunEnd): void {
     if (this.#stopping.signal.aborted || entry.run.state !== 'running' || entry.run.runId !== run.runId) {
       return;
     }
     if (end.end === 'badly') {
       const times = { runId: run.runId, startedAt: run.startedAt, closedAt: this.#options.now() };
       const ending = describeBadEnding(end.status, times, end.cause);
-      this.#options.onBadEnding(workload, entry.wanted?.plan.updateRevision, ending);
-      entry.run = { state: 'ended badly', target: run.target, uid: run.uid, ending };
+      if (entry.wanted !== undefined) {
+        this.#options.onBadEnding(entry.wanted.workload, entry.wanted.plan.updateRevision, ending);
+      }
+      const { target, uid, grantedRetry } = run;
+      entry.run = { state: 'ended badly', target, uid, ending, grantedRetry };
     } else {
       entry.run = { state: 'none' };
     }
+    if (wasOfUse(run, end, this.#options.now())) {
+      entry.restarts = NO_RESTARTS;
+    }
     this.#options.onChange(key);
-    if (entry.wanted === undefined) {
-      this.#entries.delete(key);
-    }
   }
 
-  async #wake(workload: Workload): Promise<void> {
-    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
-    try {
-      await this.#options.client.workflow.getHandle(id).signal(objectChangedSignal);
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) {
-        throw error;
-      }
+  /** Due until a call has succeeded: a run that missed a resume would sleep for ever. */
+  async #wake(entry: Entry, run: RunningRun): Promise<void> {
+    await wakeRun(this.#options.client, entry.workflowId);
+    // Another change while it was told makes another state: due again.
+    if (entry.run === run) {
+      entry.run = { ...run, wakeDue: false };
     }
-  }
-
-  #handle(workload: Workload, firstExecutionRunId: string): WorkflowHandle<() => Promise<RolloutResult>> {
-    const id = rolloutWorkflowId(this.#options.cluster, workload.ref);
-    return this.#options.client.workflow.getHandle(id, undefined, { firstExecutionRunId });
   }
 
   /** One call to Temporal for an entry at a time; afterwards its workload is reconciled again. */
@@ -348,7 +388,8 @@ export class RolloutRuns {
   }
 }
 
-/** The commit stays the one that brought the template. */
-function retryCause({ by, reason }: Wish): Pick<RolloutInput, 'by' | 'reason'> {
-  return { ...(by !== undefined && { by }), reason: reason === undefined ? 'retry' : `retry: ${reason}` };
+/** Steps of a canary are runs of one template, one after the other: each has written something, or waited. */
+function wasOfUse({ startedAt }: RunningRun, end: RunEnd, now: number): boolean {
+  const result = end.end === 'closed' ? end.result : undefined;
+  return (result?.outcome === 'Succeeded' && result.batches > 0) || now - startedAt > NO_LOOP_MS;
 }

@@ -6,6 +6,7 @@ import type { Workload } from '../planners/workload.ts';
 import type { RolloutInput } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { Observation } from './plan-feed.ts';
+import { retryMark } from './run-state.ts';
 
 /** The part of the start options that shows the run to operators. */
 export interface RunDescription {
@@ -30,6 +31,7 @@ export function startOptions(input: RolloutInput, observation: Observation): Run
     RolloutPhase: 'Progressing',
     GitCommit: input.commit,
   };
+  const retry = retryMark(observation.workload);
   const attributes = input.searchAttributes.flatMap((name) => {
     const value = values[name];
     return value === undefined
@@ -37,7 +39,12 @@ export function startOptions(input: RolloutInput, observation: Observation): Run
       : [{ key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD), value }];
   });
   return {
-    memo: { uid: ref.uid, target, clusterUid: input.clusterUid },
+    memo: {
+      uid: ref.uid,
+      target,
+      clusterUid: input.clusterUid,
+      ...(retry !== '' && { grantedRetry: retry }),
+    },
     typedSearchAttributes: new TypedSearchAttributes(attributes),
     staticSummary: clipBytes(summary(observation, input), SUMMARY_LIMIT),
     staticDetails: details(observation, input),

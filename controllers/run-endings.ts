@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 
+import type { RolloutResult } from '../workflows/messages.ts';
 import type { BadEndingReason } from './reported-reasons.ts';
 
 /** How a run ended that is not to be started again by itself. Times are milliseconds since the epoch. */
@@ -19,9 +20,9 @@ export interface BadEnding {
 /** Temporal's names of the ends that are bad. */
 export type BadStatus = 'FAILED' | 'TERMINATED' | 'TIMED_OUT';
 
-/** `closed`: completed, cancelled, or not known any more. */
+/** `closed`: completed, cancelled, or not known any more; with what the run answered, if it completed. */
 export type RunEnd =
-  | { readonly end: 'closed' }
+  | { readonly end: 'closed'; readonly result?: RolloutResult }
   | { readonly end: 'badly'; readonly status: BadStatus; readonly cause: string | undefined };
 
 export interface AwaitedRun {
@@ -43,8 +44,8 @@ export async function awaitRunEnd({ client, workflowId, executionId, signal }: A
   let awaited = executionId;
   while (!signal.aborted) {
     try {
-      await client.withAbortSignal(signal, () => client.workflow.getHandle(workflowId, awaited).result());
-      return { end: 'closed' };
+      const run = client.workflow.getHandle<() => Promise<RolloutResult>>(workflowId, awaited);
+      return { end: 'closed', result: await client.withAbortSignal(signal, () => run.result()) };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) {
         return { end: 'closed' };

@@ -3,8 +3,8 @@
 import type { Client } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 
-import { templateTarget } from '../kubernetes/workload-key.ts';
 import type { Workload } from '../planners/workload.ts';
+import { ROLLOUT_WORKFLOW, rolloutWorkflowPrefix } from '../workflows/messages.ts';
 import type { BadEnding } from './run-endings.ts';
 import { causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
 
@@ -19,6 +19,10 @@ export interface RunningRun {
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly cancelRequested: boolean;
+  /** It may sleep through a change of its object (a paused run costs nothing and asks nothing): to be told, until told. */
+  readonly wakeDue: boolean;
+  /** The wish to try again that was on the object when it was started ({@link retryMark}): it has been granted. */
+  readonly grantedRetry: string;
 }
 
 export type RunState =
@@ -30,6 +34,8 @@ export type RunState =
       readonly target: string;
       readonly uid: string;
       readonly ending: BadEnding;
+      /** Of the run that ended: another wish than this one asks for another run. */
+      readonly grantedRetry: string;
     };
 
 /** Written at the start of a run (run-description.ts). */
@@ -37,13 +43,23 @@ interface RunMemo {
   readonly clusterUid?: string;
   readonly uid?: string;
   readonly target?: string;
+  readonly grantedRetry?: string;
+}
+
+/**
+ * What tells two wishes to try again apart; empty without one. Whether a run has been started because of a wish is asked by
+ * this alone, never by the clock: the time in it is that of whoever typed it.
+ */
+export function retryMark({ retried }: Pick<Workload, 'retried'>): string {
+  return retried === undefined ? '' : JSON.stringify(retried);
 }
 
 export interface LearnRun {
   readonly client: Client;
   readonly workflowId: string;
   readonly clusterUid: string;
-  readonly workload: Workload;
+  /** What is to run, if anything. */
+  readonly wanted: { readonly workload: Workload; readonly target: string } | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -52,17 +68,11 @@ export interface LearnRun {
  * Asks Temporal for the newest run of a workload: after a change of leader, and when a start met another run.
  * @throws ServiceError as Temporal answers
  */
-export async function learnRun({
-  client,
-  workflowId,
-  clusterUid,
-  workload,
-  now,
-}: LearnRun): Promise<RunState> {
+export async function learnRun({ client, workflowId, clusterUid, wanted, now }: LearnRun): Promise<RunState> {
   try {
     const description = await client.workflow.getHandle(workflowId).describe();
     const memo = (description.memo ?? {}) as RunMemo;
-    const { target = '', uid = '' } = memo;
+    const { target = '', uid = '', grantedRetry = '' } = memo;
     const runId = description.raw.workflowExecutionInfo?.firstRunId ?? description.runId;
     const startedAt = description.startTime.getTime();
     switch (description.status.name) {
@@ -71,9 +81,11 @@ export async function learnRun({
           const times = { runId, startedAt, closedAt: now };
           return {
             state: 'ended badly',
-            target: templateTarget(workload),
-            uid: workload.ref.uid,
+            target: wanted?.target ?? '',
+            uid: wanted?.workload.ref.uid ?? '',
             ending: describeForeignRun(memo.clusterUid, workflowId, times),
+            // Its memo is about an object of that cluster. Who asks from now on has made room.
+            grantedRetry: wanted === undefined ? '' : retryMark(wanted.workload),
           };
         }
         return {
@@ -83,7 +95,10 @@ export async function learnRun({
           target,
           uid,
           startedAt,
-          cancelRequested: false,
+          cancelRequested: description.raw.workflowExtendedInfo?.cancelRequested === true,
+          // Whether the leader before this one has told it of the last change, nobody knows.
+          wakeDue: true,
+          grantedRetry,
         };
       case 'FAILED':
       case 'TERMINATED':
@@ -95,6 +110,7 @@ export async function learnRun({
           target,
           uid,
           ending: describeBadEnding(description.status.name, times, cause),
+          grantedRetry,
         };
       }
       case 'CANCELLED':
@@ -111,4 +127,24 @@ export async function learnRun({
     }
     return { state: 'none' };
   }
+}
+
+/**
+ * The workflow ids of a cluster's open rollout runs: what earlier leaders have left.
+ * @throws ServiceError as Temporal answers
+ */
+export async function listOpenRuns(
+  client: Client,
+  cluster: string,
+  clusterUid: string,
+): Promise<readonly string[]> {
+  const type = `WorkflowType = '${ROLLOUT_WORKFLOW}' AND ExecutionStatus = 'Running'`;
+  const query = `${type} AND WorkflowId STARTS_WITH '${rolloutWorkflowPrefix(cluster)}'`;
+  const ids: string[] = [];
+  for await (const { workflowId, memo } of client.workflow.list({ query })) {
+    if ((memo as RunMemo | undefined)?.clusterUid === clusterUid) {
+      ids.push(workflowId);
+    }
+  }
+  return ids;
 }

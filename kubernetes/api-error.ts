@@ -105,6 +105,14 @@ export function isTransient(error: unknown): error is ApiError {
   return error.status === 0 || error.status === 429 || error.status >= 500;
 }
 
+/** 4xx that say nothing of the request itself: credentials that are being renewed, a state that has changed, too many at once. */
+const PASSING: ReadonlySet<number> = new Set([401, 408, 409, 429]);
+
+/** The apiserver understood and said no: the same request, in the same state, will be refused again. */
+export function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.status >= 400 && error.status < 500 && !PASSING.has(error.status);
+}
+
 /** The text of anything that was thrown, for people. */
 export function toMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -43,6 +43,13 @@ export function isIdle({ metadata, status }: WorkloadObject): boolean {
   );
 }
 
+/** Whether the controller has seen the last run end in a way after which it starts no other by itself. */
+export function hasEndedBadly({ status }: WorkloadObject): boolean {
+  const conditions = trusted<readonly Condition[]>(status?.['conditions'] ?? []);
+  const stalled = conditions.find(({ type }) => type === 'Stalled');
+  return stalled?.status === 'True' && stalled.reason?.startsWith('Run') === true;
+}
+
 /** The annotation's value: texts are cut, so that ten of them stay far from the limit of annotations. */
 export function wish({ by, reason }: Wisher, now: number): Wish {
   return {

@@ -11,7 +11,7 @@ import type { KubernetesClient } from './client.ts';
 import { templateChange } from './template-change.ts';
 import { readPaused, readPinned } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
-import { isIdle, label, nothing, pauseEdit, pausedHint, short, wish } from './wish-edits.ts';
+import { hasEndedBadly, isIdle, label, nothing, pauseEdit, pausedHint, short, wish } from './wish-edits.ts';
 import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations, editWorkload } from './workload-edit.ts';
 import {
@@ -70,7 +70,8 @@ export async function resumeWorkload(client: KubernetesClient, target: WorkloadT
 }
 
 /**
- * Asks for another run after one that failed, timed out or was terminated.
+ * Asks for another run after one that failed, timed out or was terminated. While none did there is nothing to ask for: the
+ * wish would stand until one does.
  * @throws ApiError as the apiserver answers
  */
 export async function retryWorkload(
@@ -82,6 +83,10 @@ export async function retryWorkload(
   return await editWorkload(client, target, (object) => {
     if (isIdle(object)) {
       return nothing(`the rollout of ${short(target)} is complete`);
+    }
+    if (!hasEndedBadly(object)) {
+      const hint = `\`fairlead explain ${short(target)}\` says what it waits for`;
+      return nothing(`no run of ${short(target)} has failed or was terminated; ${hint}`);
     }
     return {
       operations: annotationOperations(object.metadata.annotations, {

@@ -10,6 +10,11 @@ export type WorkloadApi = (typeof WORKLOAD_APIS)[number];
 /** Lower-case plural of each kind; the same in both APIs. */
 export const WORKLOAD_RESOURCES: Readonly<Record<WorkloadKind, string>> = { StatefulSet: 'statefulsets' };
 
+/** Whether a text, from outside, names a kind that we know. */
+export function isWorkloadKind(kind: string): kind is WorkloadKind {
+  return Object.hasOwn(WORKLOAD_RESOURCES, kind);
+}
+
 /** Group and version of a workload API. */
 export function groupVersion(api: WorkloadApi): { readonly group: string; readonly version: string } {
   const [group = '', version = ''] = api.split('/');

@@ -12,6 +12,8 @@ export interface ConditionInput {
   readonly previous: readonly Condition[];
   /** Nothing more is to be done under the present strategy. */
   readonly finished: boolean;
+  /** A rollout is due, or its run is open: not so when a finished workload is scaled or loses a pod. */
+  readonly rolling: boolean;
   /** Every wanted pod is available. */
   readonly allAvailable: boolean;
   /** A counter grew or the revision changed since the stored status (P18). */
@@ -22,6 +24,10 @@ export interface ConditionInput {
   readonly waiting: readonly Reason[];
   /** Seconds; undefined = no deadline. */
   readonly deadlineSeconds: number | undefined;
+  /** Milliseconds since the epoch: what was before counts for no deadline, a rollout could not have gone on. */
+  readonly clockFrom: number;
+  /** A rollout cannot go on now. */
+  readonly clockStopped: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -33,6 +39,12 @@ export interface ConditionResult {
   readonly deadlineAt?: number;
 }
 
+/** Reasons of Progressing that a rollout which has begun keeps until it is finished. */
+const UNDER_WAY: ReadonlySet<string> = new Set([
+  'RolloutProgressing',
+  'RolloutPaused',
+  'ProgressDeadlineExceeded',
+]);
 const OURS = new Set(['Ready', 'Reconciling', 'Stalled', 'Progressing']);
 
 /** Computes the four conditions; foreign ones are kept as they are. Nothing changes when called again with its own result. */
@@ -70,12 +82,16 @@ interface ProgressingResult {
   readonly deadlineAt?: number;
 }
 
-/** P17–P19: sticky once timed out, until progress; never from a finished rollout; a pause stops the clock. */
+/**
+ * P17–P19: sticky once timed out, until progress; a pause stops the clock, and so does what keeps every rollout from going on.
+ * After a finished rollout progress is not estimated at all until another one begins: scaling and crashes never time out.
+ */
 function progressing(input: ConditionInput): ProgressingResult {
   const previous = input.previous.find((condition) => condition.type === 'Progressing');
   const nowText = timestamp(input.now);
   const since = previous?.lastTransitionTime;
-  if (input.finished) {
+  const isUnderWay = input.rolling || UNDER_WAY.has(previous?.reason ?? '');
+  if (input.finished || !isUnderWay) {
     const done = { type: 'Progressing', status: 'True', reason: 'RolloutComplete' } as const;
     const lastTransitionTime =
       previous?.reason === 'RolloutComplete' && since !== undefined ? since : nowText;
@@ -88,9 +104,11 @@ function progressing(input: ConditionInput): ProgressingResult {
   }
   const timedOutBefore = previous?.reason === 'ProgressDeadlineExceeded';
   const running = previous?.reason === 'RolloutProgressing' || timedOutBefore;
-  const lastTransitionTime = input.progressed || !running || since === undefined ? nowText : since;
+  const last = input.progressed || !running || since === undefined ? nowText : since;
+  const isTooEarly = Date.parse(last) < input.clockFrom && !timedOutBefore;
+  const lastTransitionTime = isTooEarly ? timestamp(input.clockFrom) : last;
   const deadlineAt =
-    input.deadlineSeconds === undefined
+    input.deadlineSeconds === undefined || (input.clockStopped && !timedOutBefore)
       ? undefined
       : Date.parse(lastTransitionTime) + input.deadlineSeconds * 1000;
   const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;

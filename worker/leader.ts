@@ -21,6 +21,7 @@ import { rolloutCause } from '../kubernetes/template-change.ts';
 import { recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
 import type { Workload } from '../planners/workload.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';
@@ -156,6 +157,8 @@ export async function startLeader(options: LeaderOptions) {
   });
   const watch = new WorkloadWatch(cache, config.workloadApi, (key) => queue.add(key));
   watch.start();
+  const { group } = groupVersion(config.workloadApi);
+  void runs.takeOver((ref) => ref.group === group && (config.namespaces?.includes(ref.namespace) ?? true));
 
   return {
     cache,

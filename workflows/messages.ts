@@ -16,6 +16,7 @@ export interface RolloutInput {
   readonly workload: WorkloadRef;
   /** Hash of the template that this run brings about. */
   readonly target: string;
+  /** As it was at the start; what the object says when the deadline passes holds. */
   readonly onDeadline: OnDeadline;
   /** Why there is this run: the commit that brought the template, */
   readonly commit?: string;
@@ -81,6 +82,9 @@ export const abortSignal = defineSignal<[OperatorMessage?]>('abort');
 /** From the controller to a paused run: the object has changed, look again. */
 export const objectChangedSignal = defineSignal('objectChanged');
 
+/** From the controller to a run that it is about to cancel: a cancellation without it is a click, which means pause. */
+export const rolloutSupersededSignal = defineSignal('superseded');
+
 export interface RolloutView {
   readonly workload: WorkloadRef;
   readonly phase: RolloutPhase;
@@ -99,7 +103,26 @@ export function rolloutWorkflowId(
   cluster: string,
   ref: Pick<WorkloadRef, 'namespace' | 'kind' | 'group' | 'name'>,
 ): string {
-  return `rollout/${cluster}/${ref.namespace}/${ref.kind}.${ref.group}/${ref.name}`;
+  return `${rolloutWorkflowPrefix(cluster)}${ref.namespace}/${ref.kind}.${ref.group}/${ref.name}`;
+}
+
+/** Takes such an id apart; undefined when it is not one of this cluster. */
+export function readRolloutWorkflowId(
+  cluster: string,
+  workflowId: string,
+): (Pick<WorkloadRef, 'namespace' | 'group' | 'name'> & { readonly kind: string }) | undefined {
+  const prefix = rolloutWorkflowPrefix(cluster);
+  const rest = workflowId.startsWith(prefix) ? workflowId.slice(prefix.length) : '';
+  const [, namespace, kind, group, name] = /^([^/]+)\/([^/.]+)\.([^/]+)\/([^/]+)$/.exec(rest) ?? [];
+  if (namespace === undefined || kind === undefined || group === undefined || name === undefined) {
+    return undefined;
+  }
+  return { namespace, kind, group, name };
+}
+
+/** What the ids of all rollouts of a cluster begin with. */
+export function rolloutWorkflowPrefix(cluster: string): string {
+  return `rollout/${cluster}/`;
 }
 
 /** Workflow tasks: every replica. */

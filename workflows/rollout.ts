@@ -10,6 +10,7 @@ import {
   condition,
   continueAsNew,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
   workflowInfo,
@@ -24,6 +25,7 @@ import type {
   WishInput,
   WishResult,
 } from '../activities/rollout-types.ts';
+import type { OnDeadline } from '../planners/workload.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import type { OperatorMessage, RolloutInput, RolloutResult } from './messages.ts';
 import {
@@ -34,6 +36,7 @@ import {
   progressQuery,
   readOperatorMessage,
   resumeSignal,
+  rolloutSupersededSignal,
 } from './messages.ts';
 import { RolloutDisplay } from './rollout-display.ts';
 
@@ -65,6 +68,8 @@ class RolloutRun {
   readonly #wishes: QueuedWish[] = [];
   readonly #taskQueue: string;
   #objectChanged = false;
+  /** The controller has said so; it stays so, however often the object changes back. */
+  #superseded = false;
   #deadlineReported: boolean;
 
   constructor(input: RolloutInput) {
@@ -86,6 +91,10 @@ class RolloutRun {
     });
     setHandler(objectChangedSignal, () => void (this.#objectChanged = true), {
       description: 'Internal, from the controller: the object of a paused run has changed.',
+    });
+    setHandler(rolloutSupersededSignal, () => void (this.#superseded = true), {
+      description:
+        'Internal, from the controller: another run is to take the place of this one, which it cancels now.',
     });
     setHandler(progressQuery, () => this.#display.view(), {
       description: 'Phase, counters and what the run waits for.',
@@ -134,7 +143,7 @@ class RolloutRun {
       this.#display.created(created);
     }
     for (;;) {
-      const ending = (await this.#applyWishes()) ?? (await this.#batch());
+      const ending = (await this.#applyWishes()) ?? this.#supersession() ?? (await this.#batch());
       if (ending !== undefined) {
         return ending;
       }
@@ -195,13 +204,17 @@ class RolloutRun {
         case 'paused':
           return await this.#whilePaused(answer.paused);
         case 'deadline': {
-          const end = await this.#reachDeadline();
+          const end = await this.#reachDeadline(answer.onDeadline ?? this.#input.onDeadline);
           if (end !== undefined) {
             return end;
           }
           break;
         }
         case 'news':
+          // Told every ten seconds for days it would fill the history; the next execution waits on.
+          if (this.#isLong() && patched('news-continue-as-new')) {
+            return undefined;
+          }
           break;
         case 'batch':
           this.#deadlineReported = false;
@@ -215,16 +228,16 @@ class RolloutRun {
   /** Costs nothing: the controller's signal ends it when the object changes. */
   async #whilePaused(paused: PausedBy): Promise<Ending | undefined> {
     this.#display.paused(paused);
-    await condition(() => this.#wishes.length > 0 || this.#objectChanged);
+    await condition(() => this.#wishes.length > 0 || this.#objectChanged || this.#superseded);
     this.#objectChanged = false;
     this.#display.resumed();
     return undefined;
   }
 
-  async #reachDeadline(): Promise<Ending | undefined> {
+  async #reachDeadline(onDeadline: OnDeadline): Promise<Ending | undefined> {
     this.#deadlineReported = true;
     const reason = 'no progress before the deadline';
-    switch (this.#input.onDeadline) {
+    switch (onDeadline) {
       case 'Report':
         return undefined;
       case 'Pause':
@@ -240,8 +253,8 @@ class RolloutRun {
   }
 
   /**
-   * Until the activity has answered, or a wish ends the run. A wish is written to the object at once; the activity sees the
-   * object change and answers by itself.
+   * Until the activity has answered, or a wish or the controller ends the run. A wish is written to the object at once; the
+   * activity sees the object change and answers by itself.
    */
   async #applyWishesDuring(activity: Promise<unknown>): Promise<Ending | undefined> {
     const answered = { yet: false };
@@ -251,13 +264,20 @@ class RolloutRun {
     activity.then(settle, settle);
     while (!answered.yet) {
       // A cancellation ends the activity in its own time: the next run must not race a write that is in flight.
-      await CancellationScope.nonCancellable(() => condition(() => answered.yet || this.#wishes.length > 0));
-      const ending = await this.#applyWishes();
+      await CancellationScope.nonCancellable(() =>
+        condition(() => answered.yet || this.#wishes.length > 0 || this.#superseded),
+      );
+      const ending = (await this.#applyWishes()) ?? this.#supersession();
       if (ending !== undefined) {
         return ending;
       }
     }
     return undefined;
+  }
+
+  /** The end of a run that the controller does not want any more: also when its cancellation never comes. */
+  #supersession(): Ending | undefined {
+    return this.#superseded ? { ending: 'superseded' } : undefined;
   }
 
   /** Wishes that came as signals, in their order. An abort that went back to an earlier revision ends the run. */
@@ -285,11 +305,14 @@ class RolloutRun {
     return proxyActivities<RolloutActivities>({ ...mutating(this.#taskQueue), summary });
   }
 
-  async #continueAsNewWhenLong(): Promise<void> {
+  #isLong(): boolean {
     const { historyLimit } = this.#input;
-    const info = workflowInfo();
-    const long = historyLimit === undefined ? info.continueAsNewSuggested : info.historyLength > historyLimit;
-    if (!long || this.#wishes.length > 0) {
+    const { continueAsNewSuggested, historyLength } = workflowInfo();
+    return historyLimit === undefined ? continueAsNewSuggested : historyLength > historyLimit;
+  }
+
+  async #continueAsNewWhenLong(): Promise<void> {
+    if (!this.#isLong() || this.#wishes.length > 0 || this.#superseded) {
       return;
     }
     await continueAsNew<typeof rollout>({
@@ -299,7 +322,9 @@ class RolloutRun {
   }
 
   async #closeCancelled(cancellation: unknown): Promise<RolloutResult> {
-    const closed = await CancellationScope.nonCancellable(() => this.#close({ ending: 'cancelled' }));
+    // Without a word of the controller it was a click, which means pause.
+    const ending = this.#superseded ? 'superseded' : 'cancelled';
+    const closed = await CancellationScope.nonCancellable(() => this.#close({ ending }));
     if (closed.outcome === 'Superseded' || closed.outcome === 'Canceled') {
       throw cancellation;
     }

@@ -88,6 +88,23 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'rollout-superseded-told',
+    holds: [
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'WORKFLOW_EXECUTION_CANCEL_REQUESTED',
+      'WORKFLOW_EXECUTION_CANCELED',
+    ],
+    async record(ground) {
+      await ground.startWorker();
+      await ground.roll({});
+      await ground.apply({ image: 'app:bad' });
+      await ground.untilSet('two of four updated', (set) => set.status?.updatedReplicas === 2);
+      const [superseded] = await newest(ground.runs, 'RUNNING');
+      await ground.roll({ image: 'app:2' });
+      return superseded === undefined ? [] : [superseded];
+    },
+  },
+  {
     name: 'rollout-paused-across-restart',
     holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {
@@ -153,6 +170,24 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'rollout-news-continued',
+    holds: ['MARKER_RECORDED', 'WORKFLOW_EXECUTION_CONTINUED_AS_NEW'],
+    async record(ground) {
+      // Too short for a first revision, too: every wait that brings news goes on in another execution.
+      await ground.startWorker({ environment: { FAIRLEAD_HISTORY_LIMIT: '15' } });
+      await ground.roll({});
+      const before = await ground.runs.all();
+      await ground.apply({ image: 'app:bad' });
+      const runs = await ground.runs.until(
+        'one continued as new by what it waits for',
+        (known) => known.slice(before.length).some(({ status }) => status === 'CONTINUED_AS_NEW'),
+        60_000,
+      );
+      const run = runs.slice(before.length).find(({ status }) => status === 'CONTINUED_AS_NEW');
+      return run === undefined ? [] : [{ runs: ground.runs, runId: run.runId }];
+    },
+  },
+  {
     name: 'rollout-deadline-rollback',
     holds: ['WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {
@@ -160,6 +195,23 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
       await ground.roll({ progressDeadlineSeconds: 3, onDeadline: 'Rollback' });
       await ground.apply({ image: 'app:bad' });
       const [late] = await newest(ground.runs, 'RUNNING');
+      await ground.untilSet(
+        'rolled back',
+        (set) => set.metadata.annotations?.['fairlead.dev/pinned'] !== undefined,
+      );
+      await ground.untilDone();
+      return late === undefined ? [] : [late];
+    },
+  },
+  {
+    name: 'rollout-deadline-changed',
+    holds: ['WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorker();
+      await ground.roll({ progressDeadlineSeconds: 5, onDeadline: 'Report' });
+      await ground.apply({ image: 'app:bad' });
+      const [late] = await newest(ground.runs, 'RUNNING');
+      await ground.apply({ onDeadline: 'Rollback' });
       await ground.untilSet(
         'rolled back',
         (set) => set.metadata.annotations?.['fairlead.dev/pinned'] !== undefined,

@@ -4,12 +4,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { expect } from '@jest/globals';
 
+import { ANNOTATION } from '../../../planners/names.ts';
 import { imageOf, nameOf, uidOf } from '../scene.ts';
 import type { FaultCase } from './fault-case.ts';
 
 /** Time between two of the ten commits of a storm, milliseconds: all of them within 5 s. */
 const STORM_STEP_MS = 500;
 const STORM = Array.from({ length: 10 }, (_, index) => `app:${String(index + 2)}`);
+
+/** Before, while and after the run of the first template closes, milliseconds. */
+const BACK_AFTER_MS = [20, 60, 120, 400];
 
 const storm = (podUpdatePolicy: 'ReCreate' | 'InPlaceIfPossible'): FaultCase => ({
   name: `rollover storm, ${podUpdatePolicy}: ten templates in 5 s, the last one wins, one run at a time`,
@@ -47,6 +51,26 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       // What was at the new revision already was adopted, not made again.
       expect(updated.filter((pod) => !after.has(pod.metadata.uid)).map(nameOf)).toEqual([]);
       expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      await scene.judge();
+    },
+  },
+  {
+    name: 'A → B → A mid-rollout, however fast: rolled out, and nobody has paused it',
+    run: async (bench) => {
+      const scene = await bench.deployed('back-and-forth');
+      for (const [round, milliseconds] of BACK_AFTER_MS.entries()) {
+        const image = `app:${String(2 * round + 2)}`;
+        await scene.apply({ image });
+        await scene.untilMidRollout(image);
+        await scene.apply({ image: `app:${String(2 * round + 3)}` });
+        await delay(milliseconds);
+        await scene.apply({ image });
+        await scene.untilDone();
+      }
+      const set = await scene.set();
+      expect(set.metadata.annotations?.[ANNOTATION.paused]).toBeUndefined();
+      expect([...new Set(await scene.statuses())].sort()).toEqual(['CANCELLED', 'COMPLETED']);
+      expect(await scene.warnings()).toEqual([]);
       await scene.judge();
     },
   },

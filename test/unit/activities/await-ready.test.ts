@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 
-import { awaitObservation } from '../../../activities/await-ready.ts';
+import { awaitObservation, judge } from '../../../activities/await-ready.ts';
 import type { AwaitReadyResult } from '../../../activities/rollout-types.ts';
 import { PlanFeed } from '../../../controllers/plan-feed.ts';
 import { observationOf, rolloutInput } from '../../support/observations.ts';
@@ -61,5 +61,34 @@ describe('a run that waits', () => {
       feed.publish(KEY, observationOf({ waiting: [{ code: 'PodNotReady', message }] }));
       expect(await after(5)).toBeUndefined();
     }
+  });
+});
+
+describe('a rollout past its deadline', () => {
+  const input = { ...rolloutInput, deadlineReported: false };
+  const write = {
+    verb: 'delete',
+    resource: 'pods',
+    name: 'web-1',
+    purpose: 'Recreate',
+    message: '',
+  } as const;
+
+  it('writes what can be written before anything is given up: it may have been away all the time', () => {
+    const late = observationOf({ batch: [write] }, { timedOut: true });
+    expect(judge(late, input)).toMatchObject({ outcome: 'batch' });
+  });
+
+  it('is told so when nothing can be written, once', () => {
+    const late = observationOf({}, { timedOut: true });
+    expect(judge(late, input)).toMatchObject({ outcome: 'deadline' });
+    expect(judge(late, { ...input, deadlineReported: true })).toBeUndefined();
+  });
+
+  it('is told what the object says now is to be done', () => {
+    const workload = { ...observationOf({}).workload, onDeadline: 'Rollback' as const };
+    expect(judge(observationOf({}, { timedOut: true, workload }), input)).toMatchObject({
+      onDeadline: 'Rollback',
+    });
   });
 });

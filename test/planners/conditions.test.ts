@@ -1,0 +1,113 @@
+/** Progressing and its deadline (P17–P19): which time counts, and what a rollout is. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import type { ConditionInput, ConditionResult } from '../../planners/conditions.ts';
+import { computeConditions } from '../../planners/conditions.ts';
+import type { Condition } from '../../planners/objects.ts';
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+
+const rolling: ConditionInput = {
+  previous: [],
+  finished: false,
+  rolling: true,
+  allAvailable: false,
+  progressed: false,
+  paused: undefined,
+  blocked: undefined,
+  waiting: [],
+  deadlineSeconds: 60,
+  clockFrom: START,
+  clockStopped: false,
+  now: START,
+};
+
+/** A moment: seconds after the start, and what is other than in a rollout without progress. */
+type Moment = readonly [number, Partial<ConditionInput>?];
+
+/** What is said at the last of these moments, each knowing what was written at the one before. */
+function after(...moments: readonly Moment[]): ConditionResult {
+  let result: ConditionResult = { conditions: [], timedOut: false };
+  for (const [seconds, change = {}] of moments) {
+    const input = { ...rolling, previous: result.conditions, now: START + seconds * 1_000, ...change };
+    result = computeConditions(input);
+    // Nothing changes when called again with its own result.
+    expect(computeConditions({ ...input, previous: result.conditions, progressed: false })).toEqual(result);
+  }
+  return result;
+}
+
+function progressing({ conditions }: ConditionResult): Condition | undefined {
+  return conditions.find(({ type }) => type === 'Progressing');
+}
+
+const complete = { finished: true, allAvailable: true, rolling: false };
+/** A pod is not available, and nothing is to be rolled out. */
+const crashed = { rolling: false };
+const progress = { progressed: true };
+const paused = { paused: { by: 'alice' } };
+const away = { clockStopped: true };
+/** Another leader, or Temporal is back: that many seconds after the start, and some. */
+const anew = (seconds: number) => ({ clockFrom: START + seconds * 1_000 + 123 });
+
+describe('the deadline', () => {
+  it.each<[string, readonly Moment[], boolean]>([
+    ['has not passed a moment before', [[0], [59]], false],
+    ['passes without progress', [[0], [60]], true],
+    ['counts from the last progress', [[0], [50, progress], [109]], false],
+    ['is stuck to until there is progress', [[0], [60], [61]], true],
+    ['is over with progress', [[0], [60], [61, progress]], false],
+    ['does not count a pause', [[0], [10, paused], [500, paused], [501], [560]], false],
+    ['counts from the end of a pause', [[0], [10, paused], [500], [560]], true],
+    ['does not pass while Temporal is away', [[0], [10, away], [500, away]], false],
+    [
+      'does not count the time in which Temporal was away',
+      [[0], [10, away], [500, anew(500)], [559, anew(500)]],
+      false,
+    ],
+    ['counts from when Temporal is back', [[0], [10, away], [500, anew(500)], [561, anew(500)]], true],
+    ['does not count the time in which nobody led', [[0], [500, anew(500)]], false],
+    ['counts from the new leader', [[0], [500, anew(500)], [561, anew(500)]], true],
+    ['that had passed before stays so under a new leader', [[0], [60], [500, anew(500)]], true],
+    ['that had passed before stays so while Temporal is away', [[0], [60], [61, away]], true],
+    ['waits for pods that are at the revision already', [[0], [10, crashed], [60, crashed]], true],
+    ['is none for a crash after the rollout', [[0], [10, complete], [20, crashed], [600, crashed]], false],
+    [
+      'is none for a crash under a pause, or after it',
+      [[0], [10, complete], [20, { ...crashed, ...paused }], [30, crashed], [600, crashed]],
+      false,
+    ],
+    [
+      'is none for what was taken over finished',
+      [
+        [0, crashed],
+        [600, crashed],
+      ],
+      false,
+    ],
+    [
+      'of the next rollout counts from its beginning, whatever crashed before',
+      [[0], [10, complete], [20, crashed], [600], [659]],
+      false,
+    ],
+    ['of the next rollout passes', [[0], [10, complete], [20, crashed], [600], [660]], true],
+  ])('%s', (_, moments, timedOut) => {
+    const result = after(...moments);
+    expect(result.timedOut).toBe(timedOut);
+    expect(progressing(result)?.reason === 'ProgressDeadlineExceeded').toBe(timedOut);
+  });
+
+  it('says of a finished rollout that it is, whatever crashes later', () => {
+    const result = after([0], [10, complete], [600, crashed]);
+    const lastTransitionTime = '2026-01-01T00:00:10Z';
+    expect(progressing(result)).toMatchObject({ reason: 'RolloutComplete', lastTransitionTime });
+    expect(result.conditions.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'False' });
+  });
+
+  it('is announced while its clock runs, so that somebody looks', () => {
+    expect(after([0]).deadlineAt).toBe(START + 60_000);
+    expect(after([0], [10, away]).deadlineAt).toBeUndefined();
+    expect(after([0], [10, away], [500, anew(500)]).deadlineAt).toBe(START + 560_000);
+  });
+});

@@ -1,0 +1,121 @@
+/** The activities of rollout runs over an apiserver that holds one StatefulSet `web` and can answer whatever a test wants. */
+
+import { createRolloutActivities } from '../../activities/rollout.ts';
+import type { RolloutActivities } from '../../activities/rollout.ts';
+import { ActionEvents } from '../../controllers/action-events.ts';
+import { ClusterView } from '../../controllers/cluster-view.ts';
+import { EventRecorder } from '../../controllers/events.ts';
+import { Executor } from '../../controllers/executor.ts';
+import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
+import { PlanFeed } from '../../controllers/plan-feed.ts';
+import { Reconciler } from '../../controllers/reconciler.ts';
+import { Refusals } from '../../controllers/refusals.ts';
+import { RolloutRuns } from '../../controllers/rollout-runs.ts';
+import { StatusWriter } from '../../controllers/status-writer.ts';
+import { KubernetesClient } from '../../kubernetes/client.ts';
+import { readStatefulSet } from '../../kubernetes/statefulset-adapter.ts';
+import { WatchCache } from '../../kubernetes/watch-cache.ts';
+import type { WorkloadObject } from '../../kubernetes/workload-edit.ts';
+import { templateTarget } from '../../kubernetes/workload-key.ts';
+import { SmallTemporal } from './small-temporal.ts';
+import { answer, plainConnection, WatchServer } from './watch-server.ts';
+import { workloadObject } from './workload-objects.ts';
+
+const API = 'fairlead.dev/v1beta1';
+const RESOURCES = ['statefulsets', 'controllerrevisions', 'pods', 'persistentvolumeclaims', 'nodes'];
+
+export class ActivityGround {
+  /** What the apiserver has; undefined: 404. */
+  object: WorkloadObject | undefined = workloadObject();
+  /** Status and reason of every answer, instead of the object. */
+  refusal: readonly [number, string] | undefined;
+  readonly activities: RolloutActivities;
+  readonly client: KubernetesClient;
+  readonly events: EventRecorder;
+  /** What a run of the present template is known by. */
+  readonly reference = reference();
+  readonly #server: WatchServer;
+
+  private constructor(server: WatchServer) {
+    this.#server = server;
+    server.intercept = ({ url }, response) => {
+      if (url.pathname.endsWith('/events')) answer(response, 201, {});
+      else if (this.refusal !== undefined) answer(response, this.refusal[0], status(...this.refusal));
+      else if (url.pathname.endsWith('/controllerrevisions')) return false;
+      else if (this.object === undefined) answer(response, 404, status(404, 'NotFound'));
+      else answer(response, 200, this.object);
+      return true;
+    };
+    this.client = new KubernetesClient(plainConnection(server.url));
+    const { client } = this;
+    const group = 'fairlead.dev';
+    const cache = new WatchCache({
+      client,
+      sources: RESOURCES.map((resource) => ({ group, version: 'v1beta1', resource })),
+      onError: () => undefined,
+    });
+    const [view, feed, refusals, mutex, now] = [
+      new ClusterView(cache, API),
+      new PlanFeed(),
+      new Refusals(),
+      new KeyedMutex(),
+      Date.now,
+    ];
+    this.events = new EventRecorder({ client, host: 'test' });
+    const { events } = this;
+    const executor = new Executor({ cache, events, reports: new ActionEvents(events), refusals, now });
+    const runs = new RolloutRuns({
+      client: new SmallTemporal().client,
+      cluster: 'c',
+      clusterUid: 'cluster',
+      searchAttributes: async () => [],
+      now,
+      onChange: () => undefined,
+      onStarted: () => undefined,
+      onTakenOver: () => undefined,
+      onBadEnding: () => undefined,
+      onError: () => undefined,
+    });
+    const common = { client, cache, view, executor, mutex, feed, events, now };
+    const reconciler = new Reconciler({
+      ...common,
+      refusals,
+      runs,
+      status: new StatusWriter(cache, now),
+      temporalAnswers: () => true,
+      requeue: () => undefined,
+    });
+    this.activities = createRolloutActivities({
+      ...common,
+      reconciler,
+      clusterUid: 'cluster',
+      onClosed: () => undefined,
+    });
+  }
+
+  static async start(): Promise<ActivityGround> {
+    return new ActivityGround(await WatchServer.start());
+  }
+
+  /** Writes to the StatefulSet, as JSON, oldest first. */
+  get writes(): readonly string[] {
+    return this.#server.requests
+      .filter(({ method, url }) => method === 'PATCH' && url.pathname.endsWith('/web'))
+      .map(({ body }) => body);
+  }
+
+  async stop(): Promise<void> {
+    await this.events.flush();
+    this.client.close();
+    await this.#server.stop();
+  }
+}
+
+function reference() {
+  const workload = readStatefulSet(workloadObject(), API);
+  return { clusterUid: 'cluster', workload: workload.ref, target: templateTarget(workload) };
+}
+
+function status(code: number, reason: string): object {
+  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message: 'said by a test' };
+}

@@ -1,0 +1,63 @@
+/** What the activities of a run answer when the cluster is not what the run was started for. */
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { MockActivityEnvironment } from '@temporalio/testing';
+
+import type { CloseInput, CloseResult, WishInput, WishResult } from '../../../activities/rollout-types.ts';
+import { ActivityGround } from '../../support/activity-ground.ts';
+import { workloadObject } from '../../support/workload-objects.ts';
+
+let ground: ActivityGround;
+
+beforeEach(async () => {
+  ground = await ActivityGround.start();
+});
+
+afterEach(async () => {
+  await ground.stop();
+});
+
+async function record(verb: WishInput['verb']): Promise<WishResult> {
+  const { recordWish } = ground.activities;
+  return await new MockActivityEnvironment().run(recordWish, { ...ground.reference, verb });
+}
+
+describe.each<WishInput['verb']>(['pause', 'resume', 'abort', 'rollback'])('the signal %s', (verb) => {
+  it('has nothing to write on when the workload is gone', async () => {
+    ground.object = undefined;
+    expect(await record(verb)).toMatchObject({ changed: false, rolledBack: false });
+    expect(ground.writes).toEqual([]);
+  });
+
+  it('is not for a workload that was made again', async () => {
+    const { metadata, ...rest } = workloadObject();
+    ground.object = { ...rest, metadata: { ...metadata, uid: 'another' } };
+    expect(await record(verb)).toMatchObject({ changed: false, rolledBack: false });
+    expect(ground.writes).toEqual([]);
+  });
+});
+
+it('the signal pause of a run whose template is another one by now holds the workload all the same', async () => {
+  const { recordWish } = ground.activities;
+  const input = { ...ground.reference, target: 'another', verb: 'pause' } as const;
+  expect(await new MockActivityEnvironment().run(recordWish, input)).toMatchObject({ changed: true });
+  expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
+});
+
+describe('the end of a run whose template is the wanted one', () => {
+  async function close(ending: CloseInput['ending']): Promise<CloseResult> {
+    const { closeRun } = ground.activities;
+    const run = { revision: undefined, workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+    return await new MockActivityEnvironment().run(closeRun, { ...ground.reference, ...run, ending });
+  }
+
+  it('is never a pause when the controller has superseded it: the template was taken back meanwhile', async () => {
+    expect(await close('superseded')).toMatchObject({ outcome: 'Superseded' });
+    expect(ground.writes).toEqual([]);
+  });
+
+  it('is a pause when it was cancelled without a word of the controller: a click', async () => {
+    expect(await close('cancelled')).toMatchObject({ outcome: 'Canceled', by: 'Temporal UI' });
+    expect(ground.writes).toEqual([expect.stringContaining('Temporal UI')]);
+  });
+});
