@@ -154,7 +154,7 @@ export class InventoryStore {
         tooling === undefined
           ? 'exists and is no inventory'
           : `is the inventory of another tool (${tooling})`;
-      const message = `the inventory of repository ${this.repository} would be ConfigMap ${this.namespace}/${this.name}, which ${whose}.`;
+      const message = `the inventory of repository ${this.repository} would be ConfigMap ${this.namespace}/${this.name}, which ${whose}: give the repository another \`name\`.`;
       throw new ProblemError(problem('InventoryForeign', message));
     }
     try {

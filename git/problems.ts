@@ -62,8 +62,7 @@ const NEXT_STEPS = {
   Unavailable: 'Nothing to do: it is tried again.',
   NotEstablished:
     'See `kubectl describe`; what stands on it is applied by the next commit after it can be used.',
-  InventoryForeign:
-    'Give the repository another `name`; nothing was read from that ConfigMap or written to it.',
+  InventoryForeign: 'Nothing was read from it or written to it.',
   InventoryOfOther: 'Give the repository a `name` of its own.',
   // The rollout
   RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',

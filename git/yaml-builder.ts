@@ -42,6 +42,8 @@ interface Anchor {
   readonly value: unknown;
   readonly nodes: number;
   readonly characters: number;
+  /** Levels of mappings and lists; 0 of a scalar. */
+  readonly height: number;
   readonly open: boolean;
 }
 
@@ -51,6 +53,7 @@ interface OpenNode {
   /** Counts of nodes and characters when it was opened. */
   readonly nodesBefore: number;
   readonly charactersBefore: number;
+  height: number;
 }
 
 interface DocumentFrame {
@@ -138,13 +141,13 @@ export class YamlBuilder {
     this.#collectionTag(event.tagStart, event.tagEnd, kind, line);
     const anchor = event.anchorStart < 0 ? undefined : this.#source.slice(event.anchorStart, event.anchorEnd);
     this.#nodes += 1;
-    const node = { line, anchor, nodesBefore: this.#nodes, charactersBefore: this.#characters };
+    const node = { line, anchor, nodesBefore: this.#nodes, charactersBefore: this.#characters, height: 1 };
     const frame: SequenceFrame | MappingFrame =
       kind === 'sequence'
         ? { kind, value: [], ...node }
         : { kind, value: {}, ...node, key: undefined, keyLine: line, keyIsMerge: false, merged: new Set() };
     if (anchor !== undefined)
-      this.#anchors.set(anchor, { value: frame.value, nodes: 0, characters: 0, open: true });
+      this.#anchors.set(anchor, { value: frame.value, nodes: 0, characters: 0, height: 0, open: true });
     this.#lines.set(frame.value, line);
     this.#frames.push(frame);
   }
@@ -178,9 +181,10 @@ export class YamlBuilder {
     this.#characters += source.length;
     if (event.anchorStart >= 0) {
       const name = this.#source.slice(event.anchorStart, event.anchorEnd);
-      this.#anchors.set(name, { value: scalar.value, nodes: 1, characters: source.length, open: false });
+      const characters = source.length;
+      this.#anchors.set(name, { value: scalar.value, nodes: 1, characters, height: 0, open: false });
     }
-    this.#put(scalar.value, line);
+    this.#put(scalar.value, line, 0);
   }
 
   #alias(name: string, line: number): void {
@@ -191,7 +195,10 @@ export class YamlBuilder {
       throw refusal('TooComplex', `more than ${YAML_LIMITS.aliases} aliases in one document`, line);
     }
     this.#expand(anchor.nodes, anchor.characters, line);
-    this.#put(anchor.value, line);
+    if (this.#frames.length + anchor.height > YAML_LIMITS.depth) {
+      throw refusal('TooComplex', `its aliases nest more than ${YAML_LIMITS.depth} levels`, line);
+    }
+    this.#put(anchor.value, line, anchor.height);
   }
 
   #pop(): void {
@@ -205,14 +212,21 @@ export class YamlBuilder {
     if (frame.anchor !== undefined) {
       const nodes = this.#nodes - frame.nodesBefore + 1;
       const characters = this.#characters - frame.charactersBefore;
-      this.#anchors.set(frame.anchor, { value: frame.value, nodes, characters, open: false });
+      this.#anchors.set(frame.anchor, {
+        value: frame.value,
+        nodes,
+        characters,
+        height: frame.height,
+        open: false,
+      });
     }
-    this.#put(frame.value, frame.line);
+    this.#put(frame.value, frame.line, frame.height);
   }
 
-  /** Adds a complete value to whatever is open. */
-  #put(value: unknown, line: number): void {
+  /** Adds a complete value of so many levels to whatever is open. */
+  #put(value: unknown, line: number, height: number): void {
     const frame = this.#frame();
+    if (frame.kind !== 'document') frame.height = Math.max(frame.height, height + 1);
     if (frame.kind === 'document') {
       this.#root = { value, line };
     } else if (frame.kind === 'sequence') {

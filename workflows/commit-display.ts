@@ -171,8 +171,9 @@ export class CommitDisplay {
 }
 
 /** Without the next step: details are read by people who look for the reason. */
+/** Next steps that belong to a code are told elsewhere; those of this very problem, often a command, are told here too. */
 function line(item: Problem): string {
   const place =
     item.file === undefined ? '' : ` ${item.file}${item.line === undefined ? '' : `:${item.line}`}`;
-  return `${item.code}${place}${item.object === undefined ? '' : ` ${item.object}`}: ${item.message}`;
+  return `${item.code}${place}${item.object === undefined ? '' : ` ${item.object}`}: ${item.message}${item.next === undefined ? '' : ` ${item.next}`}`;
 }

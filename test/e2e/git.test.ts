@@ -592,7 +592,7 @@ describe('whose inventory it is', () => {
     const { outcome, message = '' } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
     expect(outcome).toBe('Refused');
     expect(message).toContain(
-      `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory. Give the repository another`,
+      `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory: give the repository another \`name\`.`,
     );
     expect(await repository.get('configmaps', 'one')).toBeUndefined();
     expect(await cluster.client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);

@@ -43,12 +43,12 @@ describe('a ConfigMap that Fairlead did not make', () => {
     [
       'without annotations',
       undefined,
-      'the inventory of repository repositories would be ConfigMap system/fairlead-repositories, which exists and is no inventory.',
+      'the inventory of repository repositories would be ConfigMap system/fairlead-repositories, which exists and is no inventory: give the repository another `name`.',
     ],
     [
       'of another tool',
       { 'applyset.kubernetes.io/tooling': 'kubectl/v1.36' },
-      'the inventory of repository repositories would be ConfigMap system/fairlead-repositories, which is the inventory of another tool (kubectl/v1.36).',
+      'the inventory of repository repositories would be ConfigMap system/fairlead-repositories, which is the inventory of another tool (kubectl/v1.36): give the repository another `name`.',
     ],
   ])('%s is neither read as an inventory nor written', async (_what, annotations, message) => {
     holds(annotations);

@@ -163,6 +163,12 @@ const REFUSED: readonly (readonly [text: string, code: string, line: number, mes
   ['a: "x\u0000"', 'YamlSyntax', 1, /null byte/],
   ['['.repeat(10_000), 'TooComplex', 1, /nesting/],
   [`a: &a {b: 1}\nc: [${'*a,'.repeat(201)}]`, 'TooComplex', 2, /aliases/],
+  [
+    `a: &a ${'['.repeat(60)}${']'.repeat(60)}\nb: ${'['.repeat(60)}*a${']'.repeat(60)}`,
+    'TooComplex',
+    2,
+    /aliases nest more than 100 levels/,
+  ],
   [bomb(), 'TooComplex', 6, /expand to more than 100000 values/],
   [mergeStorm(), 'TooComplex', 36, /expand to more/],
 ];
