@@ -48,7 +48,9 @@ function addWorkers(program: Command, attach: Attach): void {
   const load = async () => {
     const { runWorker } = await import('../worker/main.ts');
     return async ({ io, options }: Call<WorkerFlags>): Promise<ExitCode> => {
-      await runWorker(options, io);
+      const signal = await runWorker(options, io);
+      // Node aborts at its exit when it cannot restore the terminal, and this one was closed: it ends by the signal itself.
+      if (signal === 'SIGHUP') process.kill(process.pid, signal);
       // Everything has ended; what is left are retry timers of Temporal's client, which nothing waits for.
       process.exit(EXIT.ok);
     };

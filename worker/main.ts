@@ -30,6 +30,7 @@ import { leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
+import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
 import { createTemporalClient, readTemporalSettings } from './temporal-connection.ts';
@@ -49,14 +50,15 @@ export interface Surroundings {
 }
 
 /**
- * Runs a worker until SIGTERM, SIGHUP or Ctrl-C. `repo` and its companions (`fairlead up`) are one repository beside those of the file.
+ * Runs a worker until SIGTERM, SIGHUP or Ctrl-C; resolves with which. `repo` and its companions (`fairlead up`) are one repository
+ * beside those of the file.
  * @throws ConfigurationError, KubeconfigError or ApiError where configuration or cluster are unusable; the reason of the abort when
  *   Ctrl-C came before the worker ran
  */
 export async function runWorker(
   flags: WorkerFlags & Partial<RepositoryFlags>,
   { environment, interrupted }: Surroundings,
-): Promise<void> {
+): Promise<StopSignal | undefined> {
   const config = readConfig(flags, environment);
   const log = createLog(config);
   const stopping = listenForStop(log, interrupted);
@@ -70,6 +72,7 @@ export async function runWorker(
   } finally {
     stopping.done();
   }
+  return stopping.by();
 }
 
 async function repositoriesOf(

@@ -5,8 +5,12 @@ import type { Logger } from 'pino';
 /** Milliseconds that a replica gets to end its work. */
 const SHUTDOWN_MS = 15_000;
 
+export type StopSignal = 'SIGTERM' | 'SIGHUP' | 'SIGINT';
+
 export interface Stopping {
   readonly signal: AbortSignal;
+  /** What it aborted at. */
+  readonly by: () => StopSignal | undefined;
   /** Takes the handlers and the time limit away. */
   done(): void;
 }
@@ -18,8 +22,10 @@ export interface Stopping {
 export function listenForStop(log: Logger, interrupted: AbortSignal): Stopping {
   const stopping = new AbortController();
   let limit: NodeJS.Timeout | undefined;
-  const stop = (signal: NodeJS.Signals) => {
+  let by: StopSignal | undefined;
+  const stop = (signal: StopSignal) => {
     if (stopping.signal.aborted) return;
+    by = signal;
     log.info({ signal }, 'stopping');
     stopping.abort();
     limit = setTimeout(() => {
@@ -28,17 +34,20 @@ export function listenForStop(log: Logger, interrupted: AbortSignal): Stopping {
     }, SHUTDOWN_MS).unref();
   };
   const onInterrupt = () => stop('SIGINT');
-  process.once('SIGTERM', stop);
+  const onTerm = () => stop('SIGTERM');
+  const onHangUp = () => stop('SIGHUP');
+  process.once('SIGTERM', onTerm);
   // Not once: a closed terminal sends it twice, by the shell and by the kernel.
-  process.on('SIGHUP', stop);
+  process.on('SIGHUP', onHangUp);
   interrupted.addEventListener('abort', onInterrupt, { once: true });
   if (interrupted.aborted) onInterrupt();
   return {
     signal: stopping.signal,
+    by: () => by,
     done() {
       clearTimeout(limit);
-      process.off('SIGTERM', stop);
-      process.off('SIGHUP', stop);
+      process.off('SIGTERM', onTerm);
+      process.off('SIGHUP', onHangUp);
       interrupted.removeEventListener('abort', onInterrupt);
     },
   };

@@ -21,6 +21,7 @@ describe('a worker is to stop', () => {
     expect(signal.aborted).toBe(false);
     process.emit(name, name);
     expect(signal.aborted).toBe(true);
+    expect(stopping?.by()).toBe(name);
     expect(lines).toEqual([`{"level":30,"signal":"${name}","msg":"stopping"}\n`]);
   });
 
@@ -39,6 +40,7 @@ describe('a worker is to stop', () => {
     const signal = listen(ctrl.signal);
     ctrl.abort();
     expect(signal.aborted).toBe(true);
+    expect(stopping?.by()).toBe('SIGINT');
     stopping?.done();
     expect(listen(ctrl.signal).aborted).toBe(true);
   });
