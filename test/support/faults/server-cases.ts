@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { expect } from '@jest/globals';
 
+import { ANNOTATION } from '../../../planners/names.ts';
 import { imageOf, isPodReady, nameOf, uidOf } from '../scene.ts';
 import type { Scene } from '../scene.ts';
 import type { Bench, FaultCase } from './fault-case.ts';
@@ -13,6 +14,9 @@ import type { Bench, FaultCase } from './fault-case.ts';
  * revision of a new workload takes 5 s without Temporal, and what follows takes some more.
  */
 const AWAY_SECONDS = Number(process.env['FAIRLEAD_TEST_TEMPORAL_AWAY'] ?? '15');
+
+/** Longer than it takes to notice that Temporal is away, shorter than it stays away. */
+const DEADLINE = { progressDeadlineSeconds: 9, onDeadline: 'Rollback' } as const;
 
 async function midRollout(bench: Bench, name: string, change = {}): Promise<Scene> {
   const scene = await bench.deployed(name, change);
@@ -56,6 +60,16 @@ async function expectHealed(scene: Scene, image: string): Promise<void> {
   await scene.untilHealed(victim);
 }
 
+/** A run that waits for the end of a pause. */
+async function paused(bench: Bench, name: string): Promise<Scene> {
+  const scene = await bench.deployed(name);
+  await scene.annotate({ [ANNOTATION.paused]: JSON.stringify({ by: 'test' }) });
+  await scene.apply({ image: 'app:2' });
+  await scene.runs.untilOpen();
+  await scene.runs.untilPhase('Paused');
+  return scene;
+}
+
 export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: 'apiserver restarted mid-rollout',
@@ -83,9 +97,11 @@ export const SERVER_CASES: readonly FaultCase[] = [
   {
     name: `Temporal away for ${String(AWAY_SECONDS)} s: pods are healed, a new set starts, replacing waits; then all goes on`,
     run: async (bench) => {
-      const [rolling, idle] = await Promise.all([
-        midRollout(bench, 'rolling', { maxUnavailable: 1 }),
+      const [rolling, idle, held, doomed] = await Promise.all([
+        midRollout(bench, 'rolling', { maxUnavailable: 1, ...DEADLINE }),
         bench.deployed('idle'),
+        paused(bench, 'held'),
+        paused(bench, 'doomed'),
       ]);
       await rolling.untilMidRollout('app:2');
       await bench.controlPlane.stop('temporal');
@@ -93,6 +109,9 @@ export const SERVER_CASES: readonly FaultCase[] = [
       const fresh = await bench.scene('fresh', { replicas: 3 });
       await fresh.apply({});
       await idle.apply({ image: 'app:2' });
+      // Neither run can be told of it now.
+      await held.annotate({ [ANNOTATION.paused]: undefined });
+      await doomed.deleteSet();
       const before = await idle.pods();
       await Promise.all([
         expectHealed(rolling, 'app:1'),
@@ -114,7 +133,11 @@ export const SERVER_CASES: readonly FaultCase[] = [
       await bench.controlPlane.start('temporal');
       // However long it was away: within 15 s.
       await idle.runs.untilOpen();
-      await Promise.all([rolling, idle].map(expectDone));
+      await Promise.all([rolling, idle, held].map(expectDone));
+      await doomed.runs.until('none is open', (runs) => runs.every(({ status }) => status !== 'RUNNING'));
+      expect(await doomed.statuses()).toEqual(['COMPLETED', 'CANCELLED']);
+      // It could not go on for longer than its deadline, and that was not the revision's fault.
+      expect(await rolling.warnings()).toEqual([]);
       await fresh.untilDone();
       // Nothing was left to do for it.
       expect(await fresh.statuses()).toEqual([]);
