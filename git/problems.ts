@@ -126,6 +126,8 @@ export function formatProblem(item: Problem, sha?: string): string {
 
 /** What the cluster answered: it may answer otherwise tomorrow. Everything else is as it is in the commit. */
 const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
+  'InventoryForeign',
+  'InventoryOfOther',
   'UnknownKind',
   'NamespaceNotFound',
   'Invalid',
