@@ -26,7 +26,7 @@ export interface TemporalWorkerOptions {
 }
 
 const RETRY_MS = 1_000;
-const DEADLINE_MS = 3_000;
+const DEADLINE_MS = 1_000;
 
 /**
  * Runs one worker until the signal fires; resolves when its last task is over. Never rejects: what keeps it from running is tried again
@@ -50,7 +50,11 @@ export async function runTemporalWorker(run: TemporalWorkerOptions): Promise<voi
       }
     } catch (error) {
       log.debug({ worker: name, error: toMessage(error) }, 'Temporal worker ended, will be started again');
-      const problem = signal.aborted ? undefined : await whyNot(run, error);
+      const [problem] = await Promise.all([
+        whyNot(run, error),
+        sleep(RETRY_MS, undefined, { signal }).catch(() => undefined),
+      ]);
+      if (signal.aborted) return;
       // Twice in a row: a server that is just coming back may answer the question, but not the worker before.
       if (problem !== undefined && problem === last && problem !== told) {
         log.warn({ worker: name }, `${problem} Until then rollouts wait; it is tried again every second`);
@@ -58,20 +62,21 @@ export async function runTemporalWorker(run: TemporalWorkerOptions): Promise<voi
         onProblem(problem);
       }
       last = problem;
-      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
 /** What is wrong and what to do, a sentence each; undefined while Temporal is away. */
 async function whyNot(
-  { settings, client, name }: TemporalWorkerOptions,
+  { settings, client, name, signal }: TemporalWorkerOptions,
   error: unknown,
 ): Promise<string | undefined> {
   const { namespace, address } = settings;
   try {
-    await client.withDeadline(Date.now() + DEADLINE_MS, () =>
-      client.workflowService.describeNamespace({ namespace }),
+    await client.withAbortSignal(signal, () =>
+      client.withDeadline(Date.now() + DEADLINE_MS, () =>
+        client.workflowService.describeNamespace({ namespace }),
+      ),
     );
   } catch (refusal) {
     return isTemporalAway(refusal)
