@@ -13,8 +13,9 @@ import type {
 import type { Plan } from '../planners/plan.ts';
 import type { RevisionPlan } from '../planners/revision.ts';
 import { claimBelongsTo } from '../planners/statefulset-claims.ts';
-import { planStatefulSetRevision, templateOfRevision } from '../planners/statefulset-revision.ts';
+import { planStatefulSetRevision } from '../planners/statefulset-revision.ts';
 import { planStatefulSet } from '../planners/statefulset.ts';
+import { templateOfRevision } from '../planners/template-revision.ts';
 import type { Snapshot, StatefulSet, Workload, WorkloadKind } from '../planners/workload.ts';
 import { readStatefulSet } from './statefulset-adapter.ts';
 import { trusted } from './values.ts';

@@ -5,8 +5,8 @@ import { claimOf } from './controller-ref.ts';
 import { ANNOTATION } from './names.ts';
 import type { ControllerRevision, JsonObject } from './objects.ts';
 import { matchesSelector } from './selector.ts';
+import { storedTemplate } from './template-revision.ts';
 import { asFields } from './values.ts';
-import type { Fields } from './values.ts';
 import type { Workload } from './workload.ts';
 
 /** What is to be done so that a revision of the present template exists, with the highest number. */
@@ -14,11 +14,6 @@ export type RevisionPlan =
   | { readonly outcome: 'exists'; readonly revision: ControllerRevision }
   | { readonly outcome: 'renumber'; readonly revision: ControllerRevision; readonly to: number | bigint }
   | { readonly outcome: 'create'; readonly manifest: JsonObject };
-
-/** The pod template in a revision's data (C9), with its patch directive; undefined if it holds none. */
-export function storedTemplate(revision: ControllerRevision): Fields | undefined {
-  return asFields(asFields(revision.data['spec'])?.['template']);
-}
 
 /** The revisions of a workload in order: its own, and orphans that match its selector and hold a pod template (S7). */
 export function revisionsOf(

@@ -2,7 +2,7 @@
 
 import { controllerReference } from './controller-ref.ts';
 import { claimName } from './statefulset-claims.ts';
-import { templateOfRevision } from './statefulset-revision.ts';
+import { templateOfRevision } from './template-revision.ts';
 import { ANNOTATION, LABEL } from './names.ts';
 import type { ControllerRevision, JsonObject, Pod, Volume } from './objects.ts';
 import type { Action } from './plan.ts';

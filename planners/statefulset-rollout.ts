@@ -2,45 +2,12 @@
 
 import { Budget, maxUnavailableOf } from './budget.ts';
 import { conditionOf } from './availability.ts';
-import { hasGate, isGateOpen, resizeRefusal } from './in-place-state.ts';
-import { openGateAction } from './in-place-writes.ts';
-import type { InPlaceContext } from './in-place-writes.ts';
-import { obstacles, startInPlace, stepInPlace } from './in-place.ts';
 import { IN_PLACE_GATE } from './names.ts';
 import type { ControllerRevision } from './objects.ts';
-import type { Action } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { diffTemplates } from './template-diff.ts';
-import type { TemplateDiff } from './template-diff.ts';
+import { isInfeasible, updateAction } from './pod-updates.ts';
 import { describeWish } from './reasons.ts';
-import { templateOfRevision } from './statefulset-revision.ts';
-import { deletePod } from './statefulset-steady.ts';
-import { isTarget } from './statefulset-view.ts';
-import type { Member, StatefulSetView } from './statefulset-view.ts';
-
-/** Steps of updates in place that were begun, and gates to open: steady state, in any order, paused or not. */
-export function planInPlaceSteps(view: StatefulSetView, plan: PlanBuilder): void {
-  for (const member of [...view.slots, ...view.condemned]) {
-    if (member === undefined || !member.owned || member.terminating || member.finished) continue;
-    if (plan.writesPod(member.name)) continue;
-    if (member.inPlace !== undefined) {
-      if (isInfeasible(view, member)) continue;
-      // What a dead kubelet said last is no proof that it did what it was to do.
-      const isApplied = member.inPlace.revision === member.revision;
-      if (isApplied && view.downNodes.has(member.pod.spec.nodeName ?? '')) continue;
-      const step = stepInPlace(member.pod, member.inPlace, contextOf(view, member));
-      if ('action' in step) plan.addSteady(step.action);
-      else
-        plan.wait(step.wait, {
-          pod: member.name,
-          ...(step.detail !== '' && { detail: step.detail }),
-          ...(step.until !== undefined && { until: step.until }),
-        });
-    } else if (hasGate(member.pod) && !isGateOpen(member.pod)) {
-      plan.addSteady(openGateAction(member.pod, contextOf(view, member)));
-    }
-  }
-}
+import type { StatefulSetMember, StatefulSetView } from './statefulset-view.ts';
 
 /**
  * The legal writes of this moment. Pods that are not ready come first, all of them: they cost nothing, and a broken revision
@@ -48,7 +15,7 @@ export function planInPlaceSteps(view: StatefulSetView, plan: PlanBuilder): void
  * unavailable + 1 ≤ maxUnavailable, where every wanted pod counts, also below the partition.
  */
 export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
-  const { update, set } = view;
+  const { update, workload: set } = view;
   if (update === undefined) return;
   const candidates = candidatesOf(view, plan, update);
   if (candidates.length === 0) return;
@@ -93,16 +60,16 @@ function candidatesOf(
   view: StatefulSetView,
   plan: PlanBuilder,
   update: ControllerRevision,
-): readonly Member[] {
-  const candidates: Member[] = [];
+): readonly StatefulSetMember[] {
+  const candidates: StatefulSetMember[] = [];
   for (let offset = view.slots.length - 1; offset >= 0; offset -= 1) {
     const member = view.slots[offset];
     if (member === undefined || !member.owned || member.terminating || member.finished) continue;
     if (plan.writesPod(member.name)) continue;
     const infeasible = member.inPlace !== undefined && isInfeasible(view, member);
     if (member.revision === update.metadata.name && !infeasible) continue;
-    if (view.set.updateStrategy === 'OnDelete') plan.wait('OnDelete', { pod: member.name });
-    else if (!isTarget(view, member.ordinal)) plan.wait('Partition', { pod: member.name });
+    if (view.workload.updateStrategy === 'OnDelete') plan.wait('OnDelete', { pod: member.name });
+    else if (!view.isTarget(member)) plan.wait('Partition', { pod: member.name });
     else if (member.inPlace?.revision !== update.metadata.name || infeasible) candidates.push(member);
   }
   return candidates;
@@ -111,82 +78,14 @@ function candidatesOf(
 function write(
   view: StatefulSetView,
   plan: PlanBuilder,
-  member: Member,
+  member: StatefulSetMember,
   update: ControllerRevision,
 ): boolean {
   const action = updateAction(view, plan, member, update);
   return action !== undefined && plan.addBatch(action);
 }
 
-function updateAction(
-  view: StatefulSetView,
-  plan: PlanBuilder,
-  member: Member,
-  update: ControllerRevision,
-): Action | undefined {
-  const policy = view.set.podUpdatePolicy;
-  const context = contextOf(view, member);
-  const { diff } = context;
-  // Templates that mean the same under another name: a new label is all that is needed (D21).
-  if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
-  const recreate = {
-    ...deletePod(view, member.pod, 'Recreate', `it is to be at revision ${update.metadata.name}`),
-    ...(member.ready && { charged: true }),
-  };
-  if (policy === 'ReCreate') return recreate;
-  const problems =
-    diff === undefined
-      ? [`revision ${member.revision === '' ? 'of its label' : member.revision} is not known`]
-      : obstacles(member.pod, diff);
-  const possible = problems.length === 0 && !(member.inPlace !== undefined && isInfeasible(view, member));
-  if (possible && diff !== undefined) return startInPlace(member.pod, diff, context);
-  if (policy === 'InPlaceIfPossible') return recreate;
-  plan.wait('InPlaceImpossible', { pod: member.name, detail: problems.join(', ') });
-  return undefined;
-}
-
-function contextOf(view: StatefulSetView, member: Member): InPlaceContext {
-  const { set, now, update } = view;
-  const target = update !== undefined && isTarget(view, member.ordinal) ? update : undefined;
-  const from = view.byName.get(member.revision);
-  return {
-    owner: `${set.ref.kind} ${set.ref.name}`,
-    now,
-    gracePeriodSeconds: set.gracePeriodSeconds,
-    target: target?.metadata.name,
-    diff: target !== undefined && from !== undefined ? diffOf(from, target) : undefined,
-  };
-}
-
-const diffs = new WeakMap<ControllerRevision, WeakMap<ControllerRevision, TemplateDiff>>();
-
-/** Few revisions, many pods: each pair is compared once. */
-function diffOf(from: ControllerRevision, to: ControllerRevision): TemplateDiff {
-  let byTarget = diffs.get(from);
-  if (byTarget === undefined) {
-    byTarget = new WeakMap();
-    diffs.set(from, byTarget);
-  }
-  let diff = byTarget.get(to);
-  if (diff === undefined) {
-    diff = diffTemplates(templateOfRevision(from), templateOfRevision(to));
-    byTarget.set(to, diff);
-  }
-  return diff;
-}
-
-/** The node cannot give the pod its new resources, and the policy allows to make a new one instead. */
-export function isInfeasible(view: StatefulSetView, member: Member): boolean {
-  return (
-    view.set.podUpdatePolicy === 'InPlaceIfPossible' &&
-    member.inPlace?.resources !== undefined &&
-    member.inPlace.revision === view.update?.metadata.name &&
-    isTarget(view, member.ordinal) &&
-    resizeRefusal(member.pod)?.infeasible === true
-  );
-}
-
-function isAvailableButForUpdate(view: StatefulSetView, member: Member): boolean {
+function isAvailableButForUpdate(view: StatefulSetView, member: StatefulSetMember): boolean {
   const at = member.availableAt;
   return at !== undefined && at <= view.now && conditionOf(member.pod, IN_PLACE_GATE)?.status !== 'False';
 }

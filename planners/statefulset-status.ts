@@ -5,10 +5,11 @@ import { isRunningAndReady } from './availability.ts';
 import { GROUP } from './names.ts';
 import type { Progress } from './plan.ts';
 import { formatSelector } from './selector.ts';
-import { collisionCountOf } from './statefulset-revision.ts';
-import { countUnavailable, isInfeasible } from './statefulset-rollout.ts';
-import { isTarget } from './statefulset-view.ts';
-import type { Member, StatefulSetView } from './statefulset-view.ts';
+import { collisionCountOf } from './revision-plan.ts';
+import { isInfeasible } from './pod-updates.ts';
+import { countUnavailable } from './statefulset-rollout.ts';
+import { isTargetOrdinal } from './statefulset-view.ts';
+import type { StatefulSetMember, StatefulSetView } from './statefulset-view.ts';
 import type { StatefulSetStatus } from './workload.ts';
 
 /**
@@ -16,7 +17,7 @@ import type { StatefulSetStatus } from './workload.ts';
  * observedGeneration stays behind: nobody may take the old rollout for the new one.
  */
 export function statusOfSet(view: StatefulSetView): StatefulSetStatus {
-  const { set, update, current, latest } = view;
+  const { workload: set, update, current, latest } = view;
   const stored = set.status;
   const [currentName, updateName] = [current?.metadata.name, latest?.metadata.name];
   const count = {
@@ -60,7 +61,7 @@ interface Counts {
 /** S17: ready and available ones count while they terminate; current and updated ones do not. */
 function countMember(
   view: StatefulSetView,
-  member: Member | undefined,
+  member: StatefulSetMember | undefined,
   currentName: string | undefined,
   updateName: string | undefined,
   count: Counts,
@@ -79,10 +80,10 @@ function countMember(
 
 /** What a rollout has done so far (P18). */
 export function progressOfSet(view: StatefulSetView): Progress {
-  const { set, update } = view;
+  const { workload: set, update } = view;
   const progress = { target: 0, updated: 0, updatedReady: 0, updatedAvailable: 0, ready: 0, available: 0 };
   for (const [offset, member] of view.slots.entries()) {
-    const target = isTarget(view, set.start + offset);
+    const target = isTargetOrdinal(set, set.start + offset);
     if (target) progress.target += 1;
     if (member === undefined) continue;
     const ready = member.ready && !member.terminating && !member.finished;
@@ -107,19 +108,19 @@ export function progressOfSet(view: StatefulSetView): Progress {
  * OnDelete only the revision; else every pod from the partition up is at the update revision and available.
  */
 export function isFinishedRollout(view: StatefulSetView): boolean {
-  const { set, update, revisionPlan } = view;
+  const { workload: set, update, revisionPlan } = view;
   if (set.deleting || update === undefined || revisionPlan.outcome !== 'exists') return false;
   const first = view.revisions.length === 1;
   if (set.updateStrategy === 'OnDelete' && !first) return true;
   return view.slots.every((member, offset) => {
-    if (!first && !isTarget(view, set.start + offset)) return true;
+    if (!first && !isTargetOrdinal(set, set.start + offset)) return true;
     return member?.available === true && member.revision === update.metadata.name;
   });
 }
 
 /** No revision for the template, or a pod that may be touched is not at it; never because of scaling or a takeover alone. */
 export function needsRollout(view: StatefulSetView): boolean {
-  const { set, update, revisionPlan } = view;
+  const { workload: set, update, revisionPlan } = view;
   if (set.deleting) return false;
   if (update === undefined || revisionPlan.outcome !== 'exists') return true;
   return view.slots.some(
@@ -127,7 +128,7 @@ export function needsRollout(view: StatefulSetView): boolean {
       member !== undefined &&
       !member.terminating &&
       !member.finished &&
-      isTarget(view, member.ordinal) &&
+      view.isTarget(member) &&
       (member.revision !== update.metadata.name || isInfeasible(view, member)),
   );
 }

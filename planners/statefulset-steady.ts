@@ -1,15 +1,15 @@
 /** The steady state of a StatefulSet: replicas, claims, scaling down (S1–S5, S9–S12). */
 
 import { isRunningAndReady } from './availability.ts';
-import { adoptAction, releaseAction } from './controller-ref.ts';
-import { LABEL } from './names.ts';
-import type { ControllerRevision, Pod } from './objects.ts';
-import type { Action, Purpose } from './plan.ts';
+import { claimChildren } from './claim-children.ts';
+import { deletePod } from './member.ts';
+import type { ControllerRevision } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { wasRolledOutLast } from './revision.ts';
 import { claimName, createClaimAction, isStaleClaim, retainClaimAction } from './statefulset-claims.ts';
 import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
-import type { Member, StatefulSetView } from './statefulset-view.ts';
+import { membersOf } from './statefulset-view.ts';
+import type { StatefulSetMember, StatefulSetView } from './statefulset-view.ts';
 
 /** Pods that one plan creates, and that one plan deletes, at most (C13): what is asked for may change meanwhile. */
 const BURST = 500;
@@ -22,8 +22,8 @@ const REVISION_PATIENCE_MS = 5_000;
  * takes one step at a time and stops at the first pod that is not well (S9, S11, S12).
  */
 export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionMissingSince?: number): void {
-  claimChildren(view, plan);
-  const monotonic = view.set.podManagementPolicy === 'OrderedReady';
+  claimChildren(view, membersOf(view), plan);
+  const monotonic = view.workload.podManagementPolicy === 'OrderedReady';
   const reached = lowestUpdated(view);
   const highest = view.slots.findLastIndex((member) => member !== undefined);
   let missing = 0;
@@ -41,17 +41,6 @@ export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionM
   scaleDown(view, plan, monotonic);
 }
 
-function claimChildren(view: StatefulSetView, plan: PlanBuilder): void {
-  for (const pod of view.released) plan.addSteady(releaseAction(view.set, 'pods', pod));
-  for (const member of [...view.slots, ...view.condemned]) {
-    if (member !== undefined && !member.owned) plan.addSteady(adoptAction(view.set, 'pods', member.pod));
-  }
-  for (const revision of view.revisions) {
-    const owner = revision.metadata.ownerReferences?.some(({ controller }) => controller === true);
-    if (owner !== true) plan.addSteady(adoptAction(view.set, 'controllerrevisions', revision));
-  }
-}
-
 interface Missing {
   readonly offset: number;
   /** Lowest ordinal above the partition whose pod is at the update revision. */
@@ -61,7 +50,7 @@ interface Missing {
 }
 
 function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missing): void {
-  const { set } = view;
+  const { workload: set } = view;
   const ordinal = set.start + missing.offset;
   const name = podName(set, ordinal);
   if (view.foreignNames.has(name)) {
@@ -99,9 +88,9 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
 /** Creates the claims that a pod lacks (S3). False if one of them cannot be created now. */
 function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number): boolean {
   let complete = true;
-  for (const template of view.set.volumeClaimTemplates) {
-    if (!view.claims.has(claimName(view.set, template, ordinal))) {
-      complete = plan.addSteady(createClaimAction(view.set, template, ordinal)) && complete;
+  for (const template of view.workload.volumeClaimTemplates) {
+    if (!view.claims.has(claimName(view.workload, template, ordinal))) {
+      complete = plan.addSteady(createClaimAction(view.workload, template, ordinal)) && complete;
     }
   }
   return complete;
@@ -121,7 +110,7 @@ function revisionForNewPod(
   ordinal: number,
   { reached, isHole, revisionMissingSince }: Missing,
 ): ControllerRevision | undefined {
-  const { set, current, update, latest } = view;
+  const { workload: set, current, update, latest } = view;
   if (set.updateStrategy === 'RollingUpdate') {
     const kept = set.hasRollingUpdate ? set.partition : (set.status.currentReplicas ?? 0);
     if (ordinal < set.start + kept) return current;
@@ -145,17 +134,19 @@ function lowestUpdated(view: StatefulSetView): number {
 }
 
 /** S11. False if OrderedReady has to wait for this pod. */
-function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: Member): boolean {
+function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: StatefulSetMember): boolean {
   const { pod, ordinal } = member;
   if (!member.owned) return false;
   if (member.finished) {
     if (!member.terminating) {
-      plan.addSteady(deletePod(view, pod, 'ReplaceFinished', `it is ${pod.status?.phase ?? 'finished'}`));
+      plan.addSteady(
+        deletePod(view.workload, pod, 'ReplaceFinished', `it is ${pod.status?.phase ?? 'finished'}`),
+      );
     }
     return false;
   }
   if (pod.status?.phase === 'Pending' && !member.terminating) createClaims(view, plan, ordinal);
-  const identity = member.terminating ? undefined : fixIdentityAction(view.set, pod, ordinal);
+  const identity = member.terminating ? undefined : fixIdentityAction(view.workload, pod, ordinal);
   if (identity !== undefined) plan.addSteady(identity);
   retainClaims(view, plan, member, true);
   const at = member.availableAt;
@@ -163,11 +154,16 @@ function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: Member): 
 }
 
 /** S4. False while a claim's owners have yet to be changed. */
-function retainClaims(view: StatefulSetView, plan: PlanBuilder, member: Member, inRange: boolean): boolean {
+function retainClaims(
+  view: StatefulSetView,
+  plan: PlanBuilder,
+  member: StatefulSetMember,
+  inRange: boolean,
+): boolean {
   let settled = true;
-  for (const template of view.set.volumeClaimTemplates) {
-    const claim = view.claims.get(claimName(view.set, template, member.ordinal));
-    const action = claim && retainClaimAction(view.set, claim, member.pod, inRange);
+  for (const template of view.workload.volumeClaimTemplates) {
+    const claim = view.claims.get(claimName(view.workload, template, member.ordinal));
+    const action = claim && retainClaimAction(view.workload, claim, member.pod, inRange);
     if (action !== undefined) {
       plan.addSteady(action);
       settled = false;
@@ -207,7 +203,7 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
       return;
     }
     if (monotonic || claimsSettled(view, member)) {
-      plan.addSteady(deletePod(view, member.pod, 'ScaleDown', 'it is not among the replicas'));
+      plan.addSteady(deletePod(view.workload, member.pod, 'ScaleDown', 'it is not among the replicas'));
       deleted += 1;
     } else {
       plan.wait('ClaimOwners', { pod: member.name });
@@ -217,27 +213,13 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
 }
 
 /** The claim must know its pod before the pod goes, or it would outlive it (S4, crash-safe). */
-function claimsSettled(view: StatefulSetView, member: Member): boolean {
-  return view.set.volumeClaimTemplates.every((template) => {
-    const claim = view.claims.get(claimName(view.set, template, member.ordinal));
-    return claim === undefined || retainClaimAction(view.set, claim, member.pod, false) === undefined;
+function claimsSettled(view: StatefulSetView, member: StatefulSetMember): boolean {
+  return view.workload.volumeClaimTemplates.every((template) => {
+    const claim = view.claims.get(claimName(view.workload, template, member.ordinal));
+    return claim === undefined || retainClaimAction(view.workload, claim, member.pod, false) === undefined;
   });
 }
 
-function isUnwell(member: Member): boolean {
+function isUnwell(member: StatefulSetMember): boolean {
   return !member.available;
-}
-
-/** The delete of a pod with both preconditions. */
-export function deletePod(view: StatefulSetView, pod: Pod, purpose: Purpose, why: string): Action {
-  const { name, uid, resourceVersion, labels } = pod.metadata;
-  return {
-    verb: 'delete',
-    resource: 'pods',
-    name,
-    uid,
-    resourceVersion,
-    purpose,
-    message: `delete Pod ${name} in StatefulSet ${view.set.ref.name} (revision ${labels?.[LABEL.revisionHash] ?? 'unknown'}): ${why}`,
-  };
 }

@@ -1,13 +1,13 @@
 /** A snapshot of a StatefulSet, read once: who is who, what is at which revision, what is available. */
 
-import { availableAt, isFinished, isReady, isTerminating } from './availability.ts';
 import { claimOf } from './controller-ref.ts';
-import { readInPlaceUpdate, revisionOf } from './in-place-state.ts';
-import type { InPlaceUpdate } from './in-place-state.ts';
+import { readMember } from './member.ts';
+import type { Member } from './member.ts';
 import type { ControllerRevision, PersistentVolumeClaim, Pod } from './objects.ts';
 import type { RevisionPlan } from './revision.ts';
 import { revisionsOf } from './revision.ts';
 import { matchesSelector } from './selector.ts';
+import type { UpdateView } from './pod-updates.ts';
 import { ordinalOf } from './statefulset-identity.ts';
 import { planStatefulSetRevision } from './statefulset-revision.ts';
 import type { Snapshot, StatefulSet } from './workload.ts';
@@ -16,41 +16,23 @@ import type { Snapshot, StatefulSet } from './workload.ts';
 export const MOST_REPLICAS = 100_000;
 
 /** One pod of the set. */
-export interface Member {
-  readonly pod: Pod;
-  readonly name: string;
+export interface StatefulSetMember extends Member {
   readonly ordinal: number;
-  /** Name of the revision that its label gives it. */
-  readonly revision: string;
-  /** Owned already; otherwise to be adopted, and not touched before. */
-  readonly owned: boolean;
-  readonly ready: boolean;
-  readonly finished: boolean;
-  readonly terminating: boolean;
-  readonly inPlace: InPlaceUpdate | undefined;
-  /** Milliseconds; see {@link availableAt}. */
-  readonly availableAt: number | undefined;
-  /** Ready for minReadySeconds, not terminating, not finished, not in an update in place (S16, A3). */
-  readonly available: boolean;
 }
 
-export interface StatefulSetView {
-  readonly set: StatefulSet;
-  readonly now: number;
+export interface StatefulSetView extends UpdateView<StatefulSetMember> {
+  readonly workload: StatefulSet;
   /** In order, the set's own and orphans that match. */
   readonly revisions: readonly ControllerRevision[];
-  readonly byName: ReadonlyMap<string, ControllerRevision>;
   readonly revisionPlan: RevisionPlan;
-  /** The revision of the present template; undefined until it is created. */
-  readonly update: ControllerRevision | undefined;
   /** The revision that pods below the partition have (S8). */
   readonly current: ControllerRevision | undefined;
   /** The newest revision that rollouts know of: `update`, or what was it before the template changed. */
   readonly latest: ControllerRevision | undefined;
   /** Pods in range, by offset from the first ordinal (S2). */
-  readonly slots: readonly (Member | undefined)[];
+  readonly slots: readonly (StatefulSetMember | undefined)[];
   /** Pods out of range, highest ordinal first (S2). */
-  readonly condemned: readonly Member[];
+  readonly condemned: readonly StatefulSetMember[];
   /** Pods to be released: owned, but they no longer match (C4, C6). */
   readonly released: readonly Pod[];
   /** Names that are taken by pods which are not the set's. */
@@ -58,7 +40,6 @@ export interface StatefulSetView {
   readonly claims: ReadonlyMap<string, PersistentVolumeClaim>;
   /** First ordinal that the present strategy may update: start + partition (S10). */
   readonly firstTarget: number;
-  readonly downNodes: ReadonlySet<string>;
 }
 
 /** Reads a snapshot. Nothing is decided here but which pods are the set's (C4, C6). */
@@ -66,18 +47,20 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
   const asked = snapshot.workload;
   const set = asked.replicas > MOST_REPLICAS ? { ...asked, replicas: MOST_REPLICAS } : asked;
   const revisions = revisionsOf(set, snapshot.revisions);
-  const byName = new Map(revisions.map((revision) => [revision.metadata.name, revision]));
+  const byLabel = new Map(revisions.map((revision) => [revision.metadata.name, revision]));
   const revisionPlan = planStatefulSetRevision(set, snapshot.revisions);
   const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
-  const latest = update ?? byName.get(set.status.updateRevision ?? '') ?? revisions.at(-1);
+  const latest = update ?? byLabel.get(set.status.updateRevision ?? '') ?? revisions.at(-1);
   return {
-    set,
+    workload: set,
     now,
     revisions,
-    byName,
+    byLabel,
     revisionPlan,
     update,
-    current: byName.get(set.status.currentRevision ?? '') ?? latest,
+    updateLabel: update?.metadata.name,
+    isTarget: ({ ordinal }) => isTargetOrdinal(set, ordinal),
+    current: byLabel.get(set.status.currentRevision ?? '') ?? latest,
     latest,
     ...sortPods(set, snapshot.pods, now),
     claims: new Map(snapshot.claims.map((claim) => [claim.metadata.name, claim])),
@@ -91,8 +74,8 @@ function sortPods(
   pods: readonly Pod[],
   now: number,
 ): Pick<StatefulSetView, 'slots' | 'condemned' | 'released' | 'foreignNames'> {
-  const slots: (Member | undefined)[] = Array.from({ length: set.replicas });
-  const condemned: Member[] = [];
+  const slots: (StatefulSetMember | undefined)[] = Array.from({ length: set.replicas });
+  const condemned: StatefulSetMember[] = [];
   const released: Pod[] = [];
   const foreignNames = new Set<string>();
   for (const pod of pods) {
@@ -103,7 +86,7 @@ function sortPods(
     if (claim === 'ignore' || claim === 'release') {
       foreignNames.add(pod.metadata.name);
     } else if (ordinal !== undefined) {
-      const member = readMember(set, pod, ordinal, claim === 'owned', now);
+      const member = { ...readMember(set, pod, claim === 'owned', now), ordinal };
       const offset = ordinal - set.start;
       if (offset >= 0 && offset < set.replicas) slots[offset] = member;
       else condemned.push(member);
@@ -114,27 +97,12 @@ function sortPods(
   return { slots, condemned, released, foreignNames };
 }
 
-function readMember(set: StatefulSet, pod: Pod, ordinal: number, owned: boolean, now: number): Member {
-  const at = availableAt(pod, set.minReadySeconds);
-  const finished = isFinished(pod);
-  const terminating = isTerminating(pod);
-  const inPlace = readInPlaceUpdate(pod);
-  return {
-    pod,
-    name: pod.metadata.name,
-    ordinal,
-    revision: revisionOf(pod),
-    owned,
-    ready: isReady(pod),
-    finished,
-    terminating,
-    inPlace,
-    availableAt: at,
-    available: at !== undefined && at <= now && !finished && !terminating && inPlace === undefined,
-  };
+/** Whether the present strategy may bring the pod of this ordinal to the update revision: above start + partition (S10). */
+export function isTargetOrdinal(set: StatefulSet, ordinal: number): boolean {
+  return set.updateStrategy === 'RollingUpdate' && ordinal >= set.start + set.partition;
 }
 
-/** Whether the present strategy may bring the pod of this ordinal to the update revision. */
-export function isTarget(view: StatefulSetView, ordinal: number): boolean {
-  return view.set.updateStrategy === 'RollingUpdate' && ordinal >= view.firstTarget;
+/** Every pod of the set. */
+export function membersOf({ slots, condemned }: StatefulSetView): readonly StatefulSetMember[] {
+  return [...slots.filter((member) => member !== undefined), ...condemned];
 }

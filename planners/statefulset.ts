@@ -1,17 +1,18 @@
 /** The planner of the StatefulSet (S1–S21, A1–A31): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
 import { maxUnavailableOf } from './budget.ts';
-import { conditionOf, isRunningAndReady } from './availability.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { describeWish } from './reasons.ts';
-import { surplusRevisions } from './revision.ts';
+import { trimHistory } from './revision-history.ts';
 import { isEmptySelector } from './selector.ts';
-import { planBatch, planInPlaceSteps } from './statefulset-rollout.ts';
+import { explainPod } from './pod-reasons.ts';
+import { planInPlaceSteps } from './pod-updates.ts';
+import { planBatch } from './statefulset-rollout.ts';
 import { isFinishedRollout, needsRollout, progressOfSet, statusOfSet } from './statefulset-status.ts';
 import { planReplicas } from './statefulset-steady.ts';
-import { MOST_REPLICAS, viewStatefulSet } from './statefulset-view.ts';
-import type { Member, StatefulSetView } from './statefulset-view.ts';
+import { MOST_REPLICAS, membersOf, viewStatefulSet } from './statefulset-view.ts';
+import type { StatefulSetView } from './statefulset-view.ts';
 import type { Snapshot, StatefulSet, StatefulSetStatus } from './workload.ts';
 
 /**
@@ -20,7 +21,7 @@ import type { Snapshot, StatefulSet, StatefulSetStatus } from './workload.ts';
  */
 export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): Plan<StatefulSetStatus> {
   const view = viewStatefulSet(snapshot, now);
-  const { set } = view;
+  const { workload: set } = view;
   const plan = new PlanBuilder(snapshot.refusals, now);
   const selectsAll = isEmptySelector(set.selector);
   if (set.deleting) {
@@ -35,8 +36,9 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     }
     if (view.update === undefined || view.revisionPlan.outcome !== 'exists') plan.wait('RevisionMissing');
     planReplicas(view, plan, snapshot.revisionMissingSince);
-    planInPlaceSteps(view, plan);
-    trimHistory(view, plan);
+    const members = membersOf(view);
+    planInPlaceSteps(view, members, plan);
+    trimHistory(view, members, [view.current, view.latest], plan);
     planBatch(view, plan);
     explainPods(view, plan);
   }
@@ -55,31 +57,6 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
   };
 }
 
-/** S8: what pods, the rollout and updates in place refer to is live. */
-function trimHistory(view: StatefulSetView, plan: PlanBuilder): void {
-  const { set, revisions } = view;
-  const live = new Set<string>();
-  for (const revision of [view.current, view.update, view.latest]) {
-    if (revision !== undefined) live.add(revision.metadata.name);
-  }
-  for (const member of [...view.slots, ...view.condemned]) {
-    if (member === undefined) continue;
-    live.add(member.revision);
-    if (member.inPlace !== undefined) live.add(member.inPlace.revision);
-  }
-  for (const { metadata } of surplusRevisions(revisions, live, set.revisionHistoryLimit)) {
-    plan.addSteady({
-      verb: 'delete',
-      resource: 'controllerrevisions',
-      name: metadata.name,
-      uid: metadata.uid,
-      resourceVersion: metadata.resourceVersion,
-      purpose: 'TrimHistory',
-      message: `delete ControllerRevision ${metadata.name} of StatefulSet ${set.ref.name}: beyond revisionHistoryLimit ${String(set.revisionHistoryLimit)}`,
-    });
-  }
-}
-
 /** Why each wanted pod that is not available is not, and when time alone will change that. */
 function explainPods(view: StatefulSetView, plan: PlanBuilder): void {
   for (const member of view.slots) {
@@ -89,35 +66,7 @@ function explainPods(view: StatefulSetView, plan: PlanBuilder): void {
   for (const member of view.condemned) {
     if (member.terminating) plan.wait('PodTerminating', { pod: member.name });
   }
-  for (const member of [...view.slots, ...view.condemned]) {
-    if (member?.availableAt !== undefined) plan.requeue(member.availableAt);
+  for (const member of membersOf(view)) {
+    if (member.availableAt !== undefined) plan.requeue(member.availableAt);
   }
-}
-
-function explainPod(view: StatefulSetView, plan: PlanBuilder, member: Member): void {
-  const { pod, name } = member;
-  if (pod.spec.nodeName !== undefined && view.downNodes.has(pod.spec.nodeName)) {
-    plan.wait('NodeDown', { pod: name, detail: pod.spec.nodeName });
-  }
-  if (member.terminating) {
-    plan.wait('PodTerminating', { pod: name });
-  } else if (member.inPlace !== undefined) {
-    // The step of the update has given its reason.
-  } else if (!isRunningAndReady(pod)) {
-    plan.wait('PodNotReady', { pod: name, ...whyNotReady(member) });
-  } else if (member.availableAt !== undefined && member.availableAt > view.now) {
-    plan.wait('MinReadySeconds', { pod: name, until: member.availableAt });
-  }
-}
-
-function whyNotReady({ name, pod }: Member): { readonly detail?: string } {
-  const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-  for (const status of statuses) {
-    const reason = status.state?.waiting?.reason ?? status.state?.terminated?.reason;
-    if (reason !== undefined) return { detail: `container ${status.name} of ${name}: ${reason}` };
-  }
-  const scheduled = conditionOf(pod, 'PodScheduled');
-  if (scheduled?.status === 'False')
-    return { detail: `${name}: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}` };
-  return pod.status?.reason === undefined ? {} : { detail: pod.status.reason };
 }

@@ -12,13 +12,9 @@ import {
   surplusRevisions,
   wasRolledOutLast,
 } from '../../planners/revision.ts';
-import {
-  collisionCountOf,
-  planStatefulSetRevision,
-  revisionData,
-  revisionName,
-  templateOfRevision,
-} from '../../planners/statefulset-revision.ts';
+import { collisionCountOf, revisionName } from '../../planners/revision-plan.ts';
+import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
+import { revisionData, templateOfRevision } from '../../planners/template-revision.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import { RICH_TEMPLATES } from '../support/rich-templates.ts';

@@ -1,0 +1,134 @@
+/** Bringing one pod from its revision to another, in place or by a new pod: the same for every kind (A18–A31, design "In-place update"). */
+
+import { hasGate, isGateOpen, resizeRefusal } from './in-place-state.ts';
+import { openGateAction } from './in-place-writes.ts';
+import type { InPlaceContext } from './in-place-writes.ts';
+import { obstacles, startInPlace, stepInPlace } from './in-place.ts';
+import { deletePod } from './member.ts';
+import type { Member } from './member.ts';
+import type { ControllerRevision } from './objects.ts';
+import type { Action } from './plan.ts';
+import type { PlanBuilder } from './plan-builder.ts';
+import { templateOfRevision } from './template-revision.ts';
+import { diffTemplates } from './template-diff.ts';
+import type { TemplateDiff } from './template-diff.ts';
+import type { PodUpdatePolicy, Workload } from './workload.ts';
+
+/** What updates of pods need to know of their workload. `M` is the kind's own view of a pod. */
+export interface UpdateView<M extends Member> {
+  readonly workload: Workload & {
+    readonly podUpdatePolicy: PodUpdatePolicy;
+    readonly gracePeriodSeconds: number;
+  };
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The revision of the present template; undefined until it is created. */
+  readonly update: ControllerRevision | undefined;
+  /** Revisions by what the label of their pods says: the name (S1), or the hash (D4). */
+  readonly byLabel: ReadonlyMap<string, ControllerRevision>;
+  readonly downNodes: ReadonlySet<string>;
+  /** What the label of a pod at {@link update} says. */
+  readonly updateLabel: string | undefined;
+  /** Whether the present strategy may bring the pod to the update revision. */
+  readonly isTarget: (member: M) => boolean;
+}
+
+/** Steps of updates in place that were begun, and gates to open: steady state, in any order, paused or not. */
+export function planInPlaceSteps<M extends Member>(
+  view: UpdateView<M>,
+  members: Iterable<M>,
+  plan: PlanBuilder,
+): void {
+  for (const member of members) {
+    if (!member.owned || member.terminating || member.finished) continue;
+    if (plan.writesPod(member.name)) continue;
+    if (member.inPlace !== undefined) {
+      if (isInfeasible(view, member)) continue;
+      // What a dead kubelet said last is no proof that it did what it was to do.
+      const isApplied = member.inPlace.revision === member.revision;
+      if (isApplied && view.downNodes.has(member.pod.spec.nodeName ?? '')) continue;
+      const step = stepInPlace(member.pod, member.inPlace, contextOf(view, member));
+      if ('action' in step) plan.addSteady(step.action);
+      else
+        plan.wait(step.wait, {
+          pod: member.name,
+          ...(step.detail !== '' && { detail: step.detail }),
+          ...(step.until !== undefined && { until: step.until }),
+        });
+    } else if (hasGate(member.pod) && !isGateOpen(member.pod)) {
+      plan.addSteady(openGateAction(member.pod, contextOf(view, member)));
+    }
+  }
+}
+
+/**
+ * The write that begins to bring a pod to the update revision, by the policy of the workload: in place, or a delete.
+ * Undefined, with the reason given to `plan`, where the policy allows neither.
+ */
+export function updateAction<M extends Member>(
+  view: UpdateView<M>,
+  plan: PlanBuilder,
+  member: M,
+  update: ControllerRevision,
+): Action | undefined {
+  const policy = view.workload.podUpdatePolicy;
+  const context = contextOf(view, member);
+  const { diff } = context;
+  // Templates that mean the same under another name: a new label is all that is needed (D21).
+  if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
+  const recreate = {
+    ...deletePod(view.workload, member.pod, 'Recreate', `it is to be at revision ${update.metadata.name}`),
+    ...(member.ready && { charged: true }),
+  };
+  if (policy === 'ReCreate') return recreate;
+  const problems =
+    diff === undefined
+      ? [`revision ${member.revision === '' ? 'of its label' : member.revision} is not known`]
+      : obstacles(member.pod, diff);
+  const possible = problems.length === 0 && !(member.inPlace !== undefined && isInfeasible(view, member));
+  if (possible && diff !== undefined) return startInPlace(member.pod, diff, context);
+  if (policy === 'InPlaceIfPossible') return recreate;
+  plan.wait('InPlaceImpossible', { pod: member.name, detail: problems.join(', ') });
+  return undefined;
+}
+
+/** The node cannot give the pod its new resources, and the policy allows to make a new one instead. */
+export function isInfeasible<M extends Member>(view: UpdateView<M>, member: M): boolean {
+  return (
+    view.workload.podUpdatePolicy === 'InPlaceIfPossible' &&
+    member.inPlace?.resources !== undefined &&
+    member.inPlace.revision === view.updateLabel &&
+    view.isTarget(member) &&
+    resizeRefusal(member.pod)?.infeasible === true
+  );
+}
+
+function contextOf<M extends Member>(view: UpdateView<M>, member: M): InPlaceContext {
+  const { workload, now, update } = view;
+  const target = update !== undefined && view.isTarget(member) ? update : undefined;
+  const from = view.byLabel.get(member.revision);
+  return {
+    owner: `${workload.ref.kind} ${workload.ref.name}`,
+    now,
+    gracePeriodSeconds: workload.gracePeriodSeconds,
+    target: target === undefined ? undefined : view.updateLabel,
+    diff: target !== undefined && from !== undefined ? diffOf(from, target) : undefined,
+  };
+}
+
+const diffs = new WeakMap<ControllerRevision, WeakMap<ControllerRevision, TemplateDiff>>();
+
+/** Few revisions, many pods: each pair is compared once. */
+function diffOf(from: ControllerRevision, to: ControllerRevision): TemplateDiff {
+  let byTarget = diffs.get(from);
+  if (byTarget === undefined) {
+    byTarget = new WeakMap();
+    diffs.set(from, byTarget);
+  }
+  let diff = byTarget.get(to);
+  if (diff === undefined) {
+    diff = diffTemplates(templateOfRevision(from), templateOfRevision(to));
+    byTarget.set(to, diff);
+  }
+  return diff;
+}
