@@ -131,6 +131,7 @@ function updateAction(
   if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
   const recreate = {
     ...deletePod(view, member.pod, 'Recreate', `it is to be at revision ${update.metadata.name}`),
+    revision: update.metadata.name,
     ...(member.ready && { charged: true }),
   };
   if (policy === 'ReCreate') return recreate;

@@ -59,6 +59,8 @@ export interface StatefulSetView {
   /** First ordinal that the present strategy may update: start + partition (S10). */
   readonly firstTarget: number;
   readonly downNodes: ReadonlySet<string>;
+  /** See {@link Snapshot.replaced}. */
+  readonly replaced: ReadonlyMap<string, string>;
 }
 
 /** Reads a snapshot. Nothing is decided here but which pods are the set's (C4, C6). */
@@ -83,6 +85,7 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
     claims: new Map(snapshot.claims.map((claim) => [claim.metadata.name, claim])),
     firstTarget: set.start + set.partition,
     downNodes: snapshot.downNodes,
+    replaced: snapshot.replaced ?? new Map<string, string>(),
   };
 }
 
