@@ -74,8 +74,3 @@ export function beat(details: unknown): void {
     attempt.details = details;
   }
 }
-
-/** Hands `work` the way to say how far it is: {@link beat}. */
-export async function heartbeating<T>(work: (say: typeof beat) => Promise<T>): Promise<T> {
-  return await work(beat);
-}

@@ -30,7 +30,7 @@ import type {
   RecordCommitInput,
   RecordCommitResult,
 } from './commit-types.ts';
-import { asActivities, attemptClient, heartbeating } from './attempt.ts';
+import { asActivities, attemptClient, beat } from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
 import { newsAgainst } from './news.ts';
@@ -53,27 +53,25 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   /** Everything that is wrong with the commit, before its first write. */
   async function checkCommit(input: CheckCommitInput): Promise<CheckCommitResult> {
     const context = access.contextOf(input);
-    return await heartbeating(async (beat) => {
-      const content = await access.read(context);
-      if (!Array.isArray(content)) {
-        const { problems, ...rest } = await check(context, content, {
-          onlyDeferred: input.onlyDeferred,
-          onProgress: (checked, total) => beat({ checked, total }),
-        });
-        const list = bounded(problems);
-        return { ...rest, problems: list, report: formatProblems(list, input.sha) };
-      }
-      const list = bounded(content);
-      return {
-        problems: list,
-        report: formatProblems(list, input.sha),
-        stages: [],
-        deferred: 0,
-        changes: 0,
-        prunes: 0,
-        unlisted: 0,
-      };
-    });
+    const content = await access.read(context);
+    if (!Array.isArray(content)) {
+      const { problems, ...rest } = await check(context, content, {
+        onlyDeferred: input.onlyDeferred,
+        onProgress: (checked, total) => beat({ checked, total }),
+      });
+      const list = bounded(problems);
+      return { ...rest, problems: list, report: formatProblems(list, input.sha) };
+    }
+    const list = bounded(content);
+    return {
+      problems: list,
+      report: formatProblems(list, input.sha),
+      stages: [],
+      deferred: 0,
+      changes: 0,
+      prunes: 0,
+      unlisted: 0,
+    };
   }
 
   /** Takes the inventory for this run and widens it: what is about to be written is in it before it is written. */
@@ -81,53 +79,49 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     input: CommitReference & { readonly startedAt: string },
   ): Promise<ClaimResult> {
     const context = access.contextOf(input);
-    return await heartbeating(async () => {
-      const prepared = await access.prepare(context);
-      const wanted = prepared.objects.map(inventoryEntry);
-      const { sha, workflowId, runId, startedAt } = input;
-      const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
-      const source = await sourceIdentity(context.repository.url);
-      const written = await context.store.update((present) => {
-        // It was checked; between the check and now only a worker of another cluster name can have taken it.
-        const foreign = foreignSource(present, source, context.store);
-        if (foreign !== undefined) throw new ProblemError(foreign);
-        return {
-          entries: widen(present.entries, wanted),
-          source,
-          run: { sha, workflowId, runId },
-          status: withCommit(present.status, commit),
-        };
-      });
-      return { entries: written?.entries.size ?? 0 };
+    const prepared = await access.prepare(context);
+    const wanted = prepared.objects.map(inventoryEntry);
+    const { sha, workflowId, runId, startedAt } = input;
+    const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
+    const source = await sourceIdentity(context.repository.url);
+    const written = await context.store.update((present) => {
+      // It was checked; between the check and now only a worker of another cluster name can have taken it.
+      const foreign = foreignSource(present, source, context.store);
+      if (foreign !== undefined) throw new ProblemError(foreign);
+      return {
+        entries: widen(present.entries, wanted),
+        source,
+        run: { sha, workflowId, runId },
+        status: withCommit(present.status, commit),
+      };
     });
+    return { entries: written?.entries.size ?? 0 };
   }
 
   /** Applies a part of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
   async function applyStage(input: ApplyStageInput): Promise<ApplyStageResult> {
     const context = access.contextOf(input);
-    return await heartbeating(async (beat) => {
-      if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
-      const content = await access.readOrThrow(context);
-      const prepared = await access.prepare(context);
-      const objects = prepared.objects.filter((object) => object.stage === input.stage);
-      const slice = await applyObjects(context, objects.slice(input.from), {
-        texts: content.texts,
-        untilMs: Date.now() + SLICE_MS,
-        onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
-      });
-      await access.learnUids(context, input, slice.uids);
-      const next = input.from + slice.count;
-      const { created, changed, unchanged, left } = slice;
-      return {
-        outcome: 'applied',
-        ...(next < objects.length ? { next } : {}),
-        created,
-        changed,
-        unchanged,
-        left: left.slice(0, NAME_LIMIT),
-        problems: bounded(slice.problems),
-      };
+    if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
+    const content = await access.readOrThrow(context);
+    const prepared = await access.prepare(context);
+    const objects = prepared.objects.filter((object) => object.stage === input.stage);
+    const slice = await applyObjects(context, objects.slice(input.from), {
+      texts: content.texts,
+      untilMs: Date.now() + SLICE_MS,
+      onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
     });
+    await access.learnUids(context, input, slice.uids);
+    const next = input.from + slice.count;
+    const { created, changed, unchanged, left } = slice;
+    return {
+      outcome: 'applied',
+      ...(next < objects.length ? { next } : {}),
+      created,
+      changed,
+      unchanged,
+      left: left.slice(0, NAME_LIMIT),
+      problems: bounded(slice.problems),
+    };
   }
 
   /**
@@ -136,87 +130,79 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
    */
   async function awaitFoundations(input: CommitReference): Promise<ProblemList | undefined> {
     const context = access.contextOf(input);
-    return await heartbeating(async (beat) => {
-      const { objects } = await access.prepare(context);
-      const problems = await awaitUsable(context, objects, { onWait: beat });
-      return problems.length === 0 ? undefined : bounded(problems);
-    });
+    const { objects } = await access.prepare(context);
+    const problems = await awaitUsable(context, objects, { onWait: beat });
+    return problems.length === 0 ? undefined : bounded(problems);
   }
 
   /** Deletes what left the commit and shrinks the inventory. Only called when everything was applied. */
   async function pruneCommit(input: PruneInput): Promise<PruneResult> {
     const context = access.contextOf(input);
-    return await heartbeating(async () => {
-      const inventory = await context.store.read(context.signal);
-      if (inventory === undefined || inventory.run?.runId !== input.runId) {
-        return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: bounded([]) };
-      }
-      const prepared = await access.prepare(context);
-      const wanted = prepared.objects.map(inventoryEntry);
-      const candidates = context.repository.prune
-        ? pruneOrder(pruneCandidates(inventory.entries, wanted))
-        : [];
-      const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
-      const pruned = await pruneObjects(context, part, new Set(wanted.map((entry) => entryKey(entry))));
-      await context.store.update((present) => ({
-        ...present,
-        entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
-      }));
-      return {
-        outcome: 'pruned',
-        deleted: pruned.deleted.slice(0, NAME_LIMIT),
-        deletedTotal: pruned.deleted.length,
-        kept: pruned.kept.slice(0, 20),
-        ...(input.from + part.length < candidates.length
-          ? { next: input.from + part.length - pruned.forgotten.size }
-          : {}),
-        problems: bounded(pruned.problems),
-      };
-    });
+    const inventory = await context.store.read(context.signal);
+    if (inventory === undefined || inventory.run?.runId !== input.runId) {
+      return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: bounded([]) };
+    }
+    const prepared = await access.prepare(context);
+    const wanted = prepared.objects.map(inventoryEntry);
+    const candidates = context.repository.prune ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
+    const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
+    const pruned = await pruneObjects(context, part, new Set(wanted.map((entry) => entryKey(entry))));
+    await context.store.update((present) => ({
+      ...present,
+      entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
+    }));
+    return {
+      outcome: 'pruned',
+      deleted: pruned.deleted.slice(0, NAME_LIMIT),
+      deletedTotal: pruned.deleted.length,
+      kept: pruned.kept.slice(0, 20),
+      ...(input.from + part.length < candidates.length
+        ? { next: input.from + part.length - pruned.forgotten.size }
+        : {}),
+      problems: bounded(pruned.problems),
+    };
   }
 
   /** Waits for the rollouts of the workloads that this commit changed. */
   async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { startToCloseTimeoutMs } = Context.current().info;
-    return await heartbeating(async (beat) => {
-      const { objects } = await access.prepare(context);
-      const isNews = newsAgainst(input.shown);
-      const news = new AbortController();
-      let latest: RolloutStates = new Map();
-      const looking = setInterval(() => {
-        if (isNews(linesOf(latest))) news.abort();
-      }, LOOK_MS);
-      const { states, unwell } = await watchRollouts(context, objects, {
-        patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
-        stop: news.signal,
-        onChange: (present) => {
-          latest = present;
-          beat(
-            [...present]
-              .slice(0, 20)
-              .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
-          );
-        },
-      }).finally(() => {
-        clearInterval(looking);
-      });
-      const waiting = linesOf(states);
-      const problems = [...states].flatMap(([label, state]) => {
-        if (state.state !== 'Failed') return [];
-        const object = objects.find((item) => item.label === label);
-        const where = { object: label, file: object?.manifest.file, line: object?.manifest.line };
-        return [problem(state.rolledBack ? 'RolledBack' : 'RolloutFailed', `${state.message}.`, where)];
-      });
-      return {
-        outcome: waiting.length > 0 ? 'waiting' : 'finished',
-        done: [...states.values()].filter(({ state }) => state === 'Done').length,
-        total: states.size,
-        waiting,
-        unwell: unwell.slice(0, 20),
-        problems: bounded(problems),
-      };
+    const { objects } = await access.prepare(context);
+    const isNews = newsAgainst(input.shown);
+    const news = new AbortController();
+    let latest: RolloutStates = new Map();
+    const looking = setInterval(() => {
+      if (isNews(linesOf(latest))) news.abort();
+    }, LOOK_MS);
+    const { states, unwell } = await watchRollouts(context, objects, {
+      patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
+      stop: news.signal,
+      onChange: (present) => {
+        latest = present;
+        beat(
+          [...present]
+            .slice(0, 20)
+            .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
+        );
+      },
+    }).finally(() => {
+      clearInterval(looking);
     });
+    const waiting = linesOf(states);
+    const problems = [...states].flatMap(([label, state]) => {
+      if (state.state !== 'Failed') return [];
+      const object = objects.find((item) => item.label === label);
+      const where = { object: label, file: object?.manifest.file, line: object?.manifest.line };
+      return [problem(state.rolledBack ? 'RolledBack' : 'RolloutFailed', `${state.message}.`, where)];
+    });
+    return {
+      outcome: waiting.length > 0 ? 'waiting' : 'finished',
+      done: [...states.values()].filter(({ state }) => state === 'Done').length,
+      total: states.size,
+      waiting,
+      unwell: unwell.slice(0, 20),
+      problems: bounded(problems),
+    };
   }
 
   /** Last activity of every commit: the inventory's status and an Event. */

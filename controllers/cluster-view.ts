@@ -14,7 +14,6 @@ import type {
   PersistentVolumeClaim,
   Pod,
 } from '../planners/objects.ts';
-import type { Refusal } from '../planners/plan.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
 
 export class ClusterView {
@@ -41,12 +40,11 @@ export class ClusterView {
     return this.kind(key).read(object, this.#api);
   }
 
-  /** Owned children, and orphans of the namespace: which of these are claimed is the planner's decision (C4). */
+  /** Owned children, orphans of the namespace, and what this leader remembers: which of these are claimed is the planner's decision (C4). */
   snapshot(
     key: string,
     workload: Workload,
-    refusals: ReadonlyMap<string, Refusal>,
-    revisionMissingSince?: number,
+    remembered: Pick<Snapshot<Workload>, 'refusals' | 'replaced' | 'revisionMissingSince'>,
   ): Snapshot<Workload> {
     const { namespace, uid } = workload.ref;
     const definition = this.kind(key);
@@ -63,8 +61,7 @@ export class ClusterView {
             .filter((claim) => definition.ownsClaim(workload, claim))
         : [],
       downNodes: this.#downNodes(),
-      refusals,
-      ...(revisionMissingSince !== undefined && { revisionMissingSince }),
+      ...remembered,
     };
   }
 

@@ -20,21 +20,21 @@ import { ACTION_EVENTS } from './action-events.ts';
 import type { ActionEvents } from './action-events.ts';
 import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
-import type { Refusals } from './refusals.ts';
+import type { WriteMemory } from './write-memory.ts';
 import { SlowStart } from './slow-start.ts';
 
 export interface ExecutorOptions {
   readonly cache: WatchCache;
   readonly events: EventRecorder;
   readonly reports: ActionEvents;
-  readonly refusals: Refusals;
+  readonly memory: WriteMemory;
   readonly now: () => number;
   readonly onAction?: (workload: Workload, action: Action, outcome: 'done' | 'refused' | 'stale') => void;
 }
 
 export interface ExecutionResult {
   readonly done: readonly Action[];
-  /** Refused by the apiserver; each is in the table of refusals with its back-off. */
+  /** Refused by the apiserver; each is remembered with its back-off. */
   readonly refused: readonly Action[];
   /** A precondition did not hold: the plan was older than the cluster. Plan again. */
   readonly stale: readonly Action[];
@@ -132,17 +132,17 @@ export class Executor {
     workload: Workload,
     action: Action,
   ): Promise<'done' | 'refused' | 'stale'> {
-    const { refusals, now, onAction } = this.#options;
+    const { memory, now, onAction } = this.#options;
     let outcome: 'done' | 'refused' | 'stale';
     try {
       outcome = await this.#send(client, workload, action);
-      refusals.succeeded(workload.ref.uid, action);
+      memory.taken(workload.ref.uid, action, outcome);
     } catch (error) {
       if (!isRefusal(error) && !(error instanceof NameTakenError)) {
         throw error;
       }
       outcome = 'refused';
-      refusals.refused(workload.ref.uid, action, toMessage(error), now());
+      memory.refused(workload.ref.uid, action, toMessage(error), now());
       const reason = ACTION_EVENTS[action.purpose].failed;
       if (!isNamespaceTerminating(error)) {
         this.#options.events.record(

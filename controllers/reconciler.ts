@@ -18,20 +18,20 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import { ProgressClock } from './progress-clock.ts';
-import type { Refusals } from './refusals.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
 import type { RolloutRuns } from './rollout-runs.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
 import { wishEvents } from './wish-events.ts';
+import type { WriteMemory } from './write-memory.ts';
 
 export interface ReconcilerOptions {
   readonly client: KubernetesClient;
   readonly cache: WatchCache;
   readonly view: ClusterView;
   readonly executor: Executor;
-  readonly refusals: Refusals;
+  readonly memory: WriteMemory;
   readonly mutex: KeyedMutex;
   readonly feed: PlanFeed;
   readonly runs: RolloutRuns;
@@ -84,13 +84,13 @@ export class Reconciler {
 
   /** Brings one workload closer to its wanted state. Rejects if the apiserver did not answer or this process may not write. */
   async reconcile(key: string): Promise<void> {
-    const { mutex, view, feed, runs, refusals, status } = this.#options;
+    const { mutex, view, feed, runs, memory, status } = this.#options;
     await mutex.run(key, async () => {
       const object = view.object(key);
       if (object === undefined) {
         const last = feed.latest(key);
         if (last !== undefined) {
-          refusals.forget(last.workload.ref.uid);
+          memory.forget(last.workload.ref.uid);
           status.forget(last.workload.ref.uid);
           this.#revisionMissing.delete(last.workload.ref.uid);
         }
@@ -104,12 +104,16 @@ export class Reconciler {
 
   /** Plans on what the cache holds now. */
   plan(key: string, object: KubernetesObject): { readonly workload: Workload; readonly plan: Plan<object> } {
-    const { view, refusals, now, onPlanned } = this.#options;
+    const { view, memory, now, onPlanned } = this.#options;
     const workload = view.read(key, object);
     const started = performance.now();
     const { uid } = workload.ref;
     const missingSince = this.#revisionMissing.get(uid);
-    const plan = view.kind(key).plan(view.snapshot(key, workload, refusals.of(uid), missingSince), now());
+    const remembered = {
+      ...memory.of(uid),
+      ...(missingSince !== undefined && { revisionMissingSince: missingSince }),
+    };
+    const plan = view.kind(key).plan(view.snapshot(key, workload, remembered), now());
     onPlanned?.(workload, performance.now() - started);
     if (plan.updateRevision !== undefined) {
       this.#revisionMissing.delete(uid);
@@ -227,8 +231,8 @@ export class Reconciler {
 
   /** Brings about the revision of the present template. Called under the workload's mutex. */
   async createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
-    const { cache, view, refusals, events } = this.#options;
-    const snapshot = () => view.snapshot(key, workload, refusals.of(workload.ref.uid));
+    const { cache, view, memory, events } = this.#options;
+    const snapshot = () => view.snapshot(key, workload, memory.of(workload.ref.uid));
     const created = await createRevision(client, cache, view.kind(key), snapshot);
     if (created.outcome !== 'existed') {
       const reason = created.outcome === 'created' ? 'RevisionCreated' : 'RevisionReused';
@@ -240,12 +244,12 @@ export class Reconciler {
 
   /** New workloads start although Temporal is away; replacing pods waits for it (design "What a run is"). */
   async #createRevisionWithoutTemporal(key: string, workload: Workload, plan: Plan<object>): Promise<void> {
-    const { runs, now, client, view, refusals, requeue, events } = this.#options;
+    const { runs, now, client, view, memory, requeue, events } = this.#options;
     const since = runs.unreachableSince;
     if (since === undefined || !plan.needsRollout || workload.deleting) {
       return;
     }
-    const { revisions } = view.snapshot(key, workload, refusals.of(workload.ref.uid));
+    const { revisions } = view.snapshot(key, workload, memory.of(workload.ref.uid));
     if (revisions.some((revision) => isOwned(revision, workload.ref.uid))) {
       return;
     }

@@ -100,7 +100,7 @@ function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number)
  * S10: below the partition the current revision, else the update revision. While the rollout is paused, a pod that it had not
  * reached does not get ahead of it (A9): rollouts go from the highest ordinal down, so a missing pod comes back at the update
  * revision only if a lower one is at it already, or if the last rollout of that revision was finished. Where neither can be
- * told it comes back at the current revision.
+ * told it comes back at the current revision. What a batch deleted comes at the revision that it was deleted for.
  *
  * While the template has no revision, holes are filled at the last known revision; so is everything else after 5 s.
  */
@@ -115,7 +115,10 @@ function revisionForNewPod(
     const kept = set.hasRollingUpdate ? set.partition : (set.status.currentReplicas ?? 0);
     if (ordinal < set.start + kept) return current;
     const held =
-      set.paused !== undefined && update !== undefined && !wasRolledOutLast(update, view.revisions);
+      set.paused !== undefined &&
+      update !== undefined &&
+      !wasRolledOutLast(update, view.revisions) &&
+      view.replaced.get(podName(set, ordinal)) !== update.metadata.name;
     if (held && reached > ordinal) return current;
   }
   if (update !== undefined || isHole) return latest;

@@ -40,6 +40,8 @@ export interface StatefulSetView extends UpdateView<StatefulSetMember> {
   readonly claims: ReadonlyMap<string, PersistentVolumeClaim>;
   /** First ordinal that the present strategy may update: start + partition (S10). */
   readonly firstTarget: number;
+  /** See {@link Snapshot.replaced}. */
+  readonly replaced: ReadonlyMap<string, string>;
 }
 
 /** Reads a snapshot. Nothing is decided here but which pods are the set's (C4, C6). */
@@ -66,6 +68,7 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
     claims: new Map(snapshot.claims.map((claim) => [claim.metadata.name, claim])),
     firstTarget: set.start + set.partition,
     downNodes: snapshot.downNodes,
+    replaced: snapshot.replaced ?? new Map<string, string>(),
   };
 }
 

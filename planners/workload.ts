@@ -113,6 +113,8 @@ export interface Snapshot<W extends Workload> {
   /** Names of nodes that are gone or not Ready, for reasons. */
   readonly downNodes: ReadonlySet<string>;
   readonly refusals: ReadonlyMap<string, Refusal>;
+  /** Pods that a batch has deleted and that are not there again, by name: the name of the revision that they were deleted for. */
+  readonly replaced?: ReadonlyMap<string, string>;
   /**
    * Milliseconds since the epoch since when the present template is known to have no revision. After 5 s missing pods come
    * back at the last revision that exists, so that pods are healed while Temporal is away.

@@ -11,7 +11,7 @@ import { Executor } from '../controllers/executor.ts';
 import { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import { PlanFeed } from '../controllers/plan-feed.ts';
 import { Reconciler } from '../controllers/reconciler.ts';
-import { Refusals } from '../controllers/refusals.ts';
+import { WriteMemory } from '../controllers/write-memory.ts';
 import { RolloutRuns } from '../controllers/rollout-runs.ts';
 import { Spacing } from '../controllers/spacing.ts';
 import { StatusWriter } from '../controllers/status-writer.ts';
@@ -65,7 +65,7 @@ export async function startLeader(options: LeaderOptions) {
       log.warn({ message }, 'event lost');
     },
   });
-  const refusals = new Refusals();
+  const memory = new WriteMemory();
   const mutex = new KeyedMutex();
   const feed = new PlanFeed();
   const spacing = new Spacing();
@@ -90,7 +90,7 @@ export async function startLeader(options: LeaderOptions) {
     cache,
     events,
     reports,
-    refusals,
+    memory,
     now,
     onAction: (workload, action, outcome) => {
       metrics.actions.inc({ kind: workload.ref.kind, purpose: action.purpose, outcome });
@@ -141,7 +141,7 @@ export async function startLeader(options: LeaderOptions) {
     cache,
     view,
     executor,
-    refusals,
+    memory,
     mutex,
     feed,
     runs,

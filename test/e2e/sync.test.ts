@@ -99,6 +99,15 @@ async function describeCommit(repository: string, sha: string) {
   return await sync.temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha)).describe();
 }
 
+/** Until the wait of the commit has looked at its workloads, and so knows what is under way: its heartbeats say it. */
+async function lookedAt(repository: string, sha: string): Promise<void> {
+  await found(`${repository} has looked at its workloads`, async () => {
+    const { raw } = await describeCommit(repository, sha);
+    const looks = raw.pendingActivities?.filter(({ heartbeatDetails }) => heartbeatDetails?.payloads?.length);
+    return (looks ?? []).length > 0 ? true : undefined;
+  });
+}
+
 /** Until the commit's workflow waits for rollouts. */
 async function awaiting(repository: string, sha: string): Promise<void> {
   await found(`${repository} waits for its rollout`, async () => {
@@ -248,6 +257,7 @@ describe('a commit after one that changed a workload', () => {
     const second = await git.commit({ 'a.yaml': configMap('1') });
     await sync.commitSeen(name, second);
     await awaiting(name, second);
+    await lookedAt(name, second);
     await setStatus(set, false, 'ProgressDeadlineExceeded');
     expect(await sync.dealtWith(name, second)).toMatchObject({ outcome: 'Failed' });
     const third = await git.commit({ 'a.yaml': configMap('2') });

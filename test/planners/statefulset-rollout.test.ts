@@ -153,8 +153,9 @@ describe('which pods may be updated now', () => {
   });
 
   it('design "One planner per kind": a refused delete leaves its place to the next under Parallel, not under OrderedReady', () => {
+    const revision = rolloutOf({ replicas: 5 }).update.metadata.name;
     const refusals = new Map([
-      ['delete pods/web-4', { since: NOW, retryAt: NOW + 1_000, message: 'denied' }],
+      ['delete pods/web-4', { since: NOW, retryAt: NOW + 1_000, message: 'denied', revision }],
     ]);
     const parallel = planOf(rolloutOf({ replicas: 5 }), 'ooooo', { refusals });
     expect([names(parallel.batch), codes(parallel)]).toEqual(['3', ['WriteRefused', 'BudgetUsed']]);

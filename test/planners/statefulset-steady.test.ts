@@ -457,6 +457,15 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
       expect(createdAt(set, at({ 0: o, 1: o, 2: o, 3: u }), { revisions })).toEqual({ 'web-4': u });
     });
 
+    it('A9: a pod that a batch has deleted comes at the revision that it was deleted for', () => {
+      const present = at({ 0: o, 1: o, 2: o });
+      const replaced = new Map([
+        ['web-3', u],
+        ['web-4', 'web-earlier'],
+      ]);
+      expect(createdAt(set, present, { revisions, replaced })).toEqual({ 'web-3': u, 'web-4': o });
+    });
+
     it('A9: where it cannot be told the pod comes back at the current revision', () => {
       expect(createdAt(set, at({ 0: o, 1: o, 2: o, 4: u }), { revisions })).toEqual({ 'web-3': o });
     });

@@ -9,7 +9,7 @@ import { Executor } from '../../controllers/executor.ts';
 import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
 import { PlanFeed } from '../../controllers/plan-feed.ts';
 import { Reconciler } from '../../controllers/reconciler.ts';
-import { Refusals } from '../../controllers/refusals.ts';
+import { WriteMemory } from '../../controllers/write-memory.ts';
 import { RolloutRuns } from '../../controllers/rollout-runs.ts';
 import { StatusWriter } from '../../controllers/status-writer.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
@@ -54,16 +54,16 @@ export class ActivityGround {
       sources: RESOURCES.map((resource) => ({ group, version: 'v1beta1', resource })),
       onError: () => undefined,
     });
-    const [view, feed, refusals, mutex, now] = [
+    const [view, feed, memory, mutex, now] = [
       new ClusterView(cache, API),
       new PlanFeed(),
-      new Refusals(),
+      new WriteMemory(),
       new KeyedMutex(),
       Date.now,
     ];
     this.events = new EventRecorder({ client, host: 'test' });
     const { events } = this;
-    const executor = new Executor({ cache, events, reports: new ActionEvents(events), refusals, now });
+    const executor = new Executor({ cache, events, reports: new ActionEvents(events), memory, now });
     const runs = new RolloutRuns({
       client: new SmallTemporal().client,
       cluster: 'c',
@@ -79,7 +79,7 @@ export class ActivityGround {
     const common = { client, cache, view, executor, mutex, feed, events, now };
     const reconciler = new Reconciler({
       ...common,
-      refusals,
+      memory,
       runs,
       status: new StatusWriter(cache, now),
       temporalAnswers: () => true,

@@ -1,0 +1,72 @@
+/**
+ * What this leader remembers of its own writes to a workload's children. A new leader begins without: the planner then goes by what
+ * it sees.
+ *
+ * - Writes that the apiserver refused, with back-off, so that the planner steps around them (a quota must not stop a rollout).
+ * - Pods that a batch has deleted and that are not there again: each is to come at the revision that it was deleted for, although
+ *   the rollout may be paused by then (A9).
+ */
+
+import type { Action, Refusal } from '../planners/plan.ts';
+import { actionKey } from '../planners/plan.ts';
+import type { Snapshot, Workload } from '../planners/workload.ts';
+
+const FIRST_RETRY_MS = 1_000;
+const LAST_RETRY_MS = 60_000;
+
+interface Memory {
+  readonly refusals: Map<string, Refusal & { readonly attempts: number }>;
+  readonly replaced: Map<string, string>;
+}
+
+export class WriteMemory {
+  readonly #byOwner = new Map<string, Memory>();
+
+  /** The part of a snapshot that is remembered, of one owner uid. */
+  of(ownerUid: string): Required<Pick<Snapshot<Workload>, 'refusals' | 'replaced'>> {
+    return this.#byOwner.get(ownerUid) ?? newMemory();
+  }
+
+  /** Records one more refusal in a row; the next try comes after 1, 2, 4 … 60 s. `now` in milliseconds since the epoch. */
+  refused(ownerUid: string, action: Action, message: string, now: number): void {
+    const { refusals } = this.#memoryOf(ownerUid);
+    const { revision } = action;
+    const before = refusals.get(actionKey(action));
+    const previous = before?.revision === revision ? before : undefined;
+    const attempts = (previous?.attempts ?? 0) + 1;
+    const retryAt = now + Math.min(FIRST_RETRY_MS * 2 ** (attempts - 1), LAST_RETRY_MS);
+    refusals.set(actionKey(action), {
+      since: previous?.since ?? now,
+      retryAt,
+      message,
+      attempts,
+      ...(revision !== undefined && { revision }),
+    });
+  }
+
+  /** The apiserver took the write (`done`), or it was too old (`stale`): it is not refused any more. */
+  taken(ownerUid: string, action: Action, outcome: 'done' | 'stale'): void {
+    const { refusals, replaced } = this.#memoryOf(ownerUid);
+    refusals.delete(actionKey(action));
+    const { purpose, verb, resource, name, revision } = action;
+    if (outcome === 'done' && purpose === 'Recreate' && revision !== undefined) replaced.set(name, revision);
+    if (verb === 'create' && resource === 'pods') replaced.delete(name);
+  }
+
+  forget(ownerUid: string): void {
+    this.#byOwner.delete(ownerUid);
+  }
+
+  #memoryOf(ownerUid: string): Memory {
+    let memory = this.#byOwner.get(ownerUid);
+    if (memory === undefined) {
+      memory = newMemory();
+      this.#byOwner.set(ownerUid, memory);
+    }
+    return memory;
+  }
+}
+
+function newMemory(): Memory {
+  return { refusals: new Map(), replaced: new Map() };
+}

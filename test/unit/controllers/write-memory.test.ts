@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { WriteMemory } from '../../../controllers/write-memory.ts';
+import type { Action } from '../../../planners/plan.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const create: Action = {
+  verb: 'create',
+  resource: 'pods',
+  name: 'web-0',
+  purpose: 'ScaleUp',
+  revision: 'web-a',
+  message: 'create Pod web-0',
+};
+const recreate: Action = { ...create, verb: 'delete', purpose: 'Recreate', revision: 'web-b' };
+
+describe('what a leader remembers of its writes', () => {
+  it('a refusal, with a back-off that grows to a minute, until the write is taken or another revision is tried', () => {
+    const memory = new WriteMemory();
+    const delays = Array.from({ length: 8 }, () => {
+      memory.refused('u', create, 'quota', NOW);
+      return (memory.of('u').refusals.get('create pods/web-0')?.retryAt ?? 0) - NOW;
+    });
+    expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    memory.refused('u', { ...create, revision: 'web-b' }, 'quota', NOW + 5);
+    expect(memory.of('u').refusals.get('create pods/web-0')).toMatchObject({
+      since: NOW + 5,
+      retryAt: NOW + 1_005,
+      revision: 'web-b',
+    });
+    memory.taken('u', create, 'stale');
+    expect(memory.of('u').refusals.size).toBe(0);
+    expect(memory.of('other').refusals.size).toBe(0);
+  });
+
+  it('what a batch has deleted, until it is there again', () => {
+    const memory = new WriteMemory();
+    memory.taken('u', recreate, 'stale');
+    expect(memory.of('u').replaced.size).toBe(0);
+    memory.taken('u', recreate, 'done');
+    memory.taken('u', { ...recreate, purpose: 'ScaleDown', name: 'web-1' }, 'done');
+    expect([...memory.of('u').replaced]).toEqual([['web-0', 'web-b']]);
+    memory.taken('u', create, 'done');
+    expect(memory.of('u').replaced.size).toBe(0);
+    memory.taken('u', recreate, 'done');
+    memory.forget('u');
+    expect(memory.of('u').replaced.size).toBe(0);
+  });
+});
