@@ -13,6 +13,7 @@ export const ACTION_EVENTS: Readonly<
   CreateClaim: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
   ScaleDown: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
   ReplaceFinished: { done: 'RecreatingFailedPod', failed: 'FailedDelete' },
+  Surge: { done: 'SuccessfulCreate', failed: 'FailedCreate' },
   Recreate: { done: 'SuccessfulDelete', failed: 'FailedDelete' },
   FixIdentity: { done: 'SuccessfulUpdate', failed: 'FailedUpdate' },
   Adopt: { done: 'Adopted', failed: 'FailedAdopt' },

@@ -37,6 +37,8 @@ export const LABEL = {
   revisionHash: 'controller-revision-hash',
   podName: 'statefulset.kubernetes.io/pod-name',
   podIndex: 'apps.kubernetes.io/pod-index',
+  /** DaemonSet in apps/v1 (D4). */
+  templateGeneration: 'pod-template-generation',
   /** On StatefulSet ControllerRevisions (S7). */
   controllerHash: 'controller.kubernetes.io/hash',
 } as const;

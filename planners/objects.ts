@@ -108,6 +108,10 @@ export interface PodStatus {
 }
 
 export interface Node extends KubernetesObject {
+  readonly spec?: {
+    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+    readonly unschedulable?: boolean;
+  };
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 

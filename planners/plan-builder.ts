@@ -30,6 +30,7 @@ const HOLDS_BATCH: Readonly<Record<Purpose, boolean>> = {
   InPlaceFinish: false,
   InPlaceWithdraw: false,
   Recreate: false,
+  Surge: false,
 };
 
 interface Collected {

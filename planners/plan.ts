@@ -23,6 +23,8 @@ export interface Action {
   /** @default 'strategic' for pods, 'merge' otherwise */
   readonly patchType?: 'strategic' | 'merge' | 'json';
   readonly purpose: Purpose;
+  /** What the pod is there for, where its name does not tell it: the node of a daemon pod. @default the name */
+  readonly place?: string;
   /** Name of the revision that the write brings a pod to. */
   readonly revision?: string;
   /** One sentence for events and logs: what this write does and why. Never holds a value from a Secret. */
@@ -48,6 +50,7 @@ export const PURPOSES = [
   'InPlaceFinish',
   'InPlaceWithdraw',
   'Recreate',
+  'Surge',
 ] as const;
 export type Purpose = (typeof PURPOSES)[number];
 

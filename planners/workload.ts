@@ -5,6 +5,7 @@ import type {
   ControllerRevision,
   JsonObject,
   LabelSelector,
+  Node,
   ObjectMeta,
   PersistentVolumeClaim,
   Pod,
@@ -103,6 +104,34 @@ export interface StatefulSetStatus {
   readonly labelSelector?: string;
 }
 
+export interface DaemonSet extends Workload {
+  readonly updateStrategy: 'RollingUpdate' | 'OnDelete';
+  /** As written: a number, or a percentage of the nodes that should run a pod. */
+  readonly maxUnavailable: number | string;
+  /** As written: a number, or a percentage of the nodes that should run a pod. */
+  readonly maxSurge: number | string;
+  /** Nodes that keep the revision that they have. */
+  readonly partition: number;
+  readonly podUpdatePolicy: PodUpdatePolicy;
+  readonly gracePeriodSeconds: number;
+  /** apps/v1 only: annotation `deprecated.daemonset.template.generation` (D4). */
+  readonly templateGeneration?: string;
+  readonly status: DaemonSetStatus;
+}
+
+export interface DaemonSetStatus {
+  readonly observedGeneration?: number;
+  readonly desiredNumberScheduled: number;
+  readonly currentNumberScheduled: number;
+  readonly numberMisscheduled: number;
+  readonly numberReady: number;
+  readonly updatedNumberScheduled?: number;
+  readonly numberAvailable?: number;
+  readonly numberUnavailable?: number;
+  readonly collisionCount?: number;
+  readonly conditions?: readonly Condition[];
+}
+
 /** Everything a planner looks at. Children are those owned by the workload's uid plus orphans that match its selector. */
 export interface Snapshot<W extends Workload> {
   readonly workload: W;
@@ -110,11 +139,15 @@ export interface Snapshot<W extends Workload> {
   readonly pods: readonly Pod[];
   /** Claims in the workload's namespace that belong to its volume claim templates (by name). */
   readonly claims: readonly PersistentVolumeClaim[];
+  /** All nodes, for kinds that run on nodes. */
+  readonly nodes?: readonly Node[];
   /** Names of nodes that are gone or not Ready, for reasons. */
   readonly downNodes: ReadonlySet<string>;
   readonly refusals: ReadonlyMap<string, Refusal>;
   /** Pods that a batch has deleted and that are not there again, by name: the name of the revision that they were deleted for. */
   readonly replaced?: ReadonlyMap<string, string>;
+  /** Places (see {@link Action.place}) whose pods have failed: the next is not deleted before, milliseconds since the epoch (D7). */
+  readonly failures?: ReadonlyMap<string, number>;
   /**
    * Milliseconds since the epoch since when the present template is known to have no revision. After 5 s missing pods come
    * back at the last revision that exists, so that pods are healed while Temporal is away.

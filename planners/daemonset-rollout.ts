@@ -1,0 +1,141 @@
+/** The rollout of a DaemonSet: which nodes may be brought to the update revision now (D12–D17, design "Budget"). */
+
+import { Budget } from './budget.ts';
+import { countUnavailableNodes, desiredPlaces } from './daemonset-budget.ts';
+import type { DaemonBudget } from './daemonset-budget.ts';
+import { createAction } from './daemonset-steady.ts';
+import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
+import { deletePod } from './member.ts';
+import type { ControllerRevision } from './objects.ts';
+import type { PlanBuilder } from './plan-builder.ts';
+import { isInfeasible, updateAction } from './pod-updates.ts';
+import { describeWish } from './reasons.ts';
+
+/** A node whose pod is to be brought to the update revision. */
+interface Candidate {
+  readonly place: Place;
+  readonly member: DaemonMember;
+}
+
+/**
+ * The legal writes of this moment. Pods that are not ready come first, all of them: they cost nothing, and a broken revision
+ * can always be left (D13). Then ready ones from the last node name to the first, each charged, while unavailable + 1 ≤
+ * maxUnavailable, where every node that should run a pod counts (D12); with a surge the new pod comes beside the old one, on so
+ * many nodes at a time (D16).
+ */
+export function planDaemonBatch(view: DaemonSetView, plan: PlanBuilder, budget: DaemonBudget): void {
+  const { update, workload } = view;
+  if (update === undefined) return;
+  const candidates = candidatesOf(view, plan);
+  if (candidates.length === 0) return;
+  if (workload.paused !== undefined || plan.holdsBatch) {
+    for (const { member } of candidates) {
+      if (workload.paused === undefined) plan.wait('ScalingFirst', { pod: member.name });
+      else plan.wait('Paused', { pod: member.name, detail: describeWish(workload.paused) });
+    }
+    return;
+  }
+  if (budget.maxSurge > 0) planSurge(view, plan, candidates, update, budget);
+  else planReplacement(view, plan, candidates, update, budget);
+}
+
+/** Pods at another revision on nodes where one may stay, the last node name first. */
+function candidatesOf(view: DaemonSetView, plan: PlanBuilder): readonly Candidate[] {
+  const candidates: Candidate[] = [];
+  for (const place of view.places.toReversed()) {
+    if (!place.shouldContinue) continue;
+    for (const member of place.pods) {
+      if (!member.owned || member.terminating || member.finished || plan.writesPod(member.name)) continue;
+      const infeasible = member.inPlace !== undefined && isInfeasible(view, member);
+      if (member.isNew && !infeasible) continue;
+      if (view.workload.updateStrategy === 'OnDelete') plan.wait('OnDelete', { pod: member.name });
+      else if (!place.isTarget) plan.wait('Partition', { pod: member.name });
+      else if (member.inPlace?.revision !== view.updateLabel || infeasible)
+        candidates.push({ place, member });
+    }
+  }
+  return candidates;
+}
+
+/** D13, D14: the old pod goes, the new one comes when it is gone (D15). */
+function planReplacement(
+  view: DaemonSetView,
+  plan: PlanBuilder,
+  candidates: readonly Candidate[],
+  update: ControllerRevision,
+  { maxUnavailable }: DaemonBudget,
+): void {
+  const unavailable = countUnavailableNodes(desiredPlaces(view));
+  const budget = new Budget(maxUnavailable, unavailable);
+  const write = ({ member }: Candidate): boolean => {
+    const action = updateAction(view, plan, member, update);
+    return action !== undefined && plan.addBatch({ ...action, place: member.node });
+  };
+  for (const candidate of candidates) {
+    if (!candidate.member.ready) write(candidate);
+  }
+  for (const candidate of candidates) {
+    const { member } = candidate;
+    if (!member.ready) continue;
+    // A node whose only pod is ready and not yet available is counted already; its pod costs no more.
+    const own = candidate.place.shouldRun && !candidate.place.pods.some(({ available }) => available) ? 1 : 0;
+    if (!budget.allowsChargeBeside(own)) {
+      plan.wait('BudgetUsed', {
+        pod: member.name,
+        detail: `${String(unavailable)} of ${String(maxUnavailable)} unavailable`,
+      });
+    } else if (write(candidate) && own === 0) {
+      budget.charge();
+    }
+  }
+}
+
+/** D16, D17. */
+function planSurge(
+  view: DaemonSetView,
+  plan: PlanBuilder,
+  candidates: readonly Candidate[],
+  update: ControllerRevision,
+  { maxSurge }: DaemonBudget,
+): void {
+  const desired = desiredPlaces(view);
+  let surged = desired.filter(isSurging).length;
+  let surplus =
+    view.places.filter(({ pods }) => pods.some(({ available }) => available)).length - desired.length;
+  for (const { place, member } of candidates) {
+    if (!place.shouldRun) {
+      // A pod that will have no successor: it goes at once when it serves nobody, else when there are more pods than wanted.
+      if (member.available && surplus <= 0) {
+        plan.wait('BudgetUsed', { pod: member.name, detail: 'as many pods are available as are wanted' });
+        continue;
+      }
+      if (member.available) surplus -= 1;
+      const why = `it is to be at revision ${update.metadata.name}`;
+      plan.addBatch({
+        ...deletePod(view.workload, member.pod, 'Recreate', why),
+        revision: update.metadata.name,
+        place: place.name,
+        ...(member.ready && { charged: true }),
+      });
+    } else if (!place.pods.some(({ isNew, terminating }) => isNew && !terminating)) {
+      if (member.available && surged >= maxSurge) {
+        plan.wait('BudgetUsed', {
+          pod: member.name,
+          detail: `${String(surged)} of ${String(maxSurge)} nodes have a pod more`,
+        });
+      } else if (plan.addBatch(createAction(view, place, update, 'Surge')) && member.available) {
+        surged += 1;
+      }
+    }
+  }
+}
+
+/** A new pod is beside the old one and not available yet, or there is more than one of either (D16). */
+function isSurging({ pods }: Place): boolean {
+  const live = pods.filter(({ terminating, finished }) => !terminating && !finished);
+  const fresh = live.filter(({ isNew }) => isNew);
+  return (
+    (fresh.length > 0 && fresh.length < live.length && !fresh.some(({ available }) => available)) ||
+    live.length > 2
+  );
+}

@@ -1,0 +1,158 @@
+/** The steady state of a DaemonSet: a pod on each node that should have one, none elsewhere (D6–D10). */
+
+import { claimChildren } from './claim-children.ts';
+import type { DaemonBudget } from './daemonset-budget.ts';
+import { daemonPodName, newDaemonPod } from './daemonset-pods.ts';
+import { membersOfView } from './daemonset-view.ts';
+import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
+import { deletePod } from './member.ts';
+import type { ControllerRevision } from './objects.ts';
+import type { Action, Purpose } from './plan.ts';
+import type { PlanBuilder } from './plan-builder.ts';
+import { wasRolledOutLast } from './revision.ts';
+
+/** Pods that one plan creates, and that one plan deletes, at most (C13). */
+const BURST = 250;
+/** A missing pod comes at the last known revision when the new one has been missing for so long, milliseconds. */
+const REVISION_PATIENCE_MS = 5_000;
+
+/** Plans what keeps each node as it should be, whether or not a rollout runs. */
+export function planPlaces(view: DaemonSetView, plan: PlanBuilder, budget: DaemonBudget): void {
+  claimChildren(view, membersOfView(view), plan);
+  const burst = { creates: BURST, deletes: BURST };
+  for (const place of view.places) {
+    if (place.shouldContinue) keepPlace(view, plan, place, budget, burst);
+    else
+      for (const member of place.pods) remove(view, plan, member, burst, `node ${place.name} is not for it`);
+  }
+  for (const member of view.lost) {
+    // One that is bound is the garbage collector's; one that waits for the scheduler is seen by nobody else (D10).
+    const isBound = member.pod.spec.nodeName !== undefined && member.pod.spec.nodeName !== '';
+    if (!isBound) remove(view, plan, member, burst, `node ${member.node} does not exist`);
+  }
+}
+
+interface Burst {
+  creates: number;
+  deletes: number;
+}
+
+function keepPlace(
+  view: DaemonSetView,
+  plan: PlanBuilder,
+  place: Place,
+  { maxSurge }: DaemonBudget,
+  burst: Burst,
+): void {
+  const live: DaemonMember[] = [];
+  for (const member of place.pods) {
+    if (member.terminating || !member.owned) continue;
+    if (member.finished) replaceFinished(view, plan, member, burst);
+    else live.push(member);
+  }
+  // D6: one that is terminating keeps its place, unless a surge allows two (D8).
+  const isEmpty = maxSurge > 0 ? place.pods.every(({ terminating }) => terminating) : place.pods.length === 0;
+  if (place.shouldRun && isEmpty) createHere(view, plan, place, burst);
+  else if (maxSurge > 0) settleSurge(view, plan, live, burst);
+  else
+    for (const member of live.slice(1)) remove(view, plan, member, burst, `node ${place.name} has another`);
+}
+
+/** D7: a failed pod after a back-off that grows with each failure on the node, a succeeded one at once. */
+function replaceFinished(view: DaemonSetView, plan: PlanBuilder, member: DaemonMember, burst: Burst): void {
+  const { pod, node } = member;
+  const notBefore = view.snapshot.failures?.get(node) ?? -Infinity;
+  if (pod.status?.phase === 'Failed' && notBefore > view.now) {
+    plan.wait('PodNotReady', { pod: member.name, detail: `it failed on node ${node}`, until: notBefore });
+    return;
+  }
+  remove(view, plan, member, burst, `it is ${pod.status?.phase ?? 'finished'}`, 'ReplaceFinished');
+}
+
+/** D8: of several the oldest new and the oldest old one stay; the old one goes when it is not ready, or the new one is available. */
+function settleSurge(
+  view: DaemonSetView,
+  plan: PlanBuilder,
+  live: readonly DaemonMember[],
+  burst: Burst,
+): void {
+  const [newest, ...moreNew] = live.filter(({ isNew }) => isNew);
+  const [oldest, ...moreOld] = live.filter(({ isNew }) => !isNew);
+  for (const member of [...moreNew, ...moreOld]) {
+    remove(view, plan, member, burst, `node ${member.node} has another`);
+  }
+  if (newest === undefined || oldest === undefined) return;
+  if (!oldest.ready) remove(view, plan, oldest, burst, 'it is not ready, and its successor is there');
+  else if (newest.available) remove(view, plan, oldest, burst, 'its successor is available');
+}
+
+function createHere(view: DaemonSetView, plan: PlanBuilder, place: Place, burst: Burst): void {
+  const revision = revisionForNewPod(view, plan, place);
+  if (revision === undefined) {
+    plan.wait('RevisionMissing', { pod: place.name });
+    return;
+  }
+  if (burst.creates === 0) return;
+  burst.creates -= 1;
+  plan.addSteady(createAction(view, place, revision, 'ScaleUp'));
+}
+
+/** The create of a pod on a node. */
+export function createAction(
+  view: DaemonSetView,
+  { name: node, pods, ghosts }: Place,
+  revision: ControllerRevision,
+  purpose: Purpose,
+): Action {
+  const { workload } = view;
+  const beside = [...pods.map(({ pod }) => pod.metadata.uid), ...ghosts].sort().join(' ');
+  const name = daemonPodName(workload, node, revision, beside);
+  return {
+    verb: 'create',
+    resource: 'pods',
+    name,
+    place: node,
+    body: newDaemonPod(workload, name, node, revision, revision === view.update),
+    purpose,
+    revision: revision.metadata.name,
+    message: `create Pod ${name} on node ${node} in DaemonSet ${workload.ref.name} at revision ${revision.metadata.name}`,
+  };
+}
+
+/**
+ * D18: the newest revision; nodes of the partition keep the current one. A rollout that is paused does not get ahead (A9), but
+ * on a node whose pod a batch has deleted for it. Without a revision for the template: after 5 s the last known one.
+ */
+function revisionForNewPod(
+  view: DaemonSetView,
+  plan: PlanBuilder,
+  place: Place,
+): ControllerRevision | undefined {
+  const { workload, update, current, latest, revisions, snapshot } = view;
+  if (workload.updateStrategy === 'RollingUpdate') {
+    if (!place.isTarget) return current;
+    const isReplaced = update !== undefined && snapshot.replaced?.get(place.name) === update.metadata.name;
+    const isHeld =
+      workload.paused !== undefined && update !== undefined && !wasRolledOutLast(update, revisions);
+    if (isHeld && !isReplaced) return current;
+  }
+  if (update !== undefined) return update;
+  const since = snapshot.revisionMissingSince;
+  if (since === undefined) return undefined;
+  const until = since + REVISION_PATIENCE_MS;
+  plan.requeue(until);
+  return view.now >= until ? latest : undefined;
+}
+
+function remove(
+  { workload }: DaemonSetView,
+  plan: PlanBuilder,
+  member: DaemonMember,
+  burst: Burst,
+  why: string,
+  purpose: Purpose = 'ScaleDown',
+): void {
+  if (member.terminating || !member.owned || burst.deletes === 0) return;
+  burst.deletes -= 1;
+  plan.addSteady({ ...deletePod(workload, member.pod, purpose, why), place: member.node });
+}

@@ -1,0 +1,197 @@
+/** A snapshot of a DaemonSet, read once: which node is to run a pod, which pods it has, at which revision. */
+
+import { claimOf } from './controller-ref.ts';
+import { readMember } from './member.ts';
+import type { Member } from './member.ts';
+import { LABEL } from './names.ts';
+import { eligibilityOf } from './node-eligibility.ts';
+import type { Eligibility } from './node-eligibility.ts';
+import type { ControllerRevision, Node, Pod } from './objects.ts';
+import type { UpdateView } from './pod-updates.ts';
+import { planRevision } from './revision-plan.ts';
+import type { RevisionPlan } from './revision.ts';
+import { lastCompleteOf, revisionsOf } from './revision.ts';
+import { matchesSelector } from './selector.ts';
+import { asFields, asList } from './values.ts';
+import type { DaemonSet, Snapshot } from './workload.ts';
+
+/** One pod of the set. */
+export interface DaemonMember extends Member {
+  /** Name of the node that it runs on or is aimed at (D3). */
+  readonly node: string;
+  /** At the update revision (D5). */
+  readonly isNew: boolean;
+}
+
+/** One node with the pods of the set on it. */
+export interface Place extends Eligibility {
+  readonly name: string;
+  /** Oldest first: scheduled ones, then by creation, then by name (D7). */
+  readonly pods: readonly DaemonMember[];
+  /** uids of pods that are finished and terminating: they count no more, but keep their names (D6). */
+  readonly ghosts: readonly string[];
+  /** The strategy may bring it to the update revision; the others keep what they have. */
+  readonly isTarget: boolean;
+}
+
+export interface DaemonSetView extends UpdateView<DaemonMember> {
+  readonly workload: DaemonSet;
+  readonly revisions: readonly ControllerRevision[];
+  readonly revisionPlan: RevisionPlan;
+  /** The newest revision that rollouts know of. */
+  readonly latest: ControllerRevision | undefined;
+  /** The revision that nodes keep which are not updated: the last complete one but {@link update}. */
+  readonly current: ControllerRevision | undefined;
+  /** By name. */
+  readonly places: readonly Place[];
+  /** Pods that are aimed at a node that is gone (D10), or on one. */
+  readonly lost: readonly DaemonMember[];
+  readonly released: readonly Pod[];
+  readonly snapshot: Snapshot<DaemonSet>;
+}
+
+/** Reads a snapshot. `now` in milliseconds since the epoch. */
+export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): DaemonSetView {
+  const { workload } = snapshot;
+  const revisions = revisionsOf(workload, snapshot.revisions);
+  const revisionPlan = planRevision(workload, snapshot.revisions, LABEL.revisionHash);
+  const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
+  const updateLabel = update && hashOf(update);
+  const others = revisions.filter((revision) => revision !== update);
+  const { members, released } = membersOf(snapshot, updateLabel, now);
+  const { places, lost } = placesOf(snapshot, members);
+  const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
+  return {
+    workload,
+    now,
+    revisions,
+    byLabel: new Map(revisions.map((revision) => [hashOf(revision), revision])),
+    revisionPlan,
+    update,
+    updateLabel,
+    latest: update ?? revisions.at(-1),
+    current: lastCompleteOf(others) ?? others.at(-1) ?? update,
+    downNodes: snapshot.downNodes,
+    isTarget: ({ node }) => workload.updateStrategy === 'RollingUpdate' && targets.has(node),
+    places,
+    lost,
+    released,
+    snapshot,
+  };
+}
+
+/** What the label of the revision's pods says: the hash, not the name (D4); one without a label is known by its name (D19). */
+export function hashOf({ metadata }: ControllerRevision): string {
+  return metadata.labels?.[LABEL.revisionHash] ?? metadata.name;
+}
+
+/** Every pod of the set. */
+export function membersOfView({ places, lost }: DaemonSetView): readonly DaemonMember[] {
+  return [...places.flatMap(({ pods }) => pods), ...lost];
+}
+
+function membersOf(
+  { workload, pods }: Snapshot<DaemonSet>,
+  updateLabel: string | undefined,
+  now: number,
+): { readonly members: readonly DaemonMember[]; readonly released: readonly Pod[] } {
+  const members: DaemonMember[] = [];
+  const released: Pod[] = [];
+  for (const pod of pods) {
+    const claim = claimOf(workload, pod, matchesSelector(workload.selector, pod.metadata.labels));
+    const node = targetNodeOf(pod);
+    if (claim === 'release') released.push(pod);
+    if (claim === 'ignore' || claim === 'release' || node === undefined) continue;
+    const member = readMember(workload, pod, claim === 'owned', now);
+    const generation = pod.metadata.labels?.[LABEL.templateGeneration];
+    const isNew =
+      member.revision === updateLabel ||
+      (workload.templateGeneration !== undefined && generation === workload.templateGeneration);
+    members.push({ ...member, node, isNew: isNew && updateLabel !== undefined });
+  }
+  released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  return { members, released };
+}
+
+/** The node of a pod, or the one that its affinity names; a pod that has neither is none of ours to place (D3). */
+function targetNodeOf({ spec }: Pod): string | undefined {
+  if (spec.nodeName !== undefined && spec.nodeName !== '') return spec.nodeName;
+  const affinity = asFields(asFields(spec['affinity'])?.['nodeAffinity']);
+  const required = asFields(affinity?.['requiredDuringSchedulingIgnoredDuringExecution']);
+  for (const term of asList(required?.['nodeSelectorTerms'])) {
+    for (const field of asList(term['matchFields'])) {
+      const values: unknown = field['values'];
+      const [name]: readonly unknown[] = Array.isArray(values) ? values : [];
+      if (field['key'] === 'metadata.name' && field['operator'] === 'In' && typeof name === 'string')
+        return name;
+    }
+  }
+  return undefined;
+}
+
+function placesOf(
+  { workload, nodes = [] }: Snapshot<DaemonSet>,
+  members: readonly DaemonMember[],
+): { readonly places: readonly Place[]; readonly lost: readonly DaemonMember[] } {
+  const byNode = new Map<string, DaemonMember[]>();
+  for (const member of members) {
+    const there = byNode.get(member.node);
+    if (there === undefined) byNode.set(member.node, [member]);
+    else there.push(member);
+  }
+  const eligibility = eligibilityOf(workload.template);
+  const places = [...nodes].sort(byName).map((node) => {
+    const { name } = node.metadata;
+    const there = byNode.get(name) ?? [];
+    byNode.delete(name);
+    return {
+      name,
+      pods: there.filter((member) => !isGhost(member)).sort(byAge),
+      ghosts: there.filter(isGhost).map(({ pod }) => pod.metadata.uid),
+      ...eligibility(node),
+      isTarget: true,
+    };
+  });
+  return { places: withTargets(workload, places), lost: [...byNode.values()].flat() };
+}
+
+/**
+ * The partition keeps so many of the nodes that run a pod. Those that are updated already count first, then the last names, so
+ * that no node is taken instead of one that has the new revision already.
+ */
+function withTargets({ partition }: DaemonSet, places: readonly Place[]): readonly Place[] {
+  if (partition === 0) return places;
+  const desired = places.filter(({ shouldRun }) => shouldRun);
+  const isUpdated = ({ pods }: Place) => pods.some(({ isNew, terminating }) => isNew && !terminating);
+  const ordered = [...desired].sort((a, b) => {
+    const [aFirst, bFirst] = [isUpdated(a), isUpdated(b)];
+    if (aFirst !== bFirst) return aFirst ? -1 : 1;
+    return a.name < b.name ? 1 : -1;
+  });
+  const kept = new Set(ordered.slice(Math.max(0, ordered.length - partition)).map(({ name }) => name));
+  return places.map((place) => (kept.has(place.name) ? { ...place, isTarget: false } : place));
+}
+
+function isGhost({ finished, terminating }: DaemonMember): boolean {
+  return finished && terminating;
+}
+
+function byName(a: Node, b: Node): number {
+  return a.metadata.name < b.metadata.name ? -1 : 1;
+}
+
+/** Scheduled ones first, then the older, then by name (D7). */
+function byAge(a: DaemonMember, b: DaemonMember): number {
+  const [aScheduled, bScheduled] = [isScheduled(a), isScheduled(b)];
+  if (aScheduled !== bScheduled) return aScheduled ? -1 : 1;
+  const [aCreated, bCreated] = [
+    a.pod.metadata.creationTimestamp ?? '',
+    b.pod.metadata.creationTimestamp ?? '',
+  ];
+  if (aCreated !== bCreated) return aCreated < bCreated ? -1 : 1;
+  return a.name < b.name ? -1 : 1;
+}
+
+function isScheduled({ pod }: DaemonMember): boolean {
+  return pod.spec.nodeName !== undefined && pod.spec.nodeName !== '';
+}

@@ -1,0 +1,68 @@
+/** The planner of the DaemonSet (D1–D25): one snapshot in, one plan out. Pure; see design "One planner per kind". */
+
+import { daemonBudgetOf, desiredPlaces } from './daemonset-budget.ts';
+import { planDaemonBatch } from './daemonset-rollout.ts';
+import {
+  isFinishedDaemonRollout,
+  needsDaemonRollout,
+  progressOfDaemonSet,
+  statusOfDaemonSet,
+} from './daemonset-status.ts';
+import { planPlaces } from './daemonset-steady.ts';
+import { membersOfView, viewDaemonSet } from './daemonset-view.ts';
+import type { DaemonSetView } from './daemonset-view.ts';
+import type { Plan } from './plan.ts';
+import { PlanBuilder } from './plan-builder.ts';
+import { explainPod } from './pod-reasons.ts';
+import { planInPlaceSteps } from './pod-updates.ts';
+import { describeWish } from './reasons.ts';
+import { trimHistory } from './revision-history.ts';
+import { isEmptySelector } from './selector.ts';
+import type { DaemonSet, DaemonSetStatus, Snapshot } from './workload.ts';
+
+/**
+ * Plans a DaemonSet. `now` is milliseconds since the epoch; the same snapshot and time give the same plan.
+ * @throws {Error} if a revision of the set holds no pod template
+ */
+export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<DaemonSetStatus> {
+  const view = viewDaemonSet(snapshot, now);
+  const { workload: set } = view;
+  const plan = new PlanBuilder(snapshot.refusals, now);
+  const budget = daemonBudgetOf(set, desiredPlaces(view).length);
+  const selectsAll = isEmptySelector(set.selector);
+  if (set.deleting) {
+    plan.wait('Deleting');
+  } else if (selectsAll) {
+    plan.wait('SelectorEmpty');
+  } else {
+    if (budget.problem !== undefined) plan.wait('InvalidField', { detail: budget.problem });
+    if (view.update === undefined || view.revisionPlan.outcome !== 'exists') plan.wait('RevisionMissing');
+    const members = membersOfView(view);
+    planPlaces(view, plan, budget);
+    planInPlaceSteps(view, members, plan);
+    trimHistory(view, members, [view.current, view.latest], plan);
+    planDaemonBatch(view, plan, budget);
+    explainPods(view, plan);
+  }
+  if (set.pinned !== undefined) plan.wait('Pinned', { detail: describeWish(set.pinned) });
+  const { requeueAt } = plan;
+  return {
+    steady: plan.steady,
+    batch: plan.batch,
+    status: statusOfDaemonSet(view),
+    progress: progressOfDaemonSet(view, budget),
+    waiting: plan.waiting,
+    ...(requeueAt !== undefined && { requeueAt }),
+    needsRollout: !selectsAll && needsDaemonRollout(view),
+    finished: !selectsAll && isFinishedDaemonRollout(view),
+    ...(view.update !== undefined && { updateRevision: view.update.metadata.name }),
+  };
+}
+
+/** Why each pod that is not available is not, and when time alone will change that. */
+function explainPods(view: DaemonSetView, plan: PlanBuilder): void {
+  for (const member of membersOfView(view)) {
+    if (member.availableAt !== undefined) plan.requeue(member.availableAt);
+    if (!member.available) explainPod(view, plan, member);
+  }
+}
