@@ -1,0 +1,253 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { planDaemonSet } from '../../planners/daemonset.ts';
+import { daemonPodName } from '../../planners/daemonset-pods.ts';
+import type { Node, Pod } from '../../planners/objects.ts';
+import type { Action, Plan } from '../../planners/plan.ts';
+import type { DaemonSet, DaemonSetStatus, Snapshot } from '../../planners/workload.ts';
+import {
+  daemonPodOn,
+  daemonRevisionFor,
+  daemonRolloutOf,
+  daemonSetOf,
+  daemonSnapshotOf,
+  nodeOf,
+} from '../support/daemonset-fixtures.ts';
+import type { DaemonPodOptions } from '../support/daemonset-fixtures.ts';
+import { NOW, templateOf } from '../support/statefulset-fixtures.ts';
+
+const NODES = ['a', 'b', 'c', 'd'].map((name) => nodeOf(name));
+const NO_SCHEDULE = [{ key: 'full', effect: 'NoSchedule' }];
+const NO_EXECUTE = [{ key: 'broken', effect: 'NoExecute' }];
+
+/** `ScaleUp a`, by the node that it is for. */
+function brief(actions: readonly Action[]): readonly string[] {
+  return actions.map(({ purpose, place, name }) => `${purpose} ${place ?? name}`);
+}
+
+describe('a pod on each node (D6–D10)', () => {
+  const set = daemonSetOf();
+  const revision = daemonRevisionFor(set);
+  const planOf = (
+    pods: readonly Pod[],
+    nodes: readonly Node[] = NODES,
+    parts: Partial<Snapshot<DaemonSet>> = {},
+  ) => planDaemonSet(daemonSnapshotOf(set, { revisions: [revision], nodes, pods, ...parts }), NOW);
+  const on = (node: string, options?: DaemonPodOptions) => daemonPodOn(set, node, revision, options);
+
+  it('D6: where none is, one is made; where one is, none, even while it terminates', () => {
+    expect(brief(planOf([on('a'), on('b', { terminating: true })]).steady)).toEqual([
+      'ScaleUp c',
+      'ScaleUp d',
+    ]);
+  });
+
+  it('D3, D4: the pod is aimed at its node and names its revision by the hash', () => {
+    const [create] = planOf([]).steady;
+    const { metadata, spec } = create?.body as unknown as Pod;
+    expect(metadata.labels?.['controller-revision-hash']).toBe(
+      revision.metadata.labels?.['controller-revision-hash'],
+    );
+    expect(revision.metadata.name).toBe(`agent-${metadata.labels?.['controller-revision-hash'] ?? ''}`);
+    expect(spec['affinity']).toMatchObject({
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['a'] }] }],
+        },
+      },
+    });
+  });
+
+  it('D6: one that is finished and terminating counts no more, and keeps its name', () => {
+    const ghost = on('a', { phase: 'Failed', terminating: true });
+    const [create] = planOf([ghost], [nodeOf('a')]).steady;
+    expect(create).toMatchObject({ purpose: 'ScaleUp', place: 'a' });
+    expect(create?.name).not.toBe(ghost.metadata.name);
+  });
+
+  it('D7: a failed one goes after its back-off, a succeeded one at once, of two the older stays', () => {
+    const failed = planOf([on('a', { phase: 'Failed', ready: false })], [nodeOf('a')], {
+      failures: new Map([['a', NOW + 4_000]]),
+    });
+    expect([failed.steady, failed.requeueAt]).toEqual([[], NOW + 4_000]);
+    expect(brief(planOf([on('a', { phase: 'Failed' })], [nodeOf('a')]).steady)).toEqual([
+      'ReplaceFinished a',
+    ]);
+    expect(brief(planOf([on('a', { phase: 'Succeeded' })], [nodeOf('a')]).steady)).toEqual([
+      'ReplaceFinished a',
+    ]);
+    const younger = on('a', { beside: 'x', created: '2025-12-31T12:00:00Z' });
+    expect(planOf([younger, on('a')], [nodeOf('a')]).steady).toMatchObject([
+      { purpose: 'ScaleDown', name: younger.metadata.name },
+    ]);
+  });
+
+  it('D9: on nodes that are not for it pods go, but for a NoSchedule taint', () => {
+    const nodes = [nodeOf('a', { taints: NO_SCHEDULE }), nodeOf('b', { taints: NO_EXECUTE })];
+    expect(brief(planOf([on('a'), on('b')], nodes).steady)).toEqual(['ScaleDown b']);
+    expect(planOf([], nodes).steady).toEqual([]);
+  });
+
+  it('D10: a pod that waits for a node that is gone is deleted; one that is bound is the garbage collector’s', () => {
+    const plan = planOf([on('gone', { bound: false, ready: false }), on('lost')], []);
+    expect(brief(plan.steady)).toEqual(['ScaleDown gone']);
+  });
+
+  it('design "Once": names of 10,000 nodes differ, and fit', () => {
+    const long = daemonSetOf({ ref: { ...set.ref, name: 'x'.repeat(253) } });
+    const names = new Set(
+      Array.from({ length: 10_000 }, (_, index) =>
+        daemonPodName(long, `ip-10-0-${String(index)}.internal`, revision),
+      ),
+    );
+    expect(names.size).toBe(10_000);
+    expect(Math.max(...[...names].map((name) => name.length))).toBeLessThanOrEqual(63);
+  });
+});
+
+describe('which nodes may be updated now (D12–D17)', () => {
+  /** One character a node: o old, n new, capital = not ready, t terminating, - none. */
+  function planOf(
+    overrides: Partial<DaemonSet>,
+    what: string,
+    parts: Partial<Snapshot<DaemonSet>> = {},
+  ): Plan<DaemonSetStatus> {
+    const { set, old, update, revisions } = daemonRolloutOf(overrides);
+    const pods = [...what].flatMap((letter, index) => {
+      const name = NODES[index]?.metadata.name ?? '';
+      if (letter === '-') return [];
+      const revision = letter.toLowerCase() === 'n' ? update : old;
+      return [
+        daemonPodOn(set, name, revision, {
+          ready: letter === letter.toLowerCase(),
+          terminating: letter === 't',
+        }),
+      ];
+    });
+    return planDaemonSet(
+      daemonSnapshotOf(set, { revisions, nodes: NODES.slice(0, what.length), pods, ...parts }),
+      NOW,
+    );
+  }
+
+  it.each<[string, Partial<DaemonSet>, string, readonly string[]]>([
+    ['one at a time, the last first', {}, 'oooo', ['Recreate d']],
+    ['C3: a percentage is rounded up', { maxUnavailable: '26%' }, 'oooo', ['Recreate d', 'Recreate c']],
+    ['D12: one that is terminating counts', {}, 'ooot', []],
+    ['D12: a new one that is not ready counts', {}, 'oooN', []],
+    ['D13: all that are not ready, whatever the budget', {}, 'OOoN', ['Recreate b', 'Recreate a']],
+    ['D11: not before nodes without a pod have theirs', {}, 'ooo-', []],
+    ['partition: the last names go first', { partition: 3 }, 'oooo', ['Recreate d']],
+    [
+      'partition: what is updated counts as one of those that may be',
+      { partition: 2 },
+      'ooon',
+      ['Recreate c'],
+    ],
+    ['partition: enough are updated', { partition: 2 }, 'nnoo', []],
+    ['D18: OnDelete', { updateStrategy: 'OnDelete' }, 'oooo', []],
+    ['paused', { paused: { by: 'kim' } }, 'OOoo', []],
+    ['D16: a surge puts the new one beside the old', { maxSurge: 1, maxUnavailable: 0 }, 'oooo', ['Surge d']],
+    [
+      'D16: beside what is not ready at once',
+      { maxSurge: 1, maxUnavailable: 0 },
+      'oOOo',
+      ['Surge d', 'Surge c', 'Surge b'],
+    ],
+  ])('%s', (_, overrides, what, expected) => {
+    expect(brief(planOf(overrides, what).batch).toSorted()).toEqual([...expected].toSorted());
+  });
+
+  it('design "Budget": a write to a ready pod is charged, with uid and resourceVersion', () => {
+    const [write] = planOf({}, 'oooo').batch;
+    expect(write).toMatchObject({ verb: 'delete', charged: true, resourceVersion: '10' });
+    expect(write?.uid).toBeDefined();
+    expect(planOf({}, 'OnnN').batch).toMatchObject([{ place: 'a' }]);
+    expect(planOf({}, 'OnnN').batch[0]?.charged).toBeUndefined();
+  });
+
+  it('D14: on a node that may keep its pod but gets no new one, the old one is taken all the same', () => {
+    const { set, old, revisions } = daemonRolloutOf();
+    const nodes = [nodeOf('a', { taints: NO_SCHEDULE })];
+    const plan = planDaemonSet(
+      daemonSnapshotOf(set, { revisions, nodes, pods: [daemonPodOn(set, 'a', old)] }),
+      NOW,
+    );
+    expect(brief(plan.batch)).toEqual(['Recreate a']);
+    expect(plan.status).toMatchObject({ desiredNumberScheduled: 0, numberMisscheduled: 1 });
+  });
+
+  it('D17: in a surge such a pod is held until there are more pods than wanted', () => {
+    const { set, old, update, revisions } = daemonRolloutOf({ maxSurge: 1, maxUnavailable: 0 });
+    const nodes = [nodeOf('a', { taints: NO_SCHEDULE }), nodeOf('b')];
+    const held = daemonPodOn(set, 'a', old);
+    const batchWith = (pod: Pod) =>
+      brief(planDaemonSet(daemonSnapshotOf(set, { revisions, nodes, pods: [held, pod] }), NOW).batch);
+    expect(batchWith(daemonPodOn(set, 'b', update, { ready: false }))).toEqual([]);
+    expect(batchWith(daemonPodOn(set, 'b', update))).toEqual(['Recreate a']);
+  });
+
+  it('D8: in a surge the old one goes when the new one is available, or when it is not ready itself', () => {
+    const { set, old, update, revisions } = daemonRolloutOf({
+      maxSurge: 1,
+      maxUnavailable: 0,
+      minReadySeconds: 10,
+    });
+    const steadyOf = (oldReady: boolean, newSince: number) => {
+      const pods = [
+        daemonPodOn(set, 'a', old, { ready: oldReady }),
+        daemonPodOn(set, 'a', update, { readySince: newSince, beside: 'x' }),
+      ];
+      return brief(
+        planDaemonSet(daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], pods }), NOW).steady,
+      );
+    };
+    expect(steadyOf(true, NOW - 5_000)).toEqual([]);
+    expect(steadyOf(true, NOW - 10_000)).toEqual(['ScaleDown a']);
+    expect(steadyOf(false, NOW - 5_000)).toEqual(['ScaleDown a']);
+  });
+
+  it('A9: while paused a node without a pod gets the current revision, unless a batch has deleted its pod', () => {
+    const { set, old, update, revisions } = daemonRolloutOf({ paused: {} });
+    const revisionOf = (replaced: ReadonlyMap<string, string>) =>
+      planDaemonSet(daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], replaced }), NOW).steady[0]
+        ?.revision;
+    expect(revisionOf(new Map())).toBe(old.metadata.name);
+    expect(revisionOf(new Map([['a', update.metadata.name]]))).toBe(update.metadata.name);
+  });
+
+  it('D5: in apps/v1 the generation of the template counts as well', () => {
+    const { set, old, revisions } = daemonRolloutOf({ templateGeneration: '7' });
+    const pod = daemonPodOn(set, 'a', old);
+    const labelled = {
+      ...pod,
+      metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, 'pod-template-generation': '7' } },
+    };
+    const plan = planDaemonSet(
+      daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], pods: [labelled] }),
+      NOW,
+    );
+    expect([plan.batch, plan.finished, plan.needsRollout]).toEqual([[], true, false]);
+  });
+
+  it.each([
+    ['oooo', { needsRollout: true, finished: false, updated: 0, available: 4 }],
+    ['ooon', { needsRollout: true, finished: false, updated: 1, available: 4 }],
+    ['nnnN', { needsRollout: false, finished: false, updated: 4, available: 3 }],
+    ['nnnn', { needsRollout: false, finished: true, updated: 4, available: 4 }],
+    ['nnn-', { needsRollout: false, finished: false, updated: 3, available: 3 }],
+  ])('D23: status, progress and end of %s', (what, { needsRollout, finished, updated, available }) => {
+    const plan = planOf({}, what);
+    expect(plan).toMatchObject({
+      needsRollout,
+      finished,
+      progress: { desired: 4, target: 4, updated, available },
+      status: { desiredNumberScheduled: 4, updatedNumberScheduled: updated, numberAvailable: available },
+    });
+  });
+
+  it('a pod is updated in place where the policy allows it', () => {
+    const plan = planOf({ podUpdatePolicy: 'InPlaceIfPossible', template: templateOf('agent:2') }, 'oo');
+    expect(plan.batch).toMatchObject([{ verb: 'patch', purpose: 'InPlaceBegin', place: 'b', charged: true }]);
+  });
+});
