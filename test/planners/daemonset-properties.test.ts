@@ -1,0 +1,158 @@
+/** Properties of the DaemonSet's planner over random histories: users, kubelets, nodes that come and go, a worker that forgets. */
+
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+
+import { planDaemonSet } from '../../planners/daemonset.ts';
+import { resolveIntOrPercent } from '../../planners/int-or-percent.ts';
+import { eligibilityOf } from '../../planners/node-eligibility.ts';
+import type { Pod } from '../../planners/objects.ts';
+import type { DaemonSet } from '../../planners/workload.ts';
+import type { DaemonCheck, DaemonPlanner, SimulatedDaemons } from '../support/simulated-daemons.ts';
+import { aimOf, daemonHistories, runDaemonHistory } from '../support/simulated-daemons.ts';
+
+const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 150);
+const SURGE: Partial<DaemonSet> = { maxSurge: 1, maxUnavailable: 0, podUpdatePolicy: 'ReCreate' };
+const nothing: DaemonCheck = () => undefined;
+
+function always(
+  judge: (cluster: SimulatedDaemons) => void,
+  {
+    check = nothing,
+    planner = planDaemonSet,
+    settings = {},
+  }: {
+    readonly check?: DaemonCheck;
+    readonly planner?: DaemonPlanner;
+    readonly settings?: Partial<DaemonSet>;
+  } = {},
+): void {
+  fc.assert(
+    fc.property(daemonHistories(settings), (history) => {
+      judge(runDaemonHistory(history, planner, check));
+    }),
+    { numRuns: RUNS },
+  );
+}
+
+function isLive({ metadata, status }: Pod): boolean {
+  return (
+    metadata.deletionTimestamp === undefined && status?.phase !== 'Failed' && status?.phase !== 'Succeeded'
+  );
+}
+
+function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+}
+
+function livePodsOn({ pods }: SimulatedDaemons, node: string): readonly Pod[] {
+  return [...pods.values()].filter((pod) => isLive(pod) && (pod.spec.nodeName ?? aimOf(pod)) === node);
+}
+
+function desiredNodes({ set, nodes }: SimulatedDaemons): readonly string[] {
+  const of = eligibilityOf(set.template);
+  return [...nodes.values()].filter((node) => of(node).shouldRun).map(({ metadata }) => metadata.name);
+}
+
+/** Judged from outside: charged writes may only take as many nodes out of service as the budget has left. */
+const withinBudget: DaemonCheck = (cluster, plan) => {
+  const desired = desiredNodes(cluster);
+  const down = desired.filter((node) => !livePodsOn(cluster, node).some(isReady)).length;
+  const max = Math.max(1, resolveIntOrPercent(cluster.set.maxUnavailable, desired.length, 'up'));
+  const byName = cluster.pods;
+  const taken = plan.batch.filter(({ verb, name, place }) => {
+    const pod = byName.get(name);
+    return (
+      verb !== 'create' && pod !== undefined && isReady(pod) && isLive(pod) && desired.includes(place ?? '')
+    );
+  }).length;
+  expect(taken === 0 || down + taken <= max).toBe(true);
+};
+
+describe('properties of the DaemonSet planner', () => {
+  it('design "Budget": no write to a ready pod beyond maxUnavailable, by nodes', () => {
+    always(() => undefined, { check: withinBudget });
+  });
+
+  it('the check of the budget finds a planner that takes one too many', () => {
+    const mutant: DaemonPlanner = (snapshot, now) => {
+      const { workload, nodes = [] } = snapshot;
+      const max = resolveIntOrPercent(workload.maxUnavailable, nodes.length, 'up') + 1;
+      return planDaemonSet({ ...snapshot, workload: { ...workload, maxUnavailable: max } }, now);
+    };
+    expect(() => always(() => undefined, { check: withinBudget, planner: mutant })).toThrow();
+  });
+
+  it('design "Once": never two live pods on a node without a surge, never more than two with one', () => {
+    const most =
+      (limit: number): DaemonCheck =>
+      (cluster) => {
+        for (const node of cluster.nodes.keys())
+          expect(livePodsOn(cluster, node).length).toBeLessThanOrEqual(limit);
+      };
+    always(() => undefined, { check: most(1) });
+    always(() => undefined, { check: most(2), settings: SURGE });
+  });
+
+  it('with a surge no node loses its only available pod to the rollout', () => {
+    always(() => undefined, {
+      settings: SURGE,
+      check: (cluster, plan) => {
+        const desired = desiredNodes(cluster);
+        for (const { verb, name, place = '' } of [...plan.steady, ...plan.batch]) {
+          const pod = cluster.pods.get(name);
+          if (verb !== 'delete' || pod === undefined || !isReady(pod) || !isLive(pod)) continue;
+          const others = livePodsOn(cluster, place).filter((one) => one !== pod && isReady(one));
+          expect(!desired.includes(place) || others.length > 0).toBe(true);
+        }
+      },
+    });
+  });
+
+  it('every delete and patch has its preconditions, and a pod is written once', () => {
+    always(() => undefined, {
+      check: (_, plan) => {
+        const writes = [...plan.steady, ...plan.batch].filter(({ resource }) => resource === 'pods');
+        for (const { verb, uid } of writes) expect(verb === 'create' || uid !== undefined).toBe(true);
+        expect(new Set(writes.map(({ name }) => name)).size).toBe(writes.length);
+      },
+    });
+  });
+
+  it('the same snapshot and time give the same plan', () => {
+    always((cluster) => {
+      const snapshot = cluster.snapshot();
+      expect(planDaemonSet(structuredClone(snapshot), cluster.now)).toEqual(
+        planDaemonSet(snapshot, cluster.now),
+      );
+    });
+  });
+
+  it.each([
+    ['without a surge', {}],
+    ['with a surge', SURGE],
+  ])('progress is always possible: once all is well every node has one new pod, %s', (_, settings) => {
+    always(
+      (cluster) => {
+        cluster.heal();
+        for (let round = 0; round < 60; round += 1) {
+          cluster.act(planDaemonSet, nothing);
+          cluster.kubelets();
+          cluster.now += 6_000;
+        }
+        const plan = planDaemonSet(cluster.snapshot(), cluster.now);
+        expect(plan).toMatchObject({ needsRollout: false, finished: true, steady: [], batch: [] });
+        for (const node of desiredNodes(cluster)) {
+          const [pod, ...more] = livePodsOn(cluster, node);
+          expect([pod?.spec.containers[0]?.image, more]).toEqual(['agent:9', []]);
+        }
+        expect(plan.status).toMatchObject({
+          desiredNumberScheduled: 6,
+          updatedNumberScheduled: 6,
+          numberAvailable: 6,
+        });
+      },
+      { settings },
+    );
+  });
+});
