@@ -38,6 +38,7 @@ export function rolloutSentence(kind: WorkloadKind, object: WorkloadObject): Rol
 
 const SENTENCES: Readonly<Record<WorkloadKind, (object: WorkloadObject) => RolloutSentence>> = {
   StatefulSet: statefulSetSentence,
+  DaemonSet: daemonSetSentence,
 };
 
 function statefulSetSentence(object: WorkloadObject): RolloutSentence {
@@ -75,6 +76,39 @@ function statefulSetSentence(object: WorkloadObject): RolloutSentence {
     done: true,
     sentence: `statefulset rolling update complete ${String(currentReplicas)} pods at revision ${status.currentRevision ?? ''}...`,
   };
+}
+
+interface DaemonSetCounts {
+  readonly observedGeneration?: number;
+  readonly desiredNumberScheduled?: number;
+  readonly updatedNumberScheduled?: number;
+  readonly numberAvailable?: number;
+}
+
+function daemonSetSentence(object: WorkloadObject): RolloutSentence {
+  const { updateStrategy }: StatefulSetFields = trusted(object.spec);
+  const status: DaemonSetCounts = trusted(object.status ?? {});
+  const { observedGeneration = 0, desiredNumberScheduled: desired = 0 } = status;
+  const { updatedNumberScheduled: updated = 0, numberAvailable: available = 0 } = status;
+  const name = `daemon set "${object.metadata.name}"`;
+  if ((updateStrategy?.type ?? 'RollingUpdate') !== 'RollingUpdate') {
+    throw new CliError('rollout status is only available for RollingUpdate strategy type');
+  }
+  if ((object.metadata.generation ?? 0) > observedGeneration) {
+    return waiting('Waiting for daemon set spec update to be observed...');
+  }
+  const wanted = desired - (updateStrategy?.rollingUpdate?.partition ?? 0);
+  if (updated < wanted) {
+    return waiting(
+      `Waiting for ${name} rollout to finish: ${String(updated)} out of ${String(wanted)} new pods have been updated...`,
+    );
+  }
+  if (available < desired) {
+    return waiting(
+      `Waiting for ${name} rollout to finish: ${String(available)} of ${String(desired)} updated pods are available...`,
+    );
+  }
+  return { done: true, sentence: `${name} successfully rolled out` };
 }
 
 function waiting(sentence: string): RolloutSentence {

@@ -82,6 +82,7 @@ export function planWorkload(
     revisions: children.revisions.filter((one) => isOursOrNobodys(one, uid)).sort(compareRevisions),
     pods: children.pods.filter((one) => isOursOrNobodys(one, uid)),
     claims: children.claims.filter((claim) => definition.ownsClaim(workload, claim)),
+    ...(definition.runsOnNodes && { nodes: children.nodes }),
     downNodes: new Set(children.nodes.filter((node) => !isReady(node)).map((node) => node.metadata.name)),
     refusals: new Map(),
   };

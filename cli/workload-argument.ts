@@ -20,6 +20,7 @@ export interface WorkloadArgument extends KindArgument {
 /** Short names: those that mean the configured API, and those of our CRDs, which always mean ours. */
 const SHORT_NAMES: Readonly<Record<WorkloadKind, { readonly any: string; readonly ours: string }>> = {
   StatefulSet: { any: 'sts', ours: 'fsts' },
+  DaemonSet: { any: 'ds', ours: 'fds' },
 };
 
 /** Every kind that Fairlead rolls out. */

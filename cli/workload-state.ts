@@ -91,6 +91,16 @@ export function conditionOf(object: WorkloadObject, type: string): Condition | u
 
 /** What the object itself counts. */
 export function countersOf({ spec, status }: WorkloadObject): Counters {
+  // What runs on nodes has no `replicas`: the nodes that should run a pod are counted by the status alone.
+  if (spec['replicas'] === undefined && status?.['desiredNumberScheduled'] !== undefined) {
+    return {
+      desired: number(status['desiredNumberScheduled'], 0),
+      current: number(status['currentNumberScheduled'], 0),
+      ready: number(status['numberReady'], 0),
+      updated: number(status['updatedNumberScheduled'], 0),
+      available: number(status['numberAvailable'], 0),
+    };
+  }
   return {
     desired: number(spec['replicas'], 1),
     current: number(status?.['replicas'], 0),

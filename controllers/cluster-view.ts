@@ -60,6 +60,7 @@ export class ClusterView {
             .inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace)
             .filter((claim) => definition.ownsClaim(workload, claim))
         : [],
+      ...(definition.runsOnNodes && { nodes: this.#cache.list<Node>('nodes') }),
       downNodes: this.#downNodes(),
       ...remembered,
     };

@@ -136,7 +136,7 @@ export class Executor {
     let outcome: 'done' | 'refused' | 'stale';
     try {
       outcome = await this.#send(client, workload, action);
-      memory.taken(workload.ref.uid, action, outcome);
+      memory.taken(workload.ref.uid, action, outcome, now());
     } catch (error) {
       if (!isRefusal(error) && !(error instanceof NameTakenError)) {
         throw error;

@@ -177,7 +177,7 @@ export class Reconciler {
       finished,
       rolling: plan.needsRollout || runs.isOpen(key, workload.ref.uid),
       allAvailable: plan.progress.available >= plan.progress.desired,
-      progressed: hasProgressed(served, asRecord(plan.status)),
+      progressed: hasProgressed(served, asRecord(plan.status)) || isNewRevision(feed.latest(key), plan),
       paused: workload.paused,
       blocked,
       waiting: this.#whatItWaitsFor(workload, plan),
@@ -299,6 +299,11 @@ function fault({ waiting }: Plan<object>): Blocked | undefined {
     if (reason !== undefined) return { reason, message };
   }
   return undefined;
+}
+
+/** Not every kind has the revision in its status: a new one begins the clock anew (P18). */
+function isNewRevision(before: Observation | undefined, { updateRevision }: Plan<object>): boolean {
+  return before?.plan.updateRevision !== undefined && before.plan.updateRevision !== updateRevision;
 }
 
 /** Counters whose growth is progress (P18), of all kinds. */

@@ -6,7 +6,9 @@ import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../kubernetes/workload-api.ts';
 import { workloadKey } from '../kubernetes/workload-key.ts';
+import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { isReady } from '../planners/availability.ts';
+import { canonicalJson } from '../planners/canonical-json.ts';
 import type { KubernetesObject, Node, OwnerReference, Pod } from '../planners/objects.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import type { LabelSelector } from '../planners/objects.ts';
@@ -34,10 +36,12 @@ export class WorkloadWatch {
 
   /** Something has changed that concerns every workload. */
   enqueueAll(): void {
-    for (const kind of KINDS) {
-      for (const object of this.#cache.list(WORKLOAD_RESOURCES[kind])) {
-        this.#enqueue(workloadKey(kind, object.metadata.namespace ?? '', object.metadata.name));
-      }
+    for (const kind of KINDS) this.#enqueueKind(kind);
+  }
+
+  #enqueueKind(kind: WorkloadKind): void {
+    for (const object of this.#cache.list(WORKLOAD_RESOURCES[kind])) {
+      this.#enqueue(workloadKey(kind, object.metadata.namespace ?? '', object.metadata.name));
     }
   }
 
@@ -73,8 +77,16 @@ export class WorkloadWatch {
     }
   }
 
-  /** Whether its kubelet can be believed has changed: that concerns the owners of its pods. */
+  /**
+   * A node that came, went, or has other labels or taints concerns what is placed by node (D25); whether its kubelet can be
+   * believed, the owners of its pods.
+   */
   #nodeChanged({ type, object, previous }: Change): void {
+    if (type !== 'modified' || previous === undefined || !isSamePlace(object, previous)) {
+      for (const kind of KINDS) {
+        if (WORKLOAD_KINDS[kind].runsOnNodes) this.#enqueueKind(kind);
+      }
+    }
     if (
       type === 'modified' &&
       previous !== undefined &&
@@ -128,6 +140,13 @@ export class WorkloadWatch {
       }
     }
   }
+}
+
+/** Nothing that decides on which nodes pods run has changed. */
+function isSamePlace(a: KubernetesObject, b: KubernetesObject): boolean {
+  const of = (node: KubernetesObject) =>
+    canonicalJson({ labels: node.metadata.labels ?? {}, taints: trusted<Node>(node).spec?.taints ?? [] });
+  return of(a) === of(b);
 }
 
 function controllerOf(object: KubernetesObject): OwnerReference | undefined {

@@ -5,6 +5,7 @@
  * - Writes that the apiserver refused, with back-off, so that the planner steps around them (a quota must not stop a rollout).
  * - Pods that a batch has deleted and that are not there again: each is to come at the revision that it was deleted for, although
  *   the rollout may be paused by then (A9).
+ * - Places where pods failed again and again: the next is left there for a while, so that it can be looked at (D7).
  */
 
 import type { Action, Refusal } from '../planners/plan.ts';
@@ -13,18 +14,23 @@ import type { Snapshot, Workload } from '../planners/workload.ts';
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
+const LAST_FAILURE_MS = 15 * 60_000;
 
 interface Memory {
   readonly refusals: Map<string, Refusal & { readonly attempts: number }>;
   readonly replaced: Map<string, string>;
+  /** Place → until when its next failed pod stays. */
+  readonly failures: Map<string, number>;
+  readonly failed: Map<string, { readonly count: number; readonly at: number }>;
 }
 
 export class WriteMemory {
   readonly #byOwner = new Map<string, Memory>();
 
   /** The part of a snapshot that is remembered, of one owner uid. */
-  of(ownerUid: string): Required<Pick<Snapshot<Workload>, 'refusals' | 'replaced'>> {
-    return this.#byOwner.get(ownerUid) ?? newMemory();
+  of(ownerUid: string): Required<Pick<Snapshot<Workload>, 'refusals' | 'replaced' | 'failures'>> {
+    const { refusals, replaced, failures } = this.#byOwner.get(ownerUid) ?? newMemory();
+    return { refusals, replaced, failures };
   }
 
   /** Records one more refusal in a row; the next try comes after 1, 2, 4 … 60 s. `now` in milliseconds since the epoch. */
@@ -44,13 +50,18 @@ export class WriteMemory {
     });
   }
 
-  /** The apiserver took the write (`done`), or it was too old (`stale`): it is not refused any more. */
-  taken(ownerUid: string, action: Action, outcome: 'done' | 'stale'): void {
-    const { refusals, replaced } = this.#memoryOf(ownerUid);
-    refusals.delete(actionKey(action));
-    const { purpose, verb, resource, name, revision } = action;
-    if (outcome === 'done' && purpose === 'Recreate' && revision !== undefined) replaced.set(name, revision);
-    if (verb === 'create' && resource === 'pods') replaced.delete(name);
+  /**
+   * The apiserver took the write (`done`), or it was too old (`stale`): it is not refused any more. `now` in milliseconds since
+   * the epoch.
+   */
+  taken(ownerUid: string, action: Action, outcome: 'done' | 'stale', now: number): void {
+    const memory = this.#memoryOf(ownerUid);
+    memory.refusals.delete(actionKey(action));
+    const { purpose, verb, resource, name, place = name, revision } = action;
+    if (verb === 'create' && resource === 'pods') memory.replaced.delete(place);
+    if (outcome === 'stale') return;
+    if (purpose === 'Recreate' && revision !== undefined) memory.replaced.set(place, revision);
+    if (purpose === 'ReplaceFinished') countFailure(memory, place, now);
   }
 
   forget(ownerUid: string): void {
@@ -68,5 +79,13 @@ export class WriteMemory {
 }
 
 function newMemory(): Memory {
-  return { refusals: new Map(), replaced: new Map() };
+  return { refusals: new Map(), replaced: new Map(), failures: new Map(), failed: new Map() };
+}
+
+/** 1, 2, 4 … s to 15 min; forgotten after twice the longest without a failure. */
+function countFailure({ failures, failed }: Memory, place: string, now: number): void {
+  const before = failed.get(place);
+  const count = before === undefined || now - before.at > 2 * LAST_FAILURE_MS ? 1 : before.count + 1;
+  failed.set(place, { count, at: now });
+  failures.set(place, now + Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LAST_FAILURE_MS));
 }

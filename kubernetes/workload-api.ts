@@ -8,7 +8,10 @@ export const WORKLOAD_APIS = [`${GROUP}/${VERSION}`, 'apps/v1'] as const;
 export type WorkloadApi = (typeof WORKLOAD_APIS)[number];
 
 /** Lower-case plural of each kind; the same in both APIs. */
-export const WORKLOAD_RESOURCES: Readonly<Record<WorkloadKind, string>> = { StatefulSet: 'statefulsets' };
+export const WORKLOAD_RESOURCES: Readonly<Record<WorkloadKind, string>> = {
+  StatefulSet: 'statefulsets',
+  DaemonSet: 'daemonsets',
+};
 
 /** Whether a text, from outside, names a kind that we know. */
 export function isWorkloadKind(kind: string): kind is WorkloadKind {

@@ -10,13 +10,17 @@ import type {
   PersistentVolumeClaim,
   PodTemplate,
 } from '../planners/objects.ts';
+import { planDaemonSet } from '../planners/daemonset.ts';
+import { LABEL } from '../planners/names.ts';
 import type { Plan } from '../planners/plan.ts';
+import { planRevision } from '../planners/revision-plan.ts';
 import type { RevisionPlan } from '../planners/revision.ts';
 import { claimBelongsTo } from '../planners/statefulset-claims.ts';
 import { planStatefulSetRevision } from '../planners/statefulset-revision.ts';
 import { planStatefulSet } from '../planners/statefulset.ts';
 import { templateOfRevision } from '../planners/template-revision.ts';
-import type { Snapshot, StatefulSet, Workload, WorkloadKind } from '../planners/workload.ts';
+import type { DaemonSet, Snapshot, StatefulSet, Workload, WorkloadKind } from '../planners/workload.ts';
+import { readDaemonSet } from './daemonset-adapter.ts';
 import { readStatefulSet } from './statefulset-adapter.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
@@ -37,6 +41,8 @@ export interface KindDefinition<W extends Workload> {
   /** What `createRevision` has to do for the present template. */
   readonly planRevision: (workload: W, revisions: readonly ControllerRevision[]) => RevisionPlan;
   readonly templateOf: (revision: ControllerRevision) => PodTemplate;
+  /** Its pods are placed by node: the planner needs all nodes, and is asked again when one changes (D25). */
+  readonly runsOnNodes: boolean;
   readonly hasClaims: (workload: W) => boolean;
   /** Claims are found by name. */
   readonly ownsClaim: (workload: W, claim: PersistentVolumeClaim) => boolean;
@@ -48,8 +54,20 @@ const STATEFULSET: KindDefinition<StatefulSet> = {
   plan: planStatefulSet,
   planRevision: planStatefulSetRevision,
   templateOf: templateOfRevision,
+  runsOnNodes: false,
   hasClaims: (workload) => workload.volumeClaimTemplates.length > 0,
   ownsClaim: claimBelongsTo,
+};
+
+const DAEMONSET: KindDefinition<DaemonSet> = {
+  kind: 'DaemonSet',
+  read: readDaemonSet,
+  plan: planDaemonSet,
+  planRevision: (workload, revisions) => planRevision(workload, revisions, LABEL.revisionHash),
+  templateOf: templateOfRevision,
+  runsOnNodes: true,
+  hasClaims: () => false,
+  ownsClaim: () => false,
 };
 
 /** A definition whose view type is hidden, so that the engine treats all kinds alike. */
@@ -57,4 +75,5 @@ export type AnyKind = KindDefinition<Workload>;
 
 export const WORKLOAD_KINDS: Readonly<Record<WorkloadKind, AnyKind>> = {
   StatefulSet: trusted<AnyKind>(STATEFULSET),
+  DaemonSet: trusted<AnyKind>(DAEMONSET),
 };

@@ -22,6 +22,7 @@ export const ANNOTATION = {
   repository: 'fairlead.dev/repository',
   manifestHash: 'fairlead.dev/manifest-hash',
   /** Our fields where apps/v1 lacks them. */
+  partition: 'fairlead.dev/partition',
   maxUnavailable: 'fairlead.dev/max-unavailable',
   podUpdatePolicy: 'fairlead.dev/pod-update-policy',
   gracePeriodSeconds: 'fairlead.dev/grace-period-seconds',

@@ -13,7 +13,7 @@ import type {
 } from './objects.ts';
 import type { Refusal } from './plan.ts';
 
-export type WorkloadKind = 'StatefulSet';
+export type WorkloadKind = 'StatefulSet' | 'DaemonSet';
 
 /** `group` is `fairlead.dev` or `apps`. */
 export interface WorkloadRef {

@@ -10,7 +10,7 @@ import { NOW, asStored, setOf, templateOf } from './statefulset-fixtures.ts';
 export function daemonSetOf(overrides: Partial<DaemonSet> = {}): DaemonSet {
   const { ref, metadata } = setOf();
   return {
-    ref: { ...ref, kind: 'DaemonSet' as unknown as 'StatefulSet', name: 'agent' },
+    ref: { ...ref, kind: 'DaemonSet', name: 'agent' },
     metadata: { ...metadata, name: 'agent' },
     generation: 1,
     deleting: false,

@@ -108,7 +108,7 @@ export class SimulatedDaemons {
 
   execute(action: Action): void {
     const outcome = this.#write(action) ? 'done' : 'stale';
-    this.#memory.taken(this.set.ref.uid, action, outcome);
+    this.#memory.taken(this.set.ref.uid, action, outcome, this.now);
   }
 
   #write({ verb, resource, name, uid, resourceVersion, body }: Action): boolean {

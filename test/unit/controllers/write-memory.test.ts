@@ -28,21 +28,21 @@ describe('what a leader remembers of its writes', () => {
       retryAt: NOW + 1_005,
       revision: 'web-b',
     });
-    memory.taken('u', create, 'stale');
+    memory.taken('u', create, 'stale', NOW);
     expect(memory.of('u').refusals.size).toBe(0);
     expect(memory.of('other').refusals.size).toBe(0);
   });
 
   it('what a batch has deleted, until it is there again', () => {
     const memory = new WriteMemory();
-    memory.taken('u', recreate, 'stale');
+    memory.taken('u', recreate, 'stale', NOW);
     expect(memory.of('u').replaced.size).toBe(0);
-    memory.taken('u', recreate, 'done');
-    memory.taken('u', { ...recreate, purpose: 'ScaleDown', name: 'web-1' }, 'done');
+    memory.taken('u', recreate, 'done', NOW);
+    memory.taken('u', { ...recreate, purpose: 'ScaleDown', name: 'web-1' }, 'done', NOW);
     expect([...memory.of('u').replaced]).toEqual([['web-0', 'web-b']]);
-    memory.taken('u', create, 'done');
+    memory.taken('u', create, 'done', NOW);
     expect(memory.of('u').replaced.size).toBe(0);
-    memory.taken('u', recreate, 'done');
+    memory.taken('u', recreate, 'done', NOW);
     memory.forget('u');
     expect(memory.of('u').replaced.size).toBe(0);
   });
