@@ -25,6 +25,7 @@ describe('what wakes a workload', () => {
         { group: '', version: 'v1', resource: 'persistentvolumeclaims' },
         { group: 'apps', version: 'v1', resource: 'controllerrevisions' },
         { group: 'apps', version: 'v1', resource: 'statefulsets' },
+        { group: 'apps', version: 'v1', resource: 'daemonsets' },
       ],
       onError: () => undefined,
     });
@@ -82,6 +83,24 @@ describe('what wakes a workload', () => {
     remove('pods', 'web-1');
     remove('pods', 'web-2');
     expect(woken).toEqual(['web', 'web']);
+  });
+
+  it('D25: a node that came, went, or has other labels or taints: what is placed by node', () => {
+    put('daemonsets', 'agent', {});
+    woken = [];
+    put('nodes', 'node-2', {});
+    put('nodes', 'node-2', { metadata: { labels: { disk: 'ssd' } } });
+    put('nodes', 'node-2', {
+      metadata: { labels: { disk: 'ssd' } },
+      spec: { taints: [{ key: 'full', effect: 'NoSchedule' }] },
+    });
+    expect(woken.filter((name) => name === 'agent')).toHaveLength(3);
+    woken = [];
+    put('nodes', 'node-2', {
+      metadata: { labels: { disk: 'ssd' }, annotations: { heartbeat: 'now' } },
+      spec: { taints: [{ key: 'full', effect: 'NoSchedule' }] },
+    });
+    expect(woken).toEqual([]);
   });
 
   it.each([
