@@ -32,21 +32,21 @@ async function expectDone(scene: Scene): Promise<void> {
 
 /** Rollouts by new pods and in place, and a first deployment, all under way when it happens. */
 async function whileRolling(bench: Bench, disturb: () => Promise<void>): Promise<void> {
-  const [recreate, inPlace, ordered] = await Promise.all([
-    midRollout(bench, 'recreate'),
-    midRollout(bench, 'in-place', { podUpdatePolicy: 'InPlaceIfPossible', maxUnavailable: 1 }),
-    midRollout(bench, 'ordered', { parallel: false, maxUnavailable: 1, replicas: 3 }),
+  const scenes = await Promise.all([
+    bench.deployed('recreate'),
+    bench.deployed('in-place', { podUpdatePolicy: 'InPlaceIfPossible', maxUnavailable: 1 }),
+    bench.deployed('ordered', { parallel: false, maxUnavailable: 1, replicas: 3 }),
   ]);
   const first = await bench.scene('first', { parallel: false, maxUnavailable: 1, replicas: 4 });
-  await first.apply({});
+  // Looked at from before they begin: none may be over before it is seen.
   await Promise.all([
-    recreate.untilMidRollout('app:2'),
-    inPlace.untilMidRollout('app:2'),
-    ordered.untilMidRollout('app:2'),
+    ...scenes.map(async (scene) => await scene.untilMidRollout('app:2')),
     first.untilPods('its first pod', (pods) => pods.length > 0),
+    ...scenes.map(async (scene) => await scene.apply({ image: 'app:2' })),
+    first.apply({}),
   ]);
   await disturb();
-  await Promise.all([recreate, inPlace, ordered].map(expectDone));
+  await Promise.all(scenes.map(expectDone));
   await first.untilDone(90_000);
   expect(await first.statuses()).toEqual(['COMPLETED']);
   await first.judge();
