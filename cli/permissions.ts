@@ -1,5 +1,6 @@
 /** What operators and workers must be allowed to do, and asking the apiserver whether one is. */
 
+import { WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -15,6 +16,8 @@ export interface AccessRule {
   readonly optional?: boolean;
 }
 
+const WORKLOADS = Object.values(WORKLOAD_RESOURCES);
+
 /** For the verbs of this command line, in one namespace. */
 export function operatorRules(
   group: string,
@@ -22,7 +25,9 @@ export function operatorRules(
   leaseNamespace: string,
 ): readonly AccessRule[] {
   return [
-    ...each(group, 'statefulsets', ['get', 'list', 'watch', 'patch'], { namespace }),
+    ...WORKLOADS.flatMap((resource) =>
+      each(group, resource, ['get', 'list', 'watch', 'patch'], { namespace }),
+    ),
     ...each('apps', 'controllerrevisions', ['list', 'watch'], { namespace }),
     ...each('', 'pods', ['list', 'watch'], { namespace }),
     ...each('', 'persistentvolumeclaims', ['list'], { namespace, optional: true }),
@@ -34,9 +39,11 @@ export function operatorRules(
 /** manifests/install/rbac.yaml, as questions. */
 export function workerRules(group: string, leaseNamespace: string): readonly AccessRule[] {
   return [
-    ...each(group, 'statefulsets', ['get', 'list', 'watch', 'patch']),
-    ...each(group, 'statefulsets/status', ['patch']),
-    ...each(group, 'statefulsets/finalizers', ['update']),
+    ...WORKLOADS.flatMap((resource) => [
+      ...each(group, resource, ['get', 'list', 'watch', 'patch']),
+      ...each(group, `${resource}/status`, ['patch']),
+      ...each(group, `${resource}/finalizers`, ['update']),
+    ]),
     ...each('apps', 'controllerrevisions', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
     ...each('', 'pods', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
     ...each('', 'pods/status', ['patch']),

@@ -79,6 +79,18 @@ const CONSTRAINTS: Readonly<Record<string, Readonly<Record<string, Keywords>>>> 
     observedGeneration: NOT_NEGATIVE,
     collisionCount: NOT_NEGATIVE,
   },
+  DaemonSetSpec: { minReadySeconds: NOT_NEGATIVE, revisionHistoryLimit: NOT_NEGATIVE },
+  DaemonSetStatus: {
+    currentNumberScheduled: NOT_NEGATIVE,
+    desiredNumberScheduled: NOT_NEGATIVE,
+    numberMisscheduled: NOT_NEGATIVE,
+    numberReady: NOT_NEGATIVE,
+    updatedNumberScheduled: NOT_NEGATIVE,
+    numberAvailable: NOT_NEGATIVE,
+    numberUnavailable: NOT_NEGATIVE,
+    observedGeneration: NOT_NEGATIVE,
+    collisionCount: NOT_NEGATIVE,
+  },
   LabelSelectorRequirement: {
     key: NOT_EMPTY,
     operator: { enum: ['In', 'NotIn', 'Exists', 'DoesNotExist'] },

@@ -49,6 +49,13 @@ export const MAX_UNAVAILABLE: Schema = {
   'x-kubernetes-int-or-string': true,
 };
 
+export const PARTITION: Schema = {
+  description: 'Nodes that keep the revision that they have. Default 0.',
+  type: 'integer',
+  format: 'int32',
+  minimum: 0,
+};
+
 /** Serialised selector for the scale subresource (HPA); native objects get it from Go code. */
 export const LABEL_SELECTOR: Schema = {
   description: 'The selector as a string, for the scale subresource.',

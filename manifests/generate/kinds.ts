@@ -1,6 +1,9 @@
 /** The table of kinds: one entry is all that a further CRD needs. */
 
-import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE } from './fields.ts';
+import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE, PARTITION } from './fields.ts';
+import type { Setting, Variable } from './policy-view.ts';
+import { daemonSetRules } from './rules/daemonset.ts';
+import { statefulSetRules } from './rules/statefulset.ts';
 import type { Schema } from './structural-schema.ts';
 
 interface PrinterColumn {
@@ -23,6 +26,10 @@ export interface WorkloadDefinition {
   /** Defaults, by dotted path. Scalars of the top level and the objects that hold them; nothing inside templates. */
   readonly defaults: Readonly<Record<string, unknown>>;
   readonly scalable: boolean;
+  /** Settings of ours that apps/v1 keeps as annotations. */
+  readonly settings: readonly Setting[];
+  /** What native objects are refused for by code of the apiserver. */
+  readonly rules: readonly Variable[];
   readonly columns: readonly PrinterColumn[];
 }
 
@@ -33,6 +40,20 @@ const READY_REASON: PrinterColumn = {
   description: 'Why the workload is, or is not, ready',
 };
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+
+const SHARED_SETTINGS: readonly Setting[] = [
+  'podUpdatePolicy',
+  'gracePeriodSeconds',
+  'progressDeadlineSeconds',
+  'onDeadline',
+];
+
+const IMAGES: PrinterColumn = {
+  name: 'Images',
+  type: 'string',
+  jsonPath: '.spec.template.spec.containers[*].image',
+  priority: 1,
+};
 
 export const WORKLOADS: readonly WorkloadDefinition[] = [
   {
@@ -58,6 +79,8 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
       'spec.persistentVolumeClaimRetentionPolicy.whenScaled': 'Retain',
     },
     scalable: true,
+    settings: ['maxUnavailable', ...SHARED_SETTINGS],
+    rules: statefulSetRules(),
     columns: [
       { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
       { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
@@ -65,13 +88,37 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
       { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
       READY_REASON,
       AGE,
-      {
-        name: 'Images',
-        type: 'string',
-        jsonPath: '.spec.template.spec.containers[*].image',
-        priority: 1,
-      },
+      IMAGES,
       { name: 'Revision', type: 'string', jsonPath: '.status.updateRevision', priority: 1 },
+    ],
+  },
+  {
+    kind: 'DaemonSet',
+    plural: 'daemonsets',
+    singular: 'daemonset',
+    shortName: 'fds',
+    definition: 'io.k8s.api.apps.v1.DaemonSet',
+    fields: {
+      spec: COMMON_FIELDS,
+      'spec.updateStrategy.rollingUpdate': { partition: PARTITION, ...IN_PLACE_FIELDS },
+    },
+    defaults: {
+      'spec.revisionHistoryLimit': 10,
+      'spec.updateStrategy': { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
+      'spec.updateStrategy.type': 'RollingUpdate',
+    },
+    scalable: false,
+    settings: ['partition', ...SHARED_SETTINGS],
+    rules: daemonSetRules(),
+    columns: [
+      { name: 'Desired', type: 'integer', jsonPath: '.status.desiredNumberScheduled' },
+      { name: 'Current', type: 'integer', jsonPath: '.status.currentNumberScheduled' },
+      { name: 'Ready', type: 'integer', jsonPath: '.status.numberReady' },
+      { name: 'Updated', type: 'integer', jsonPath: '.status.updatedNumberScheduled' },
+      { name: 'Available', type: 'integer', jsonPath: '.status.numberAvailable' },
+      READY_REASON,
+      AGE,
+      IMAGES,
     ],
   },
 ];

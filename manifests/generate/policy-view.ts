@@ -11,6 +11,10 @@ export interface Variable {
 
 /** Settings of ours, by the names that rules use. */
 export const SETTINGS = {
+  partition: {
+    field: 'spec.updateStrategy.rollingUpdate.partition',
+    annotation: ANNOTATION.partition,
+  },
   maxUnavailable: {
     field: 'spec.updateStrategy.rollingUpdate.maxUnavailable',
     annotation: ANNOTATION.maxUnavailable,
@@ -30,19 +34,13 @@ export const SETTINGS = {
   onDeadline: { field: 'spec.onDeadline', annotation: ANNOTATION.onDeadline },
 } as const;
 export type Setting = keyof typeof SETTINGS;
-export const SETTING_NAMES: readonly Setting[] = [
-  'maxUnavailable',
-  'podUpdatePolicy',
-  'gracePeriodSeconds',
-  'progressDeadlineSeconds',
-  'onDeadline',
-];
-
 export type PolicyApi = 'fairlead.dev' | 'apps';
 
 /** What a rule needs to know of the API that it is written for. */
 export interface PolicyView {
   readonly api: PolicyApi;
+  /** The settings that the kind has. */
+  readonly settings: readonly Setting[];
   /** How messages name the place of a setting. */
   readonly place: Readonly<Record<Setting, string>>;
   /**
@@ -53,20 +51,20 @@ export interface PolicyView {
 }
 
 /** `spec` of Fairlead's own objects. */
-export function specView(): PolicyView {
-  const variables = SETTING_NAMES.map((name) => {
+export function specView(settings: readonly Setting[]): PolicyView {
+  const variables = settings.map((name) => {
     const steps = SETTINGS[name].field.split('.').slice(1);
     const value = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue(dyn(""))`;
     if (name !== 'maxUnavailable') return { name, expression: `string(${value})` };
     const quoted = `type(${value}) == string && ${value} != "" && !${value}.endsWith("%")`;
     return { name, expression: `${quoted} ? "\\"" + ${value} + "\\"" : string(${value})` };
   });
-  return { api: 'fairlead.dev', place: places((name) => SETTINGS[name].field), variables };
+  return { api: 'fairlead.dev', settings, place: places((name) => SETTINGS[name].field), variables };
 }
 
 /** Annotations of native objects. */
-export function annotationView(): PolicyView {
-  const variables = SETTING_NAMES.map((name) => {
+export function annotationView(settings: readonly Setting[]): PolicyView {
+  const variables = settings.map((name) => {
     const key = literal(SETTINGS[name].annotation);
     const value = `variables.annotations[${key}]`;
     return {
@@ -76,6 +74,7 @@ export function annotationView(): PolicyView {
   });
   return {
     api: 'apps',
+    settings,
     place: places((name) => `metadata.annotations[${SETTINGS[name].annotation}]`),
     variables,
   };
@@ -83,6 +82,7 @@ export function annotationView(): PolicyView {
 
 function places(of: (name: Setting) => string): Readonly<Record<Setting, string>> {
   return {
+    partition: of('partition'),
     maxUnavailable: of('maxUnavailable'),
     podUpdatePolicy: of('podUpdatePolicy'),
     gracePeriodSeconds: of('gracePeriodSeconds'),

@@ -8,7 +8,6 @@ import { annotationRules } from './rules/annotations.ts';
 import { inPlaceOnlyRules } from './rules/in-place-only.ts';
 import { ownSettingRules } from './rules/own-settings.ts';
 import { podTemplateRules } from './rules/pod-template.ts';
-import { statefulSetRules } from './rules/statefulset.ts';
 
 /** Characters of all refusals together; the apiserver drops a message of more than 5 KiB. */
 const MESSAGE_LENGTH = 1200;
@@ -31,8 +30,8 @@ const COMMON: readonly Variable[] = [
 
 /** The policy of one kind in one API, and its binding. */
 export function validatingPolicy(workload: WorkloadDefinition, api: PolicyApi): readonly object[] {
-  const view = api === 'apps' ? annotationView() : specView();
-  const rules = rulesOf(view);
+  const view = api === 'apps' ? annotationView(workload.settings) : specView(workload.settings);
+  const rules = rulesOf(workload, view);
   const name = `fairlead-${workload.plural}.${api === 'apps' ? 'apps' : GROUP}`;
   const labels = { 'app.kubernetes.io/part-of': 'fairlead' };
   const policy = {
@@ -72,21 +71,21 @@ interface Rules {
 }
 
 /** Native objects were validated by the apiserver's own code; ours need the rest as well. */
-function rulesOf(view: PolicyView): Rules {
+function rulesOf(workload: WorkloadDefinition, view: PolicyView): Rules {
   const inPlace = inPlaceOnlyRules(view);
   const shared = [...ownSettingRules(view), ...annotationRules(view)];
   if (view.api === 'apps') return { helpers: inPlace.helpers, refusals: [...shared, ...inPlace.refusals] };
   const pods = podTemplateRules();
   return {
     helpers: [...inPlace.helpers, ...pods.helpers],
-    refusals: [...statefulSetRules(), ...pods.refusals, ...shared, ...inPlace.refusals],
+    refusals: [...workload.rules, ...pods.refusals, ...shared, ...inPlace.refusals],
   };
 }
 
 /**
  * When a policy looks at all. An object that is being deleted must be able to lose its finalizers, and one that was
  * accepted under an older policy must be able to change its labels. A native object concerns Fairlead's policy only if it
- * carries an annotation of ours, so that nothing here can stand in the way of anyone else's StatefulSet.
+ * carries an annotation of ours, so that nothing here can stand in the way of anyone else's workloads.
  */
 function matchConditions(api: PolicyApi): readonly object[] {
   const ours = `exists(k, k.startsWith("${GROUP}/"))`;

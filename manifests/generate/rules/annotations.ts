@@ -2,10 +2,9 @@
 
 import { ANNOTATION, GROUP } from '../../../planners/names.ts';
 import { joined, literal, literals, refusedIf } from '../cel.ts';
-import { SETTING_NAMES, SETTINGS } from '../policy-view.ts';
+import { SETTINGS } from '../policy-view.ts';
 import type { PolicyView, Variable } from '../policy-view.ts';
 
-const KNOWN: readonly string[] = Object.values(ANNOTATION);
 const PREFIX = literal(`${GROUP}/`);
 
 const STRING = '"([^"\\\\\\x00-\\x1f]|\\\\.)*"';
@@ -23,6 +22,7 @@ const WISHES = [
 
 /** Wishes, misplaced settings, unknown names (design §2 "operators' wishes"). */
 export function annotationRules(view: PolicyView): readonly Variable[] {
+  const known = knownAnnotations(view);
   return [
     ...WISHES.map(({ key, words }) => ({
       name: `${key.slice(GROUP.length + 1)}Wish`,
@@ -37,36 +37,46 @@ export function annotationRules(view: PolicyView): readonly Variable[] {
         ),
       ),
     })),
-    ...(view.api === 'apps' ? [] : misplacedSettings()),
+    ...(view.api === 'apps' ? [] : misplacedSettings(view)),
     {
       // In a pod template they would do nothing, and say nothing.
       name: 'annotationsOfTemplate',
       expression:
         `variables.template.?metadata.?annotations.orValue({})` +
-        `.map(k, k in ${literals(KNOWN)}, "spec.template.metadata.annotations[" + k + "]: Forbidden: belongs to the ` +
+        `.map(k, k in ${literals(known)}, "spec.template.metadata.annotations[" + k + "]: Forbidden: belongs to the ` +
         `workload's own metadata.annotations")`,
     },
     {
       // Only names that are new: an object that an older or newer Fairlead annotated can still be changed.
       name: 'annotationsUnknown',
       expression:
-        `variables.annotations.map(k, k.startsWith(${PREFIX}) && !(k in ${literals(KNOWN)}) && ` +
+        `variables.annotations.map(k, k.startsWith(${PREFIX}) && !(k in ${literals(known)}) && ` +
         `!(k in variables.oldAnnotations), "metadata.annotations[" + k + "]: Forbidden: Fairlead knows no such annotation; ` +
         `for people are ${forPeople(view).join(', ')}")`,
     },
   ];
 }
 
+/** Every annotation of ours but the settings that the kind has not. */
+function knownAnnotations({ settings }: PolicyView): readonly string[] {
+  const absent = new Set<string>(
+    Object.entries(SETTINGS)
+      .filter(([name]) => !settings.some((setting) => setting === name))
+      .map(([, { annotation }]) => annotation),
+  );
+  return Object.values(ANNOTATION).filter((key) => !absent.has(key));
+}
+
 /** Names without the prefix; the others are written by Fairlead alone. */
 function forPeople(view: PolicyView): readonly string[] {
-  const settings = SETTING_NAMES.map((name) => SETTINGS[name].annotation);
+  const settings = view.settings.map((name) => SETTINGS[name].annotation);
   const keys = [...WISHES.map(({ key }) => key), ...(view.api === 'apps' ? settings : [])];
   return keys.map((key) => key.slice(GROUP.length + 1));
 }
 
 /** A user who comes from apps/v1 must not lose settings silently. */
-function misplacedSettings(): readonly Variable[] {
-  return SETTING_NAMES.map((name) => {
+function misplacedSettings({ settings }: PolicyView): readonly Variable[] {
+  return settings.map((name) => {
     const { field, annotation } = SETTINGS[name];
     return {
       name: `${name}Misplaced`,

@@ -6,11 +6,67 @@ import { ON_DEADLINE, POD_UPDATE_POLICIES } from '../fields.ts';
 import type { PolicyView, Setting, Variable } from '../policy-view.ts';
 
 const MAX_UNAVAILABLE = '^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$';
+/** Also for a number of nodes. */
 const SECONDS = '^[0-9]{1,9}$';
+/** What means nothing without a rolling update. */
+const OF_ROLLING_UPDATES: readonly Setting[] = [
+  'partition',
+  'maxUnavailable',
+  'podUpdatePolicy',
+  'gracePeriodSeconds',
+];
 const POSITIVE_SECONDS = '^[1-9][0-9]{0,8}$';
 
 /** Budget, in-place policy and deadline (design §2, §3 "Budget"; A37). */
 export function ownSettingRules(view: PolicyView): readonly Variable[] {
+  const { place, settings } = view;
+  return [
+    ...(settings.includes('maxUnavailable') ? maxUnavailableRules(view) : []),
+    ...(settings.includes('partition') ? partitionRules(view) : []),
+    {
+      name: 'podUpdatePolicySupported',
+      expression: refusedIf(
+        `${isSet('podUpdatePolicy')} && !(variables.podUpdatePolicy in ${literals(POD_UPDATE_POLICIES)})`,
+        unsupported(place.podUpdatePolicy, 'variables.podUpdatePolicy', POD_UPDATE_POLICIES),
+      ),
+    },
+    {
+      name: 'readinessGatePresent',
+      expression: refusedIf(
+        `variables.podUpdatePolicy.startsWith("InPlace") && !variables.podSpec.?readinessGates.orValue([])` +
+          `.exists(g, g.conditionType == ${literal(IN_PLACE_GATE)})`,
+        joined(
+          literal(`spec.template.spec.readinessGates: Required value: ${place.podUpdatePolicy} `),
+          'variables.podUpdatePolicy',
+          literal(
+            ` needs the readiness gate ${IN_PLACE_GATE}, which keeps a pod out of its Services while its containers ` +
+              `restart; add "- conditionType: ${IN_PLACE_GATE}" to spec.template.spec.readinessGates`,
+          ),
+        ),
+      ),
+    },
+    {
+      name: 'gracePeriodFormat',
+      expression: refusedIf(
+        `${isSet('gracePeriodSeconds')} && ${fails('gracePeriodSeconds', SECONDS)}`,
+        joined(invalid(view, 'gracePeriodSeconds'), literal('must be a whole number of seconds, 0 or more')),
+      ),
+    },
+    ...OF_ROLLING_UPDATES.filter((name) => settings.includes(name)).map((name) => ({
+      name: `${name}NeedsRollingUpdate`,
+      expression: refusedIf(
+        `${isSet(name)} && variables.strategyType == "OnDelete"`,
+        literal(
+          `${place[name]}: Forbidden: only allowed for updateStrategy 'RollingUpdate'; ` +
+            'remove it or set spec.updateStrategy.type: RollingUpdate',
+        ),
+      ),
+    })),
+    ...deadlineRules(view),
+  ];
+}
+
+function maxUnavailableRules(view: PolicyView): readonly Variable[] {
   const { place } = view;
   return [
     {
@@ -43,46 +99,18 @@ export function ownSettingRules(view: PolicyView): readonly Variable[] {
         ),
       ),
     },
+  ];
+}
+
+function partitionRules(view: PolicyView): readonly Variable[] {
+  return [
     {
-      name: 'podUpdatePolicySupported',
+      name: 'partitionFormat',
       expression: refusedIf(
-        `${isSet('podUpdatePolicy')} && !(variables.podUpdatePolicy in ${literals(POD_UPDATE_POLICIES)})`,
-        unsupported(place.podUpdatePolicy, 'variables.podUpdatePolicy', POD_UPDATE_POLICIES),
+        `${isSet('partition')} && ${fails('partition', SECONDS)}`,
+        joined(invalid(view, 'partition'), literal('must be a whole number of nodes, 0 or more')),
       ),
     },
-    {
-      name: 'readinessGatePresent',
-      expression: refusedIf(
-        `variables.podUpdatePolicy.startsWith("InPlace") && !variables.podSpec.?readinessGates.orValue([])` +
-          `.exists(g, g.conditionType == ${literal(IN_PLACE_GATE)})`,
-        joined(
-          literal(`spec.template.spec.readinessGates: Required value: ${place.podUpdatePolicy} `),
-          'variables.podUpdatePolicy',
-          literal(
-            ` needs the readiness gate ${IN_PLACE_GATE}, which keeps a pod out of its Services while its containers ` +
-              `restart; add "- conditionType: ${IN_PLACE_GATE}" to spec.template.spec.readinessGates`,
-          ),
-        ),
-      ),
-    },
-    {
-      name: 'gracePeriodFormat',
-      expression: refusedIf(
-        `${isSet('gracePeriodSeconds')} && ${fails('gracePeriodSeconds', SECONDS)}`,
-        joined(invalid(view, 'gracePeriodSeconds'), literal('must be a whole number of seconds, 0 or more')),
-      ),
-    },
-    ...(['maxUnavailable', 'podUpdatePolicy', 'gracePeriodSeconds'] as const).map((name) => ({
-      name: `${name}NeedsRollingUpdate`,
-      expression: refusedIf(
-        `${isSet(name)} && variables.strategyType == "OnDelete"`,
-        literal(
-          `${place[name]}: Forbidden: only allowed for updateStrategy 'RollingUpdate'; ` +
-            'remove it or set spec.updateStrategy.type: RollingUpdate',
-        ),
-      ),
-    })),
-    ...deadlineRules(view),
   ];
 }
 

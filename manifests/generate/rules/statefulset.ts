@@ -3,6 +3,7 @@
 import { joined, literal, literals, refusedIf } from '../cel.ts';
 import { COMMON_FIELDS } from '../fields.ts';
 import type { Variable } from '../policy-view.ts';
+import { selectorRules } from './selector.ts';
 
 /** Everything else in spec is immutable (S20). */
 const MUTABLE = [
@@ -18,8 +19,6 @@ const MUTABLE = [
 
 /** Pods carry the name of their revision, `<set>-<up to 10 characters>`, in a label, and a label holds 63. */
 const NAME_LENGTH = 52;
-
-const LABELS_OF_TEMPLATE = 'variables.template.?metadata.?labels.orValue({})';
 
 /** Rules of the object, apart from its pod template. */
 export function statefulSetRules(): readonly Variable[] {
@@ -38,55 +37,7 @@ export function statefulSetRules(): readonly Variable[] {
         ),
       ),
     },
-    {
-      name: 'selectorNotEmpty',
-      expression: refusedIf(
-        'variables.spec.selector.?matchLabels.orValue({}).size() + variables.spec.selector.?matchExpressions.orValue([]).size() == 0',
-        literal(
-          'spec.selector: Invalid value: {}: empty selector is invalid for statefulset; ' +
-            'name labels of spec.template.metadata.labels in spec.selector.matchLabels',
-        ),
-      ),
-    },
-    {
-      name: 'selectorKeys',
-      expression:
-        'variables.spec.selector.?matchLabels.orValue({})' +
-        '.map(k, format.qualifiedName().validate(k).hasValue(), "spec.selector.matchLabels: Invalid value: \\"" + k + "\\": not a label key")',
-    },
-    {
-      name: 'selectorValues',
-      expression:
-        'variables.spec.selector.?matchExpressions.orValue([]).transformList(i, e, ' +
-        '(e.operator in ["In", "NotIn"]) == (e.?values.orValue([]).size() > 0) ? "" : ' +
-        '"spec.selector.matchExpressions[" + string(i) + "].values: " + ((e.operator in ["In", "NotIn"]) ' +
-        "? \"Required value: must be specified when `operator` is 'In' or 'NotIn'\" " +
-        ': "Forbidden: may not be specified when `operator` is \'Exists\' or \'DoesNotExist\'")).filter(t, t != "")',
-    },
-    {
-      name: 'selectorMatchesTemplate',
-      expression: refusedIf(
-        `!variables.spec.selector.?matchLabels.orValue({}).all(k, v, ${LABELS_OF_TEMPLATE}[?k] == optional.of(v)) || ` +
-          '!variables.spec.selector.?matchExpressions.orValue([]).all(e, ' +
-          `e.operator == "In" ? (e.key in ${LABELS_OF_TEMPLATE} && ${LABELS_OF_TEMPLATE}[e.key] in e.?values.orValue([])) : ` +
-          `e.operator == "NotIn" ? !(e.key in ${LABELS_OF_TEMPLATE} && ${LABELS_OF_TEMPLATE}[e.key] in e.?values.orValue([])) : ` +
-          `(e.key in ${LABELS_OF_TEMPLATE}) == (e.operator == "Exists"))`,
-        literal(
-          'spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`; ' +
-            'give the template every label that spec.selector asks for',
-        ),
-      ),
-    },
-    {
-      name: 'rollingUpdateOnly',
-      expression: refusedIf(
-        'variables.strategyType == "OnDelete" && variables.spec.?updateStrategy.?rollingUpdate.hasValue()',
-        literal(
-          "spec.updateStrategy.rollingUpdate: Invalid value: only allowed for updateStrategy 'RollingUpdate'; " +
-            'to change to OnDelete set spec.updateStrategy.rollingUpdate to null in the same change',
-        ),
-      ),
-    },
+    ...selectorRules('statefulset'),
     {
       name: 'immutableFields',
       expression:

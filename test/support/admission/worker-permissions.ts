@@ -1,10 +1,14 @@
 /** What the worker's ServiceAccount must and must not be able to do, as `verb group/resource[/subresource] [namespace[/name]]`. */
 
-const WORKLOADS = ['fairlead.dev', 'apps'].flatMap((group) => [
-  ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} ${group}/statefulsets default`),
-  ...['get', 'patch', 'update'].map((verb) => `${verb} ${group}/statefulsets/status default`),
-  `update ${group}/statefulsets/finalizers default`,
-]);
+import { WORKLOAD_RESOURCES } from '../../../kubernetes/workload-api.ts';
+
+const WORKLOADS = ['fairlead.dev', 'apps'].flatMap((group) =>
+  Object.values(WORKLOAD_RESOURCES).flatMap((resource) => [
+    ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} ${group}/${resource} default`),
+    ...['get', 'patch', 'update'].map((verb) => `${verb} ${group}/${resource}/status default`),
+    `update ${group}/${resource}/finalizers default`,
+  ]),
+);
 
 export const MAY: readonly string[] = [
   ...WORKLOADS,

@@ -1,0 +1,61 @@
+/** What upstream checks in Go of the selector and the strategy of every workload (C16; pkg/apis/apps/validation). */
+
+import { literal, refusedIf } from '../cel.ts';
+import type { Variable } from '../policy-view.ts';
+
+const LABELS_OF_TEMPLATE = 'variables.template.?metadata.?labels.orValue({})';
+
+/** `kind` in lower case, as the apiserver words it. */
+export function selectorRules(kind: string): readonly Variable[] {
+  return [
+    {
+      name: 'selectorNotEmpty',
+      expression: refusedIf(
+        'variables.spec.selector.?matchLabels.orValue({}).size() + variables.spec.selector.?matchExpressions.orValue([]).size() == 0',
+        literal(
+          `spec.selector: Invalid value: {}: empty selector is invalid for ${kind}; ` +
+            'name labels of spec.template.metadata.labels in spec.selector.matchLabels',
+        ),
+      ),
+    },
+    {
+      name: 'selectorKeys',
+      expression:
+        'variables.spec.selector.?matchLabels.orValue({})' +
+        '.map(k, format.qualifiedName().validate(k).hasValue(), "spec.selector.matchLabels: Invalid value: \\"" + k + "\\": not a label key")',
+    },
+    {
+      name: 'selectorValues',
+      expression:
+        'variables.spec.selector.?matchExpressions.orValue([]).transformList(i, e, ' +
+        '(e.operator in ["In", "NotIn"]) == (e.?values.orValue([]).size() > 0) ? "" : ' +
+        '"spec.selector.matchExpressions[" + string(i) + "].values: " + ((e.operator in ["In", "NotIn"]) ' +
+        "? \"Required value: must be specified when `operator` is 'In' or 'NotIn'\" " +
+        ': "Forbidden: may not be specified when `operator` is \'Exists\' or \'DoesNotExist\'")).filter(t, t != "")',
+    },
+    {
+      name: 'selectorMatchesTemplate',
+      expression: refusedIf(
+        `!variables.spec.selector.?matchLabels.orValue({}).all(k, v, ${LABELS_OF_TEMPLATE}[?k] == optional.of(v)) || ` +
+          '!variables.spec.selector.?matchExpressions.orValue([]).all(e, ' +
+          `e.operator == "In" ? (e.key in ${LABELS_OF_TEMPLATE} && ${LABELS_OF_TEMPLATE}[e.key] in e.?values.orValue([])) : ` +
+          `e.operator == "NotIn" ? !(e.key in ${LABELS_OF_TEMPLATE} && ${LABELS_OF_TEMPLATE}[e.key] in e.?values.orValue([])) : ` +
+          `(e.key in ${LABELS_OF_TEMPLATE}) == (e.operator == "Exists"))`,
+        literal(
+          'spec.template.metadata.labels: Invalid value: `selector` does not match template `labels`; ' +
+            'give the template every label that spec.selector asks for',
+        ),
+      ),
+    },
+    {
+      name: 'rollingUpdateOnly',
+      expression: refusedIf(
+        'variables.strategyType == "OnDelete" && variables.spec.?updateStrategy.?rollingUpdate.hasValue()',
+        literal(
+          "spec.updateStrategy.rollingUpdate: Invalid value: only allowed for updateStrategy 'RollingUpdate'; " +
+            'to change to OnDelete set spec.updateStrategy.rollingUpdate to null in the same change',
+        ),
+      ),
+    },
+  ];
+}
