@@ -21,7 +21,7 @@ import type { ActionEvents } from './action-events.ts';
 import { pathOf, patchType, preconditions, withPreconditions } from './action-request.ts';
 import type { EventRecorder } from './events.ts';
 import type { WriteMemory } from './write-memory.ts';
-import { SlowStart } from './slow-start.ts';
+import { MOST_AT_ONCE, SlowStart, widthAfter } from './slow-start.ts';
 
 export interface ExecutorOptions {
   readonly cache: WatchCache;
@@ -46,9 +46,6 @@ type Outcomes = { readonly [outcome in 'done' | 'refused' | 'stale']: Action[] }
 class NameTakenError extends Error {
   override name = 'NameTakenError';
 }
-
-/** Writes under way at once. */
-const CONCURRENCY = 32;
 
 export class Executor {
   readonly #options: ExecutorOptions;
@@ -101,16 +98,21 @@ export class Executor {
     result: Outcomes,
   ): Promise<void> {
     const kind = kindOf(workload, actions);
+    const isPaced = actions.some(takesOut);
     let next = 0;
     let limit = this.#widths.first(kind);
     while (next < actions.length && result.refused.length === 0) {
-      // Doubles while all goes well; at full width the rest goes through one window, so that no write waits for the slowest.
-      const end = limit < CONCURRENCY ? Math.min(next + limit, actions.length) : actions.length;
+      // At full width the rest goes through one window, so that no write waits for the slowest; what is paced is looked at often.
+      const window = isPaced ? 2 * limit : limit < MOST_AT_ONCE ? limit : actions.length;
+      const end = Math.min(next + window, actions.length);
+      let slowest = 0;
       const take = async (): Promise<void> => {
         while (next < end && result.refused.length === 0) {
           const action = trusted<Action>(actions[next]);
           next += 1;
+          const began = performance.now();
           result[await this.#write(client, workload, action)].push(action);
+          slowest = Math.max(slowest, performance.now() - began);
         }
       };
       const settled = await Promise.allSettled(Array.from({ length: limit }, take));
@@ -119,7 +121,7 @@ export class Executor {
         this.#widths.failed(kind);
         throw failed.reason;
       }
-      limit = Math.min(limit * 2, CONCURRENCY);
+      limit = widthAfter(limit, isPaced ? slowest : undefined);
       this.#widths.reached(kind, limit);
     }
     if (result.refused.length > 0) {
@@ -267,6 +269,11 @@ function stages(actions: readonly Action[]): readonly Action[][] {
     }
   }
   return [adoption, claims, creates, others].filter((stage) => stage.length > 0);
+}
+
+/** The rollout takes a pod out of service; everything else is what pods wait for, and is never held back. */
+function takesOut({ purpose, charged }: Action): boolean {
+  return purpose === 'Recreate' || charged === true;
 }
 
 /** Writes of a kind go through the same admission. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { SlowStart } from '../../../controllers/slow-start.ts';
+import { SlowStart, widthAfter } from '../../../controllers/slow-start.ts';
 
 describe('slow start (C13)', () => {
   it('begins with one write, and with the width that was reached within ten seconds', () => {
@@ -15,6 +15,19 @@ describe('slow start (C13)', () => {
     expect(widths.first('delete')).toBe(1);
     now += 1;
     expect(widths.first('create')).toBe(1);
+  });
+
+  it.each([
+    [1, undefined, 2],
+    [32, undefined, 32],
+    [16, 20, 32],
+    [8, 50, 16],
+    [8, 51, 8],
+    [8, 100, 8],
+    [8, 101, 4],
+    [1, 5_000, 1],
+  ])('pace: of %d at once, the slowest after %s ms, it goes on with %d', (width, slowest, next) => {
+    expect(widthAfter(width, slowest)).toBe(next);
   });
 
   it('begins with one write after a refusal', () => {
