@@ -1,0 +1,253 @@
+/** The DaemonSet as its users see it, by rule, in both workload APIs from one table. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
+import { isReady } from '../../planners/availability.ts';
+import type { KubernetesObject, Pod } from '../../planners/objects.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import type { DaemonSetDescription } from '../support/daemonset-manifest.ts';
+import { daemonSetManifest } from '../support/daemonset-manifest.ts';
+import { untilObjects } from '../support/until-objects.ts';
+import { startWorker } from '../support/worker-process.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+
+const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
+const NODES = { group: '', version: 'v1', resource: 'nodes' } as const;
+
+describe.each(APIS)('DaemonSet (%s)', (api) => {
+  const controlPlane = useControlPlane({ workloadApi: api, nodes: 5 });
+  let cluster: Cluster;
+  let worker: WorkerProcess;
+
+  beforeAll(async () => {
+    cluster = await Cluster.connect(controlPlane().kubeconfig, api);
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'daemons' });
+  }, 60_000);
+
+  afterAll(async () => {
+    await worker?.stop();
+    cluster?.close();
+  }, 30_000);
+
+  const path = ({ namespace, name }: DaemonSetDescription) => ({
+    ...groupVersion(api),
+    resource: WORKLOAD_RESOURCES.DaemonSet,
+    namespace,
+    name,
+  });
+
+  async function apply(description: DaemonSetDescription): Promise<void> {
+    await cluster.client.patch(path(description), 'apply', daemonSetManifest(api, description), {
+      fieldManager: 'test',
+      force: true,
+      fieldValidation: 'Strict',
+    });
+  }
+
+  async function deploy(change: Partial<DaemonSetDescription> = {}): Promise<DaemonSetDescription> {
+    const namespace = await cluster.createNamespace('daemons');
+    const description = { name: 'agent', namespace, image: 'agent:1', ...change };
+    await apply(description);
+    await untilReady(description);
+    return description;
+  }
+
+  async function untilReady(description: DaemonSetDescription): Promise<DaemonSetObject> {
+    return await cluster.until<DaemonSetObject>(
+      path(description),
+      'Ready at its newest generation',
+      (set) => {
+        const ready = set.status?.conditions?.find(({ type }) => type === 'Ready');
+        return ready?.status === 'True' && set.status?.observedGeneration === set.metadata.generation;
+      },
+    );
+  }
+
+  async function untilPods(
+    { namespace }: DaemonSetDescription,
+    what: string,
+    predicate: (pods: readonly Pod[]) => boolean,
+  ): Promise<readonly Pod[]> {
+    return await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, what, predicate, 30_000);
+  }
+
+  const nodesOf = (pods: readonly Pod[]) => pods.map(({ spec }) => spec.nodeName ?? '').sort();
+  const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
+  const allAt = (image: string, count: number) => (pods: readonly Pod[]) =>
+    pods.length === count && pods.every((pod) => isReady(pod) && pod.spec.containers[0]?.image === image);
+
+  async function labelNode(name: string, labels: Readonly<Record<string, string | null>>): Promise<void> {
+    await cluster.client.patch({ ...NODES, name }, 'merge', { metadata: { labels } });
+  }
+
+  async function taintNode(name: string, taints: readonly object[] | null): Promise<void> {
+    await cluster.client.patch({ ...NODES, name }, 'merge', { spec: { taints } });
+  }
+
+  it('D1, D3, D6, D23: one pod on each node, bound by the scheduler, and a true status', async () => {
+    const description = await deploy();
+    const pods = await untilPods(description, 'five', allAt('agent:1', 5));
+    expect(nodesOf(pods)).toEqual(['node-0', 'node-1', 'node-2', 'node-3', 'node-4']);
+    expect((await untilReady(description)).status).toMatchObject({
+      desiredNumberScheduled: 5,
+      currentNumberScheduled: 5,
+      numberReady: 5,
+      numberAvailable: 5,
+      updatedNumberScheduled: 5,
+      numberMisscheduled: 0,
+    });
+  }, 60_000);
+
+  it('D1, D9, D25: pods follow labels and taints of nodes', async () => {
+    const description = await deploy({ nodeSelector: { disk: 'ssd' } });
+    expect(await untilPods(description, 'none', (pods) => pods.length === 0)).toEqual([]);
+    await labelNode('node-1', { disk: 'ssd' });
+    await labelNode('node-3', { disk: 'ssd' });
+    expect(nodesOf(await untilPods(description, 'two', allAt('agent:1', 2)))).toEqual(['node-1', 'node-3']);
+    await taintNode('node-3', [{ key: 'broken', effect: 'NoExecute' }]);
+    expect(nodesOf(await untilPods(description, 'one', allAt('agent:1', 1)))).toEqual(['node-1']);
+    await taintNode('node-3', null);
+    await untilPods(description, 'two again', allAt('agent:1', 2));
+    await labelNode('node-1', { disk: null });
+    expect(nodesOf(await untilPods(description, 'one left', allAt('agent:1', 1)))).toEqual(['node-3']);
+    await labelNode('node-3', { disk: null });
+    await untilPods(description, 'none left', (pods) => pods.length === 0);
+  }, 90_000);
+
+  it('D6, D7: a pod that was killed or has failed is replaced', async () => {
+    const description = await deploy();
+    const [first, second] = await untilPods(description, 'five', allAt('agent:1', 5));
+    const { namespace } = description;
+    await cluster.client.delete({ ...PODS, namespace, name: first?.metadata.name });
+    await cluster.client.patch(
+      { ...PODS, namespace, name: second?.metadata.name, subresource: 'status' },
+      'strategic',
+      { status: { phase: 'Failed', reason: 'Evicted' } },
+    );
+    const gone = new Set([first?.metadata.uid, second?.metadata.uid]);
+    await untilPods(
+      description,
+      'two new ones',
+      (pods) => allAt('agent:1', 5)(pods) && pods.every(({ metadata }) => !gone.has(metadata.uid)),
+    );
+  }, 60_000);
+
+  it('D12, D13: a rolling update takes so many nodes at a time, and ends in one revision', async () => {
+    const description = await deploy({ maxUnavailable: 2 });
+    const record = await cluster.recordPods(description.namespace);
+    await apply({ ...description, image: 'agent:2' });
+    await untilPods(description, 'all new', allAt('agent:2', 5));
+    await untilReady(description);
+    record.stop();
+    const up = new Set(['node-0', 'node-1', 'node-2', 'node-3', 'node-4']);
+    let fewest = up.size;
+    for (const { type, pod } of record.events) {
+      const node = pod.spec.nodeName ?? '';
+      if (type === 'DELETED' || pod.metadata.deletionTimestamp !== undefined || !isReady(pod))
+        up.delete(node);
+      else up.add(node);
+      fewest = Math.min(fewest, up.size);
+    }
+    expect(fewest).toBeGreaterThanOrEqual(3);
+  }, 60_000);
+
+  it('D16: with a surge every node keeps a ready pod', async () => {
+    const description = await deploy({ maxSurge: 2, maxUnavailable: 0 });
+    const record = await cluster.recordPods(description.namespace);
+    await apply({ ...description, image: 'agent:2' });
+    await untilPods(description, 'all new', allAt('agent:2', 5));
+    record.stop();
+    const ready = new Map<string, Set<string>>();
+    for (const pod of await untilPods(description, 'settled', allAt('agent:2', 5))) {
+      expect(pod.spec.nodeName).toBeDefined();
+    }
+    for (const { type, pod } of record.events) {
+      const node = pod.spec.nodeName ?? '';
+      const here = ready.get(node) ?? new Set<string>();
+      ready.set(node, here);
+      const isUp = type !== 'DELETED' && pod.metadata.deletionTimestamp === undefined && isReady(pod);
+      if (isUp) here.add(pod.metadata.uid);
+      else if (here.delete(pod.metadata.uid)) expect(here.size).toBeGreaterThan(0);
+    }
+  }, 60_000);
+
+  it('D18: OnDelete replaces nothing until somebody deletes it', async () => {
+    const description = await deploy({ onDelete: true });
+    await apply({ ...description, image: 'agent:2' });
+    await untilReady(description);
+    const before = await untilPods(description, 'five', (pods) => pods.length === 5);
+    expect(imagesOf(before)).toEqual(['agent:1']);
+    const [victim] = before;
+    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: victim?.metadata.name });
+    await untilPods(
+      description,
+      'one new',
+      (pods) => pods.filter(({ spec }) => spec.containers[0]?.image === 'agent:2').length === 1,
+    );
+  }, 60_000);
+
+  it('seed 000: a broken update stops within its budget, is fixed by the next, and going back restarts nothing', async () => {
+    const description = await deploy();
+    const before = new Set((await untilPods(description, 'five', allAt('agent:1', 5))).map(uidOf));
+    await apply({ ...description, image: 'registry.invalid/missing:1' });
+    await untilPods(description, 'one is broken', (pods) =>
+      pods.some((pod) => pod.spec.containers[0]?.image !== 'agent:1' && pod.status?.phase !== undefined),
+    );
+    await apply(description);
+    const after = await untilPods(description, 'all well', allAt('agent:1', 5));
+    expect(after.filter((pod) => before.has(uidOf(pod)))).toHaveLength(4);
+    const { items } = await cluster.client.list<KubernetesObject & { revision: number }>({
+      group: 'apps',
+      version: 'v1',
+      resource: 'controllerrevisions',
+      namespace: description.namespace,
+    });
+    expect(items.map(({ revision }) => revision).sort()).toEqual([2, 3]);
+  }, 60_000);
+
+  it('partition: so many nodes keep the revision that they have, also for a pod that is made anew', async () => {
+    const description = await deploy({ maxUnavailable: 5, partition: 3 });
+    await apply({ ...description, image: 'agent:2' });
+    const pods = await untilPods(
+      description,
+      'two new',
+      (all) =>
+        all.length === 5 &&
+        all.every(isReady) &&
+        all.filter((pod) => imageOf(pod) === 'agent:2').length === 2,
+    );
+    expect(nodesOf(pods.filter((pod) => imageOf(pod) === 'agent:2'))).toEqual(['node-3', 'node-4']);
+    const kept = pods.find(({ spec }) => spec.nodeName === 'node-0');
+    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: kept?.metadata.name });
+    await untilPods(description, 'made anew at the old one', (all) =>
+      all.some(
+        (pod) =>
+          pod.spec.nodeName === 'node-0' &&
+          uidOf(pod) !== kept?.metadata.uid &&
+          isReady(pod) &&
+          imageOf(pod) === 'agent:1',
+      ),
+    );
+  }, 60_000);
+
+  it('in place: pods keep uid and node', async () => {
+    const description = await deploy({ podUpdatePolicy: 'InPlaceIfPossible', maxUnavailable: 2 });
+    const before = (await untilPods(description, 'five', allAt('agent:1', 5))).map(uidOf).sort();
+    await apply({ ...description, image: 'agent:2' });
+    const after = await untilPods(description, 'all new', allAt('agent:2', 5));
+    expect(after.map(uidOf).sort()).toEqual(before);
+  }, 60_000);
+});
+
+function uidOf({ metadata }: Pod): string {
+  return metadata.uid;
+}
+
+function imageOf({ spec }: Pod): string {
+  return spec.containers[0]?.image ?? '';
+}

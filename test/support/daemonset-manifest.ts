@@ -1,0 +1,61 @@
+/** DaemonSet manifests for tests: one description, written for either workload API. */
+
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { ANNOTATION } from '../../planners/names.ts';
+
+export interface DaemonSetDescription {
+  readonly name: string;
+  readonly namespace: string;
+  readonly image: string;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly object[];
+  readonly maxUnavailable?: number | string;
+  readonly maxSurge?: number | string;
+  readonly partition?: number;
+  readonly onDelete?: boolean;
+  readonly podUpdatePolicy?: 'ReCreate' | 'InPlaceIfPossible' | 'InPlaceOnly';
+  readonly minReadySeconds?: number;
+  readonly revisionHistoryLimit?: number;
+  readonly templateAnnotations?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** The manifest as a user of that API would write it. */
+export function daemonSetManifest(
+  api: WorkloadApi,
+  description: DaemonSetDescription,
+): Record<string, unknown> {
+  const native = api === 'apps/v1';
+  const { name, namespace, partition, podUpdatePolicy, maxUnavailable, maxSurge, nodeSelector, tolerations } =
+    description;
+  const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
+  const rollingUpdate = { maxUnavailable, maxSurge, ...(!native && { partition, podUpdatePolicy }) };
+  const own = {
+    [ANNOTATION.partition]: partition?.toString(),
+    [ANNOTATION.podUpdatePolicy]: podUpdatePolicy,
+  };
+  const manifest = {
+    apiVersion: api,
+    kind: 'DaemonSet',
+    metadata: { name, namespace, annotations: { ...description.annotations, ...(native && own) } },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      minReadySeconds: description.minReadySeconds,
+      revisionHistoryLimit: description.revisionHistoryLimit,
+      updateStrategy:
+        description.onDelete === true ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate },
+      template: {
+        metadata: { labels: { app: name }, annotations: description.templateAnnotations },
+        spec: {
+          terminationGracePeriodSeconds: 1,
+          nodeSelector,
+          tolerations,
+          ...(inPlace && { readinessGates: [{ conditionType: 'InPlaceUpdateReady' }] }),
+          containers: [{ name: 'main', image: description.image }],
+        },
+      },
+    },
+  };
+  // Without what is undefined.
+  return JSON.parse(JSON.stringify(manifest)) as Record<string, unknown>;
+}
