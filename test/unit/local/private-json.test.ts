@@ -21,16 +21,15 @@ describe('a file that is written and read at the same time', () => {
     const path = join(directory, 'kubeconfig');
     const value = { token: 'x'.repeat(100_000) };
     await writePrivateJson(path, value);
-    let isWriting = true;
-    const writing = Promise.all(
-      Array.from({ length: 4 }, async () => {
-        for (let round = 0; round < 25; round += 1) await writePrivateJson(path, value);
-      }),
-    ).finally(() => {
-      isWriting = false;
-    });
-    while (isWriting) expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(value);
-    await writing;
+    const write = async () => {
+      for (let round = 0; round < 25; round += 1) await writePrivateJson(path, value);
+    };
+    const read = async () => {
+      for (let round = 0; round < 100; round += 1) {
+        expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(value);
+      }
+    };
+    await Promise.all([write(), write(), read(), read()]);
     expect(await readdir(directory)).toEqual(['kubeconfig']);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
