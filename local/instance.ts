@@ -1,12 +1,13 @@
 /** What is known of one instance: where it lives, which ports and processes are its own. Kept in `instance.json`. */
 
 import { readFileSync } from 'node:fs';
-import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 import { errorCode, trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { writePrivateJson } from './private-json.ts';
 import { isAlive } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
 import { BINARY_NAMES } from './versions.ts';
@@ -87,11 +88,9 @@ export async function readInstance(directory: string): Promise<InstanceRecord | 
   }
 }
 
-/** Replaces the record at once: a reader sees the old one or the new one. */
+/** Replaces the record at once. */
 export async function writeInstance(directory: string, record: InstanceRecord): Promise<void> {
-  const temporary = `${recordPath(directory)}.${process.pid}`;
-  await writeFile(temporary, JSON.stringify(record, null, 2), { mode: 0o600 });
-  await rename(temporary, recordPath(directory));
+  await writePrivateJson(recordPath(directory), record);
 }
 
 /** Names of all instances below a state directory, sorted. */

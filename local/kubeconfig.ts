@@ -1,8 +1,9 @@
 /** Kubeconfig files of one instance. */
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 
 import type { InstanceLayout } from './layout.ts';
+import { writePrivateJson } from './private-json.ts';
 
 export type Credentials =
   | { readonly kind: 'certificate'; readonly certificate: string; readonly key: string }
@@ -43,5 +44,5 @@ export async function writeKubeconfig(options: KubeconfigOptions): Promise<void>
     contexts: [{ name: context, context: { cluster: context, user, namespace } }],
     'current-context': context,
   };
-  await writeFile(path, JSON.stringify(config, null, 2), { mode: 0o600 });
+  await writePrivateJson(path, config);
 }
