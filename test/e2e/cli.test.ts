@@ -93,19 +93,26 @@ describe.each(APIS)('command line (%s)', (api) => {
 
     it('watch without a terminal: a line for each transition, until it is done', async () => {
       const watching = cli('watch sts/web --timeout 40s');
-      await cli('set image sts/web main=web:2');
+      expect(await cli('set image sts/web main=web:2')).toMatchObject({ code: 0, err: '' });
       expect((await cli('watch sts/web --until-done --timeout 40s')).code).toBe(0);
       const lines = (await cli('watch sts/web --until-done -o json')).out.trimEnd().split('\n');
       expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ kind: 'Rollout', done: true, state: 'Ready' });
       const interrupt = new AbortController();
-      const live = cli('watch sts/web', { live: true, color: true, interrupted: interrupt.signal });
+      let drawn = '';
+      const live = cli('watch sts/web', {
+        live: true,
+        color: true,
+        interrupted: interrupt.signal,
+        out: (text) => {
+          drawn += text;
+        },
+      });
       await cli('rollout pause sts/web --reason "look here"');
-      await cluster.annotate(cluster.setPath(namespace, 'web'), { 'example.dev/last': 'event' });
+      await eventually('the pause is drawn', () => drawn.includes('look here'), 15_000);
       interrupt.abort();
-      const drawn = await live;
-      expect(drawn.code).toBe(130);
-      expect(drawn.out.startsWith('\u001b[?25l')).toBe(true);
-      expect(drawn.out.endsWith('\u001b[?25h')).toBe(true);
+      expect(await live).toMatchObject({ code: 130 });
+      expect(drawn.startsWith('\u001b[?25l')).toBe(true);
+      expect(drawn.endsWith('\u001b[?25h')).toBe(true);
       await cluster.client.delete(cluster.setPath(namespace, 'web'));
       const { code, out, err } = await watching;
       expect({ code, err }).toEqual({ code: 1, err: `${workload} is gone\n` });
