@@ -5,6 +5,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
 
@@ -21,7 +22,7 @@ const CLASH_LIMIT = 20;
 
 /**
  * Brings about the revision of the present template (S6, C8, C9). `snapshot` is asked for again after each clash, so that the
- * next plan sees the object that stood in the way.
+ * next plan sees the object that stood in the way. `now` in milliseconds since the epoch.
  *
  * @throws ApiError as the apiserver answers; Error after 20 clashes
  */
@@ -30,6 +31,7 @@ export async function createRevision(
   cache: WatchCache,
   kind: AnyKind,
   snapshot: () => Snapshot<Workload>,
+  now: () => number,
 ): Promise<CreatedRevision> {
   for (let clash = 0; clash < CLASH_LIMIT; clash += 1) {
     const { workload, revisions } = snapshot();
@@ -45,7 +47,11 @@ export async function createRevision(
       case 'renumber': {
         const { name, uid: revisionUid, resourceVersion } = plan.revision.metadata;
         const written = await client.patch<ControllerRevision>({ ...RESOURCE, namespace, name }, 'merge', {
-          metadata: { uid: revisionUid, resourceVersion },
+          metadata: {
+            uid: revisionUid,
+            resourceVersion,
+            annotations: { [ANNOTATION.wantedSince]: new Date(now()).toISOString() },
+          },
           revision: plan.to,
         });
         cache.observeWrite('controllerrevisions', written);

@@ -231,9 +231,9 @@ export class Reconciler {
 
   /** Brings about the revision of the present template. Called under the workload's mutex. */
   async createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
-    const { cache, view, memory, events } = this.#options;
+    const { cache, view, memory, events, now } = this.#options;
     const snapshot = () => view.snapshot(key, workload, memory.of(workload.ref.uid));
-    const created = await createRevision(client, cache, view.kind(key), snapshot);
+    const created = await createRevision(client, cache, view.kind(key), snapshot, now);
     if (created.outcome !== 'existed') {
       const reason = created.outcome === 'created' ? 'RevisionCreated' : 'RevisionReused';
       const message = `revision ${created.name} (number ${created.number}) ${created.outcome}`;

@@ -3,7 +3,13 @@
 import { ANNOTATION, GROUP } from '../planners/names.ts';
 import type { KubernetesObject, LabelSelector, PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
-import type { OnDeadline, PodUpdatePolicy, Workload, WorkloadKind } from '../planners/workload.ts';
+import type {
+  NotReadyNodes,
+  OnDeadline,
+  PodUpdatePolicy,
+  Workload,
+  WorkloadKind,
+} from '../planners/workload.ts';
 import { readPaused, readPinned, readRetried } from './wish-annotations.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
@@ -15,6 +21,9 @@ export interface OwnRollingUpdate {
   readonly maxUnavailable?: number | string;
   readonly podUpdatePolicy?: PodUpdatePolicy;
   readonly inPlaceUpdateStrategy?: { readonly gracePeriodSeconds?: number };
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly topologyKey?: string;
+  readonly notReadyNodes?: NotReadyNodes;
 }
 
 /** Fields of `spec` that every kind has. */
@@ -38,6 +47,9 @@ export interface OwnFields {
   readonly maxUnavailable: number | string | undefined;
   readonly podUpdatePolicy: PodUpdatePolicy | undefined;
   readonly gracePeriodSeconds: number | undefined;
+  readonly nodeSelector: Readonly<Record<string, string>> | undefined;
+  readonly topologyKey: string | undefined;
+  readonly notReadyNodes: NotReadyNodes | undefined;
   readonly progressDeadlineSeconds: number | undefined;
   readonly onDeadline: OnDeadline | undefined;
 }
@@ -92,6 +104,9 @@ function fieldsOfSpec(spec: CommonSpec): OwnFields {
     maxUnavailable: rollingUpdate?.maxUnavailable,
     podUpdatePolicy: rollingUpdate?.podUpdatePolicy,
     gracePeriodSeconds: rollingUpdate?.inPlaceUpdateStrategy?.gracePeriodSeconds,
+    nodeSelector: rollingUpdate?.nodeSelector,
+    topologyKey: rollingUpdate?.topologyKey,
+    notReadyNodes: rollingUpdate?.notReadyNodes,
     progressDeadlineSeconds: spec.progressDeadlineSeconds,
     onDeadline: spec.onDeadline,
   };
@@ -109,6 +124,9 @@ function fieldsOfAnnotations(annotations: Readonly<Record<string, string>>): Own
       'InPlaceOnly',
     ]),
     gracePeriodSeconds: wholeNumber(annotations[ANNOTATION.gracePeriodSeconds]),
+    nodeSelector: labels(annotations[ANNOTATION.nodeSelector]),
+    topologyKey: annotations[ANNOTATION.topologyKey],
+    notReadyNodes: oneOf(annotations[ANNOTATION.notReadyNodes], ['Ignore', 'Count']),
     progressDeadlineSeconds: wholeNumber(annotations[ANNOTATION.progressDeadlineSeconds]),
     onDeadline: oneOf(annotations[ANNOTATION.onDeadline], ['Report', 'Pause', 'Rollback']),
   };
@@ -116,6 +134,17 @@ function fieldsOfAnnotations(annotations: Readonly<Record<string, string>>): Own
 
 function wholeNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+/** `canary=true,zone=a` */
+function labels(text: string | undefined): Readonly<Record<string, string>> | undefined {
+  if (text === undefined) return undefined;
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const [key = '', value = ''] = pair.split('=');
+      return [key.trim(), value.trim()] as const;
+    }),
+  );
 }
 
 function oneOf<T extends string>(text: string | undefined, values: readonly T[]): T | undefined {

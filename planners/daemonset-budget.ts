@@ -28,7 +28,12 @@ export function desiredPlaces({ places }: Pick<DaemonSetView, 'places'>): readon
   return places.filter(({ shouldRun }) => shouldRun);
 }
 
-/** Nodes that should run a pod and have none that is available: missing, not ready, terminating, being updated (D12). */
+/** Whether the node should run a pod and has none that is available: missing, not ready, terminating, being updated (D12). */
+export function isUnavailable({ shouldRun, ignored, pods }: Place): boolean {
+  return shouldRun && !ignored && !pods.some(({ available }) => available);
+}
+
+/** Nodes that use up the budget. */
 export function countUnavailableNodes(desired: readonly Place[]): number {
-  return desired.filter(({ pods }) => !pods.some(({ available }) => available)).length;
+  return desired.filter(isUnavailable).length;
 }

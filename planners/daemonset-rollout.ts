@@ -1,8 +1,9 @@
 /** The rollout of a DaemonSet: which nodes may be brought to the update revision now (D12–D17, design "Budget"). */
 
 import { Budget } from './budget.ts';
-import { countUnavailableNodes, desiredPlaces } from './daemonset-budget.ts';
+import { countUnavailableNodes, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
 import type { DaemonBudget } from './daemonset-budget.ts';
+import { isSettled } from './daemonset-status.ts';
 import { createAction } from './daemonset-steady.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
 import { deletePod } from './member.ts';
@@ -42,6 +43,7 @@ export function planDaemonBatch(view: DaemonSetView, plan: PlanBuilder, budget: 
 /** Pods at another revision on nodes where one may stay, the last node name first. */
 function candidatesOf(view: DaemonSetView, plan: PlanBuilder): readonly Candidate[] {
   const candidates: Candidate[] = [];
+  const turn = turnOf(view);
   for (const place of view.places.toReversed()) {
     if (!place.shouldContinue) continue;
     for (const member of place.pods) {
@@ -49,12 +51,28 @@ function candidatesOf(view: DaemonSetView, plan: PlanBuilder): readonly Candidat
       const infeasible = member.inPlace !== undefined && isInfeasible(view, member);
       if (member.isNew && !infeasible) continue;
       if (view.workload.updateStrategy === 'OnDelete') plan.wait('OnDelete', { pod: member.name });
-      else if (!place.isTarget) plan.wait('Partition', { pod: member.name });
+      else if (!place.isTarget) plan.wait(place.keptBy ?? 'Partition', { pod: member.name });
+      else if (member.ready && turn !== undefined && place.topology !== turn)
+        plan.wait('TopologyOrder', { pod: member.name, detail: `now ${describeTurn(view, turn)}` });
       else if (member.inPlace?.revision !== view.updateLabel || infeasible)
         candidates.push({ place, member });
     }
   }
   return candidates;
+}
+
+/**
+ * The value of the topologyKey whose nodes are updated now: the first, in the order of their names, that is not through; nodes
+ * without the label come last. Undefined: no order is asked for. Pods that are not ready do not wait for their turn (D13).
+ */
+function turnOf({ workload, places }: DaemonSetView): string | undefined {
+  if (workload.topologyKey === undefined) return undefined;
+  const open = places.filter((place) => place.isTarget && !isSettled(place)).map(({ topology }) => topology);
+  return open.sort((a, b) => (a === '' ? 1 : b === '' ? -1 : a < b ? -1 : 1))[0] ?? '';
+}
+
+function describeTurn({ workload }: DaemonSetView, turn: string): string {
+  return turn === '' ? `nodes without ${workload.topologyKey ?? ''}` : `${workload.topologyKey ?? ''}=${turn}`;
 }
 
 /** D13, D14: the old pod goes, the new one comes when it is gone (D15). */
@@ -78,7 +96,7 @@ function planReplacement(
     const { member } = candidate;
     if (!member.ready) continue;
     // A node whose only pod is ready and not yet available is counted already; its pod costs no more.
-    const own = candidate.place.shouldRun && !candidate.place.pods.some(({ available }) => available) ? 1 : 0;
+    const own = isUnavailable(candidate.place) ? 1 : 0;
     if (!budget.allowsChargeBeside(own)) {
       plan.wait('BudgetUsed', {
         pod: member.name,

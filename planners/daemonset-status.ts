@@ -67,11 +67,15 @@ export function isFinishedDaemonRollout(view: DaemonSetView): boolean {
   if (workload.deleting || update === undefined || revisionPlan.outcome !== 'exists') return false;
   const isFirst = revisions.length === 1;
   if (workload.updateStrategy === 'OnDelete' && !isFirst) return true;
-  return view.places.every((place) => {
-    if (!isFirst && !isTarget(view, place)) return true;
-    if (!place.shouldRun) return !place.shouldContinue || place.pods.every(({ isNew }) => isNew);
-    return isUpdated(place) && place.pods.some(({ available }) => available);
-  });
+  return view.places.every((place) => (!isFirst && !isTarget(view, place)) || isSettled(place));
+}
+
+/** Nothing more is to be done there: an available pod at the update revision where one is to run, else no old one. */
+export function isSettled(place: Place): boolean {
+  const { ignored, shouldRun, shouldContinue, pods } = place;
+  if (ignored) return true;
+  if (!shouldRun) return !shouldContinue || pods.filter(isLive).every(({ isNew }) => isNew);
+  return isUpdated(place) && pods.some(({ available }) => available);
 }
 
 /** No revision for the template, or a pod that may be touched is not at it; never because a node joined. */

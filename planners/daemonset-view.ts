@@ -1,9 +1,10 @@
 /** A snapshot of a DaemonSet, read once: which node is to run a pod, which pods it has, at which revision. */
 
+import { conditionOf } from './availability.ts';
 import { claimOf } from './controller-ref.ts';
 import { readMember } from './member.ts';
 import type { Member } from './member.ts';
-import { LABEL } from './names.ts';
+import { ANNOTATION, LABEL } from './names.ts';
 import { eligibilityOf } from './node-eligibility.ts';
 import type { Eligibility } from './node-eligibility.ts';
 import type { ControllerRevision, Node, Pod } from './objects.ts';
@@ -32,6 +33,12 @@ export interface Place extends Eligibility {
   readonly ghosts: readonly string[];
   /** The strategy may bring it to the update revision; the others keep what they have. */
   readonly isTarget: boolean;
+  /** Partition or nodeSelector: why it is no target. */
+  readonly keptBy?: 'Partition' | 'NodeSelector';
+  /** Its value of the topologyKey; '' when it has none. */
+  readonly topology: string;
+  /** The node was not Ready before the rollout began: it takes nothing from the budget, and nobody waits for it. */
+  readonly ignored: boolean;
 }
 
 export interface DaemonSetView extends UpdateView<DaemonMember> {
@@ -59,7 +66,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const updateLabel = update && hashOf(update);
   const others = revisions.filter((revision) => revision !== update);
   const { members, released } = membersOf(snapshot, updateLabel, now);
-  const { places, lost } = placesOf(snapshot, members);
+  const { places, lost } = placesOf(snapshot, members, wantedSince(update));
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
     workload,
@@ -130,9 +137,11 @@ function targetNodeOf({ spec }: Pod): string | undefined {
 }
 
 function placesOf(
-  { workload, nodes = [] }: Snapshot<DaemonSet>,
+  snapshot: Snapshot<DaemonSet>,
   members: readonly DaemonMember[],
+  begun: number,
 ): { readonly places: readonly Place[]; readonly lost: readonly DaemonMember[] } {
+  const { workload, nodes = [] } = snapshot;
   const byNode = new Map<string, DaemonMember[]>();
   for (const member of members) {
     const there = byNode.get(member.node);
@@ -150,18 +159,45 @@ function placesOf(
       ghosts: there.filter(isGhost).map(({ pod }) => pod.metadata.uid),
       ...eligibility(node),
       isTarget: true,
+      topology: (workload.topologyKey !== undefined && node.metadata.labels?.[workload.topologyKey]) || '',
+      ignored: workload.notReadyNodes === 'Ignore' && wasNotReady(node, begun),
     };
   });
-  return { places: withTargets(workload, places), lost: [...byNode.values()].flat() };
+  return { places: withTargets(snapshot, places), lost: [...byNode.values()].flat() };
+}
+
+/** Since when the workload wants the revision, milliseconds since the epoch: when its rollout began. */
+function wantedSince(update: ControllerRevision | undefined): number {
+  const { annotations, creationTimestamp = '' } = update?.metadata ?? {};
+  return Date.parse(annotations?.[ANNOTATION.wantedSince] ?? creationTimestamp);
+}
+
+/** A node that breaks while a rollout is under way must stop it, not be forgotten (k/k #117204); both times are whole seconds. */
+function wasNotReady(node: Node, begun: number): boolean {
+  const ready = conditionOf(node, 'Ready');
+  return ready?.status !== 'True' && Date.parse(ready?.lastTransitionTime ?? '') < begun;
 }
 
 /**
- * The partition keeps so many of the nodes that run a pod. Those that are updated already count first, then the last names, so
- * that no node is taken instead of one that has the new revision already.
+ * Which nodes keep what they have: those that the nodeSelector does not select, and so many of the others as the partition says.
+ * Of these, those that are updated already are taken first, then the last names, so that no node is taken instead of one that
+ * has the new revision already.
  */
-function withTargets({ partition }: DaemonSet, places: readonly Place[]): readonly Place[] {
+function withTargets(
+  { workload: { partition, nodeSelector }, nodes = [] }: Snapshot<DaemonSet>,
+  all: readonly Place[],
+): readonly Place[] {
+  const labels = new Map(nodes.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
+  const wanted = Object.entries(nodeSelector);
+  const isSelected = ({ name }: Place) => wanted.every(([key, value]) => labels.get(name)?.[key] === value);
+  const places =
+    wanted.length === 0
+      ? all
+      : all.map((place) =>
+          isSelected(place) ? place : { ...place, isTarget: false, keptBy: 'NodeSelector' as const },
+        );
   if (partition === 0) return places;
-  const desired = places.filter(({ shouldRun }) => shouldRun);
+  const desired = places.filter(({ shouldRun, isTarget }) => shouldRun && isTarget);
   const isUpdated = ({ pods }: Place) => pods.some(({ isNew, terminating }) => isNew && !terminating);
   const ordered = [...desired].sort((a, b) => {
     const [aFirst, bFirst] = [isUpdated(a), isUpdated(b)];
@@ -169,7 +205,9 @@ function withTargets({ partition }: DaemonSet, places: readonly Place[]): readon
     return a.name < b.name ? 1 : -1;
   });
   const kept = new Set(ordered.slice(Math.max(0, ordered.length - partition)).map(({ name }) => name));
-  return places.map((place) => (kept.has(place.name) ? { ...place, isTarget: false } : place));
+  return places.map((place) =>
+    kept.has(place.name) ? { ...place, isTarget: false, keptBy: 'Partition' as const } : place,
+  );
 }
 
 function isGhost({ finished, terminating }: DaemonMember): boolean {

@@ -1,6 +1,6 @@
 /** The planner of the DaemonSet (D1–D25): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
-import { daemonBudgetOf, desiredPlaces } from './daemonset-budget.ts';
+import { daemonBudgetOf, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
 import { planDaemonBatch } from './daemonset-rollout.ts';
 import {
   isFinishedDaemonRollout,
@@ -59,8 +59,11 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
   };
 }
 
-/** Why each pod that is not available is not, and when time alone will change that. */
+/** Why each pod that is not available is not, and when time alone will change that; which nodes nobody waits for. */
 function explainPods(view: DaemonSetView, plan: PlanBuilder): void {
+  for (const place of view.places) {
+    if (place.ignored && isUnavailable({ ...place, ignored: false })) plan.wait('NodesIgnored', { pod: place.name });
+  }
   for (const member of membersOfView(view)) {
     if (member.availableAt !== undefined) plan.requeue(member.availableAt);
     if (!member.available) explainPod(view, plan, member);

@@ -17,6 +17,8 @@ export const ANNOTATION = {
   inPlaceUpdate: 'fairlead.dev/in-place-update',
   /** On ControllerRevisions: the last 10 attempts, JSON. */
   attempts: 'fairlead.dev/attempts',
+  /** On ControllerRevisions: since when the workload wants this one, RFC 3339. */
+  wantedSince: 'fairlead.dev/wanted-since',
   /** On objects applied from git: the commit that last changed the manifest, its repository, its hash. */
   commit: 'fairlead.dev/commit',
   repository: 'fairlead.dev/repository',
@@ -28,6 +30,9 @@ export const ANNOTATION = {
   gracePeriodSeconds: 'fairlead.dev/grace-period-seconds',
   progressDeadlineSeconds: 'fairlead.dev/progress-deadline-seconds',
   onDeadline: 'fairlead.dev/on-deadline',
+  nodeSelector: 'fairlead.dev/node-selector',
+  topologyKey: 'fairlead.dev/topology-key',
+  notReadyNodes: 'fairlead.dev/not-ready-nodes',
 } as const;
 
 /** Readiness gate that is False while a pod is updated in place. */

@@ -26,9 +26,12 @@ const ORDER: readonly ReasonCode[] = [
   'PodTerminating',
   'MinReadySeconds',
   'BudgetUsed',
+  'TopologyOrder',
   'ScalingFirst',
+  'NodesIgnored',
   'OnDelete',
   'Partition',
+  'NodeSelector',
   'Pinned',
 ];
 
@@ -72,6 +75,12 @@ export function sentence(
       return `${who} ${have} not been ready for minReadySeconds${what}`;
     case 'Partition':
       return `${who} ${be} below the partition and ${total === 1 ? 'keeps its' : 'keep their'} revision${what}`;
+    case 'NodeSelector':
+      return `the nodeSelector of the update does not select the ${total === 1 ? 'node' : 'nodes'} of ${who}, which ${total === 1 ? 'keeps its' : 'keep their'} revision${what}`;
+    case 'TopologyOrder':
+      return `one part of the cluster is updated after the other${what}; ${who} ${be} in one that comes later`;
+    case 'NodesIgnored':
+      return `${who} ${total === 1 ? 'was' : 'were'} not Ready before the rollout began and ${total === 1 ? 'does' : 'do'} not hold it up${what}`;
     case 'OnDelete':
       return `the update strategy is OnDelete: ${who} ${total === 1 ? 'gets' : 'get'} the new revision when deleted by hand`;
     case 'ScalingFirst':

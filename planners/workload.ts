@@ -104,14 +104,22 @@ export interface StatefulSetStatus {
   readonly labelSelector?: string;
 }
 
+export type NotReadyNodes = 'Ignore' | 'Count';
+
 export interface DaemonSet extends Workload {
   readonly updateStrategy: 'RollingUpdate' | 'OnDelete';
   /** As written: a number, or a percentage of the nodes that should run a pod. */
   readonly maxUnavailable: number | string;
   /** As written: a number, or a percentage of the nodes that should run a pod. */
   readonly maxSurge: number | string;
-  /** Nodes that keep the revision that they have. */
+  /** Of the nodes that {@link nodeSelector} selects: so many keep the revision that they have. */
   readonly partition: number;
+  /** Labels of the nodes that are updated; the others keep the revision that they have. Empty = all. */
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  /** Label of nodes: those of one value are updated before those of the next begin. Absent = in one go. */
+  readonly topologyKey?: string;
+  /** Whether nodes that were not Ready before the rollout began use up the budget. */
+  readonly notReadyNodes: NotReadyNodes;
   readonly podUpdatePolicy: PodUpdatePolicy;
   readonly gracePeriodSeconds: number;
   /** apps/v1 only: annotation `deprecated.daemonset.template.generation` (D4). */

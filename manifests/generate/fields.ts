@@ -49,11 +49,40 @@ export const MAX_UNAVAILABLE: Schema = {
   'x-kubernetes-int-or-string': true,
 };
 
-export const PARTITION: Schema = {
+const PARTITION: Schema = {
   description: 'Nodes that keep the revision that they have. Default 0.',
   type: 'integer',
   format: 'int32',
   minimum: 0,
+};
+
+export const NOT_READY_NODES = ['Ignore', 'Count'] as const;
+
+/** Which nodes are updated, and in which order. */
+export const NODE_FIELDS: Readonly<Record<string, Schema>> = {
+  partition: PARTITION,
+  nodeSelector: {
+    description: 'Labels of the nodes that are updated; the others keep the revision that they have. Default: all.',
+    type: 'object',
+    additionalProperties: {
+      type: 'string',
+      maxLength: 63,
+      pattern: '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
+    },
+  },
+  topologyKey: {
+    description:
+      'Label of nodes: those of one value are updated and available before those of the next begin. Default: no order.',
+    type: 'string',
+    maxLength: 317,
+    pattern: '^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
+  },
+  notReadyNodes: {
+    description:
+      'Nodes that were not Ready before the rollout began: Ignore (default) or Count them as unavailable.',
+    type: 'string',
+    enum: NOT_READY_NODES,
+  },
 };
 
 /** Serialised selector for the scale subresource (HPA); native objects get it from Go code. */

@@ -1,6 +1,6 @@
 /** The table of kinds: one entry is all that a further CRD needs. */
 
-import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE, PARTITION } from './fields.ts';
+import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE, NODE_FIELDS } from './fields.ts';
 import type { Setting, Variable } from './policy-view.ts';
 import { daemonSetRules } from './rules/daemonset.ts';
 import { statefulSetRules } from './rules/statefulset.ts';
@@ -100,7 +100,7 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
     definition: 'io.k8s.api.apps.v1.DaemonSet',
     fields: {
       spec: COMMON_FIELDS,
-      'spec.updateStrategy.rollingUpdate': { partition: PARTITION, ...IN_PLACE_FIELDS },
+      'spec.updateStrategy.rollingUpdate': { ...NODE_FIELDS, ...IN_PLACE_FIELDS },
     },
     defaults: {
       'spec.revisionHistoryLimit': 10,
@@ -108,7 +108,7 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
       'spec.updateStrategy.type': 'RollingUpdate',
     },
     scalable: false,
-    settings: ['partition', ...SHARED_SETTINGS],
+    settings: ['partition', 'nodeSelector', 'topologyKey', 'notReadyNodes', ...SHARED_SETTINGS],
     rules: daemonSetRules(),
     columns: [
       { name: 'Desired', type: 'integer', jsonPath: '.status.desiredNumberScheduled' },

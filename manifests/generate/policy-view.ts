@@ -15,6 +15,18 @@ export const SETTINGS = {
     field: 'spec.updateStrategy.rollingUpdate.partition',
     annotation: ANNOTATION.partition,
   },
+  nodeSelector: {
+    field: 'spec.updateStrategy.rollingUpdate.nodeSelector',
+    annotation: ANNOTATION.nodeSelector,
+  },
+  topologyKey: {
+    field: 'spec.updateStrategy.rollingUpdate.topologyKey',
+    annotation: ANNOTATION.topologyKey,
+  },
+  notReadyNodes: {
+    field: 'spec.updateStrategy.rollingUpdate.notReadyNodes',
+    annotation: ANNOTATION.notReadyNodes,
+  },
   maxUnavailable: {
     field: 'spec.updateStrategy.rollingUpdate.maxUnavailable',
     annotation: ANNOTATION.maxUnavailable,
@@ -55,6 +67,11 @@ export function specView(settings: readonly Setting[]): PolicyView {
   const variables = settings.map((name) => {
     const steps = SETTINGS[name].field.split('.').slice(1);
     const value = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue(dyn(""))`;
+    // A map has no text in CEL; its schema says what it may hold.
+    if (name === 'nodeSelector') {
+      const map = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue({})`;
+      return { name, expression: `size(${map}) == 0 ? "" : "set"` };
+    }
     if (name !== 'maxUnavailable') return { name, expression: `string(${value})` };
     const quoted = `type(${value}) == string && ${value} != "" && !${value}.endsWith("%")`;
     return { name, expression: `${quoted} ? "\\"" + ${value} + "\\"" : string(${value})` };
@@ -83,6 +100,9 @@ export function annotationView(settings: readonly Setting[]): PolicyView {
 function places(of: (name: Setting) => string): Readonly<Record<Setting, string>> {
   return {
     partition: of('partition'),
+    nodeSelector: of('nodeSelector'),
+    topologyKey: of('topologyKey'),
+    notReadyNodes: of('notReadyNodes'),
     maxUnavailable: of('maxUnavailable'),
     podUpdatePolicy: of('podUpdatePolicy'),
     gracePeriodSeconds: of('gracePeriodSeconds'),

@@ -54,10 +54,27 @@ function desiredNodes({ set, nodes }: SimulatedDaemons): readonly string[] {
   return [...nodes.values()].filter((node) => of(node).shouldRun).map(({ metadata }) => metadata.name);
 }
 
+function latestNumber({ revisions }: SimulatedDaemons): number | bigint | undefined {
+  return revisions.reduce<number | bigint | undefined>(
+    (highest, { revision }) => (highest === undefined || revision > highest ? revision : highest),
+    undefined,
+  );
+}
+
 /** Judged from outside: charged writes may only take as many nodes out of service as the budget has left. */
 const withinBudget: DaemonCheck = (cluster, plan) => {
   const desired = desiredNodes(cluster);
-  const down = desired.filter((node) => !livePodsOn(cluster, node).some(isReady)).length;
+  const begun = cluster.revisions.findLast((one) => one.revision === latestNumber(cluster));
+  const since = Date.parse(begun?.metadata.annotations?.['fairlead.dev/wanted-since'] ?? '');
+  const isForgotten = (node: string) => {
+    const ready = cluster.nodes.get(node)?.status?.conditions?.find(({ type }) => type === 'Ready');
+    return (
+      cluster.set.notReadyNodes === 'Ignore' &&
+      ready?.status !== 'True' &&
+      Date.parse(ready?.lastTransitionTime ?? '') < since
+    );
+  };
+  const down = desired.filter((node) => !isForgotten(node)).filter((node) => !livePodsOn(cluster, node).some(isReady)).length;
   const max = Math.max(1, resolveIntOrPercent(cluster.set.maxUnavailable, desired.length, 'up'));
   const byName = cluster.pods;
   const taken = plan.batch.filter(({ verb, name, place }) => {

@@ -250,4 +250,94 @@ describe('which nodes may be updated now (D12–D17)', () => {
     const plan = planOf({ podUpdatePolicy: 'InPlaceIfPossible', template: templateOf('agent:2') }, 'oo');
     expect(plan.batch).toMatchObject([{ verb: 'patch', purpose: 'InPlaceBegin', place: 'b', charged: true }]);
   });
+
+  describe('which nodes, in which order', () => {
+    const zones = (...letters: readonly string[]) =>
+      letters.map((zone, index) =>
+        nodeOf(NODES[index]?.metadata.name ?? '', { labels: zone === '' ? {} : { zone } }),
+      );
+
+    it.each<[string, string, readonly Node[], readonly string[], string]>([
+      ['one value after the other', 'oooo', zones('x', 'y', 'x', 'y'), ['Recreate a', 'Recreate c'], 'zone=x'],
+      ['the next only when all of the last are available', 'nooN', zones('x', 'x', 'y', 'x'), ['Recreate b'], 'zone=x'],
+      ['then the next', 'nono', zones('x', 'y', 'x', 'y'), ['Recreate b', 'Recreate d'], ''],
+      ['nodes without the label come last', 'oon', zones('', 'x', 'x'), ['Recreate b'], 'zone=x'],
+      ['and they do come', 'onn', zones('', 'x', 'x'), ['Recreate a'], ''],
+      ['what is not ready does not wait for its turn', 'oO', zones('x', 'y'), ['Recreate a', 'Recreate b'], ''],
+    ])('topologyKey: %s', (_, what, nodes, expected, turn) => {
+      const plan = planOf({ topologyKey: 'zone', maxUnavailable: 3 }, what, { nodes });
+      expect(brief(plan.batch).toSorted()).toEqual(expected);
+      const reason = plan.waiting.find(({ code }) => code === 'TopologyOrder');
+      expect(reason?.message ?? '').toContain(turn);
+    });
+
+    it('nodeSelector: only the nodes that it selects, and the rollout ends with them', () => {
+      const nodes = [nodeOf('a', { labels: { canary: 'true' } }), nodeOf('b'), nodeOf('c'), nodeOf('d')];
+      const overrides = { nodeSelector: { canary: 'true' }, maxUnavailable: 4 };
+      const plan = planOf(overrides, 'oooo', { nodes });
+      expect(brief(plan.batch)).toEqual(['Recreate a']);
+      expect(plan.waiting.map(({ code }) => code)).toContain('NodeSelector');
+      expect(planOf(overrides, 'nooo', { nodes })).toMatchObject({ finished: true, needsRollout: false });
+      // A pod that is made anew elsewhere keeps the revision of its node.
+      const [made] = planOf(overrides, 'noo-', { nodes }).steady;
+      expect(made?.revision).toBe(daemonRolloutOf().old.metadata.name);
+    });
+
+    it('nodeSelector and partition: the partition keeps so many of those that are selected', () => {
+      const labels = { canary: 'true' };
+      const nodes = [nodeOf('a', { labels }), nodeOf('b', { labels }), nodeOf('c'), nodeOf('d')];
+      const plan = planOf({ nodeSelector: labels, partition: 1, maxUnavailable: 4 }, 'oooo', { nodes });
+      expect(brief(plan.batch)).toEqual(['Recreate b']);
+    });
+  });
+
+  describe('nodes that are not Ready (k/k #117204)', () => {
+    const begun = Date.parse('2025-12-31T00:00:00Z');
+    const tolerated = (notReadySince: number, what: string, overrides: Partial<DaemonSet> = {}) => {
+      const { set, old, update } = daemonRolloutOf(overrides);
+      const wanted = { ...update, metadata: { ...update.metadata, creationTimestamp: new Date(begun).toISOString() } };
+      const nodes = ['a', 'b', 'c'].map((name) => (name === 'a' ? nodeOf(name, { notReadySince }) : nodeOf(name)));
+      const pods = [...what].map((letter, index) =>
+        daemonPodOn(set, nodes[index]?.metadata.name ?? '', letter.toLowerCase() === 'n' ? wanted : old, {
+          ready: letter !== letter.toUpperCase() && letter !== 't',
+          terminating: letter === 't',
+        }),
+      );
+      return planDaemonSet(daemonSnapshotOf(set, { revisions: [old, wanted], nodes, pods }), NOW);
+    };
+
+    it('one that was so before the rollout began takes nothing from the budget, and nobody waits for it', () => {
+      const plan = tolerated(begun - 1_000, 'too');
+      expect(brief(plan.batch)).toEqual(['Recreate c']);
+      expect(plan.waiting.find(({ code }) => code === 'NodesIgnored')?.message).toBe(
+        'a was not Ready before the rollout began and does not hold it up',
+      );
+      expect(tolerated(begun - 1_000, 'tnn')).toMatchObject({ finished: true, needsRollout: false });
+    });
+
+    it('one that broke since then stops it', () => {
+      expect(tolerated(begun + 1_000, 'too').batch).toEqual([]);
+      expect(tolerated(begun + 1_000, 'tnn').finished).toBe(false);
+    });
+
+    it('a revision that is wanted again: since then, not since it was made', () => {
+      const { set, old, update } = daemonRolloutOf();
+      const again = {
+        ...update,
+        metadata: {
+          ...update.metadata,
+          creationTimestamp: new Date(begun).toISOString(),
+          annotations: { 'fairlead.dev/wanted-since': new Date(begun + 60_000).toISOString() },
+        },
+      };
+      const nodes = [nodeOf('a', { notReadySince: begun + 1_000 }), nodeOf('b')];
+      const pods = [daemonPodOn(set, 'a', old, { terminating: true }), daemonPodOn(set, 'b', old)];
+      const plan = planDaemonSet(daemonSnapshotOf(set, { revisions: [old, again], nodes, pods }), NOW);
+      expect(brief(plan.batch)).toEqual(['Recreate b']);
+    });
+
+    it('Count: as upstream', () => {
+      expect(tolerated(begun - 1_000, 'too', { notReadyNodes: 'Count' }).batch).toEqual([]);
+    });
+  });
 });

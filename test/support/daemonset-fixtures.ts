@@ -23,6 +23,8 @@ export function daemonSetOf(overrides: Partial<DaemonSet> = {}): DaemonSet {
     maxUnavailable: 1,
     maxSurge: 0,
     partition: 0,
+    nodeSelector: {},
+    notReadyNodes: 'Ignore',
     podUpdatePolicy: 'ReCreate',
     gracePeriodSeconds: 0,
     status: { desiredNumberScheduled: 0, currentNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 },
@@ -35,12 +37,24 @@ export function nodeOf(
   parts: {
     readonly labels?: Record<string, string>;
     readonly taints?: NonNullable<Node['spec']>['taints'];
+    /** Milliseconds since the epoch; absent = it is Ready. */
+    readonly notReadySince?: number;
   } = {},
 ): Node {
   return {
     metadata: { name, uid: `uid-${name}`, resourceVersion: '1', labels: parts.labels ?? {} },
     spec: { taints: parts.taints ?? [] },
-    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    status: {
+      conditions: [
+        parts.notReadySince === undefined
+          ? { type: 'Ready', status: 'True' }
+          : {
+              type: 'Ready',
+              status: 'Unknown',
+              lastTransitionTime: new Date(parts.notReadySince).toISOString(),
+            },
+      ],
+    },
   };
 }
 

@@ -12,6 +12,9 @@ export interface DaemonSetDescription {
   readonly maxUnavailable?: number | string;
   readonly maxSurge?: number | string;
   readonly partition?: number;
+  readonly updateNodes?: Readonly<Record<string, string>>;
+  readonly topologyKey?: string;
+  readonly notReadyNodes?: 'Ignore' | 'Count';
   readonly onDelete?: boolean;
   readonly podUpdatePolicy?: 'ReCreate' | 'InPlaceIfPossible' | 'InPlaceOnly';
   readonly minReadySeconds?: number;
@@ -28,11 +31,16 @@ export function daemonSetManifest(
   const native = api === 'apps/v1';
   const { name, namespace, partition, podUpdatePolicy, maxUnavailable, maxSurge, nodeSelector, tolerations } =
     description;
+  const { updateNodes, topologyKey, notReadyNodes } = description;
   const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
-  const rollingUpdate = { maxUnavailable, maxSurge, ...(!native && { partition, podUpdatePolicy }) };
+  const rollingUpdate = { maxUnavailable, maxSurge, ...(!native && { partition, podUpdatePolicy, nodeSelector: updateNodes, topologyKey, notReadyNodes }) };
   const own = {
     [ANNOTATION.partition]: partition?.toString(),
     [ANNOTATION.podUpdatePolicy]: podUpdatePolicy,
+    [ANNOTATION.nodeSelector]:
+      updateNodes && Object.entries(updateNodes).map(([key, value]) => `${key}=${value}`).join(','),
+    [ANNOTATION.topologyKey]: topologyKey,
+    [ANNOTATION.notReadyNodes]: notReadyNodes,
   };
   const manifest = {
     apiVersion: api,

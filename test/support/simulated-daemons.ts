@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 
 import { WriteMemory } from '../../controllers/write-memory.ts';
-import { LABEL } from '../../planners/names.ts';
+import { isReady } from '../../planners/availability.ts';
+import { ANNOTATION, LABEL } from '../../planners/names.ts';
 import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
 import { planRevision } from '../../planners/revision-plan.ts';
@@ -26,6 +27,7 @@ const OPERATIONS = {
   join: 1,
   leave: 1,
   taint: 1,
+  breakNode: 1,
   label: 1,
   pause: 1,
   partition: 1,
@@ -52,6 +54,7 @@ export function daemonHistories(overrides: Partial<DaemonSet> = {}): fc.Arbitrar
     minReadySeconds: fc.constantFrom(0, 0, 5),
     revisionHistoryLimit: fc.constantFrom(0, 2, 10),
     podUpdatePolicy: fc.constantFrom('ReCreate', 'InPlaceIfPossible'),
+    notReadyNodes: fc.constantFrom('Ignore', 'Count'),
   } satisfies { [K in keyof DaemonSet]?: fc.Arbitrary<DaemonSet[K]> });
   const kind = fc.oneof(
     ...Object.entries(OPERATIONS).map(([name, weight]) => ({
@@ -94,9 +97,20 @@ export class SimulatedDaemons {
   /** One look of the planner, and its writes. The first step of a run makes the revision. */
   act(planner: DaemonPlanner, check: DaemonCheck): Plan<DaemonSetStatus> {
     const revision = planRevision(this.set, this.revisions, LABEL.revisionHash);
-    if (revision.outcome === 'create') this.revisions = [...this.revisions, asStored(revision.manifest)];
+    const wanted = (one: ControllerRevision): ControllerRevision => ({
+      ...one,
+      metadata: {
+        ...one.metadata,
+        annotations: {
+          ...one.metadata.annotations,
+          [ANNOTATION.wantedSince]: new Date(this.now).toISOString(),
+        },
+      },
+    });
+    if (revision.outcome === 'create')
+      this.revisions = [...this.revisions, wanted(asStored(revision.manifest))];
     if (revision.outcome === 'renumber') {
-      const renumbered = { ...revision.revision, revision: revision.to };
+      const renumbered = wanted({ ...revision.revision, revision: revision.to });
       this.revisions = this.revisions.map((one) => (one === revision.revision ? renumbered : one));
     }
     const plan = planner(this.snapshot(), this.now);
@@ -151,6 +165,12 @@ export class SimulatedDaemons {
   kubelet(name: string): void {
     const pod = this.pods.get(name);
     if (pod === undefined) return;
+    const host = this.nodes.get(pod.spec.nodeName ?? '');
+    if (host !== undefined && !isReady(host)) {
+      // Nobody is there; the node controller says so.
+      if (isReady(pod)) this.#put(withStatus(pod, false, this.now));
+      return;
+    }
     if (pod.metadata.deletionTimestamp !== undefined) {
       this.pods.delete(name);
       return;
@@ -218,6 +238,10 @@ export class SimulatedDaemons {
             nodeOf(node, { taints: TAINTS[Math.floor(number / 7) % TAINTS.length] ?? [] }),
           );
         }
+        return;
+      case 'breakNode':
+        if (this.nodes.has(node))
+          this.nodes.set(node, nodeOf(node, number % 2 === 0 ? {} : { notReadySince: this.now }));
         return;
       case 'label': {
         const selector = number % 3 === 0 ? { nodeSelector: { disk: 'ssd' } } : {};

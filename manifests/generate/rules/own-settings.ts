@@ -2,7 +2,7 @@
 
 import { IN_PLACE_GATE } from '../../../planners/names.ts';
 import { joined, literal, literals, refusedIf, unsupported } from '../cel.ts';
-import { ON_DEADLINE, POD_UPDATE_POLICIES } from '../fields.ts';
+import { NOT_READY_NODES, ON_DEADLINE, POD_UPDATE_POLICIES } from '../fields.ts';
 import type { PolicyView, Setting, Variable } from '../policy-view.ts';
 
 const MAX_UNAVAILABLE = '^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$';
@@ -11,10 +11,15 @@ const SECONDS = '^[0-9]{1,9}$';
 /** What means nothing without a rolling update. */
 const OF_ROLLING_UPDATES: readonly Setting[] = [
   'partition',
+  'nodeSelector',
+  'topologyKey',
+  'notReadyNodes',
   'maxUnavailable',
   'podUpdatePolicy',
   'gracePeriodSeconds',
 ];
+const LABEL_KEY = '([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
+const LABELS = `^${LABEL_KEY}=[-A-Za-z0-9_.]{0,63}(,${LABEL_KEY}=[-A-Za-z0-9_.]{0,63})*$`;
 const POSITIVE_SECONDS = '^[1-9][0-9]{0,8}$';
 
 /** Budget, in-place policy and deadline (design §2, §3 "Budget"; A37). */
@@ -23,6 +28,7 @@ export function ownSettingRules(view: PolicyView): readonly Variable[] {
   return [
     ...(settings.includes('maxUnavailable') ? maxUnavailableRules(view) : []),
     ...(settings.includes('partition') ? partitionRules(view) : []),
+    ...(settings.includes('notReadyNodes') ? nodeRules(view) : []),
     {
       name: 'podUpdatePolicySupported',
       expression: refusedIf(
@@ -111,6 +117,44 @@ function partitionRules(view: PolicyView): readonly Variable[] {
         joined(invalid(view, 'partition'), literal('must be a whole number of nodes, 0 or more')),
       ),
     },
+  ];
+}
+
+/** What the schema of the spec says of these fields; annotations have none. */
+function nodeRules(view: PolicyView): readonly Variable[] {
+  const { place, api } = view;
+  return [
+    {
+      name: 'notReadyNodesSupported',
+      expression: refusedIf(
+        `${isSet('notReadyNodes')} && !(variables.notReadyNodes in ${literals(NOT_READY_NODES)})`,
+        unsupported(place.notReadyNodes, 'variables.notReadyNodes', NOT_READY_NODES),
+      ),
+    },
+    ...(api === 'apps'
+      ? [
+          {
+            name: 'nodeSelectorFormat',
+            expression: refusedIf(
+              `${isSet('nodeSelector')} && ${fails('nodeSelector', LABELS)}`,
+              joined(
+                invalid(view, 'nodeSelector'),
+                literal('must be labels of nodes, such as canary=true,disk=ssd'),
+              ),
+            ),
+          },
+          {
+            name: 'topologyKeyFormat',
+            expression: refusedIf(
+              `${isSet('topologyKey')} && ${fails('topologyKey', `^${LABEL_KEY}$`)}`,
+              joined(
+                invalid(view, 'topologyKey'),
+                literal('must be the key of a label of nodes, such as topology.kubernetes.io/zone'),
+              ),
+            ),
+          },
+        ]
+      : []),
   ];
 }
 
