@@ -50,7 +50,8 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
     ...each('', 'pods/resize', ['patch']),
     ...each('', 'pods/finalizers', ['update']),
     ...each('', 'persistentvolumeclaims', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
-    ...each('', 'nodes', ['get', 'list', 'watch']),
+    ...each('', 'nodes', ['get', 'list', 'watch', 'patch']),
+    ...each('', 'pods/eviction', ['create']),
     ...each('', 'events', ['create', 'patch']),
     ...each('', 'namespaces', ['get'], { name: 'kube-system' }),
     ...each('coordination.k8s.io', 'leases', ['get', 'create', 'update', 'patch'], {

@@ -14,6 +14,7 @@ import type {
   Pod,
 } from '../planners/objects.ts';
 import { isReady } from '../planners/availability.ts';
+import { readDrainMark } from '../planners/node-drain.ts';
 import type { Plan } from '../planners/plan.ts';
 import { formatSelector, isEmptySelector } from '../planners/selector.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
@@ -27,6 +28,8 @@ export interface Children {
   readonly pods: readonly Pod[];
   readonly claims: readonly PersistentVolumeClaim[];
   readonly nodes: readonly Node[];
+  /** As in {@link Snapshot}. */
+  readonly neighbours?: ReadonlyMap<string, readonly Pod[]>;
 }
 
 export interface PlannedWorkload {
@@ -47,7 +50,8 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
   const workload = viewOf(object, target);
   const { namespace } = target;
   const notes: string[] = [];
-  const labels = isEmptySelector(workload.selector)
+  const definition = WORKLOAD_KINDS[target.kind];
+  const labels = isEmptySelector(workload.selector) || definition.hasHelpers(workload)
     ? {}
     : { labelSelector: formatSelector(workload.selector) };
   const [revisions, pods, claims, nodes] = await Promise.all([
@@ -58,12 +62,32 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
       namespace,
     }),
     list<Pod>(session, { group: '', version: 'v1', resource: 'pods', namespace }, labels),
-    WORKLOAD_KINDS[target.kind].hasClaims(workload)
+    definition.hasClaims(workload)
       ? optional(notes, list<PersistentVolumeClaim>(session, core('persistentvolumeclaims', namespace)))
       : [],
     optional(notes, list<Node>(session, core('nodes'), { resourceVersion: '0' })),
   ]);
-  return planWorkload(object, target, { revisions, pods, claims, nodes }, session.io.now(), notes);
+  const neighbours = definition.drains(workload) ? await neighboursOf(session, workload, nodes, notes) : undefined;
+  const children = { revisions, pods, claims, nodes, ...(neighbours && { neighbours }) };
+  return planWorkload(object, target, children, session.io.now(), notes);
+}
+
+/** All pods on the nodes that are being drained for the workload. */
+async function neighboursOf(
+  session: Session,
+  { ref }: Workload,
+  nodes: readonly Node[],
+  notes: string[],
+): Promise<ReadonlyMap<string, readonly Pod[]>> {
+  const drained = nodes.filter((node) => readDrainMark(node)?.uid === ref.uid);
+  const found = await Promise.all(
+    drained.map(async ({ metadata: { name } }) => {
+      const before = notes.length;
+      const there = await optional(notes, list<Pod>(session, core('pods'), { fieldSelector: `spec.nodeName=${name}` }));
+      return notes.length === before ? ([[name, there]] as const) : [];
+    }),
+  );
+  return new Map(found.flat());
 }
 
 /** Plans on children that are at hand; those of other owners are left out. `now` in milliseconds since the epoch. */
@@ -83,6 +107,7 @@ export function planWorkload(
     pods: children.pods.filter((one) => isOursOrNobodys(one, uid)),
     claims: children.claims.filter((claim) => definition.ownsClaim(workload, claim)),
     ...(definition.runsOnNodes && { nodes: children.nodes }),
+    ...(definition.drains(workload) && { neighbours: children.neighbours ?? new Map() }),
     downNodes: new Set(children.nodes.filter((node) => !isReady(node)).map((node) => node.metadata.name)),
     refusals: new Map(),
   };
@@ -101,7 +126,7 @@ function isOursOrNobodys({ metadata }: KubernetesObject, uid: string): boolean {
 async function list<T>(
   session: Session,
   path: ResourcePath,
-  options: Pick<ListOptions, 'labelSelector' | 'resourceVersion'> = {},
+  options: Pick<ListOptions, 'labelSelector' | 'fieldSelector' | 'resourceVersion'> = {},
 ): Promise<readonly T[]> {
   return (await session.client.list<T>(path, { timeoutMs: REQUEST_TIMEOUT_MS, ...options })).items;
 }

@@ -24,6 +24,11 @@ export const ACTION_EVENTS: Readonly<
   InPlaceBegin: { done: 'InPlaceUpdateStarted', failed: 'FailedUpdate' },
   InPlaceApply: { done: 'PodPatchedInPlace', failed: 'FailedUpdate' },
   InPlaceFinish: { failed: 'FailedUpdate' },
+  Cordon: { done: 'NodeCordoned', failed: 'FailedDrain' },
+  Evict: { done: 'PodEvicted', failed: 'FailedDrain' },
+  Uncordon: { done: 'NodeUncordoned', failed: 'FailedDrain' },
+  PrePull: { done: 'ImagePullStarted', failed: 'FailedCreate' },
+  PrePullDone: { failed: 'FailedDelete' },
   InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
 };
 

@@ -6,18 +6,26 @@ import type { JsonObject } from '../planners/objects.ts';
 import type { Action, WritableResource } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 
-const GROUPS: Readonly<Record<WritableResource, { readonly group: string; readonly version: string }>> = {
+interface Served {
+  readonly group: string;
+  readonly version: string;
+  readonly clusterScoped?: true;
+}
+
+const SERVED: Readonly<Record<WritableResource, Served>> = {
   pods: { group: '', version: 'v1' },
   persistentvolumeclaims: { group: '', version: 'v1' },
   controllerrevisions: { group: 'apps', version: 'v1' },
+  nodes: { group: '', version: 'v1', clusterScoped: true },
 };
 
 /** Where the action's object is served. */
 export function pathOf(workload: Workload, action: Action): ResourcePath {
+  const { clusterScoped, ...served } = SERVED[action.resource];
   return {
-    ...GROUPS[action.resource],
+    ...served,
     resource: action.resource,
-    namespace: workload.ref.namespace,
+    namespace: clusterScoped === true ? undefined : (action.namespace ?? workload.ref.namespace),
     name: action.name,
     subresource: action.subresource,
   };

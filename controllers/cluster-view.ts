@@ -7,6 +7,7 @@ import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { isReady } from '../planners/availability.ts';
+import { readDrainMark } from '../planners/node-drain.ts';
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -19,10 +20,13 @@ import type { Snapshot, Workload } from '../planners/workload.ts';
 export class ClusterView {
   readonly #cache: WatchCache;
   readonly #api: WorkloadApi;
+  readonly #seesAll: boolean;
 
-  constructor(cache: WatchCache, api: WorkloadApi) {
+  /** @param seesAll The cache holds the pods of all namespaces. */
+  constructor(cache: WatchCache, api: WorkloadApi, seesAll: boolean) {
     this.#cache = cache;
     this.#api = api;
+    this.#seesAll = seesAll;
   }
 
   /** The workload's own object as served, or undefined when there is none. */
@@ -61,9 +65,21 @@ export class ClusterView {
             .filter((claim) => definition.ownsClaim(workload, claim))
         : [],
       ...(definition.runsOnNodes && { nodes: this.#cache.list<Node>('nodes') }),
+      ...(definition.drains(workload) && this.#seesAll && { neighbours: this.#neighbours(uid) }),
       downNodes: this.#downNodes(),
       ...remembered,
     };
+  }
+
+  /** All pods of nodes that are being drained for that uid; few are at a time, so they are looked for rather than indexed. */
+  #neighbours(uid: string): ReadonlyMap<string, readonly Pod[]> {
+    const byNode = new Map<string, Pod[]>();
+    for (const node of this.#cache.list<Node>('nodes')) {
+      if (readDrainMark(node)?.uid === uid) byNode.set(node.metadata.name, []);
+    }
+    if (byNode.size === 0) return byNode;
+    for (const pod of this.#cache.list<Pod>('pods')) byNode.get(pod.spec.nodeName ?? '')?.push(pod);
+    return byNode;
   }
 
   #downNodes(): ReadonlySet<string> {

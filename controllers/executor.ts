@@ -1,6 +1,7 @@
 /** Executes the actions of a plan against the apiserver: the only place that writes pods, claims and revisions. */
 
 import {
+  ApiError,
   isAlreadyExists,
   isConflict,
   isForbidden,
@@ -140,7 +141,7 @@ export class Executor {
       outcome = await this.#send(client, workload, action);
       memory.taken(workload.ref.uid, action, outcome, now());
     } catch (error) {
-      if (!isRefusal(error) && !(error instanceof NameTakenError)) {
+      if (!isRefusal(error) && !isHeldByBudget(action, error) && !(error instanceof NameTakenError)) {
         throw error;
       }
       outcome = 'refused';
@@ -165,6 +166,12 @@ export class Executor {
     try {
       switch (action.verb) {
         case 'create': {
+          if (action.subresource !== undefined) {
+            await client.create(path, action.body);
+            // The answer tells nothing of the pod: without this look it would be evicted again until the watch has told.
+            await this.#refresh(client, action, path);
+            return 'done';
+          }
           const { name: _, ...collection } = path;
           cache.observeWrite(action.resource, await client.create(collection, action.body));
           return 'done';
@@ -177,7 +184,7 @@ export class Executor {
           return 'done';
         case 'delete':
           cache.observeDelete(action.resource, await client.delete(path, preconditions(action)), {
-            namespace: workload.ref.namespace,
+            namespace: path.namespace,
             name: action.name,
           });
           return 'done';
@@ -186,14 +193,14 @@ export class Executor {
       if (action.verb === 'create' && isAlreadyExists(error)) {
         return await this.#isOurs(client, workload, action, path);
       }
-      if (action.verb !== 'create' && isNotFound(error)) {
-        // Gone already: that is what a delete wanted; a patch has nothing left to do.
+      if ((action.verb !== 'create' || action.subresource !== undefined) && isNotFound(error)) {
+        // Gone already: that is what a delete or an eviction wanted; a patch has nothing left to do.
         await cache.awaitGone(action.resource, {
-          namespace: workload.ref.namespace,
+          namespace: path.namespace,
           name: action.name,
           uid: action.uid,
         });
-        return action.verb === 'delete' ? 'done' : 'stale';
+        return action.verb === 'patch' ? 'stale' : 'done';
       }
       if (isConflict(error)) {
         await this.#refresh(client, action, path);
@@ -292,6 +299,16 @@ function claimNames(action: Action): readonly string[] {
   }
   const pod = trusted<Pod>(action.body);
   return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
+}
+
+/** 429 of an eviction is the answer of a PodDisruptionBudget, not of an apiserver that has too much to do. */
+function isHeldByBudget({ subresource }: Action, error: unknown): error is ApiError {
+  return (
+    subresource === 'eviction' &&
+    error instanceof ApiError &&
+    error.status === 429 &&
+    (error.details?.causes.some(({ reason }) => reason === 'DisruptionBudget') ?? false)
+  );
 }
 
 function isNamespaceTerminating(error: unknown): boolean {

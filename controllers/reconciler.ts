@@ -1,15 +1,17 @@
 /** The steady state of the workloads, level-triggered: observe → plan → execute → status, and runs where a rollout is due. */
 
-import { isConflict, toMessage } from '../kubernetes/api-error.ts';
+import { isConflict, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
-import { templateTarget } from '../kubernetes/workload-key.ts';
-import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
+import { parseWorkloadKey, templateTarget } from '../kubernetes/workload-key.ts';
+import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.ts';
+import type { Condition, JsonObject, KubernetesObject, Node } from '../planners/objects.ts';
 import { computeConditions } from '../planners/conditions.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
 import { sentence } from '../planners/reasons.ts';
 import type { Workload } from '../planners/workload.ts';
+import { withPreconditions } from './action-request.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { CreatedRevision } from './create-revision.ts';
 import { createRevision } from './create-revision.ts';
@@ -96,10 +98,28 @@ export class Reconciler {
         }
         feed.publish(key, undefined);
         runs.workloadGone(key);
+        await this.#releaseNodes(key);
         return;
       }
       await this.#bringCloser(key, object);
     });
+  }
+
+  /** Nodes that were drained for a workload that is gone take pods again. */
+  async #releaseNodes(key: string): Promise<void> {
+    const { cache, client } = this.#options;
+    for (const node of cache.list<Node>('nodes')) {
+      const mark = readDrainMark(node);
+      if (mark === undefined || !isMarkOf(mark, parseWorkloadKey(key))) continue;
+      const action = uncordonAction(node, mark, `${mark.kind} ${mark.name} is gone`);
+      try {
+        const path = { group: '', version: 'v1', resource: 'nodes', name: action.name };
+        cache.observeWrite('nodes', await client.patch(path, 'merge', withPreconditions(action)));
+      } catch (error) {
+        // Gone as well, or changed by somebody: its event brings us back.
+        if (!isNotFound(error) && !isConflict(error)) throw error;
+      }
+    }
   }
 
   /** Plans on what the cache holds now. */

@@ -10,6 +10,8 @@ import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { isReady } from '../planners/availability.ts';
 import { canonicalJson } from '../planners/canonical-json.ts';
 import type { KubernetesObject, Node, OwnerReference, Pod } from '../planners/objects.ts';
+import { LABEL } from '../planners/names.ts';
+import { readDrainMark } from '../planners/node-drain.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import type { LabelSelector } from '../planners/objects.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
@@ -37,6 +39,8 @@ export class WorkloadWatch {
   /** Something has changed that concerns every workload. */
   enqueueAll(): void {
     for (const kind of KINDS) this.#enqueueKind(kind);
+    // Also for those that are gone, whose nodes are to be let go.
+    for (const node of this.#cache.list<Node>('nodes')) this.#enqueueDrain(node);
   }
 
   #enqueueKind(kind: WorkloadKind): void {
@@ -61,6 +65,7 @@ export class WorkloadWatch {
       this.#nodeChanged(change);
       return;
     }
+    if (change.resource === 'pods') this.#podChanged(trusted<Pod>(object), namespace);
     const owner = controllerOf(object);
     const before = previous && controllerOf(previous);
     this.#enqueueOwner(owner, namespace);
@@ -77,11 +82,27 @@ export class WorkloadWatch {
     }
   }
 
+  /** A pod that leaves a node that is being drained, and one that pulls images, concern a workload that does not control it. */
+  #podChanged({ metadata, spec }: Pod, namespace: string): void {
+    const node = this.#cache.get('nodes', undefined, spec.nodeName ?? '');
+    if (node !== undefined) this.#enqueueDrain(trusted<Node>(node));
+    if (metadata.labels?.[LABEL.prePull] === undefined) return;
+    for (const owner of metadata.ownerReferences ?? []) this.#enqueueOwner(owner, namespace);
+  }
+
+  /** The workload that a node is drained for. */
+  #enqueueDrain(node: Node): void {
+    const mark = readDrainMark(node);
+    const kind = KINDS.find((one) => one === mark?.kind);
+    if (mark !== undefined && kind !== undefined) this.#enqueue(workloadKey(kind, mark.namespace, mark.name));
+  }
+
   /**
    * A node that came, went, or has other labels or taints concerns what is placed by node (D25); whether its kubelet can be
    * believed, the owners of its pods.
    */
   #nodeChanged({ type, object, previous }: Change): void {
+    this.#enqueueDrain(trusted<Node>(object));
     if (type !== 'modified' || previous === undefined || !isSamePlace(object, previous)) {
       for (const kind of KINDS) {
         if (WORKLOAD_KINDS[kind].runsOnNodes) this.#enqueueKind(kind);

@@ -5,7 +5,7 @@ import type { DaemonSet, DaemonSetStatus } from '../planners/workload.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import type { CommonSpec, OwnRollingUpdate } from './workload-fields.ts';
-import { readCommon } from './workload-fields.ts';
+import { HOOK_TIMEOUT_SECONDS, readCommon } from './workload-fields.ts';
 
 /** Which templates there were, counted by the apiserver (D4). */
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
@@ -36,6 +36,13 @@ export function readDaemonSet(object: KubernetesObject, api: WorkloadApi): Daemo
     nodeSelector: own.nodeSelector ?? {},
     ...(own.topologyKey !== undefined && own.topologyKey !== '' && { topologyKey: own.topologyKey }),
     notReadyNodes: own.notReadyNodes ?? 'Ignore',
+    ...(own.drainTimeoutSeconds !== undefined && { drain: { timeoutSeconds: own.drainTimeoutSeconds } }),
+    ...(own.prePullNodes !== undefined && {
+      prePull: {
+        nodes: own.prePullNodes,
+        timeoutSeconds: own.prePullTimeoutSeconds ?? HOOK_TIMEOUT_SECONDS,
+      },
+    }),
     podUpdatePolicy: own.podUpdatePolicy ?? 'ReCreate',
     gracePeriodSeconds: own.gracePeriodSeconds ?? 0,
     ...(common.ref.group === 'apps' && generation !== undefined && { templateGeneration: generation }),

@@ -15,6 +15,9 @@ import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import { groupVersion } from './workload-api.ts';
 
+/** Of a drain or a pull, where the object says nothing. */
+export const HOOK_TIMEOUT_SECONDS = 300;
+
 /** `spec.updateStrategy.rollingUpdate`, as far as it is ours. */
 export interface OwnRollingUpdate {
   readonly partition?: number;
@@ -24,6 +27,8 @@ export interface OwnRollingUpdate {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly topologyKey?: string;
   readonly notReadyNodes?: NotReadyNodes;
+  readonly drain?: { readonly timeoutSeconds?: number };
+  readonly prePull?: { readonly nodes?: number; readonly timeoutSeconds?: number };
 }
 
 /** Fields of `spec` that every kind has. */
@@ -50,6 +55,9 @@ export interface OwnFields {
   readonly nodeSelector: Readonly<Record<string, string>> | undefined;
   readonly topologyKey: string | undefined;
   readonly notReadyNodes: NotReadyNodes | undefined;
+  readonly drainTimeoutSeconds: number | undefined;
+  readonly prePullNodes: number | undefined;
+  readonly prePullTimeoutSeconds: number | undefined;
   readonly progressDeadlineSeconds: number | undefined;
   readonly onDeadline: OnDeadline | undefined;
 }
@@ -107,6 +115,9 @@ function fieldsOfSpec(spec: CommonSpec): OwnFields {
     nodeSelector: rollingUpdate?.nodeSelector,
     topologyKey: rollingUpdate?.topologyKey,
     notReadyNodes: rollingUpdate?.notReadyNodes,
+    drainTimeoutSeconds: rollingUpdate?.drain && (rollingUpdate.drain.timeoutSeconds ?? HOOK_TIMEOUT_SECONDS),
+    prePullNodes: rollingUpdate?.prePull && (rollingUpdate.prePull.nodes ?? 1),
+    prePullTimeoutSeconds: rollingUpdate?.prePull?.timeoutSeconds,
     progressDeadlineSeconds: spec.progressDeadlineSeconds,
     onDeadline: spec.onDeadline,
   };
@@ -127,6 +138,9 @@ function fieldsOfAnnotations(annotations: Readonly<Record<string, string>>): Own
     nodeSelector: labels(annotations[ANNOTATION.nodeSelector]),
     topologyKey: annotations[ANNOTATION.topologyKey],
     notReadyNodes: oneOf(annotations[ANNOTATION.notReadyNodes], ['Ignore', 'Count']),
+    drainTimeoutSeconds: wholeNumber(annotations[ANNOTATION.drainTimeoutSeconds]),
+    prePullNodes: wholeNumber(annotations[ANNOTATION.prePullNodes]),
+    prePullTimeoutSeconds: wholeNumber(annotations[ANNOTATION.prePullTimeoutSeconds]),
     progressDeadlineSeconds: wholeNumber(annotations[ANNOTATION.progressDeadlineSeconds]),
     onDeadline: oneOf(annotations[ANNOTATION.onDeadline], ['Report', 'Pause', 'Rollback']),
   };

@@ -43,6 +43,10 @@ export interface KindDefinition<W extends Workload> {
   readonly templateOf: (revision: ControllerRevision) => PodTemplate;
   /** Its pods are placed by node: the planner needs all nodes, and is asked again when one changes (D25). */
   readonly runsOnNodes: boolean;
+  /** Other pods leave a node before its pod is replaced: the planner needs those, and is asked again when one goes. */
+  readonly drains: (workload: W) => boolean;
+  /** It has pods beside those that its selector matches. */
+  readonly hasHelpers: (workload: W) => boolean;
   readonly hasClaims: (workload: W) => boolean;
   /** Claims are found by name. */
   readonly ownsClaim: (workload: W, claim: PersistentVolumeClaim) => boolean;
@@ -55,6 +59,8 @@ const STATEFULSET: KindDefinition<StatefulSet> = {
   planRevision: planStatefulSetRevision,
   templateOf: templateOfRevision,
   runsOnNodes: false,
+  drains: () => false,
+  hasHelpers: () => false,
   hasClaims: (workload) => workload.volumeClaimTemplates.length > 0,
   ownsClaim: claimBelongsTo,
 };
@@ -66,6 +72,8 @@ const DAEMONSET: KindDefinition<DaemonSet> = {
   planRevision: (workload, revisions) => planRevision(workload, revisions, LABEL.revisionHash),
   templateOf: templateOfRevision,
   runsOnNodes: true,
+  drains: ({ drain }) => drain !== undefined,
+  hasHelpers: ({ prePull }) => prePull !== undefined,
   hasClaims: () => false,
   ownsClaim: () => false,
 };

@@ -94,5 +94,7 @@ function describe(resource: WritableResource): string {
       return 'PersistentVolumeClaim';
     case 'controllerrevisions':
       return 'ControllerRevision';
+    case 'nodes':
+      return 'Node';
   }
 }

@@ -3,6 +3,7 @@
 import { Budget } from './budget.ts';
 import { countUnavailableNodes, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
 import type { DaemonBudget } from './daemonset-budget.ts';
+import { drainFirst, pullFirst } from './daemonset-hooks.ts';
 import { isSettled } from './daemonset-status.ts';
 import { createAction } from './daemonset-steady.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
@@ -92,20 +93,39 @@ function planReplacement(
   for (const candidate of candidates) {
     if (!candidate.member.ready) write(candidate);
   }
-  for (const candidate of candidates) {
-    const { member } = candidate;
+  const pulls = pullsOf(view, maxUnavailable - unavailable);
+  // Nodes that are being drained first: what has been begun is brought to its end.
+  for (const candidate of candidates.toSorted((a, b) => Number(b.place.draining) - Number(a.place.draining))) {
+    const { member, place } = candidate;
     if (!member.ready) continue;
     // A node whose only pod is ready and not yet available is counted already; its pod costs no more.
-    const own = isUnavailable(candidate.place) ? 1 : 0;
+    const own = isUnavailable(place) ? 1 : 0;
     if (!budget.allowsChargeBeside(own)) {
       plan.wait('BudgetUsed', {
         pod: member.name,
         detail: `${String(unavailable)} of ${String(maxUnavailable)} unavailable`,
       });
-    } else if (write(candidate) && own === 0) {
-      budget.charge();
+      pulls.begin(plan, candidate, update);
+      continue;
     }
+    if (!pulls.begin(plan, candidate, update)) continue;
+    const drained = drainFirst(view, plan, place, member.name);
+    const isTaken = drained === 'wait' || (drained === 'go' && write(candidate));
+    if (isTaken && own === 0) budget.charge();
   }
+}
+
+/** Pulls that may be under way: one for each free slot, and as many ahead as the setting says. */
+function pullsOf(view: DaemonSetView, free: number) {
+  let left = Math.max(0, free) + (view.workload.prePull?.nodes ?? 0);
+  return {
+    /** Whether the images are there, or are not waited for. */
+    begin(plan: PlanBuilder, candidate: Candidate, update: ControllerRevision): boolean {
+      const pulled = pullFirst(view, plan, candidate, update, left > 0);
+      if (pulled === 'wait') left -= 1;
+      return pulled === 'go';
+    },
+  };
 }
 
 /** D16, D17. */
@@ -118,6 +138,7 @@ function planSurge(
 ): void {
   const desired = desiredPlaces(view);
   let surged = desired.filter(isSurging).length;
+  const pulls = pullsOf(view, maxSurge - surged);
   let surplus =
     view.places.filter(({ pods }) => pods.some(({ available }) => available)).length - desired.length;
   for (const { place, member } of candidates) {
@@ -141,6 +162,9 @@ function planSurge(
           pod: member.name,
           detail: `${String(surged)} of ${String(maxSurge)} nodes have a pod more`,
         });
+        pulls.begin(plan, { place, member }, update);
+      } else if (member.available && !pulls.begin(plan, { place, member }, update)) {
+        continue;
       } else if (plan.addBatch(createAction(view, place, update, 'Surge')) && member.available) {
         surged += 1;
       }

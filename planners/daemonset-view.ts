@@ -3,6 +3,7 @@
 import { conditionOf } from './availability.ts';
 import { claimOf } from './controller-ref.ts';
 import { readMember } from './member.ts';
+import { readDrainMark } from './node-drain.ts';
 import type { Member } from './member.ts';
 import { ANNOTATION, LABEL } from './names.ts';
 import { eligibilityOf } from './node-eligibility.ts';
@@ -27,6 +28,7 @@ export interface DaemonMember extends Member {
 /** One node with the pods of the set on it. */
 export interface Place extends Eligibility {
   readonly name: string;
+  readonly node: Node;
   /** Oldest first: scheduled ones, then by creation, then by name (D7). */
   readonly pods: readonly DaemonMember[];
   /** uids of pods that are finished and terminating: they count no more, but keep their names (D6). */
@@ -39,6 +41,8 @@ export interface Place extends Eligibility {
   readonly topology: string;
   /** The node was not Ready before the rollout began: it takes nothing from the budget, and nobody waits for it. */
   readonly ignored: boolean;
+  /** It is cordoned for this workload: its pod is the next to go. */
+  readonly draining: boolean;
 }
 
 export interface DaemonSetView extends UpdateView<DaemonMember> {
@@ -105,6 +109,7 @@ function membersOf(
   const members: DaemonMember[] = [];
   const released: Pod[] = [];
   for (const pod of pods) {
+    if (pod.metadata.labels?.[LABEL.prePull] !== undefined) continue;
     const claim = claimOf(workload, pod, matchesSelector(workload.selector, pod.metadata.labels));
     const node = targetNodeOf(pod);
     if (claim === 'release') released.push(pod);
@@ -121,7 +126,7 @@ function membersOf(
 }
 
 /** The node of a pod, or the one that its affinity names; a pod that has neither is none of ours to place (D3). */
-function targetNodeOf({ spec }: Pod): string | undefined {
+export function targetNodeOf({ spec }: Pod): string | undefined {
   if (spec.nodeName !== undefined && spec.nodeName !== '') return spec.nodeName;
   const affinity = asFields(asFields(spec['affinity'])?.['nodeAffinity']);
   const required = asFields(affinity?.['requiredDuringSchedulingIgnoredDuringExecution']);
@@ -155,12 +160,14 @@ function placesOf(
     byNode.delete(name);
     return {
       name,
+      node,
       pods: there.filter((member) => !isGhost(member)).sort(byAge),
       ghosts: there.filter(isGhost).map(({ pod }) => pod.metadata.uid),
       ...eligibility(node),
       isTarget: true,
       topology: (workload.topologyKey !== undefined && node.metadata.labels?.[workload.topologyKey]) || '',
       ignored: workload.notReadyNodes === 'Ignore' && wasNotReady(node, begun),
+      draining: isDraining(workload, node),
     };
   });
   return { places: withTargets(snapshot, places), lost: [...byNode.values()].flat() };
@@ -170,6 +177,11 @@ function placesOf(
 function wantedSince(update: ControllerRevision | undefined): number {
   const { annotations, creationTimestamp = '' } = update?.metadata ?? {};
   return Date.parse(annotations?.[ANNOTATION.wantedSince] ?? creationTimestamp);
+}
+
+function isDraining({ ref, drain }: DaemonSet, node: Node): boolean {
+  const mark = drain && readDrainMark(node);
+  return mark !== undefined && mark.uid === ref.uid && !mark.gaveUp;
 }
 
 /** A node that breaks while a rollout is under way must stop it, not be forgotten (k/k #117204); both times are whole seconds. */

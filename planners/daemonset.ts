@@ -1,6 +1,7 @@
 /** The planner of the DaemonSet (D1–D25): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
 import { daemonBudgetOf, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
+import { planHookEnds, releaseNodes } from './daemonset-hooks.ts';
 import { planDaemonBatch } from './daemonset-rollout.ts';
 import {
   isFinishedDaemonRollout,
@@ -32,6 +33,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
   const selectsAll = isEmptySelector(set.selector);
   if (set.deleting) {
     plan.wait('Deleting');
+    releaseNodes(view, plan);
   } else if (selectsAll) {
     plan.wait('SelectorEmpty');
   } else {
@@ -40,6 +42,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     const members = membersOfView(view);
     planPlaces(view, plan, budget);
     planInPlaceSteps(view, members, plan);
+    planHookEnds(view, plan);
     trimHistory(view, members, [view.current, view.latest], plan);
     planDaemonBatch(view, plan, budget);
     explainPods(view, plan);

@@ -23,6 +23,8 @@ export const ANNOTATION = {
   commit: 'fairlead.dev/commit',
   repository: 'fairlead.dev/repository',
   manifestHash: 'fairlead.dev/manifest-hash',
+  /** On nodes that are drained for a rollout, JSON: for whom, since when, and whether it was us who cordoned it. */
+  drain: 'fairlead.dev/drain',
   /** Our fields where apps/v1 lacks them. */
   partition: 'fairlead.dev/partition',
   maxUnavailable: 'fairlead.dev/max-unavailable',
@@ -33,6 +35,9 @@ export const ANNOTATION = {
   nodeSelector: 'fairlead.dev/node-selector',
   topologyKey: 'fairlead.dev/topology-key',
   notReadyNodes: 'fairlead.dev/not-ready-nodes',
+  drainTimeoutSeconds: 'fairlead.dev/drain-timeout-seconds',
+  prePullNodes: 'fairlead.dev/pre-pull-nodes',
+  prePullTimeoutSeconds: 'fairlead.dev/pre-pull-timeout-seconds',
 } as const;
 
 /** Readiness gate that is False while a pod is updated in place. */
@@ -45,6 +50,8 @@ export const LABEL = {
   podIndex: 'apps.kubernetes.io/pod-index',
   /** DaemonSet in apps/v1 (D4). */
   templateGeneration: 'pod-template-generation',
+  /** On pods that only pull images: the hash of the revision that they pull for. */
+  prePull: 'fairlead.dev/pre-pull',
   /** On StatefulSet ControllerRevisions (S7). */
   controllerHash: 'controller.kubernetes.io/hash',
 } as const;

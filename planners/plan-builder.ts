@@ -31,6 +31,11 @@ const HOLDS_BATCH: Readonly<Record<Purpose, boolean>> = {
   InPlaceWithdraw: false,
   Recreate: false,
   Surge: false,
+  Cordon: false,
+  Evict: false,
+  Uncordon: false,
+  PrePull: false,
+  PrePullDone: false,
 };
 
 interface Collected {
@@ -144,14 +149,14 @@ export class PlanBuilder {
   }
 
   #refused(action: Action, refusal: Refusal): void {
-    this.wait(action.verb === 'create' ? 'CreateRefused' : 'WriteRefused', {
+    this.wait(action.verb === 'create' && action.purpose !== 'Evict' ? 'CreateRefused' : 'WriteRefused', {
       ...(action.resource === 'pods' && { pod: action.name }),
-      detail: `${action.verb} of ${action.resource}/${action.name}: ${refusal.message}`,
+      detail: `${action.subresource === 'eviction' ? 'eviction' : action.verb} of ${resourceKey(action)}: ${refusal.message}`,
       until: refusal.retryAt,
     });
   }
 }
 
-function resourceKey(action: Action): string {
-  return `${action.resource}/${action.name}`;
+function resourceKey({ resource, namespace, name }: Action): string {
+  return [resource, namespace, name].filter((part) => part !== undefined).join('/');
 }

@@ -3,7 +3,7 @@
 import type { JsonObject } from './objects.ts';
 
 /** The plural resources that plans write to. */
-export type WritableResource = 'pods' | 'persistentvolumeclaims' | 'controllerrevisions';
+export type WritableResource = 'pods' | 'persistentvolumeclaims' | 'controllerrevisions' | 'nodes';
 
 /**
  * One API write with its preconditions. Creates are idempotent by name: AlreadyExists counts as done only for an object
@@ -12,7 +12,9 @@ export type WritableResource = 'pods' | 'persistentvolumeclaims' | 'controllerre
 export interface Action {
   readonly verb: 'create' | 'delete' | 'patch';
   readonly resource: WritableResource;
-  readonly subresource?: 'status' | 'resize';
+  readonly subresource?: 'status' | 'resize' | 'eviction';
+  /** @default the workload's */
+  readonly namespace?: string;
   readonly name: string;
   /** Precondition of every delete and patch. */
   readonly uid?: string;
@@ -51,6 +53,11 @@ export const PURPOSES = [
   'InPlaceWithdraw',
   'Recreate',
   'Surge',
+  'Cordon',
+  'Evict',
+  'Uncordon',
+  'PrePull',
+  'PrePullDone',
 ] as const;
 export type Purpose = (typeof PURPOSES)[number];
 
@@ -78,6 +85,11 @@ export type ReasonCode =
   | 'NodeSelector'
   | 'TopologyOrder'
   | 'NodesIgnored'
+  | 'Draining'
+  | 'DrainTimedOut'
+  | 'DrainBlind'
+  | 'PrePulling'
+  | 'PrePullLate'
   | 'OnDelete'
   | 'ScalingFirst'
   | 'CreateRefused'
@@ -147,6 +159,13 @@ export interface Refusal {
 }
 
 /** Key of an action in the table of refusals. */
-export function actionKey(action: Pick<Action, 'verb' | 'resource' | 'name'>): string {
-  return `${action.verb} ${action.resource}/${action.name}`;
+export function actionKey({
+  verb,
+  resource,
+  subresource,
+  namespace,
+  name,
+}: Pick<Action, 'verb' | 'resource' | 'subresource' | 'namespace' | 'name'>): string {
+  const path = [resource, namespace, name].filter((part) => part !== undefined).join('/');
+  return subresource === 'eviction' ? `evict ${path}` : `${verb} ${path}`;
 }

@@ -78,7 +78,7 @@ export function updateAction<M extends Member>(
   if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
   const recreate = {
     ...deletePod(view.workload, member.pod, 'Recreate', `it is to be at revision ${update.metadata.name}`),
-    ...(view.updateLabel !== undefined && { revision: view.updateLabel }),
+    revision: update.metadata.name,
     ...(member.ready && { charged: true }),
   };
   if (policy === 'ReCreate') return recreate;

@@ -13,6 +13,9 @@ const ORDER: readonly ReasonCode[] = [
   'WriteRefused',
   'NameTaken',
   'InPlaceImpossible',
+  'DrainBlind',
+  'DrainTimedOut',
+  'PrePullLate',
   'ClaimTerminating',
   'ClaimStale',
   'ClaimOwners',
@@ -25,6 +28,8 @@ const ORDER: readonly ReasonCode[] = [
   'InPlaceGrace',
   'PodTerminating',
   'MinReadySeconds',
+  'Draining',
+  'PrePulling',
   'BudgetUsed',
   'TopologyOrder',
   'ScalingFirst',
@@ -81,6 +86,16 @@ export function sentence(
       return `one part of the cluster is updated after the other${what}; ${who} ${be} in one that comes later`;
     case 'NodesIgnored':
       return `${who} ${total === 1 ? 'was' : 'were'} not Ready before the rollout began and ${total === 1 ? 'does' : 'do'} not hold it up${what}`;
+    case 'Draining':
+      return `other pods are leaving the ${total === 1 ? 'node' : 'nodes'} of ${who}${what}`;
+    case 'DrainTimedOut':
+      return `${who} could not be drained within the time limit and ${be} tried again later${what}`;
+    case 'DrainBlind':
+      return `pods of other namespaces on the ${total === 1 ? 'node' : 'nodes'} of ${who} cannot be seen: to drain, the worker must watch all namespaces${what}`;
+    case 'PrePulling':
+      return `images are being pulled before ${who} ${be} replaced${what}`;
+    case 'PrePullLate':
+      return `the images for ${who} could not be pulled beforehand within the time limit${what}`;
     case 'OnDelete':
       return `the update strategy is OnDelete: ${who} ${total === 1 ? 'gets' : 'get'} the new revision when deleted by hand`;
     case 'ScalingFirst':

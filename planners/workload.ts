@@ -120,6 +120,10 @@ export interface DaemonSet extends Workload {
   readonly topologyKey?: string;
   /** Whether nodes that were not Ready before the rollout began use up the budget. */
   readonly notReadyNodes: NotReadyNodes;
+  /** Other pods leave a node before its pod is replaced. Absent = they stay. */
+  readonly drain?: { readonly timeoutSeconds: number };
+  /** Images are pulled before pods are replaced, on so many nodes more than may be updated now. Absent = not before. */
+  readonly prePull?: { readonly nodes: number; readonly timeoutSeconds: number };
   readonly podUpdatePolicy: PodUpdatePolicy;
   readonly gracePeriodSeconds: number;
   /** apps/v1 only: annotation `deprecated.daemonset.template.generation` (D4). */
@@ -149,6 +153,11 @@ export interface Snapshot<W extends Workload> {
   readonly claims: readonly PersistentVolumeClaim[];
   /** All nodes, for kinds that run on nodes. */
   readonly nodes?: readonly Node[];
+  /**
+   * Node → all pods on it, for nodes that are being drained for this workload; without an entry = not looked at. Undefined = pods of
+   * other namespaces cannot be seen.
+   */
+  readonly neighbours?: ReadonlyMap<string, readonly Pod[]>;
   /** Names of nodes that are gone or not Ready, for reasons. */
   readonly downNodes: ReadonlySet<string>;
   readonly refusals: ReadonlyMap<string, Refusal>;

@@ -56,7 +56,7 @@ export async function startLeader(options: LeaderOptions) {
   const cache = createWorkloadCache(client, config, log);
   await cache.start(signal);
 
-  const view = new ClusterView(cache, config.workloadApi);
+  const view = new ClusterView(cache, config.workloadApi, config.namespaces === undefined);
   const events = new EventRecorder({
     client,
     host: config.identity,

@@ -83,6 +83,40 @@ export const NODE_FIELDS: Readonly<Record<string, Schema>> = {
     type: 'string',
     enum: NOT_READY_NODES,
   },
+  drain: {
+    description:
+      'Cordons a node and evicts its other pods (but those of DaemonSets) before its pod is replaced, and uncordons it ' +
+      'when the new one is available. Default: other pods stay.',
+    type: 'object',
+    properties: {
+      timeoutSeconds: {
+        description:
+          'After so many seconds a node whose pods cannot be evicted is put back into service and tried again later. ' +
+          'Default 300.',
+        type: 'integer',
+        format: 'int32',
+        minimum: 1,
+      },
+    },
+  },
+  prePull: {
+    description: 'Pulls new images before pods are replaced. Default: the new pod pulls.',
+    type: 'object',
+    properties: {
+      nodes: {
+        description: 'On so many nodes more than may be updated now. Default 1.',
+        type: 'integer',
+        format: 'int32',
+        minimum: 0,
+      },
+      timeoutSeconds: {
+        description: 'A node whose images take longer is updated without. Default 300.',
+        type: 'integer',
+        format: 'int32',
+        minimum: 1,
+      },
+    },
+  },
 };
 
 /** Serialised selector for the scale subresource (HPA); native objects get it from Go code. */

@@ -48,6 +48,17 @@ const SHARED_SETTINGS: readonly Setting[] = [
   'onDeadline',
 ];
 
+/** Of kinds that run on nodes. */
+const NODE_SETTINGS: readonly Setting[] = [
+  'partition',
+  'nodeSelector',
+  'topologyKey',
+  'notReadyNodes',
+  'drainTimeoutSeconds',
+  'prePullNodes',
+  'prePullTimeoutSeconds',
+];
+
 const IMAGES: PrinterColumn = {
   name: 'Images',
   type: 'string',
@@ -108,7 +119,7 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
       'spec.updateStrategy.type': 'RollingUpdate',
     },
     scalable: false,
-    settings: ['partition', 'nodeSelector', 'topologyKey', 'notReadyNodes', ...SHARED_SETTINGS],
+    settings: [...NODE_SETTINGS, ...SHARED_SETTINGS],
     rules: daemonSetRules(),
     columns: [
       { name: 'Desired', type: 'integer', jsonPath: '.status.desiredNumberScheduled' },

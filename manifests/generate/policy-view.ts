@@ -27,6 +27,18 @@ export const SETTINGS = {
     field: 'spec.updateStrategy.rollingUpdate.notReadyNodes',
     annotation: ANNOTATION.notReadyNodes,
   },
+  drainTimeoutSeconds: {
+    field: 'spec.updateStrategy.rollingUpdate.drain.timeoutSeconds',
+    annotation: ANNOTATION.drainTimeoutSeconds,
+  },
+  prePullNodes: {
+    field: 'spec.updateStrategy.rollingUpdate.prePull.nodes',
+    annotation: ANNOTATION.prePullNodes,
+  },
+  prePullTimeoutSeconds: {
+    field: 'spec.updateStrategy.rollingUpdate.prePull.timeoutSeconds',
+    annotation: ANNOTATION.prePullTimeoutSeconds,
+  },
   maxUnavailable: {
     field: 'spec.updateStrategy.rollingUpdate.maxUnavailable',
     annotation: ANNOTATION.maxUnavailable,
@@ -103,6 +115,9 @@ function places(of: (name: Setting) => string): Readonly<Record<Setting, string>
     nodeSelector: of('nodeSelector'),
     topologyKey: of('topologyKey'),
     notReadyNodes: of('notReadyNodes'),
+    drainTimeoutSeconds: of('drainTimeoutSeconds'),
+    prePullNodes: of('prePullNodes'),
+    prePullTimeoutSeconds: of('prePullTimeoutSeconds'),
     maxUnavailable: of('maxUnavailable'),
     podUpdatePolicy: of('podUpdatePolicy'),
     gracePeriodSeconds: of('gracePeriodSeconds'),

@@ -55,7 +55,7 @@ export class ActivityGround {
       onError: () => undefined,
     });
     const [view, feed, memory, mutex, now] = [
-      new ClusterView(cache, API),
+      new ClusterView(cache, API, true),
       new PlanFeed(),
       new WriteMemory(),
       new KeyedMutex(),

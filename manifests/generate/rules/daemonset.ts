@@ -53,6 +53,16 @@ export function daemonSetRules(): readonly Variable[] {
       ),
     },
     {
+      name: 'surgeNeedsNoDrain',
+      expression: refusedIf(
+        `!${isZero(SURGE)} && (${ROLLING}.?drain.hasValue() || variables.drainTimeoutSeconds != "")`,
+        literal(
+          'spec.updateStrategy.rollingUpdate.maxSurge: Forbidden: a node is drained for a pod that is replaced, and with a surge ' +
+            'none is; set maxSurge: 0 or remove the drain',
+        ),
+      ),
+    },
+    {
       name: 'surgeNeedsReCreate',
       expression: refusedIf(
         `!${isZero(SURGE)} && variables.podUpdatePolicy.startsWith("InPlace")`,

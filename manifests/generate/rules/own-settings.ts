@@ -14,6 +14,9 @@ const OF_ROLLING_UPDATES: readonly Setting[] = [
   'nodeSelector',
   'topologyKey',
   'notReadyNodes',
+  'drainTimeoutSeconds',
+  'prePullNodes',
+  'prePullTimeoutSeconds',
   'maxUnavailable',
   'podUpdatePolicy',
   'gracePeriodSeconds',
@@ -133,6 +136,29 @@ function nodeRules(view: PolicyView): readonly Variable[] {
     },
     ...(api === 'apps'
       ? [
+          ...(['drainTimeoutSeconds', 'prePullTimeoutSeconds'] as const).map((name) => ({
+            name: `${name}Format`,
+            expression: refusedIf(
+              `${isSet(name)} && ${fails(name, POSITIVE_SECONDS)}`,
+              joined(invalid(view, name), literal('must be a whole number of seconds greater than 0')),
+            ),
+          })),
+          {
+            name: 'prePullNodesFormat',
+            expression: refusedIf(
+              `${isSet('prePullNodes')} && ${fails('prePullNodes', SECONDS)}`,
+              joined(invalid(view, 'prePullNodes'), literal('must be a whole number of nodes, 0 or more')),
+            ),
+          },
+          {
+            name: 'prePullTimeoutNeedsNodes',
+            expression: refusedIf(
+              `${isSet('prePullTimeoutSeconds')} && !(${isSet('prePullNodes')})`,
+              literal(
+                `${place.prePullNodes}: Required value: without it nothing is pulled, and ${place.prePullTimeoutSeconds} means nothing`,
+              ),
+            ),
+          },
           {
             name: 'nodeSelectorFormat',
             expression: refusedIf(
