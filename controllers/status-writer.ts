@@ -65,12 +65,21 @@ export function statusOf(object: KubernetesObject): JsonObject {
   return asRecord(trusted<{ readonly status?: unknown }>(object).status);
 }
 
+/** Counters that the schemas of the kinds ask for. */
+const REQUIRED: ReadonlySet<string> = new Set([
+  'replicas',
+  'currentNumberScheduled',
+  'desiredNumberScheduled',
+  'numberMisscheduled',
+  'numberReady',
+]);
+
 /** A merge patch from `served` to `wanted`; fields that are gone become null. Zero counters that were never written stay away. */
 function difference(served: JsonObject, wanted: JsonObject): JsonObject {
   const patch: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(wanted)) {
     if (value !== undefined && !isDeepStrictEqual(value, served[field])) {
-      const unsetZero = value === 0 && served[field] === undefined && field !== 'replicas';
+      const unsetZero = value === 0 && served[field] === undefined && !REQUIRED.has(field);
       if (!unsetZero) {
         patch[field] = value;
       }
