@@ -51,9 +51,10 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
   const { namespace } = target;
   const notes: string[] = [];
   const definition = WORKLOAD_KINDS[target.kind];
-  const labels = isEmptySelector(workload.selector) || definition.hasHelpers(workload)
-    ? {}
-    : { labelSelector: formatSelector(workload.selector) };
+  const labels =
+    isEmptySelector(workload.selector) || definition.hasHelpers(workload)
+      ? {}
+      : { labelSelector: formatSelector(workload.selector) };
   const [revisions, pods, claims, nodes] = await Promise.all([
     list<ControllerRevision>(session, {
       group: 'apps',
@@ -67,7 +68,9 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
       : [],
     optional(notes, list<Node>(session, core('nodes'), { resourceVersion: '0' })),
   ]);
-  const neighbours = definition.drains(workload) ? await neighboursOf(session, workload, nodes, notes) : undefined;
+  const neighbours = definition.drains(workload)
+    ? await neighboursOf(session, workload, nodes, notes)
+    : undefined;
   const children = { revisions, pods, claims, nodes, ...(neighbours && { neighbours }) };
   return planWorkload(object, target, children, session.io.now(), notes);
 }
@@ -83,7 +86,10 @@ async function neighboursOf(
   const found = await Promise.all(
     drained.map(async ({ metadata: { name } }) => {
       const before = notes.length;
-      const there = await optional(notes, list<Pod>(session, core('pods'), { fieldSelector: `spec.nodeName=${name}` }));
+      const there = await optional(
+        notes,
+        list<Pod>(session, core('pods'), { fieldSelector: `spec.nodeName=${name}` }),
+      );
       return notes.length === before ? ([[name, there]] as const) : [];
     }),
   );

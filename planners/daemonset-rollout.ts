@@ -73,7 +73,9 @@ function turnOf({ workload, places }: DaemonSetView): string | undefined {
 }
 
 function describeTurn({ workload }: DaemonSetView, turn: string): string {
-  return turn === '' ? `nodes without ${workload.topologyKey ?? ''}` : `${workload.topologyKey ?? ''}=${turn}`;
+  return turn === ''
+    ? `nodes without ${workload.topologyKey ?? ''}`
+    : `${workload.topologyKey ?? ''}=${turn}`;
 }
 
 /** D13, D14: the old pod goes, the new one comes when it is gone (D15). */
@@ -95,7 +97,9 @@ function planReplacement(
   }
   const pulls = pullsOf(view, maxUnavailable - unavailable);
   // Nodes that are being drained first: what has been begun is brought to its end.
-  for (const candidate of candidates.toSorted((a, b) => Number(b.place.draining) - Number(a.place.draining))) {
+  for (const candidate of candidates.toSorted(
+    (a, b) => Number(b.place.draining) - Number(a.place.draining),
+  )) {
     const { member, place } = candidate;
     if (!member.ready) continue;
     // A node whose only pod is ready and not yet available is counted already; its pod costs no more.

@@ -65,7 +65,8 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
 /** Why each pod that is not available is not, and when time alone will change that; which nodes nobody waits for. */
 function explainPods(view: DaemonSetView, plan: PlanBuilder): void {
   for (const place of view.places) {
-    if (place.ignored && isUnavailable({ ...place, ignored: false })) plan.wait('NodesIgnored', { pod: place.name });
+    if (place.ignored && isUnavailable({ ...place, ignored: false }))
+      plan.wait('NodesIgnored', { pod: place.name });
   }
   for (const member of membersOfView(view)) {
     if (member.availableAt !== undefined) plan.requeue(member.availableAt);

@@ -47,7 +47,8 @@ export function readDrainMark({ metadata }: Node): DrainMark | undefined {
     const [kind, namespace, name, uid] = ['kind', 'namespace', 'name', 'uid'].map((key) =>
       asText(fields?.[key]),
     );
-    if (kind === undefined || namespace === undefined || name === undefined || uid === undefined) return undefined;
+    if (kind === undefined || namespace === undefined || name === undefined || uid === undefined)
+      return undefined;
     if (Number.isNaN(at)) return undefined;
     return {
       kind,
@@ -92,7 +93,9 @@ export function drainStateOf(
 
 function mustGo(pod: Pod): boolean {
   const { annotations, labels, ownerReferences = [] } = pod.metadata;
-  const isDaemon = ownerReferences.some(({ kind, controller }) => controller === true && kind === 'DaemonSet');
+  const isDaemon = ownerReferences.some(
+    ({ kind, controller }) => controller === true && kind === 'DaemonSet',
+  );
   const isStatic = annotations?.['kubernetes.io/config.mirror'] !== undefined;
   return !isDaemon && !isStatic && !isFinished(pod) && labels?.[LABEL.prePull] === undefined;
 }
@@ -126,7 +129,13 @@ export function uncordonAction(node: Node, mark: DrainMark, why: string): Action
 }
 
 /** The same at the time limit: the mark stays, and says so. */
-export function giveUpAction(ref: WorkloadRef, node: Node, mark: DrainMark, now: number, left: readonly Pod[]): Action {
+export function giveUpAction(
+  ref: WorkloadRef,
+  node: Node,
+  mark: DrainMark,
+  now: number,
+  left: readonly Pod[],
+): Action {
   const names = left.slice(0, 3).map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`);
   return {
     ...nodeAction(
@@ -136,7 +145,9 @@ export function giveUpAction(ref: WorkloadRef, node: Node, mark: DrainMark, now:
         `${left.length > names.length ? ` and ${String(left.length - names.length)} more are` : left.length === 1 ? ' is' : ' are'} still there`,
     ),
     body: {
-      metadata: { annotations: { [ANNOTATION.drain]: formatMark(ref, now, { cordoned: false, gaveUp: true }) } },
+      metadata: {
+        annotations: { [ANNOTATION.drain]: formatMark(ref, now, { cordoned: false, gaveUp: true }) },
+      },
       ...(mark.cordoned && { spec: { unschedulable: null } }),
     },
   };
@@ -168,7 +179,6 @@ export function evictAction(node: string, { metadata }: Pod): Action {
 export function toEvict(left: readonly Pod[]): readonly Pod[] {
   return left.filter((pod) => !isTerminating(pod) && !isUnmanaged(pod));
 }
-
 
 function nodeAction(node: Node, purpose: 'Cordon' | 'Uncordon', message: string): Omit<Action, 'body'> {
   const { name, uid, resourceVersion } = node.metadata;

@@ -85,9 +85,14 @@ export function pullerManifest(
   timeoutSeconds: number,
 ): JsonObject {
   const carried = Object.fromEntries(
-    ['imagePullSecrets', 'serviceAccountName', 'priorityClassName', 'runtimeClassName', 'schedulerName', 'os'].flatMap(
-      (field) => (spec[field] === undefined ? [] : [[field, spec[field]]]),
-    ),
+    [
+      'imagePullSecrets',
+      'serviceAccountName',
+      'priorityClassName',
+      'runtimeClassName',
+      'schedulerName',
+      'os',
+    ].flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])),
   );
   return {
     apiVersion: 'v1',
@@ -129,7 +134,9 @@ export function pullStateOf(puller: Pod | undefined, timeoutSeconds: number, now
   const until = Date.parse(puller.metadata.creationTimestamp ?? '') + timeoutSeconds * 1000;
   const waiting = statuses.find((status) => !hasImage(status))?.state?.waiting;
   const [first] = missing;
-  const why = [waiting?.reason, waiting?.message].filter((part) => part !== undefined && part !== '').join(': ');
+  const why = [waiting?.reason, waiting?.message]
+    .filter((part) => part !== undefined && part !== '')
+    .join(': ');
   const detail = `${first?.image ?? ''}${why === '' ? '' : ` (${why.slice(0, 200)})`}`;
   const isOver = puller.status?.phase === 'Failed' || puller.metadata.deletionTimestamp !== undefined;
   return isOver || !(now < until) ? { phase: 'late', detail } : { phase: 'pulling', detail, until };

@@ -62,7 +62,8 @@ export const NOT_READY_NODES = ['Ignore', 'Count'] as const;
 export const NODE_FIELDS: Readonly<Record<string, Schema>> = {
   partition: PARTITION,
   nodeSelector: {
-    description: 'Labels of the nodes that are updated; the others keep the revision that they have. Default: all.',
+    description:
+      'Labels of the nodes that are updated; the others keep the revision that they have. Default: all.',
     type: 'object',
     additionalProperties: {
       type: 'string',

@@ -74,7 +74,9 @@ const withinBudget: DaemonCheck = (cluster, plan) => {
       Date.parse(ready?.lastTransitionTime ?? '') < since
     );
   };
-  const down = desired.filter((node) => !isForgotten(node)).filter((node) => !livePodsOn(cluster, node).some(isReady)).length;
+  const down = desired
+    .filter((node) => !isForgotten(node))
+    .filter((node) => !livePodsOn(cluster, node).some(isReady)).length;
   const max = Math.max(1, resolveIntOrPercent(cluster.set.maxUnavailable, desired.length, 'up'));
   const byName = cluster.pods;
   const taken = plan.batch.filter(({ verb, name, place }) => {

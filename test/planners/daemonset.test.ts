@@ -25,6 +25,11 @@ function brief(actions: readonly Action[]): readonly string[] {
   return actions.map(({ purpose, place, name }) => `${purpose} ${place ?? name}`);
 }
 
+function bodyOf(action: Action | undefined): Pod {
+  if (action?.body === undefined) throw new Error('no object is created');
+  return action.body as unknown as Pod;
+}
+
 describe('a pod on each node (D6–D10)', () => {
   const set = daemonSetOf();
   const revision = daemonRevisionFor(set);
@@ -44,7 +49,7 @@ describe('a pod on each node (D6–D10)', () => {
 
   it('D3, D4: the pod is aimed at its node and names its revision by the hash', () => {
     const [create] = planOf([]).steady;
-    const { metadata, spec } = create?.body as unknown as Pod;
+    const { metadata, spec } = bodyOf(create);
     expect(metadata.labels?.['controller-revision-hash']).toBe(
       revision.metadata.labels?.['controller-revision-hash'],
     );
@@ -113,7 +118,7 @@ describe('which nodes may be updated now (D12–D17)', () => {
     parts: Partial<Snapshot<DaemonSet>> = {},
   ): Plan<DaemonSetStatus> {
     const { set, old, update, revisions } = daemonRolloutOf(overrides);
-    const pods = [...what].flatMap((letter, index) => {
+    const pods = what.split('').flatMap((letter, index) => {
       const name = NODES[index]?.metadata.name ?? '';
       if (letter === '-') return [];
       const revision = letter.toLowerCase() === 'n' ? update : old;
@@ -258,12 +263,30 @@ describe('which nodes may be updated now (D12–D17)', () => {
       );
 
     it.each<[string, string, readonly Node[], readonly string[], string]>([
-      ['one value after the other', 'oooo', zones('x', 'y', 'x', 'y'), ['Recreate a', 'Recreate c'], 'zone=x'],
-      ['the next only when all of the last are available', 'nooN', zones('x', 'x', 'y', 'x'), ['Recreate b'], 'zone=x'],
+      [
+        'one value after the other',
+        'oooo',
+        zones('x', 'y', 'x', 'y'),
+        ['Recreate a', 'Recreate c'],
+        'zone=x',
+      ],
+      [
+        'the next only when all of the last are available',
+        'nooN',
+        zones('x', 'x', 'y', 'x'),
+        ['Recreate b'],
+        'zone=x',
+      ],
       ['then the next', 'nono', zones('x', 'y', 'x', 'y'), ['Recreate b', 'Recreate d'], ''],
       ['nodes without the label come last', 'oon', zones('', 'x', 'x'), ['Recreate b'], 'zone=x'],
       ['and they do come', 'onn', zones('', 'x', 'x'), ['Recreate a'], ''],
-      ['what is not ready does not wait for its turn', 'oO', zones('x', 'y'), ['Recreate a', 'Recreate b'], ''],
+      [
+        'what is not ready does not wait for its turn',
+        'oO',
+        zones('x', 'y'),
+        ['Recreate a', 'Recreate b'],
+        '',
+      ],
     ])('topologyKey: %s', (_, what, nodes, expected, turn) => {
       const plan = planOf({ topologyKey: 'zone', maxUnavailable: 3 }, what, { nodes });
       expect(brief(plan.batch).toSorted()).toEqual(expected);
@@ -295,9 +318,14 @@ describe('which nodes may be updated now (D12–D17)', () => {
     const begun = Date.parse('2025-12-31T00:00:00Z');
     const tolerated = (notReadySince: number, what: string, overrides: Partial<DaemonSet> = {}) => {
       const { set, old, update } = daemonRolloutOf(overrides);
-      const wanted = { ...update, metadata: { ...update.metadata, creationTimestamp: new Date(begun).toISOString() } };
-      const nodes = ['a', 'b', 'c'].map((name) => (name === 'a' ? nodeOf(name, { notReadySince }) : nodeOf(name)));
-      const pods = [...what].map((letter, index) =>
+      const wanted = {
+        ...update,
+        metadata: { ...update.metadata, creationTimestamp: new Date(begun).toISOString() },
+      };
+      const nodes = ['a', 'b', 'c'].map((name) =>
+        name === 'a' ? nodeOf(name, { notReadySince }) : nodeOf(name),
+      );
+      const pods = what.split('').map((letter, index) =>
         daemonPodOn(set, nodes[index]?.metadata.name ?? '', letter.toLowerCase() === 'n' ? wanted : old, {
           ready: letter !== letter.toUpperCase() && letter !== 't',
           terminating: letter === 't',

@@ -33,12 +33,19 @@ export function daemonSetManifest(
     description;
   const { updateNodes, topologyKey, notReadyNodes } = description;
   const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
-  const rollingUpdate = { maxUnavailable, maxSurge, ...(!native && { partition, podUpdatePolicy, nodeSelector: updateNodes, topologyKey, notReadyNodes }) };
+  const rollingUpdate = {
+    maxUnavailable,
+    maxSurge,
+    ...(!native && { partition, podUpdatePolicy, nodeSelector: updateNodes, topologyKey, notReadyNodes }),
+  };
   const own = {
     [ANNOTATION.partition]: partition?.toString(),
     [ANNOTATION.podUpdatePolicy]: podUpdatePolicy,
     [ANNOTATION.nodeSelector]:
-      updateNodes && Object.entries(updateNodes).map(([key, value]) => `${key}=${value}`).join(','),
+      updateNodes &&
+      Object.entries(updateNodes)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(','),
     [ANNOTATION.topologyKey]: topologyKey,
     [ANNOTATION.notReadyNodes]: notReadyNodes,
   };

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 
 import { WriteMemory } from '../../controllers/write-memory.ts';
-import { isReady } from '../../planners/availability.ts';
+import { isReady as isUp } from '../../planners/availability.ts';
 import { ANNOTATION, LABEL } from '../../planners/names.ts';
 import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
@@ -166,9 +166,9 @@ export class SimulatedDaemons {
     const pod = this.pods.get(name);
     if (pod === undefined) return;
     const host = this.nodes.get(pod.spec.nodeName ?? '');
-    if (host !== undefined && !isReady(host)) {
+    if (host !== undefined && !isUp(host)) {
       // Nobody is there; the node controller says so.
-      if (isReady(pod)) this.#put(withStatus(pod, false, this.now));
+      if (isUp(pod)) this.#put(withStatus(pod, false, this.now));
       return;
     }
     if (pod.metadata.deletionTimestamp !== undefined) {
@@ -191,7 +191,7 @@ export class SimulatedDaemons {
   }
 
   kubelets(): void {
-    for (const name of [...this.pods.keys()]) this.kubelet(name);
+    for (const name of this.pods.keys()) this.kubelet(name);
   }
 
   operate(
