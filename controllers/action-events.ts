@@ -32,8 +32,9 @@ export const ACTION_EVENTS: Readonly<
   InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
 };
 
-/** After an event, further writes of its kind are gathered for so long, milliseconds. */
-const WINDOW_MS = 3_000;
+/** After an event, further writes of its kind are gathered for so long, milliseconds; as long as they go on, twice as long each time. */
+const FIRST_WINDOW_MS = 3_000;
+const LAST_WINDOW_MS = 24_000;
 
 interface Window {
   readonly timer: NodeJS.Timeout;
@@ -43,7 +44,7 @@ interface Window {
 
 /**
  * One event for many writes of one purpose: an operator reads "deleted 10 pods", not ten lines, and what a rollout costs does
- * not grow with its pods. The first is told at once, those that follow within three seconds together.
+ * not grow with its pods. The first is told at once, those that follow within three seconds together, then six, at most 24.
  */
 export class ActionEvents {
   readonly #events: EventRecorder;
@@ -68,7 +69,7 @@ export class ActionEvents {
     for (const [key, group] of groups) {
       const window = this.#windows.get(key);
       if (window === undefined) {
-        this.#tell(key, workload, group);
+        this.#tell(key, workload, group, FIRST_WINDOW_MS);
       } else {
         window.gathered.push(...group);
       }
@@ -84,15 +85,15 @@ export class ActionEvents {
     this.#windows.clear();
   }
 
-  #tell(key: string, workload: Workload, actions: readonly Action[]): void {
+  #tell(key: string, workload: Workload, actions: readonly Action[], windowMs: number): void {
     this.#record(workload, actions);
     const gathered: Action[] = [];
     const timer = setTimeout(() => {
       this.#windows.delete(key);
       if (gathered.length > 0) {
-        this.#tell(key, workload, gathered);
+        this.#tell(key, workload, gathered, Math.min(2 * windowMs, LAST_WINDOW_MS));
       }
-    }, WINDOW_MS);
+    }, windowMs);
     timer.unref();
     this.#windows.set(key, { timer, workload, gathered });
   }

@@ -216,10 +216,8 @@ export class Reconciler {
     }
     this.#reportDeadline(workload, served, conditions.timedOut);
     try {
-      const due = await status.write(client, object, workload, {
-        ...plan.status,
-        conditions: conditions.conditions,
-      });
+      const wanted = { ...plan.status, conditions: conditions.conditions };
+      const due = await status.write(client, object, workload, wanted, plan.progress.desired);
       if (due !== undefined) {
         requeue(key, due);
       }

@@ -2,6 +2,7 @@
 
 import type { Client } from '@temporalio/client';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { setFlagsFromString } from 'node:v8';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -42,6 +43,12 @@ import { workflowCode } from './workflow-bundle.ts';
 /** A watch that has been silent for longer is not to be relied on. */
 const SILENT_MS = 90_000;
 
+/**
+ * By how many percent the heap may grow before it is collected. V8's own choice is up to 300 for a small heap: of a plan of 10,000
+ * pods, made every few seconds, more than 100 MiB of garbage stays then. With 50 a plan takes no longer.
+ */
+const HEAP_GROWING_PERCENT = 50;
+
 /** What a worker sees of its process. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -59,6 +66,7 @@ export async function runWorker(
   flags: WorkerFlags & Partial<RepositoryFlags>,
   { environment, interrupted }: Surroundings,
 ): Promise<StopSignal | undefined> {
+  setFlagsFromString(`--heap-growing-percent=${String(HEAP_GROWING_PERCENT)}`);
   const config = readConfig(flags, environment);
   const log = createLog(config);
   const stopping = listenForStop(log, interrupted);

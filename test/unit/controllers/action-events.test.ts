@@ -49,8 +49,18 @@ describe('events of writes (S21)', () => {
     expect(told[1]).toBe('Normal SuccessfulDelete: delete 3 pods: web-8, web-7, web-6');
     events.done(workload, actions('Recreate', 'web-5'));
     expect(told).toHaveLength(2);
-    jest.advanceTimersByTime(3_000);
+    jest.advanceTimersByTime(6_000);
     expect(told[2]).toBe('Normal SuccessfulDelete: delete Pod web-5');
+  });
+
+  it('tells of a long rollout ever less often, and at least every 24 seconds', () => {
+    const at: number[] = [];
+    for (let second = 0; second < 120; second += 1) {
+      events.done(workload, actions('Recreate', `web-${String(second)}`));
+      while (at.length < told.length) at.push(second);
+      jest.advanceTimersByTime(1_000);
+    }
+    expect(at).toEqual([0, 3, 9, 21, 45, 69, 93, 117]);
   });
 
   it('tells at once again after a quiet time', () => {
