@@ -6,7 +6,8 @@ import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { workloadCollection } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
+import type { ControllerRevision, KubernetesObject } from '../planners/objects.ts';
+import { compareRevisions } from '../planners/revision.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
@@ -40,7 +41,7 @@ interface WorkloadListDocument extends Document {
 export async function runGet(call: Call<GetOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
-    const views = await readViews(session, call);
+    const views = await withRevisions(session, await readViews(session, call), options);
     const detailed = options.output === 'wide' || options.output === 'json' || options.output === 'yaml';
     const rows = detailed ? await withPods(session, views, options) : views;
     const document: WorkloadListDocument = { apiVersion: CLI_API_VERSION, kind: 'WorkloadList', items: rows };
@@ -157,6 +158,39 @@ async function listViews(
   return items.map((object) => viewWorkload(object, kind, api));
 }
 
+/** The status of a DaemonSet names no revision: it is the one with the highest number. Where these may not be listed it stays away. */
+async function withRevisions(
+  session: Session,
+  views: readonly WorkloadView[],
+  { allNamespaces }: GetOptions,
+): Promise<readonly WorkloadView[]> {
+  const isNamed = ({ updateRevision, observedGeneration }: WorkloadView) =>
+    updateRevision !== undefined || observedGeneration === undefined;
+  if (views.every(isNamed)) return views;
+  const path: ResourcePath = {
+    group: 'apps',
+    version: 'v1',
+    resource: 'controllerrevisions',
+    namespace: allNamespaces === true ? undefined : session.namespace,
+  };
+  try {
+    const { items } = await session.client.list<ControllerRevision>(path, { timeoutMs: REQUEST_TIMEOUT_MS });
+    const sorted = items.toSorted(compareRevisions);
+    return views.map((view) => {
+      const updateRevision = isNamed(view) ? undefined : sorted.findLast(isControlledBy(view))?.metadata.name;
+      return { ...view, ...(updateRevision !== undefined && { updateRevision }) };
+    });
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    return views;
+  }
+}
+
+function isControlledBy({ uid }: WorkloadView): (object: KubernetesObject) => boolean {
+  return ({ metadata }) =>
+    metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true;
+}
+
 /** Adds how many pods are at which revision. Pods that may not be listed leave the column empty, and the user is told. */
 async function withPods(
   session: Session,
@@ -172,7 +206,7 @@ async function withPods(
   };
   try {
     const { items } = await session.client.list(path, { timeoutMs: REQUEST_TIMEOUT_MS });
-    return views.map((view) => ({ ...view, podsByRevision: countPods(items, view.uid) }));
+    return views.map((view) => ({ ...view, podsByRevision: countPods(items, view) }));
   } catch (error) {
     if (!isForbidden(error)) throw error;
     session.io.err(`note: pods are left out: ${error.message}\n`);
@@ -180,11 +214,12 @@ async function withPods(
   }
 }
 
-function countPods(pods: readonly KubernetesObject[], uid: string): Readonly<Record<string, number>> {
+function countPods(pods: readonly KubernetesObject[], view: WorkloadView): Readonly<Record<string, number>> {
+  const isOfUid = isControlledBy(view);
   const counts: Record<string, number> = {};
-  for (const { metadata } of pods) {
-    if (metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid) === true) {
-      const revision = metadata.labels?.[LABEL.revisionHash] ?? '<none>';
+  for (const pod of pods) {
+    if (isOfUid(pod)) {
+      const revision = pod.metadata.labels?.[LABEL.revisionHash] ?? '<none>';
       counts[revision] = (counts[revision] ?? 0) + 1;
     }
   }

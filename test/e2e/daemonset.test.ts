@@ -1,93 +1,22 @@
 /** The DaemonSet as its users see it, by rule, in both workload APIs from one table. */
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
-import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
-import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
-import type { DaemonSetDescription } from '../support/daemonset-manifest.ts';
-import { daemonSetManifest } from '../support/daemonset-manifest.ts';
-import { untilObjects } from '../support/until-objects.ts';
-import { startWorker } from '../support/worker-process.ts';
-import type { WorkerProcess } from '../support/worker-process.ts';
+import { PODS, allAt, imageOf, nodesOf, uidOf, useDaemonGround } from '../support/daemonset-ground.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
-const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
-const NODES = { group: '', version: 'v1', resource: 'nodes' } as const;
 
 describe.each(APIS)('DaemonSet (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 5 });
-  let cluster: Cluster;
-  let worker: WorkerProcess;
+  const ground = useDaemonGround(api, 5);
+  const { apply, deploy, untilPods, untilReady, patchNode } = ground;
 
-  beforeAll(async () => {
-    cluster = await Cluster.connect(controlPlane().kubeconfig, api);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'daemons' });
-  }, 60_000);
-
-  afterAll(async () => {
-    await worker?.stop();
-    cluster?.close();
-  }, 30_000);
-
-  const path = ({ namespace, name }: DaemonSetDescription) => ({
-    ...groupVersion(api),
-    resource: WORKLOAD_RESOURCES.DaemonSet,
-    namespace,
-    name,
-  });
-
-  async function apply(description: DaemonSetDescription): Promise<void> {
-    await cluster.client.patch(path(description), 'apply', daemonSetManifest(api, description), {
-      fieldManager: 'test',
-      force: true,
-      fieldValidation: 'Strict',
-    });
-  }
-
-  async function deploy(change: Partial<DaemonSetDescription> = {}): Promise<DaemonSetDescription> {
-    const namespace = await cluster.createNamespace('daemons');
-    const description = { name: 'agent', namespace, image: 'agent:1', ...change };
-    await apply(description);
-    await untilReady(description);
-    return description;
-  }
-
-  async function untilReady(description: DaemonSetDescription): Promise<DaemonSetObject> {
-    return await cluster.until<DaemonSetObject>(
-      path(description),
-      'Ready at its newest generation',
-      (set) => {
-        const ready = set.status?.conditions?.find(({ type }) => type === 'Ready');
-        return ready?.status === 'True' && set.status?.observedGeneration === set.metadata.generation;
-      },
-    );
-  }
-
-  async function untilPods(
-    { namespace }: DaemonSetDescription,
-    what: string,
-    predicate: (pods: readonly Pod[]) => boolean,
-  ): Promise<readonly Pod[]> {
-    return await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, what, predicate, 30_000);
-  }
-
-  const nodesOf = (pods: readonly Pod[]) => pods.map(({ spec }) => spec.nodeName ?? '').sort();
-  const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
-  const allAt = (image: string, count: number) => (pods: readonly Pod[]) =>
-    pods.length === count && pods.every((pod) => isReady(pod) && pod.spec.containers[0]?.image === image);
-
-  async function labelNode(name: string, labels: Readonly<Record<string, string | null>>): Promise<void> {
-    await cluster.client.patch({ ...NODES, name }, 'merge', { metadata: { labels } });
-  }
-
-  async function taintNode(name: string, taints: readonly object[] | null): Promise<void> {
-    await cluster.client.patch({ ...NODES, name }, 'merge', { spec: { taints } });
-  }
+  const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(imageOf))];
+  const labelNode = (name: string, labels: Readonly<Record<string, string | null>>) =>
+    patchNode(name, { metadata: { labels } });
+  const taintNode = (name: string, taints: readonly object[] | null) => patchNode(name, { spec: { taints } });
 
   it('D1, D3, D6, D23: one pod on each node, bound by the scheduler, and a true status', async () => {
     const description = await deploy();
@@ -123,12 +52,12 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
     const description = await deploy();
     const [first, second] = await untilPods(description, 'five', allAt('agent:1', 5));
     const { namespace } = description;
-    await cluster.client.delete({ ...PODS, namespace, name: first?.metadata.name });
-    await cluster.client.patch(
-      { ...PODS, namespace, name: second?.metadata.name, subresource: 'status' },
-      'strategic',
-      { status: { phase: 'Failed', reason: 'Evicted' } },
-    );
+    await ground.cluster().client.delete({ ...PODS, namespace, name: first?.metadata.name });
+    await ground
+      .cluster()
+      .client.patch({ ...PODS, namespace, name: second?.metadata.name, subresource: 'status' }, 'strategic', {
+        status: { phase: 'Failed', reason: 'Evicted' },
+      });
     const gone = new Set([first?.metadata.uid, second?.metadata.uid]);
     await untilPods(
       description,
@@ -139,7 +68,7 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
 
   it('D12, D13: a rolling update takes so many nodes at a time, and ends in one revision', async () => {
     const description = await deploy({ maxUnavailable: 2 });
-    const record = await cluster.recordPods(description.namespace);
+    const record = await ground.cluster().recordPods(description.namespace);
     await apply({ ...description, image: 'agent:2' });
     await untilPods(description, 'all new', allAt('agent:2', 5));
     await untilReady(description);
@@ -158,7 +87,7 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
 
   it('D16: with a surge every node keeps a ready pod', async () => {
     const description = await deploy({ maxSurge: 2, maxUnavailable: 0 });
-    const record = await cluster.recordPods(description.namespace);
+    const record = await ground.cluster().recordPods(description.namespace);
     await apply({ ...description, image: 'agent:2' });
     await untilPods(description, 'all new', allAt('agent:2', 5));
     record.stop();
@@ -185,7 +114,9 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
     const before = await untilPods(description, 'five', (pods) => pods.length === 5);
     expect(imagesOf(before)).toEqual(['agent:1']);
     const [victim] = before;
-    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: victim?.metadata.name });
+    await ground
+      .cluster()
+      .client.delete({ ...PODS, namespace: description.namespace, name: victim?.metadata.name });
     await untilPods(
       description,
       'one new',
@@ -203,7 +134,7 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
     await apply(description);
     const after = await untilPods(description, 'all well', allAt('agent:1', 5));
     expect(after.filter((pod) => before.has(uidOf(pod)))).toHaveLength(4);
-    const { items } = await cluster.client.list<KubernetesObject & { revision: number }>({
+    const { items } = await ground.cluster().client.list<KubernetesObject & { revision: number }>({
       group: 'apps',
       version: 'v1',
       resource: 'controllerrevisions',
@@ -225,7 +156,9 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
     );
     expect(nodesOf(pods.filter((pod) => imageOf(pod) === 'agent:2'))).toEqual(['node-3', 'node-4']);
     const kept = pods.find(({ spec }) => spec.nodeName === 'node-0');
-    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: kept?.metadata.name });
+    await ground
+      .cluster()
+      .client.delete({ ...PODS, namespace: description.namespace, name: kept?.metadata.name });
     await untilPods(description, 'made anew at the old one', (all) =>
       all.some(
         (pod) =>
@@ -245,11 +178,3 @@ describe.each(APIS)('DaemonSet (%s)', (api) => {
     expect(after.map(uidOf).sort()).toEqual(before);
   }, 60_000);
 });
-
-function uidOf({ metadata }: Pod): string {
-  return metadata.uid;
-}
-
-function imageOf({ spec }: Pod): string {
-  return spec.containers[0]?.image ?? '';
-}

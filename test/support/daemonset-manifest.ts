@@ -15,6 +15,9 @@ export interface DaemonSetDescription {
   readonly updateNodes?: Readonly<Record<string, string>>;
   readonly topologyKey?: string;
   readonly notReadyNodes?: 'Ignore' | 'Count';
+  readonly drainTimeoutSeconds?: number;
+  readonly prePullNodes?: number;
+  readonly prePullTimeoutSeconds?: number;
   readonly onDelete?: boolean;
   readonly podUpdatePolicy?: 'ReCreate' | 'InPlaceIfPossible' | 'InPlaceOnly';
   readonly minReadySeconds?: number;
@@ -31,12 +34,32 @@ export function daemonSetManifest(
   const native = api === 'apps/v1';
   const { name, namespace, partition, podUpdatePolicy, maxUnavailable, maxSurge, nodeSelector, tolerations } =
     description;
-  const { updateNodes, topologyKey, notReadyNodes } = description;
+  const {
+    updateNodes,
+    topologyKey,
+    notReadyNodes,
+    drainTimeoutSeconds,
+    prePullNodes,
+    prePullTimeoutSeconds,
+  } = description;
+  const hooks = {
+    ...(drainTimeoutSeconds !== undefined && { drain: { timeoutSeconds: drainTimeoutSeconds } }),
+    ...(prePullNodes !== undefined && {
+      prePull: { nodes: prePullNodes, timeoutSeconds: prePullTimeoutSeconds },
+    }),
+  };
   const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
   const rollingUpdate = {
     maxUnavailable,
     maxSurge,
-    ...(!native && { partition, podUpdatePolicy, nodeSelector: updateNodes, topologyKey, notReadyNodes }),
+    ...(!native && {
+      partition,
+      podUpdatePolicy,
+      nodeSelector: updateNodes,
+      topologyKey,
+      notReadyNodes,
+      ...hooks,
+    }),
   };
   const own = {
     [ANNOTATION.partition]: partition?.toString(),
@@ -48,6 +71,9 @@ export function daemonSetManifest(
         .join(','),
     [ANNOTATION.topologyKey]: topologyKey,
     [ANNOTATION.notReadyNodes]: notReadyNodes,
+    [ANNOTATION.drainTimeoutSeconds]: drainTimeoutSeconds?.toString(),
+    [ANNOTATION.prePullNodes]: prePullNodes?.toString(),
+    [ANNOTATION.prePullTimeoutSeconds]: prePullTimeoutSeconds?.toString(),
   };
   const manifest = {
     apiVersion: api,
