@@ -294,7 +294,7 @@ function isClaim(action: Action): boolean {
 
 /** Claims that a pod to be created mounts. */
 function claimNames(action: Action): readonly string[] {
-  if (action.verb !== 'create' || action.resource !== 'pods') {
+  if (action.verb !== 'create' || action.resource !== 'pods' || action.subresource !== undefined) {
     return [];
   }
   const pod = trusted<Pod>(action.body);

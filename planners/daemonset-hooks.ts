@@ -79,12 +79,26 @@ function isOldAndReady({ isNew, ready, terminating, finished }: DaemonMember): b
   return !isNew && ready && !terminating && !finished;
 }
 
-function stateOf({ workload, snapshot, now }: DaemonSetView, { name, node }: Place, timeoutSeconds: number) {
-  return drainStateOf(workload.ref, node, snapshot.neighbours?.get(name), timeoutSeconds * 1000, now);
+function stateOf({ workload, snapshot }: DaemonSetView, { name, node }: Place, timeoutSeconds: number) {
+  return drainStateOf(workload.ref, node, snapshot.neighbours?.get(name), timeoutSeconds * 1000);
 }
 
 /** What a node needs before the pod on it may be replaced. `go`: nothing; `wait`: its slot is in use; `skip`: it is not its turn. */
 export type Preparation = 'go' | 'wait' | 'skip';
+
+/** Whether the node could not be drained a moment ago: it is in service and costs nothing meanwhile. */
+export function isLeftForLater(
+  { workload, now }: DaemonSetView,
+  plan: PlanBuilder,
+  place: Place,
+  pod: string,
+): boolean {
+  if (workload.drain === undefined || place.gaveUpAt === undefined) return false;
+  const until = place.gaveUpAt + workload.drain.timeoutSeconds * 1000;
+  if (now >= until) return false;
+  plan.wait('DrainTimedOut', { pod, until });
+  return true;
+}
 
 /** Plans the next steps of the drain; without the setting there is nothing to do. */
 export function drainFirst(view: DaemonSetView, plan: PlanBuilder, place: Place, pod: string): Preparation {
@@ -103,9 +117,6 @@ export function drainFirst(view: DaemonSetView, plan: PlanBuilder, place: Place,
       return 'wait';
     case 'none':
       return plan.addBatch(cordonAction(workload.ref, place.node, now)) ? 'wait' : 'skip';
-    case 'gaveUp':
-      plan.wait('DrainTimedOut', { pod, until: state.until });
-      return 'skip';
     case 'draining':
       for (const neighbour of toEvict(state.left)) plan.addBatch(evictAction(place.name, neighbour));
       plan.wait('Draining', { pod, detail: describeLeft(state.left, state.stuck), until: state.until });

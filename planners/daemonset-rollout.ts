@@ -3,7 +3,7 @@
 import { Budget } from './budget.ts';
 import { countUnavailableNodes, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
 import type { DaemonBudget } from './daemonset-budget.ts';
-import { drainFirst, pullFirst } from './daemonset-hooks.ts';
+import { drainFirst, isLeftForLater, pullFirst } from './daemonset-hooks.ts';
 import { isSettled } from './daemonset-status.ts';
 import { createAction } from './daemonset-steady.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
@@ -96,12 +96,9 @@ function planReplacement(
     if (!candidate.member.ready) write(candidate);
   }
   const pulls = pullsOf(view, maxUnavailable - unavailable);
-  // Nodes that are being drained first: what has been begun is brought to its end.
-  for (const candidate of candidates.toSorted(
-    (a, b) => Number(b.place.draining) - Number(a.place.draining),
-  )) {
+  for (const candidate of candidates.toSorted(byDrain)) {
     const { member, place } = candidate;
-    if (!member.ready) continue;
+    if (!member.ready || isLeftForLater(view, plan, place, member.name)) continue;
     // A node whose only pod is ready and not yet available is counted already; its pod costs no more.
     const own = isUnavailable(place) ? 1 : 0;
     if (!budget.allowsChargeBeside(own)) {
@@ -117,6 +114,12 @@ function planReplacement(
     const isTaken = drained === 'wait' || (drained === 'go' && write(candidate));
     if (isTaken && own === 0) budget.charge();
   }
+}
+
+/** What has been begun is brought to its end first; what was given up comes after all that were never tried, the longest ago first. */
+function byDrain({ place: a }: Candidate, { place: b }: Candidate): number {
+  if (a.draining !== b.draining) return a.draining ? -1 : 1;
+  return (a.gaveUpAt ?? 0) - (b.gaveUpAt ?? 0);
 }
 
 /** Pulls that may be under way: one for each free slot, and as many ahead as the setting says. */

@@ -43,6 +43,8 @@ export interface Place extends Eligibility {
   readonly ignored: boolean;
   /** It is cordoned for this workload: its pod is the next to go. */
   readonly draining: boolean;
+  /** When its drain was given up last, milliseconds since the epoch; absent = never. */
+  readonly gaveUpAt?: number;
 }
 
 export interface DaemonSetView extends UpdateView<DaemonMember> {
@@ -167,7 +169,7 @@ function placesOf(
       isTarget: true,
       topology: (workload.topologyKey !== undefined && node.metadata.labels?.[workload.topologyKey]) || '',
       ignored: workload.notReadyNodes === 'Ignore' && wasNotReady(node, begun),
-      draining: isDraining(workload, node),
+      ...drainOf(workload, node),
     };
   });
   return { places: withTargets(snapshot, places), lost: [...byNode.values()].flat() };
@@ -179,9 +181,10 @@ function wantedSince(update: ControllerRevision | undefined): number {
   return Date.parse(annotations?.[ANNOTATION.wantedSince] ?? creationTimestamp);
 }
 
-function isDraining({ ref, drain }: DaemonSet, node: Node): boolean {
+function drainOf({ ref, drain }: DaemonSet, node: Node): Pick<Place, 'draining' | 'gaveUpAt'> {
   const mark = drain && readDrainMark(node);
-  return mark !== undefined && mark.uid === ref.uid && !mark.gaveUp;
+  if (mark === undefined || mark.uid !== ref.uid) return { draining: false };
+  return mark.gaveUp ? { draining: false, gaveUpAt: mark.at } : { draining: true };
 }
 
 /** A node that breaks while a rollout is under way must stop it, not be forgotten (k/k #117204); both times are whole seconds. */

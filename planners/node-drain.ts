@@ -34,8 +34,7 @@ export type DrainState =
       readonly left: readonly Pod[];
       readonly stuck: readonly Pod[];
       readonly until: number;
-    }
-  | { readonly phase: 'gaveUp'; readonly until: number };
+    };
 
 /** The mark on a node, whosever it is; undefined where there is none that can be read. */
 export function readDrainMark({ metadata }: Node): DrainMark | undefined {
@@ -79,16 +78,14 @@ export function drainStateOf(
   node: Node,
   neighbours: readonly Pod[] | undefined,
   timeoutMs: number,
-  now: number,
 ): DrainState {
   const mark = readDrainMark(node);
   if (mark === undefined || mark.uid !== ref.uid) return { phase: 'none' };
-  const until = mark.at + timeoutMs;
-  if (mark.gaveUp) return now < until ? { phase: 'gaveUp', until } : { phase: 'none' };
+  if (mark.gaveUp) return { phase: 'none' };
   if (neighbours === undefined) return { phase: 'unseen' };
   const left = neighbours.filter(mustGo);
   if (left.length === 0) return { phase: 'drained' };
-  return { phase: 'draining', left, stuck: left.filter(isUnmanaged), until };
+  return { phase: 'draining', left, stuck: left.filter(isUnmanaged), until: mark.at + timeoutMs };
 }
 
 function mustGo(pod: Pod): boolean {

@@ -172,7 +172,19 @@ describe('a node is drained before its pod is replaced', () => {
       nodeOf('a'),
       marked('b', { at: NOW - 60_000, cordoned: false, gaveUp: true }),
     ]);
-    expect(brief(again.batch)).toEqual(['Cordon b']);
+    // After those that were never tried: two nodes that cannot be drained must not take turns for ever.
+    expect(brief(again.batch)).toEqual(['Cordon a']);
+    const alone = planOf('no', [
+      nodeOf('a'),
+      marked('b', { at: NOW - 60_000, cordoned: false, gaveUp: true }),
+    ]);
+    expect(brief(alone.batch)).toEqual(['Cordon b']);
+    const busy = planOf(
+      'oo',
+      [marked('a'), marked('b', { cordoned: false, gaveUp: true })],
+      [neighbour('x')],
+    );
+    expect(busy.waiting.map(({ code }) => code)).toContain('DrainTimedOut');
   });
 
   it('paused, going back, or without the setting: a node whose pod is not replaced yet is let go', () => {
