@@ -292,7 +292,7 @@ describe.each(APIS)('nodes of a DaemonSet (%s)', (api) => {
     await apply({ ...description, image: 'agent:2' });
     await untilPods(description, 'it has begun', (pods) => pods.some((pod) => imageOf(pod) === 'agent:2'));
     await client.delete({ ...NODES, name: 'node-5' });
-    const { metadata, spec, ...rest } = gone;
+    const { metadata, spec: _, ...rest } = gone;
     const labels = { ...metadata.labels, 'kubernetes.io/hostname': 'node-6' };
     await client.create(NODES, {
       ...rest,
