@@ -10,6 +10,12 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { KubernetesObject, PodTemplate } from '../../planners/objects.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import { ACCEPTED } from '../support/admission/accepted-cases.ts';
+import {
+  DAEMON_ACCEPTED,
+  DAEMON_CASES,
+  daemonManifestOf,
+  daemonWords,
+} from '../support/admission/daemonset-cases.ts';
 import { openAdmission, refusalOf, waitForPolicies } from '../support/admission/admission-client.ts';
 import {
   BEFORE,
@@ -69,6 +75,34 @@ describe.each([
   const table = cases.flatMap((one) => one.apis.map((api) => [one.name, api, one] as const));
   it.each(table)('%s (%s)', async (_name, api, { given, refused }) => {
     expect(await missingWords(dryCreate(api, given), refused, api)).toEqual([]);
+  });
+});
+
+describe('DaemonSets', () => {
+  const create = (api: WorkloadApi, manifest: Json) =>
+    client.create<WithTemplate>(workloadCollection(api, 'DaemonSet', 'default'), manifest, {
+      dryRun: true,
+      fieldValidation: 'Strict',
+    });
+  const table = DAEMON_CASES.flatMap((one) => one.apis.map((api) => [one.name, api, one] as const));
+  it.each(table)('refused: %s (%s)', async (_name, api, { refused, ...given }) => {
+    const words = refused.map((text) => daemonWords(text, api));
+    expect(await missingWords(create(api, daemonManifestOf(api, given)), words, api)).toEqual([]);
+  });
+
+  const accepted = DAEMON_ACCEPTED.flatMap(([name, given]) => BOTH.map((api) => [name, api, given] as const));
+  it.each(accepted)('accepted: %s (%s)', async (_, api, given) => {
+    await expect(create(api, daemonManifestOf(api, given))).resolves.toBeDefined();
+  });
+
+  it('accepted: nodes by their labels, as a map and as text', async () => {
+    const labels = { canary: 'true', 'example.com/disk': 'ssd' };
+    const ours = daemonManifestOf(OURS, { rollingUpdate: { nodeSelector: labels } });
+    const native = daemonManifestOf('apps/v1', {
+      settings: { nodeSelector: 'canary=true,example.com/disk=ssd' },
+    });
+    await expect(create(OURS, ours)).resolves.toBeDefined();
+    await expect(create('apps/v1', native)).resolves.toBeDefined();
   });
 });
 
@@ -233,7 +267,8 @@ describe('the policies', () => {
       resource: 'validatingadmissionpolicies',
     });
     const ours = policies.items.filter(({ metadata }) => metadata.name.startsWith('fairlead-'));
-    expect(ours).toHaveLength(2);
+    // One for each kind and workload API.
+    expect(ours).toHaveLength(4);
     for (const { status } of ours) expect(status?.['typeChecking']).toEqual({});
   });
 });

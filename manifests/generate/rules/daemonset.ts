@@ -52,6 +52,12 @@ export function daemonSetRules(): readonly Variable[] {
         ),
       ),
     },
+  ];
+}
+
+/** What a surge cannot do, with settings of ours: rules of both workload APIs. */
+export function surgeRules(): readonly Variable[] {
+  return [
     {
       name: 'surgeNeedsNoDrain',
       expression: refusedIf(

@@ -4,6 +4,7 @@ import { IN_PLACE_GATE } from '../../../planners/names.ts';
 import { joined, literal, literals, refusedIf, unsupported } from '../cel.ts';
 import { NOT_READY_NODES, ON_DEADLINE, POD_UPDATE_POLICIES } from '../fields.ts';
 import type { PolicyView, Setting, Variable } from '../policy-view.ts';
+import { surgeRules } from './daemonset.ts';
 
 const MAX_UNAVAILABLE = '^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$';
 /** Also for a number of nodes. */
@@ -31,7 +32,7 @@ export function ownSettingRules(view: PolicyView): readonly Variable[] {
   return [
     ...(settings.includes('maxUnavailable') ? maxUnavailableRules(view) : []),
     ...(settings.includes('partition') ? partitionRules(view) : []),
-    ...(settings.includes('notReadyNodes') ? nodeRules(view) : []),
+    ...(settings.includes('notReadyNodes') ? [...nodeRules(view), ...surgeRules()] : []),
     {
       name: 'podUpdatePolicySupported',
       expression: refusedIf(
