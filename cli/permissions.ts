@@ -50,8 +50,10 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
     ...each('', 'pods/resize', ['patch']),
     ...each('', 'pods/finalizers', ['update']),
     ...each('', 'persistentvolumeclaims', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
-    ...each('', 'nodes', ['get', 'list', 'watch', 'patch']),
-    ...each('', 'pods/eviction', ['create']),
+    ...each('', 'nodes', ['get', 'list', 'watch']),
+    // manifests/install/node-drain.yaml, which may be left away.
+    ...each('', 'nodes', ['patch'], { optional: true }),
+    ...each('', 'pods/eviction', ['create'], { optional: true }),
     ...each('', 'events', ['create', 'patch']),
     ...each('', 'namespaces', ['get'], { name: 'kube-system' }),
     ...each('coordination.k8s.io', 'leases', ['get', 'create', 'update', 'patch'], {

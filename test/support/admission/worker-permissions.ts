@@ -22,7 +22,8 @@ export const MAY: readonly string[] = [
   ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map(
     (verb) => `${verb} /persistentvolumeclaims default`,
   ),
-  ...['get', 'list', 'watch'].map((verb) => `${verb} /nodes`),
+  ...['get', 'list', 'watch', 'patch'].map((verb) => `${verb} /nodes`),
+  'create /pods/eviction default',
   ...['create', 'patch'].flatMap((verb) => [
     `${verb} /events default`,
     `${verb} events.k8s.io/events default`,
@@ -45,7 +46,8 @@ export const MAY_NOT: readonly string[] = [
   'delete /configmaps fairlead-system',
   'deletecollection /persistentvolumeclaims default',
   'create /pods/exec default',
-  'patch /nodes',
+  'delete /nodes',
+  'patch /nodes/status',
   'get /namespaces /default',
   'update coordination.k8s.io/leases kube-system',
   'impersonate /users',

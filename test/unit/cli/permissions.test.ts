@@ -20,10 +20,14 @@ interface Role {
 
 describe('`check --worker`', () => {
   it('asks for nothing that manifests/install does not grant', async () => {
-    const text = await readFile(join(packageRoot(), 'manifests', 'install', 'rbac.yaml'), 'utf8');
-    const roles = trusted<readonly Role[]>(loadAll(text)).filter(
-      ({ metadata }) => metadata.name === 'fairlead-worker',
+    const texts = await Promise.all(
+      ['rbac.yaml', 'node-drain.yaml'].map((file) =>
+        readFile(join(packageRoot(), 'manifests', 'install', file), 'utf8'),
+      ),
     );
+    const roles = texts
+      .flatMap((text) => trusted<readonly Role[]>(loadAll(text)))
+      .filter(({ metadata }) => ['fairlead-worker', 'fairlead-node-drain'].includes(metadata.name));
     for (const group of ['apps', 'fairlead.dev']) {
       for (const rule of workerRules(group, 'fairlead-system')) {
         const kind = rule.resource === 'leases' || rule.resource === 'configmaps' ? 'Role' : 'ClusterRole';
