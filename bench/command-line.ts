@@ -17,7 +17,13 @@ const NAMESPACE = 'command-line-fairlead';
 async function run({ arena, runs }: ScenarioContext): Promise<Outcome> {
   const side = await FairleadSide.start(arena, NAMESPACE);
   try {
-    const shape = { replicas: 10, maxUnavailable: 1, inPlace: false, simulation: {} };
+    const shape = {
+      kind: 'StatefulSet',
+      replicas: 10,
+      maxUnavailable: 1,
+      inPlace: false,
+      simulation: {},
+    } as const;
     const set = await MeasuredSet.deploy(arena, side, shape);
     const help = () => milliseconds(['--help']);
     const { kubeconfig, temporalAddress } = arena.controlPlane;

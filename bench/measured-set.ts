@@ -1,11 +1,12 @@
-/** A StatefulSet of one side that is rolled again and again, each time measured from outside. */
+/** A workload of one side that is rolled again and again, each time measured from outside. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { isNotFound } from '../kubernetes/api-error.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
-import { groupVersion } from '../kubernetes/workload-api.ts';
+import { WORKLOAD_RESOURCES, groupVersion } from '../kubernetes/workload-api.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import type { WorkloadKind } from '../planners/workload.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { Arena } from './arena.ts';
 import type { ApiWrite } from './audit-log.ts';
@@ -84,7 +85,7 @@ export class MeasuredSet {
     arena: Arena,
     side: Side,
     shape: SetShape,
-    apply: Apply = serverSideApply(arena, side),
+    apply: Apply = serverSideApply(arena, side, shape.kind),
   ): Promise<MeasuredSet> {
     const { client } = arena.controlPlane;
     const { api, namespace } = side;
@@ -112,7 +113,7 @@ export class MeasuredSet {
   get workflowId(): string {
     const { api, namespace } = this.side;
     const { group } = groupVersion(api);
-    return rolloutWorkflowId(namespace, { namespace, kind: 'StatefulSet', group, name: SET_NAME });
+    return rolloutWorkflowId(namespace, { namespace, kind: this.#description.kind, group, name: SET_NAME });
   }
 
   /** Rolls every pod to a new image. */
@@ -168,7 +169,9 @@ export class MeasuredSet {
   /** Deletes set and pods; resolves when they are gone. */
   async remove(): Promise<void> {
     const { client } = this.#arena.controlPlane;
-    await client.delete(pathOf(this.side, SET_NAME), { propagationPolicy: 'Background' });
+    await client.delete(pathOf(this.side, this.#description.kind, SET_NAME), {
+      propagationPolicy: 'Background',
+    });
     await this.tally.until('no pod is left', ({ all }) => all === 0, TIMEOUT_MS);
     this.tally.stop();
     try {
@@ -200,22 +203,23 @@ export class MeasuredSet {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const options = { fieldSelector: `metadata.name=${SET_NAME}`, signal };
     const { client } = this.#arena.controlPlane;
+    const { kind } = this.#description;
     while (!signal.aborted) {
-      for await (const { type, object } of client.watch<SetObject>(pathOf(this.side), options)) {
-        if (type !== 'BOOKMARK' && isComplete(object, this.replicas)) return Date.now();
+      for await (const { type, object } of client.watch<SetObject>(pathOf(this.side, kind), options)) {
+        if (type !== 'BOOKMARK' && isComplete(kind, object, this.replicas)) return Date.now();
       }
     }
     throw new Error(`the status of the set in ${this.side.namespace} did not become complete`);
   }
 }
 
-function pathOf({ api, namespace }: Side, name?: string): ResourcePath {
-  return { ...groupVersion(api), resource: 'statefulsets', namespace, name };
+function pathOf({ api, namespace }: Side, kind: WorkloadKind, name?: string): ResourcePath {
+  return { ...groupVersion(api), resource: WORKLOAD_RESOURCES[kind], namespace, name };
 }
 
-function serverSideApply({ controlPlane }: Arena, side: Side): Apply {
+function serverSideApply({ controlPlane }: Arena, side: Side, kind: WorkloadKind): Apply {
   return async (manifest) => {
-    await controlPlane.client.patch(pathOf(side, SET_NAME), 'apply', manifest, {
+    await controlPlane.client.patch(pathOf(side, kind, SET_NAME), 'apply', manifest, {
       fieldManager: 'bench',
       force: true,
       fieldValidation: 'Strict',
@@ -223,12 +227,21 @@ function serverSideApply({ controlPlane }: Arena, side: Side): Apply {
   };
 }
 
-/** `kubectl rollout status` would say so (S19). */
-function isComplete({ metadata, status = {} }: SetObject, replicas: number): boolean {
-  return (
-    status['observedGeneration'] === metadata.generation &&
-    status['updatedReplicas'] === replicas &&
-    status['readyReplicas'] === replicas &&
-    status['currentRevision'] === status['updateRevision']
-  );
+/** `kubectl rollout status` would say so (S19, D23). */
+function isComplete(kind: WorkloadKind, { metadata, status = {} }: SetObject, replicas: number): boolean {
+  if (status['observedGeneration'] !== metadata.generation) return false;
+  switch (kind) {
+    case 'StatefulSet':
+      return (
+        status['updatedReplicas'] === replicas &&
+        status['readyReplicas'] === replicas &&
+        status['currentRevision'] === status['updateRevision']
+      );
+    case 'DaemonSet':
+      return (
+        status['desiredNumberScheduled'] === replicas &&
+        status['updatedNumberScheduled'] === replicas &&
+        status['numberAvailable'] === replicas
+      );
+  }
 }

@@ -35,6 +35,7 @@ export function oneSided(definition: OneSided): Scenario {
     const { arena, runs } = context;
     const pods = sized(context, definition.pods);
     const shape: SetShape = {
+      kind: 'StatefulSet',
       replicas: pods,
       maxUnavailable: tenth(pods),
       inPlace: definition.inPlace ?? false,

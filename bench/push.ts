@@ -34,6 +34,7 @@ async function run(context: ScenarioContext): Promise<Outcome> {
     try {
       const pods = sized(context, PODS);
       const shape = {
+        kind: 'StatefulSet' as const,
         replicas: pods,
         maxUnavailable: tenth(pods),
         inPlace: false,

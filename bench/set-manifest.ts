@@ -1,10 +1,13 @@
-/** The StatefulSet that is rolled: one description for both sides. */
+/** The workload that is rolled: one description for both sides and all kinds. */
 
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import type { WorkloadKind } from '../planners/workload.ts';
 
 export interface SetDescription {
+  readonly kind: WorkloadKind;
   readonly api: WorkloadApi;
   readonly namespace: string;
+  /** Pods; of a DaemonSet as many as there are nodes. */
   readonly replicas: number;
   readonly maxUnavailable: number;
   readonly image: string;
@@ -16,20 +19,22 @@ export interface SetDescription {
 /** In both namespaces: delays that follow from a pod's name are the same on both sides. */
 export const SET_NAME = 'web';
 
-/** Parallel, so that maxUnavailable counts; no delays but those of `simulation`. */
+/** StatefulSets are Parallel, so that maxUnavailable counts; no delays but those of `simulation`. */
 export function setManifest(set: SetDescription): Record<string, unknown> {
   const simulation = { 'start-delay': '0s', 'stop-delay': '0s', ...set.simulation };
   const annotations: Record<string, string> = {};
   for (const [key, value] of Object.entries(simulation)) annotations[`sim.fairlead.dev/${key}`] = value;
-  const { maxUnavailable } = set;
+  const { kind, maxUnavailable } = set;
+  const ofKind: Readonly<Record<WorkloadKind, object>> = {
+    StatefulSet: { replicas: set.replicas, serviceName: SET_NAME, podManagementPolicy: 'Parallel' },
+    DaemonSet: {},
+  };
   return {
     apiVersion: set.api,
-    kind: 'StatefulSet',
+    kind,
     metadata: { name: SET_NAME, namespace: set.namespace },
     spec: {
-      replicas: set.replicas,
-      serviceName: SET_NAME,
-      podManagementPolicy: 'Parallel',
+      ...ofKind[kind],
       selector: { matchLabels: { app: SET_NAME } },
       updateStrategy: {
         type: 'RollingUpdate',

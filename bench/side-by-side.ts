@@ -2,6 +2,9 @@
 
 import { createHash } from 'node:crypto';
 
+import { addNodes } from '../local/nodes.ts';
+import type { WorkloadKind } from '../planners/workload.ts';
+import type { Arena } from './arena.ts';
 import { atMostBuiltIn } from './bars.ts';
 import type { Figures } from './figures.ts';
 import { figuresOf } from './figures-of.ts';
@@ -15,6 +18,8 @@ import { FairleadSide, builtInSide } from './sides.ts';
 interface SideBySide {
   readonly name: string;
   readonly title: string;
+  /** @default 'StatefulSet' */
+  readonly kind?: WorkloadKind;
   readonly pods: number;
   readonly simulation: Readonly<Record<string, string>>;
   readonly conditions: string;
@@ -27,11 +32,14 @@ const NEVER_READY_PERCENT = 5;
 const READY_AFTER_2_S = { 'ready-delay': '2s' };
 
 function sideBySide(definition: SideBySide): Scenario {
-  const { name, title, rollOnce = roll } = definition;
+  const { name, title, rollOnce = roll, kind = 'StatefulSet' } = definition;
   const run = async (context: ScenarioContext): Promise<Outcome> => {
     const { arena, runs } = context;
     const pods = sized(context, definition.pods);
+    // A pod for each node: the nodes that are missing are made, and stay.
+    if (kind === 'DaemonSet') await ensureNodes(arena, pods);
     const shape: SetShape = {
+      kind,
       replicas: pods,
       maxUnavailable: tenth(pods),
       inPlace: false,
@@ -39,8 +47,8 @@ function sideBySide(definition: SideBySide): Scenario {
     };
     const ours = await FairleadSide.start(arena, `${name}-fairlead`);
     try {
-      arena.say(`${name}: two sets of ${String(pods)} pods`);
-      const builtIn = await MeasuredSet.deploy(arena, builtInSide(arena, `${name}-built-in`), shape);
+      arena.say(`${name}: two ${kind}s of ${String(pods)} pods`);
+      const builtIn = await MeasuredSet.deploy(arena, builtInSide(arena, `${name}-built-in`, kind), shape);
       const sets = [builtIn, await MeasuredSet.deploy(arena, ours, shape)];
       const samples: Sample[] = [];
       for (let number = 1; number <= runs; number += 1) {
@@ -60,6 +68,11 @@ function sideBySide(definition: SideBySide): Scenario {
     }
   };
   return { name, title, run };
+}
+
+async function ensureNodes({ controlPlane: { client } }: Arena, count: number): Promise<void> {
+  const { items } = await client.list({ group: '', version: 'v1', resource: 'nodes' });
+  await addNodes(client, Math.max(0, count - items.length));
 }
 
 async function roll(set: MeasuredSet): Promise<Figures> {
@@ -133,6 +146,15 @@ export const SIDE_BY_SIDE: readonly Scenario[] = [
     pods: 5_000,
     simulation: READY_AFTER_2_S,
     conditions: 'ready 2 s after their start',
+    bars: (samples) => [atMostBuiltIn(samples, 'seconds'), atMostBuiltIn(samples, 'writesPerPod')],
+  }),
+  sideBySide({
+    name: 'daemonset-100',
+    title: 'A DaemonSet on 100 nodes, 10 at a time, each ready after 2 s',
+    kind: 'DaemonSet',
+    pods: 100,
+    simulation: READY_AFTER_2_S,
+    conditions: 'one on each node, ready 2 s after their start',
     bars: (samples) => [atMostBuiltIn(samples, 'seconds'), atMostBuiltIn(samples, 'writesPerPod')],
   }),
 ];

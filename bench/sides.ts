@@ -1,6 +1,7 @@
 /** The two that are compared: each has a namespace of its own, and is watched under its own user. */
 
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import type { WorkloadKind } from '../planners/workload.ts';
 import type { Arena } from './arena.ts';
 import { WorkerProcess } from './worker-process.ts';
 
@@ -17,13 +18,18 @@ export interface Side {
   pid(): number;
 }
 
-/** kube-controller-manager's own StatefulSet controller. */
-export function builtInSide({ controlPlane }: Arena, namespace: string): Side {
+const BUILT_IN_USERS: Readonly<Record<WorkloadKind, string>> = {
+  StatefulSet: 'system:serviceaccount:kube-system:statefulset-controller',
+  DaemonSet: 'system:serviceaccount:kube-system:daemon-set-controller',
+};
+
+/** kube-controller-manager's own controller of that kind. */
+export function builtInSide({ controlPlane }: Arena, namespace: string, kind: WorkloadKind): Side {
   return {
     name: 'built-in',
     api: 'apps/v1',
     namespace,
-    user: 'system:serviceaccount:kube-system:statefulset-controller',
+    user: BUILT_IN_USERS[kind],
     pid() {
       const pid = controlPlane.processId('kube-controller-manager');
       if (pid === undefined) throw new Error('kube-controller-manager does not run');
