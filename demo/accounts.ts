@@ -29,9 +29,9 @@ const GRANTS: readonly Grant[] = [
     namespace: NAMESPACE,
     rules: [
       {
-        // Both: a StatefulSet of the other group under this name would be taken over without a restart.
+        // Both: a workload of the other group under this name would be taken over without a restart.
         apiGroups: ['fairlead.dev', 'apps'],
-        resources: ['statefulsets'],
+        resources: ['statefulsets', 'daemonsets'],
         verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
       },
       {

@@ -15,6 +15,7 @@ import { withStage } from './set-up.ts';
 import type { Stage } from './stage.ts';
 import type { StepResult } from './step.ts';
 import { playSteps } from './step.ts';
+import { STEP_OF_AGENT } from './step-of-agent.ts';
 import { STEP_OF_TEMPORAL } from './step-of-temporal.ts';
 import { STEPS_OF_COMMITS } from './steps-of-commits.ts';
 import { STEPS_OF_VERBS } from './steps-of-verbs.ts';
@@ -77,7 +78,7 @@ class StoryFailed extends Error {
 async function playAll(stage: Stage, interrupted: AbortSignal): Promise<readonly StepResult[]> {
   const results = await playSteps(
     stage,
-    [...STEPS_OF_COMMITS, ...STEPS_OF_VERBS, STEP_OF_TEMPORAL],
+    [...STEPS_OF_COMMITS, ...STEPS_OF_VERBS, STEP_OF_AGENT, STEP_OF_TEMPORAL],
     interrupted,
   );
   if (results.some(({ ok }) => !ok)) throw new StoryFailed(results);

@@ -1,4 +1,4 @@
-/** What the throw-away repository of the demo holds: three files, as a user would write them. */
+/** What the throw-away repository of the demo holds: files as a user would write them. */
 
 export interface WebDescription {
   readonly image: string;
@@ -78,4 +78,36 @@ spec:
                   key: greeting
 `,
   };
+}
+
+/** `registry.example/agent:v1`; nothing is ever pulled. */
+export function agentImageOf(tag: string): string {
+  return `registry.example/agent:${tag}`;
+}
+
+/** A DaemonSet that may take all nodes of a zone at once, and no two zones. */
+export function agentManifest(image: string): string {
+  return `apiVersion: fairlead.dev/v1beta1
+kind: DaemonSet
+metadata:
+  name: agent
+spec:
+  selector:
+    matchLabels:
+      app: agent
+  updateStrategy:
+    type: RollingUpdate
+    rollingUpdate:
+      maxUnavailable: 100%
+      topologyKey: topology.kubernetes.io/zone
+  template:
+    metadata:
+      labels:
+        app: agent
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: agent
+          image: ${image}
+`;
 }
