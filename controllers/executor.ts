@@ -16,6 +16,7 @@ import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
 import type { KubernetesObject, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
+import { targetNodeOf } from '../planners/target-node.ts';
 import type { Workload } from '../planners/workload.ts';
 import { ACTION_EVENTS } from './action-events.ts';
 import type { ActionEvents } from './action-events.ts';
@@ -222,7 +223,7 @@ export class Executor {
     }
   }
 
-  /** AlreadyExists counts as ours only for our uid as controller, that revision, not terminating (design "Once"). */
+  /** AlreadyExists counts as ours only for our uid as controller, that revision and node, not terminating (design "Once"). */
   async #isOurs(
     client: KubernetesClient,
     workload: Workload,
@@ -235,7 +236,8 @@ export class Executor {
     const claim = action.resource === 'persistentvolumeclaims';
     const sameRevision =
       found.metadata.labels?.[LABEL.revisionHash] === wanted.metadata.labels?.[LABEL.revisionHash];
-    const ours = claim || (controller?.uid === workload.ref.uid && sameRevision);
+    const samePlace = action.place === undefined || targetNodeOf(trusted<Pod>(found)) === action.place;
+    const ours = claim || (controller?.uid === workload.ref.uid && sameRevision && samePlace);
     this.#options.cache.observeWrite(action.resource, found);
     if (controller !== undefined && controller.uid !== workload.ref.uid && !claim) {
       throw new NameTakenError(

@@ -3,7 +3,7 @@
 import { newDaemonPod } from './daemonset-pods.ts';
 import { isSettled } from './daemonset-status.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
-import { hashOf, targetNodeOf } from './daemonset-view.ts';
+import { hashOf } from './daemonset-view.ts';
 import { deletePod } from './member.ts';
 import {
   cordonAction,
@@ -18,6 +18,7 @@ import {
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { imagesToPull, pullStateOf, pullerManifest, pullerName, pullersOf } from './pre-pull.ts';
+import { targetNodeOf } from './target-node.ts';
 import { templateOfRevision } from './template-revision.ts';
 import { asFields } from './values.ts';
 

@@ -14,7 +14,7 @@ import { planRevision } from './revision-plan.ts';
 import type { RevisionPlan } from './revision.ts';
 import { lastCompleteOf, revisionsOf } from './revision.ts';
 import { matchesSelector } from './selector.ts';
-import { asFields, asList } from './values.ts';
+import { targetNodeOf } from './target-node.ts';
 import type { DaemonSet, Snapshot } from './workload.ts';
 
 /** One pod of the set. */
@@ -125,22 +125,6 @@ function membersOf(
   }
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return { members, released };
-}
-
-/** The node of a pod, or the one that its affinity names; a pod that has neither is none of ours to place (D3). */
-export function targetNodeOf({ spec }: Pod): string | undefined {
-  if (spec.nodeName !== undefined && spec.nodeName !== '') return spec.nodeName;
-  const affinity = asFields(asFields(spec['affinity'])?.['nodeAffinity']);
-  const required = asFields(affinity?.['requiredDuringSchedulingIgnoredDuringExecution']);
-  for (const term of asList(required?.['nodeSelectorTerms'])) {
-    for (const field of asList(term['matchFields'])) {
-      const values: unknown = field['values'];
-      const [name]: readonly unknown[] = Array.isArray(values) ? values : [];
-      if (field['key'] === 'metadata.name' && field['operator'] === 'In' && typeof name === 'string')
-        return name;
-    }
-  }
-  return undefined;
 }
 
 function placesOf(
