@@ -7,6 +7,8 @@ import { planDaemonSet } from '../../planners/daemonset.ts';
 import { resolveIntOrPercent } from '../../planners/int-or-percent.ts';
 import { eligibilityOf } from '../../planners/node-eligibility.ts';
 import type { Pod } from '../../planners/objects.ts';
+import { PURPOSES } from '../../planners/plan.ts';
+import type { Purpose } from '../../planners/plan.ts';
 import type { DaemonSet } from '../../planners/workload.ts';
 import type { DaemonCheck, DaemonPlanner, SimulatedDaemons } from '../support/simulated-daemons.ts';
 import { aimOf, daemonHistories, runDaemonHistory } from '../support/simulated-daemons.ts';
@@ -61,6 +63,15 @@ function latestNumber({ revisions }: SimulatedDaemons): number | bigint | undefi
   );
 }
 
+/** Writes that a DaemonSet never needs; and adoption, which is the same for all kinds. */
+const OF_STATEFULSETS: ReadonlySet<Purpose> = new Set([
+  'Adopt',
+  'Release',
+  'FixIdentity',
+  'CreateClaim',
+  'RetainClaim',
+]);
+
 /** Judged from outside: charged writes may only take as many nodes out of service as the budget has left. */
 const withinBudget: DaemonCheck = (cluster, plan) => {
   const desired = desiredNodes(cluster);
@@ -89,6 +100,36 @@ const withinBudget: DaemonCheck = (cluster, plan) => {
 };
 
 describe('properties of the DaemonSet planner', () => {
+  it('histories reach every kind of write', () => {
+    const seen = new Set<string>();
+    const note: DaemonCheck = (_, plan) => {
+      for (const { purpose, body } of [...plan.steady, ...plan.batch]) {
+        seen.add(purpose);
+        if (purpose === 'Uncordon' && JSON.stringify(body).includes('gaveUp'))
+          seen.add('a drain that is given up');
+      }
+    };
+    // Always the same histories: this one asks whether the generator is any good.
+    const drain = { timeoutSeconds: 10 };
+    for (const settings of [{}, SURGE, { drain }, { drain, prePull: { nodes: 1, timeoutSeconds: 20 } }]) {
+      fc.assert(
+        fc.property(daemonHistories(settings), (history) => {
+          const cluster = runDaemonHistory(history, planDaemonSet, note);
+          cluster.heal();
+          for (let round = 0; round < 20; round += 1) {
+            cluster.act(planDaemonSet, note);
+            cluster.kubelets();
+            cluster.now += 6_000;
+          }
+        }),
+        { numRuns: 100, seed: 1 },
+      );
+    }
+    expect([...seen].sort()).toEqual(
+      [...PURPOSES.filter((one) => !OF_STATEFULSETS.has(one)), 'a drain that is given up'].sort(),
+    );
+  });
+
   it('design "Budget": no write to a ready pod beyond maxUnavailable, by nodes', () => {
     always(() => undefined, { check: withinBudget });
   });
@@ -173,5 +214,50 @@ describe('properties of the DaemonSet planner', () => {
       },
       { settings },
     );
+  });
+
+  describe('drain', () => {
+    const DRAIN: Partial<DaemonSet> = { drain: { timeoutSeconds: 20 } };
+    const marked = ({ nodes }: SimulatedDaemons) =>
+      [...nodes.values()].filter(
+        ({ metadata }) => metadata.annotations?.['fairlead.dev/drain'] !== undefined,
+      );
+
+    it('no ready pod is replaced on a node that holds others, but by a scale-down', () => {
+      always(() => undefined, {
+        settings: DRAIN,
+        check: (cluster, plan) => {
+          for (const { verb, name, place = '' } of plan.batch) {
+            const pod = cluster.pods.get(name);
+            if (verb === 'create' || pod === undefined || !isReady(pod) || !isLive(pod)) continue;
+            const others = [...cluster.guests.values()].filter(({ spec }) => spec.nodeName === place);
+            expect(others).toEqual([]);
+          }
+        },
+      });
+    });
+
+    it('the budget holds as without', () => {
+      always(() => undefined, { settings: DRAIN, check: withinBudget });
+    });
+
+    it('in the end every node is updated and let go, and only what was cordoned for it is uncordoned', () => {
+      always(
+        (cluster) => {
+          cluster.heal();
+          for (let round = 0; round < 120; round += 1) {
+            cluster.act(planDaemonSet, nothing);
+            cluster.kubelets();
+            cluster.now += 6_000;
+          }
+          const plan = planDaemonSet(cluster.snapshot(), cluster.now);
+          expect(plan).toMatchObject({ needsRollout: false, finished: true, steady: [], batch: [] });
+          expect(marked(cluster)).toEqual([]);
+          const closed = [...cluster.nodes.values()].filter(({ spec }) => spec?.unschedulable === true);
+          expect(closed.map(({ metadata }) => metadata.name).sort()).toEqual([...cluster.closed].sort());
+        },
+        { settings: DRAIN },
+      );
+    });
   });
 });

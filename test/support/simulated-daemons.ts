@@ -31,6 +31,9 @@ const OPERATIONS = {
   label: 1,
   pause: 1,
   partition: 1,
+  guests: 2,
+  cordon: 1,
+  allow: 2,
   maximum: 1,
   strategy: 1,
 } as const;
@@ -77,6 +80,12 @@ export class SimulatedDaemons {
   revisions: readonly ControllerRevision[] = [];
   readonly pods = new Map<string, Pod>();
   readonly nodes = new Map<string, Node>();
+  /** Pods of others by name; each is on a node. */
+  readonly guests = new Map<string, Pod>();
+  /** Nodes that somebody else has cordoned. */
+  readonly closed = new Set<string>();
+  /** A PodDisruptionBudget lets pods of others go. */
+  allowsEvictions = true;
   #memory = new WriteMemory();
   #version = 100;
 
@@ -90,6 +99,7 @@ export class SimulatedDaemons {
       revisions: this.revisions,
       pods: [...this.pods.values()],
       nodes: [...this.nodes.values()],
+      ...(this.set.drain !== undefined && { neighbours: this.#neighbours() }),
       ...this.#memory.of(this.set.ref.uid),
     });
   }
@@ -120,17 +130,28 @@ export class SimulatedDaemons {
     return plan;
   }
 
+  #neighbours(): ReadonlyMap<string, readonly Pod[]> {
+    const on = (node: string) => [...this.guests.values()].filter(({ spec }) => spec.nodeName === node);
+    return new Map([...this.nodes.keys()].map((node) => [node, on(node)]));
+  }
+
   execute(action: Action): void {
+    if (action.purpose === 'Evict' && !this.allowsEvictions) {
+      this.#memory.refused(this.set.ref.uid, action, 'budget', this.now);
+      return;
+    }
     const outcome = this.#write(action) ? 'done' : 'stale';
     this.#memory.taken(this.set.ref.uid, action, outcome, this.now);
   }
 
-  #write({ verb, resource, name, uid, resourceVersion, body }: Action): boolean {
+  #write({ verb, resource, name, uid, resourceVersion, body, purpose }: Action): boolean {
     if (resource === 'controllerrevisions') {
       this.revisions =
         verb === 'delete' ? this.revisions.filter(({ metadata }) => metadata.name !== name) : this.revisions;
       return true;
     }
+    if (resource === 'nodes') return this.#writeNode(name, resourceVersion, body as unknown as NodePatch);
+    if (purpose === 'Evict') return this.guests.delete(name);
     const present = this.pods.get(name);
     if (verb === 'create') {
       if (present !== undefined) return false;
@@ -159,6 +180,39 @@ export class SimulatedDaemons {
     }
     this.#put(patched(present, body as unknown as PodPatch, this.now));
     return true;
+  }
+
+  #writeNode(name: string, resourceVersion: string | undefined, { metadata, spec }: NodePatch): boolean {
+    const node = this.nodes.get(name);
+    if (node === undefined || node.metadata.resourceVersion !== resourceVersion) return false;
+    const unschedulable = spec?.unschedulable === undefined ? node.spec?.unschedulable : spec.unschedulable;
+    const annotations = Object.fromEntries(
+      Object.entries({ ...node.metadata.annotations, ...metadata.annotations }).filter(
+        (entry): entry is [string, string] => entry[1] !== null,
+      ),
+    );
+    this.nodes.set(name, {
+      ...node,
+      metadata: { ...node.metadata, annotations, resourceVersion: this.#next() },
+      spec: { ...node.spec, ...(unschedulable === true ? { unschedulable } : { unschedulable: false }) },
+    });
+    return true;
+  }
+
+  /** As it was made, with what was written on it meanwhile. */
+  #changeNode(name: string, parts: Parameters<typeof nodeOf>[1]): void {
+    const node = this.nodes.get(name);
+    if (node === undefined) return;
+    const changed = nodeOf(name, parts);
+    this.nodes.set(name, {
+      ...changed,
+      metadata: {
+        ...changed.metadata,
+        annotations: node.metadata.annotations ?? {},
+        resourceVersion: this.#next(),
+      },
+      spec: { ...changed.spec, unschedulable: node.spec?.unschedulable === true },
+    });
   }
 
   /** Binds, starts, ends one pod as scheduler and kubelet would. A bad image never gets ready. */
@@ -230,18 +284,33 @@ export class SimulatedDaemons {
         return;
       case 'leave':
         this.nodes.delete(node);
+        this.closed.delete(node);
         return;
       case 'taint':
-        if (this.nodes.has(node)) {
-          this.nodes.set(
-            node,
-            nodeOf(node, { taints: TAINTS[Math.floor(number / 7) % TAINTS.length] ?? [] }),
-          );
-        }
+        this.#changeNode(node, { taints: TAINTS[Math.floor(number / 7) % TAINTS.length] ?? [] });
+        return;
+      case 'guests': {
+        const guest = guestOn(node, String(number));
+        if (this.nodes.get(node)?.spec?.unschedulable !== true) this.guests.set(guest.metadata.name, guest);
+        return;
+      }
+      case 'cordon': {
+        const there = this.nodes.get(node);
+        // Nobody interferes with what is marked.
+        if (there === undefined || Object.keys(there.metadata.annotations ?? {}).length > 0) return;
+        this.closed.add(node);
+        this.nodes.set(node, {
+          ...there,
+          metadata: { ...there.metadata, resourceVersion: this.#next() },
+          spec: { ...there.spec, unschedulable: true },
+        });
+        return;
+      }
+      case 'allow':
+        this.allowsEvictions = number % 2 === 0;
         return;
       case 'breakNode':
-        if (this.nodes.has(node))
-          this.nodes.set(node, nodeOf(node, number % 2 === 0 ? {} : { notReadySince: this.now }));
+        this.#changeNode(node, number % 2 === 0 ? {} : { notReadySince: this.now });
         return;
       case 'label': {
         const selector = number % 3 === 0 ? { nodeSelector: { disk: 'ssd' } } : {};
@@ -267,8 +336,11 @@ export class SimulatedDaemons {
     const { paused: _, ...rest } = this.set;
     this.set = { ...rest, partition: 0, updateStrategy: 'RollingUpdate', generation: rest.generation + 1 };
     this.change({ template: templateOf('agent:9') });
-    this.nodes.clear();
-    for (const name of NODE_NAMES) this.nodes.set(name, nodeOf(name));
+    for (const name of NODE_NAMES) {
+      if (this.nodes.has(name)) this.#changeNode(name, {});
+      else this.nodes.set(name, nodeOf(name));
+    }
+    this.allowsEvictions = true;
   }
 
   change(change: Partial<DaemonSet>): void {
@@ -291,6 +363,32 @@ export class SimulatedDaemons {
     this.#version += 1;
     return String(this.#version);
   }
+}
+
+interface NodePatch {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
+  readonly spec?: { readonly unschedulable: boolean | null };
+}
+
+function guestOn(node: string, name: string): Pod {
+  const owner = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    name: 'shop',
+    uid: 'uid-shop',
+    controller: true,
+  };
+  return {
+    metadata: {
+      name: `shop-${name}`,
+      namespace: 'shop',
+      uid: `uid-shop-${name}`,
+      resourceVersion: '1',
+      ownerReferences: [owner],
+    },
+    spec: { nodeName: node, containers: [] },
+    status: { phase: 'Running' },
+  };
 }
 
 /** Runs a history; `check` sees each plan before it is executed. */
