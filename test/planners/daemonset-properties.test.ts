@@ -122,7 +122,7 @@ describe('properties of the DaemonSet planner', () => {
             cluster.now += 6_000;
           }
         }),
-        { numRuns: 100, seed: 1 },
+        { numRuns: 150, seed: 1 },
       );
     }
     expect([...seen].sort()).toEqual(
