@@ -263,7 +263,7 @@ describe.each(APIS)('nodes of a DaemonSet (%s)', (api) => {
     }, 90_000);
 
     it('a pull that fails takes no pod out of service before its limit, and explain says why', async () => {
-      const description = await deploy({ prePullNodes: 0, prePullTimeoutSeconds: 4 });
+      const description = await deploy({ prePullNodes: 0, prePullTimeoutSeconds: 6 });
       await apply({ ...description, image: 'agent:bad' });
       await untilExplained(
         description.namespace,
