@@ -192,7 +192,13 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const problems = [...states].flatMap(([label, state]) => {
       if (state.state !== 'Failed') return [];
       const object = objects.find((item) => item.label === label);
-      const where = { object: label, file: object?.manifest.file, line: object?.manifest.line };
+      const { next } = state;
+      const where = {
+        object: label,
+        file: object?.manifest.file,
+        line: object?.manifest.line,
+        ...(next !== undefined && { next }),
+      };
       return [problem(state.rolledBack ? 'RolledBack' : 'RolloutFailed', `${state.message}.`, where)];
     });
     return {

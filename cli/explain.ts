@@ -4,7 +4,7 @@ import type { PlannedWorkload } from './snapshot.ts';
 import { readPlan } from './snapshot.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
-import { describeFailedCommit, readGitState } from './git-state.ts';
+import { gitTrouble, readGitState } from './git-state.ts';
 import type { GitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
@@ -48,6 +48,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     const { object, workload, plan } = planned;
     const notes = [...planned.notes];
     const git = await readGitState(session, object, notes);
+    const trouble = gitTrouble(git, target);
     const verdict = judge({
       object,
       workload,
@@ -55,7 +56,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       lease,
       leaseName: leaseName(session),
       run,
-      failedCommit: describeFailedCommit(git),
+      ...(trouble && { gitTrouble: trouble }),
       now: io.now(),
     });
     const document: ExplanationDocument = {
@@ -71,30 +72,31 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       notes: [...notes, ...(lease.state === 'unknown' ? [`not looked at: ${lease.message}`] : [])],
     };
     if (await printStructured(io, options, document)) return EXIT.ok;
-    const lines = [`${formatWorkload(argument)}: ${verdict.sentence}.`, ...details(document, io.now())];
+    const lines = [
+      `${formatWorkload(argument)}: ${verdict.sentence}.`,
+      ...details(document, trouble?.text, io.now()),
+    ];
     io.out(`${lines.map(oneLine).join('\n')}\n`);
     return EXIT.ok;
   });
 }
 
 function details(
-  { waiting, progress, run, lease, git, next, sentence, notes }: ExplanationDocument,
+  { waiting, progress, run, lease, next, sentence, notes }: ExplanationDocument,
+  failed: string | undefined,
   now: number,
 ): string[] {
   const others = causesFirst(waiting)
     .filter(({ code }) => code !== 'BudgetUsed' || progress.unavailable >= progress.maxUnavailable)
     .map((reason) => describeReason(reason, now))
     .filter((text) => !sentence.includes(text));
-  const failed = describeFailedCommit(git);
   const { updatedAvailable, target, available, desired, unavailable, maxUnavailable } = progress;
   return [
     `  progress: ${String(updatedAvailable)} of ${String(target)} updated and available; ${String(available)} of ${String(desired)} ` +
       `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`,
     ...others.map((text) => `  also:     ${text}`),
     `  run:      ${describeRunState(run)}`,
-    ...(failed === undefined || sentence.includes(failed.replace(/[.]$/, ''))
-      ? []
-      : [`  git:      ${failed}`]),
+    ...(failed === undefined || sentence.includes(failed) ? [] : [`  git:      ${failed}`]),
     ...(lease.state === 'held' ? [`  leader:   ${lease.holder}`] : []),
     ...notes.map((note) => `  note:     ${note}`),
     ...(next === undefined ? [] : [`  next:     ${next}`]),

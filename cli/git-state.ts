@@ -4,7 +4,7 @@ import { InventoryStore } from '../git/inventory.ts';
 import type { CommitStatus } from '../git/inventory.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { ApiError } from '../kubernetes/api-error.ts';
-import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Session } from './session.ts';
 
@@ -14,6 +14,8 @@ export interface GitState {
   readonly outcome: CommitStatus['outcome'];
   /** With file and line; at most 20. */
   readonly problems: readonly string[];
+  /** Why the repository cannot be read, and since when (RFC 3339). */
+  readonly unreadable?: { readonly problem: string; readonly since: string };
 }
 
 /**
@@ -29,9 +31,13 @@ export async function readGitState(
   if (repository === undefined) return undefined;
   try {
     const store = new InventoryStore(session.client, session.leaseNamespace, repository);
-    const commit = (await store.read())?.status.commit;
+    const { commit, source } = (await store.read())?.status ?? {};
     if (commit === undefined) return undefined;
-    return { repository, commit: commit.sha, outcome: commit.outcome, problems: commit.problems ?? [] };
+    const { sha, outcome, problems = [] } = commit;
+    const unreadable = source?.ok === false && {
+      unreadable: { problem: source.problem ?? 'no cause given', since: source.since },
+    };
+    return { repository, commit: sha, outcome, problems, ...unreadable };
   } catch (error) {
     // Beside the answer that was asked for: what cannot be read must not take that away.
     if (!(error instanceof ApiError) && !(error instanceof ProblemError)) throw error;
@@ -40,11 +46,46 @@ export async function readGitState(
   }
 }
 
-/** `commit 56124dbb of shop was refused: …` for a commit of which nothing, or not all, was applied; else undefined. */
-export function describeFailedCommit(git: GitState | undefined): string | undefined {
+type NamedWorkload = Pick<WorkloadTarget, 'kind' | 'namespace' | 'name'>;
+
+/** Why git does not get to the workload, and what to do about it. */
+export interface GitTrouble {
+  /** A clause without a full stop. */
+  readonly text: string;
+  readonly next: string;
+}
+
+/**
+ * `repository shop cannot be read since …`, or `commit 56124dbb of shop was refused: …` for a commit of which nothing was applied,
+ * or that failed for this workload; else undefined: what became of others is not its business.
+ */
+export function gitTrouble(git: GitState | undefined, target: NamedWorkload): GitTrouble | undefined {
+  if (git?.unreadable !== undefined) {
+    const { problem, since } = git.unreadable;
+    return {
+      text: `repository ${git.repository} cannot be read since ${since}: ${withoutStop(problem)}`,
+      next: 'mend what it names; the worker looks again by itself',
+    };
+  }
   if (git === undefined || (git.outcome !== 'Refused' && git.outcome !== 'Failed')) return undefined;
-  const [first, ...more] = git.problems;
+  const [first, ...more] =
+    git.outcome === 'Refused' ? git.problems : git.problems.filter((problem) => isAbout(problem, target));
+  if (git.outcome === 'Failed' && first === undefined) return undefined;
   const others = more.length === 0 ? '' : ` (and ${String(more.length)} more)`;
   const what = git.outcome === 'Refused' ? 'was refused' : 'failed';
-  return `commit ${shortSha(git.commit)} of ${git.repository} ${what}${first === undefined ? '' : `: ${first}${others}`}`;
+  const why = first === undefined ? '' : `: ${withoutStop(first)}${others}`;
+  return {
+    text: `commit ${shortSha(git.commit)} of ${git.repository} ${what}${why}`,
+    next: 'correct the manifest and commit; `fairlead plan` tries it beforehand',
+  };
+}
+
+/** Problems name their object: `StatefulSet default/web`. */
+function isAbout(problem: string, { kind, namespace, name }: NamedWorkload): boolean {
+  const words = problem.split(/[\s:;,()"]+/);
+  return words.includes(`${namespace}/${name}`) && words.some((word) => word.split('.')[0] === kind);
+}
+
+function withoutStop(text: string): string {
+  return text.replace(/[.]$/, '');
 }

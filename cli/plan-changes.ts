@@ -8,7 +8,7 @@ import { checkCommit } from '../git/check.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findCounterpart } from '../git/counterpart.ts';
-import { decide } from '../git/decision.ts';
+import { decide, describeConflicts, isUndoConflict } from '../git/decision.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import type { Inventory } from '../git/inventory.ts';
@@ -18,7 +18,7 @@ import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
-import { toProblem } from '../git/refusals.ts';
+import { fieldConflicts, toProblem } from '../git/refusals.ts';
 import { getOrUndefined, objectPath } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -37,7 +37,8 @@ export interface PlannedChange {
   readonly why?: string;
   readonly differences: readonly Difference[];
   /** The pod template changes: so many pods get a new revision. */
-  readonly rollout?: { readonly pods: number };
+  /** `pods` is absent where nodes decide. */
+  readonly rollout?: { readonly pods?: number };
 }
 
 export interface RepositoryPlan {
@@ -159,7 +160,7 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
   });
   switch (decision.do) {
     case 'nothing':
-      return driftOf(await dryRun(context, object, live));
+      return driftOf(await dryRun(context, object, live), await otherOwners(context, object));
     case 'refuse':
       return 'refused';
     case 'leave':
@@ -203,12 +204,31 @@ function templateOf(object: unknown): JsonObject {
 }
 
 /** A manifest that is applied already is not applied again, whatever has become of its object. */
-function driftOf(outcome: Outcome): Outcome {
+function driftOf(outcome: Outcome, owners: string | undefined): Outcome {
   if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
   const { object, differences: found } = outcome;
-  const why =
-    'it was changed in the cluster after this manifest was applied; the next change of the manifest takes it back';
+  const next =
+    owners === undefined
+      ? 'the next change of the manifest takes it back'
+      : `${owners.replace(/[.]$/, '')}, and a change of the manifest is refused as long as both do`;
+  const why = `it was changed in the cluster after this manifest was applied; ${next}`;
   return { object, action: 'leave', why, differences: found };
+}
+
+/** Who else holds fields of the manifest, so that it could not be applied; undefined where nobody does. */
+async function otherOwners(context: CommitContext, object: PreparedObject): Promise<string | undefined> {
+  const { client, repository, sha, store } = context;
+  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  try {
+    await client.patch(object.path, 'apply', body, { dryRun: true, fieldValidation: 'Strict' });
+    return undefined;
+  } catch (error) {
+    const conflicts = fieldConflicts(error);
+    if (conflicts !== undefined) return isUndoConflict(conflicts) ? undefined : describeConflicts(conflicts);
+    // Whatever else is wrong is found where it is really applied.
+    if (isNotFound(error) || toProblem(error, object) !== undefined) return undefined;
+    throw error;
+  }
 }
 
 async function dryRun(
@@ -241,14 +261,27 @@ function describeChange(
   const rolls =
     isWorkload(object.manifest) &&
     (live === undefined || found.some(({ path }) => path.startsWith('spec.template')));
-  const pods = asRecord(asRecord(result)['spec'])['replicas'];
+  const pods = podsOf(object, live, result);
   return {
     object: object.label,
     action: live === undefined ? 'create' : 'change',
     ...(live !== undefined && found.length === 0 && { why: 'only where it comes from' }),
     differences: found,
-    ...(rolls && { rollout: { pods: typeof pods === 'number' ? pods : 1 } }),
+    ...(rolls && { rollout: { ...(pods !== undefined && { pods }) } }),
   };
+}
+
+/** Of a DaemonSet as many as there were nodes for it; of a new one that is not known. */
+function podsOf(
+  { manifest }: PreparedObject,
+  live: KubernetesObject | undefined,
+  result: KubernetesObject,
+): number | undefined {
+  const isDaemonSet = manifest.kind === 'DaemonSet';
+  const found = isDaemonSet
+    ? asRecord(asRecord(live)['status'])['desiredNumberScheduled']
+    : (asRecord(asRecord(result)['spec'])['replicas'] ?? 1);
+  return typeof found === 'number' ? found : undefined;
 }
 
 function compare(

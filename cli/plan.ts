@@ -139,10 +139,13 @@ async function formatChange(
   const title = `► ${oneLine(object)} ${paint(WORDS[action])}${why === undefined ? '' : `: ${oneLine(why)}`}`;
   const blocks = await Promise.all(differences.map((difference) => formatDifference(difference, colors)));
   const pods =
-    rollout === undefined
-      ? []
-      : [colors.dim(`  → a new revision for ${String(rollout.pods)} ${rollout.pods === 1 ? 'pod' : 'pods'}`)];
+    rollout === undefined ? [] : [colors.dim(`  → a new revision for ${describePods(rollout.pods)}`)];
   return [title, ...blocks, ...pods].join('\n');
+}
+
+function describePods(pods: number | undefined): string {
+  if (pods === undefined) return 'a pod on every node that it is for';
+  return `${String(pods)} ${pods === 1 ? 'pod' : 'pods'}`;
 }
 
 async function formatDifference({ path, before, after }: Difference, colors: Colors): Promise<string> {

@@ -86,7 +86,8 @@ export function viewRevisions(
   revisions: readonly ControllerRevision[],
 ): readonly RevisionView[] {
   const present = presentRevision(object, target, revisions)?.metadata.name;
-  const complete = object.status?.['currentRevision'];
+  // The status of a DaemonSet names none: the last whose rollout was finished.
+  const complete = object.status?.['currentRevision'] ?? revisions.findLast(hasSucceeded)?.metadata.name;
   return revisions.map((revision, index) => {
     const { name, creationTimestamp, annotations } = revision.metadata;
     const template = templateOfData(revision);
@@ -106,6 +107,10 @@ export function viewRevisions(
       template,
     };
   });
+}
+
+function hasSucceeded(revision: ControllerRevision): boolean {
+  return readAttempts(revision).some(({ outcome }) => outcome === 'Succeeded');
 }
 
 /** A restart makes a revision of its own; later ones carry its annotation on. */

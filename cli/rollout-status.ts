@@ -4,7 +4,7 @@ import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { awaitWorkload } from './follow-workload.ts';
-import { describeFailedCommit, readGitState } from './git-state.ts';
+import { gitTrouble, readGitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import { notFound, readWorkload } from './read-workload.ts';
 import { rolloutSentence } from './rollout-sentences.ts';
@@ -100,9 +100,14 @@ const EXIT_CODES: Readonly<Record<RolloutStatusDocument['outcome'], ExitCode>> =
 };
 
 /** The rollout that is done may not be that of the commit which somebody waits for. */
-async function noteFailedCommit(session: Session, object: WorkloadObject): Promise<void> {
-  const failed = describeFailedCommit(await readGitState(session, object));
-  if (failed !== undefined) session.io.err(`note: ${oneLine(failed)}\n`);
+async function noteFailedCommit(
+  session: Session,
+  object: WorkloadObject,
+  argument: WorkloadArgument,
+): Promise<void> {
+  const { namespace = session.namespace } = object.metadata;
+  const trouble = gitTrouble(await readGitState(session, object), { ...argument, namespace });
+  if (trouble !== undefined) session.io.err(`note: ${oneLine(trouble.text)}\n`);
 }
 
 async function report(
@@ -125,7 +130,7 @@ async function report(
     workload: viewWorkload(last.object, kind, api),
   };
   const printed = await printStructured(io, options, document);
-  if (!printed && outcome === 'done') await noteFailedCommit(session, last.object);
+  if (!printed && outcome === 'done') await noteFailedCommit(session, last.object, argument);
   if (!printed && (outcome === 'stalled' || outcome === 'timeout')) {
     const name = formatWorkload(argument);
     const what =

@@ -1,9 +1,10 @@
 /** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
 
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
-import type { Plan, Reason } from '../planners/plan.ts';
+import type { Action, Plan, Reason } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
+import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
 import type { RunState } from './temporal.ts';
 import { conditionOf, describeWish, isObserved } from './workload-state.ts';
@@ -15,8 +16,8 @@ export interface Evidence {
   readonly lease: LeaseState;
   readonly leaseName: string;
   readonly run: RunState;
-  /** What became of the last commit of its repository, if that went wrong. */
-  readonly failedCommit?: string | undefined;
+  /** What is wrong with its repository, or became of the last commit of it. */
+  readonly gitTrouble?: GitTrouble;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -67,7 +68,7 @@ export function describeReason({ message, until }: Reason, now: number): string 
   return until === undefined || until <= now ? message : `${message} (${formatAge(until - now + 999)} left)`;
 }
 
-function finished({ workload, plan, lease, leaseName, failedCommit }: Evidence): Verdict {
+function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): Verdict {
   const { desired } = plan.progress;
   const held =
     workload.paused === undefined
@@ -83,10 +84,8 @@ function finished({ workload, plan, lease, leaseName, failedCommit }: Evidence):
       : `${strategy.message}; all ${String(desired)} pods are available`;
   return {
     verdict: 'Done',
-    sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${failedCommit === undefined ? '' : `; but ${failedCommit.replace(/[.]$/, '')}`}`,
-    ...(failedCommit !== undefined && {
-      next: 'correct the manifest and commit; `fairlead plan` tries it beforehand',
-    }),
+    sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
+    ...(gitTrouble !== undefined && { next: gitTrouble.next }),
     ...(lease.state === 'free' && { next: 'fairlead worker' }),
   };
 }
@@ -188,12 +187,15 @@ export function causesFirst(reasons: readonly Reason[]): readonly Reason[] {
 }
 
 function working({ plan, run }: Evidence): Verdict {
-  const pods = plan.batch.map((action) => action.name);
+  const pods = plan.batch.filter(isUpdate).map((action) => action.name);
   const names = `${pods.slice(0, 10).join(', ')}${pods.length > 10 ? ` and ${String(pods.length - 10)} more` : ''}`;
   const what =
     pods.length > 0
       ? `${names} ${pods.length === 1 ? 'is' : 'are'} next`
-      : (plan.steady[0]?.message ?? plan.waiting[0]?.message ?? 'the last step has just been taken');
+      : (plan.batch[0]?.message ??
+        plan.steady[0]?.message ??
+        plan.waiting[0]?.message ??
+        'the last step has just been taken');
   const who =
     run.state === 'running'
       ? `run ${run.runId} is at it`
@@ -201,6 +203,11 @@ function working({ plan, run }: Evidence): Verdict {
         ? 'the leader starts a run for it within seconds'
         : 'the leader does it within seconds';
   return { verdict: 'Working', sentence: `something is happening: ${what}; ${who}` };
+}
+
+/** What brings a pod to the new revision, beside what prepares its node. */
+function isUpdate({ purpose }: Action): boolean {
+  return !['Cordon', 'Evict', 'PrePull'].includes(purpose);
 }
 
 function by(text: string): string {

@@ -104,16 +104,33 @@ export class ActionEvents {
     if (first === undefined || reason === undefined) {
       return;
     }
-    const message =
-      actions.length === 1
-        ? first.message
-        : `${first.verb} ${String(actions.length)} ${first.resource}: ${nameList(actions)}`;
+    const message = actions.length === 1 ? first.message : describeMany(actions);
     this.#events.record(workload, 'Normal', reason, message);
   }
 }
 
-function nameList(actions: readonly Action[]): string {
-  const names = actions.map((action) => action.name);
+/** What was done, where the verb of the request does not tell it. */
+const PHRASES: Partial<Readonly<Record<Purpose, string>>> = {
+  Evict: 'evict',
+  Cordon: 'cordon',
+  Uncordon: 'uncordon',
+  InPlaceBegin: 'take out of service for an update in place:',
+  InPlaceApply: 'change containers in place:',
+  InPlaceWithdraw: 'take back into service unchanged:',
+  Adopt: 'adopt',
+  Release: 'release',
+};
+
+/** `delete 3 pods: web-2, web-1, web-0`; each once, however often it was written. */
+function describeMany(actions: readonly Action[]): string {
+  const [first] = actions;
+  if (first === undefined) return '';
+  const names = [...new Set(actions.map(({ name }) => name))];
+  const resource = names.length === 1 ? first.resource.replace(/s$/, '') : first.resource;
+  return `${PHRASES[first.purpose] ?? first.verb} ${String(names.length)} ${resource}: ${nameList(names)}`;
+}
+
+function nameList(names: readonly string[]): string {
   return names.length <= 12
     ? names.join(', ')
     : `${names.slice(0, 10).join(', ')} and ${String(names.length - 10)} more`;

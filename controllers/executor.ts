@@ -146,15 +146,11 @@ export class Executor {
         throw error;
       }
       outcome = 'refused';
-      memory.refused(workload.ref.uid, action, toMessage(error), now());
+      const message = describeRefusal(error);
+      memory.refused(workload.ref.uid, action, message, now());
       const reason = ACTION_EVENTS[action.purpose].failed;
       if (!isNamespaceTerminating(error)) {
-        this.#options.events.record(
-          workload,
-          'Warning',
-          reason,
-          `${action.message} failed: ${toMessage(error)}`,
-        );
+        this.#options.events.record(workload, 'Warning', reason, `${action.message} failed: ${message}`);
       }
     }
     onAction?.(workload, action, outcome);
@@ -311,6 +307,12 @@ function isHeldByBudget({ subresource }: Action, error: unknown): error is ApiEr
     error.status === 429 &&
     (error.details?.causes.some(({ reason }) => reason === 'DisruptionBudget') ?? false)
   );
+}
+
+/** With the causes that the message of a refused eviction leaves out: which PodDisruptionBudget, and how it stands. */
+function describeRefusal(error: unknown): string {
+  const causes = error instanceof ApiError && error.status === 429 ? (error.details?.causes ?? []) : [];
+  return [toMessage(error), ...causes.flatMap(({ message }) => message ?? [])].join(' ');
 }
 
 function isNamespaceTerminating(error: unknown): boolean {

@@ -1,5 +1,6 @@
 /** How a rollout run ended, learnt by a long poll: a click on Terminate is known at once, not by a query a minute. */
 
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Client } from '@temporalio/client';
@@ -35,6 +36,8 @@ export interface AwaitedRun {
 }
 
 const RETRY_MS = 1_000;
+/** A run may be open for weeks. */
+const ATTEMPT_MS = 600_000;
 
 /**
  * Waits until a run has closed. Goes on while the connection is broken, and when the run was reset: a reset closes an
@@ -43,9 +46,18 @@ const RETRY_MS = 1_000;
 export async function awaitRunEnd({ client, workflowId, executionId, signal }: AwaitedRun): Promise<RunEnd> {
   let awaited = executionId;
   while (!signal.aborted) {
+    // Each poll of the client leaves a listener on the signal: one of its own, which is given up now and then.
+    const attempt = new AbortController();
+    setMaxListeners(0, attempt.signal);
+    const stop = () => {
+      attempt.abort();
+    };
+    const timer = setTimeout(stop, ATTEMPT_MS);
+    timer.unref();
+    signal.addEventListener('abort', stop, { once: true });
     try {
       const run = client.workflow.getHandle<() => Promise<RolloutResult>>(workflowId, awaited);
-      return { end: 'closed', result: await client.withAbortSignal(signal, () => run.result()) };
+      return { end: 'closed', result: await client.withAbortSignal(attempt.signal, () => run.result()) };
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) {
         return { end: 'closed' };
@@ -64,6 +76,9 @@ export async function awaitRunEnd({ client, workflowId, executionId, signal }: A
         // The connection broke, not the run: look again until Temporal answers.
         await pause(signal);
       }
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
     }
   }
   return { end: 'closed' };

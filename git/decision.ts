@@ -92,18 +92,17 @@ const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
  * it does with a pinned object.
  */
 export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
-  return (
-    conflicts.length > 0 &&
-    conflicts.every(
-      ({ field, manager }) => UNDO_MANAGERS.has(manager) && /^\.spec\.template(?:\.|\[|$)/.test(field),
-    )
-  );
+  return conflicts.length > 0 && conflicts.every(isTakenBack);
 }
 
-/** Names every other owner and its fields, in few words. */
+function isTakenBack({ field, manager }: FieldConflict): boolean {
+  return UNDO_MANAGERS.has(manager) && /^\.spec\.template(?:\.|\[|$)/.test(field);
+}
+
+/** Names every other owner and its fields, in few words; not what would be taken back were it alone. */
 export function describeConflicts(conflicts: readonly FieldConflict[]): string {
   const byManager = new Map<string, string[]>();
-  for (const { field, manager } of conflicts)
+  for (const { field, manager } of conflicts.filter((conflict) => !isTakenBack(conflict)))
     byManager.set(manager, [...(byManager.get(manager) ?? []), field]);
   const parts = [...byManager].map(([manager, fields]) => {
     const more = fields.length > 5 ? ` and ${fields.length - 5} more` : '';

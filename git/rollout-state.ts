@@ -14,14 +14,25 @@ export type RolloutState =
   | { readonly state: 'Done' }
   | { readonly state: 'InProgress'; readonly message: string; readonly paused: boolean }
   /** Ends the wait: another commit, `retry` or a person has to do something. */
-  | { readonly state: 'Failed'; readonly message: string; readonly rolledBack: boolean };
+  | {
+      readonly state: 'Failed';
+      readonly message: string;
+      readonly rolledBack: boolean;
+      /** What to do, where it is not what mostly helps. */
+      readonly next?: string;
+    };
 
 /**
  * Our controllers' conditions (kstatus: Ready, Reconciling, Stalled) decide; where they are absent (native controllers) the
  * rules of `kubectl rollout status` do. `hash` is that of the manifest whose rollout is awaited.
  */
 export function rolloutState(live: LiveWorkload | undefined, hash: string): RolloutState {
-  if (live === undefined) return failed('the object was deleted while its rollout was awaited');
+  if (live === undefined) {
+    return {
+      ...failed('the object was deleted while its rollout was awaited'),
+      next: 'The next change of its manifest makes it again.',
+    };
+  }
   const { annotations, generation } = live.metadata;
   const pin = readPinned(annotations);
   if (pin?.rejected === hash) {
@@ -40,8 +51,15 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
     return inProgress('the controller has not seen it yet');
   const conditions = new Map((live.status?.conditions ?? []).map((condition) => [condition.type, condition]));
   const stalled = conditions.get('Stalled');
-  if (stalled?.status === 'True')
-    return failed(`${stalled.reason ?? 'Stalled'}: ${stalled.message ?? 'no message'}`);
+  if (stalled?.status === 'True') {
+    return {
+      ...failed(`${stalled.reason ?? 'Stalled'}: ${stalled.message ?? 'no message'}`),
+      // Its run is not over: there is nothing to start again.
+      ...(stalled.reason === 'ProgressDeadlineExceeded' && {
+        next: 'Correct the manifest, or go back with `fairlead rollout abort`; `fairlead explain` says what it waits for.',
+      }),
+    };
+  }
   const paused = readPaused(annotations, live.spec?.['paused'] === true);
   const ready = conditions.get('Ready');
   if (ready !== undefined) {
@@ -101,6 +119,6 @@ function inProgress(message: string): RolloutState {
   return { state: 'InProgress', message, paused: false };
 }
 
-function failed(message: string): RolloutState {
+function failed(message: string): RolloutState & { readonly state: 'Failed' } {
   return { state: 'Failed', message, rolledBack: false };
 }

@@ -138,7 +138,10 @@ export class WatchCache extends IndexedLookups {
     const answer = asRecord(response);
     const metadata = asRecord(answer['metadata']);
     const name = place.name ?? String(metadata['name']);
-    if (metadata['uid'] !== undefined && metadata['deletionTimestamp'] !== undefined) {
+    // Where the object was gone before the answer was made, the answer has no version, and is of the past.
+    const isThere =
+      metadata['deletionTimestamp'] !== undefined && typeof metadata['resourceVersion'] === 'string';
+    if (metadata['uid'] !== undefined && isThere) {
       this.observeWrite(resource, trusted<KubernetesObject>(response));
       return;
     }

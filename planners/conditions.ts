@@ -138,7 +138,7 @@ const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'Pinned',
 ]);
 
-/** The first reason in words that do not change by the second (a countdown would be written to the status again and again). */
+/** The first reason. Its words do not change by the second: the time that is left is only told by who is asked. */
 function whyNotReady(input: ConditionInput): { readonly reason: string; readonly message: string } {
   if (input.paused !== undefined) {
     const { by, reason } = input.paused;
@@ -151,11 +151,7 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
   if (first === undefined) {
     return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
   }
-  const pods = first.pods === undefined || first.pods.length === 0 ? '' : ` (${first.pods.join(', ')})`;
-  return {
-    reason: first.code,
-    message: first.until === undefined ? first.message : `waiting: ${first.code}${pods}`,
-  };
+  return { reason: first.code, message: first.message };
 }
 
 function transition(condition: Condition, input: ConditionInput): Condition {

@@ -132,7 +132,7 @@ function describeLeft(left: readonly Pod[], stuck: readonly Pod[]): string {
       .map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`)
       .join(', ')}${pods.length > 3 ? ` and ${String(pods.length - 3)} more` : ''}`;
   return stuck.length === 0
-    ? `${names(left)} left`
+    ? `${names(left)} ${left.length === 1 ? 'is' : 'are'} still there`
     : `${names(stuck)} ${stuck.length === 1 ? 'has' : 'have'} no controller that would make ${stuck.length === 1 ? 'it' : 'them'} again: delete ${stuck.length === 1 ? 'it' : 'them'} by hand`;
 }
 

@@ -118,7 +118,7 @@ describe('a node is drained before its pod is replaced', () => {
       },
     ]);
     const reason = plan.waiting.find(({ code }) => code === 'Draining');
-    expect(reason?.message).toContain('shop/shop-1, shop/leaving left');
+    expect(reason?.message).toContain('shop/shop-1, shop/leaving are still there');
     expect(reason?.until).toBe(NOW + 59_000);
   });
 

@@ -27,7 +27,7 @@ interface Case {
   readonly pods?: (pods: readonly Pod[]) => readonly Pod[];
   /** Pods at the new revision; the others are at the one before. */
   readonly updated?: number;
-  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'run' | 'failedCommit'>>;
+  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'run' | 'gitTrouble'>>;
 }
 
 function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): string {
@@ -83,9 +83,8 @@ describe('explain', () => {
   });
 
   it('done, because the last commit was refused', () => {
-    const failedCommit =
-      'commit 56124dbb of shop was refused: UnknownField web.yaml:10@56124dbb: unknown field.';
-    expect(verdict({ evidence: { failedCommit } })).toMatch(
+    const text = 'commit 56124dbb of shop was refused: UnknownField web.yaml:10@56124dbb: unknown field';
+    expect(verdict({ evidence: { gitTrouble: { text, next: 'correct the manifest' } } })).toMatch(
       /^Done: nothing is to be done: .*; but commit 56124dbb of shop was refused: .*unknown field → correct the manifest/,
     );
   });

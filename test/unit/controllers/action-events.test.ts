@@ -86,6 +86,15 @@ describe('events of writes (S21)', () => {
     expect(told).toHaveLength(2);
   });
 
+  it('says what was done, each name once', () => {
+    events.done(workload, actions('Evict', 'shop-1', 'shop-2'));
+    events.done(workload, actions('ScaleUp', 'web-1', 'web-2', 'web-1'));
+    expect(told).toEqual([
+      'Normal PodEvicted: evict 2 pods: shop-1, shop-2',
+      'Normal SuccessfulCreate: create 2 pods: web-1, web-2',
+    ]);
+  });
+
   it('names twelve pods, and counts the others', () => {
     const names = Array.from({ length: 13 }, (_, index) => `web-${String(12 - index)}`);
     events.done(workload, actions('Recreate', ...names));

@@ -377,6 +377,16 @@ describe('own writes (C14)', () => {
     expect(cache.get('pods', 'default', 'a')?.metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z');
   });
 
+  it('a delete whose answer has no version found the object gone', async () => {
+    server.put('a');
+    await cache.start(stop.signal);
+    server.muted = true;
+    const { resourceVersion: _, ...metadata } = server.put('a').metadata;
+    const answer = { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    cache.observeDelete('pods', answer, { namespace: 'default', name: 'a' });
+    expect(names()).toEqual([]);
+  });
+
   it('a list that is older than a write keeps the write', async () => {
     await cache.start(stop.signal);
     await eventually('a watch stands', () => server.openWatches === 1);

@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+
+import { gitTrouble } from '../../../cli/git-state.ts';
+import type { GitState } from '../../../cli/git-state.ts';
+
+const WEB = { kind: 'StatefulSet', namespace: 'default', name: 'web' } as const;
+const PROBLEM = 'RolloutFailed agent.yaml:1@ca198eb3: DaemonSet.fairlead.dev default/agent: no progress.';
+
+function stateOf(change: Partial<GitState>): GitState {
+  return { repository: 'shop', commit: 'ca198eb3ff', outcome: 'Failed', problems: [PROBLEM], ...change };
+}
+
+describe('what is wrong with git, for one workload', () => {
+  it('a commit that failed for another workload is none of its business', () => {
+    expect(gitTrouble(stateOf({}), WEB)).toBeUndefined();
+    expect(gitTrouble(stateOf({}), { ...WEB, kind: 'DaemonSet', name: 'agent' })?.text).toBe(
+      `commit ca198eb3 of shop failed: ${PROBLEM.slice(0, -1)}`,
+    );
+    expect(gitTrouble(stateOf({}), { ...WEB, kind: 'DaemonSet', name: 'age' })).toBeUndefined();
+  });
+
+  it('a commit that was refused is: nothing of it was applied', () => {
+    expect(gitTrouble(stateOf({ outcome: 'Refused' }), WEB)?.text).toContain(
+      'commit ca198eb3 of shop was refused',
+    );
+  });
+
+  it('a repository that cannot be read comes first', () => {
+    const unreadable = { problem: 'RepositoryNotFound: gone.', since: '2026-01-01T00:00:00Z' };
+    expect(gitTrouble(stateOf({ outcome: 'Succeeded', unreadable }), WEB)).toEqual({
+      text: 'repository shop cannot be read since 2026-01-01T00:00:00Z: RepositoryNotFound: gone',
+      next: 'mend what it names; the worker looks again by itself',
+    });
+    expect(gitTrouble(stateOf({ outcome: 'Succeeded' }), WEB)).toBeUndefined();
+    expect(gitTrouble(undefined, WEB)).toBeUndefined();
+  });
+});
