@@ -382,8 +382,8 @@ describe('own writes (C14)', () => {
     await cache.start(stop.signal);
     server.muted = true;
     const { resourceVersion: _, ...metadata } = server.put('a').metadata;
-    const answer = { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
-    cache.observeDelete('pods', answer, { namespace: 'default', name: 'a' });
+    const answered = { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    cache.observeDelete('pods', answered, { namespace: 'default', name: 'a' });
     expect(names()).toEqual([]);
   });
 
