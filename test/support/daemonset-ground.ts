@@ -20,6 +20,8 @@ import type { WorkerProcess } from './worker-process.ts';
 export const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 export const NODES = { group: '', version: 'v1', resource: 'nodes' } as const;
 
+export type DaemonGround = ReturnType<typeof useDaemonGround>;
+
 /** Declares a control plane with so many nodes and a worker. What it returns is for tests. */
 export function useDaemonGround(api: WorkloadApi, nodes: number) {
   const controlPlane = useControlPlane({ workloadApi: api, nodes });
