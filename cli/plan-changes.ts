@@ -160,7 +160,7 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
   });
   switch (decision.do) {
     case 'nothing':
-      return driftOf(await dryRun(context, object, live), await otherOwners(context, object));
+      return await driftOf(context, object, await dryRun(context, object, live));
     case 'refuse':
       return 'refused';
     case 'leave':
@@ -204,9 +204,10 @@ function templateOf(object: unknown): JsonObject {
 }
 
 /** A manifest that is applied already is not applied again, whatever has become of its object. */
-function driftOf(outcome: Outcome, owners: string | undefined): Outcome {
+async function driftOf(context: CommitContext, prepared: PreparedObject, outcome: Outcome): Promise<Outcome> {
   if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
   const { object, differences: found } = outcome;
+  const owners = await otherOwners(context, prepared);
   const next =
     owners === undefined
       ? 'the next change of the manifest takes it back'
