@@ -74,6 +74,7 @@ export interface Reason {
 
 export type ReasonCode =
   | 'TemporalUnreachable'
+  | 'TemporalRefused'
   | 'RevisionMissing'
   | 'Paused'
   | 'Pinned'

@@ -53,6 +53,7 @@ export class ActivityGround {
       client,
       sources: RESOURCES.map((resource) => ({ group, version: 'v1beta1', resource })),
       onError: () => undefined,
+      onRefused: () => undefined,
     });
     const [view, feed, memory, mutex, now] = [
       new ClusterView(cache, API, true),
@@ -75,6 +76,7 @@ export class ActivityGround {
       onTakenOver: () => undefined,
       onBadEnding: () => undefined,
       onError: () => undefined,
+      onRefused: () => undefined,
     });
     const common = { client, cache, view, executor, mutex, feed, events, now };
     const reconciler = new Reconciler({
