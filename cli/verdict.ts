@@ -102,7 +102,7 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
     verdict: 'Done',
     sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
     ...(gitTrouble !== undefined && { next: gitTrouble.next }),
-    ...(lease.state === 'free' && { next: 'fairlead worker' }),
+    ...(lease.state === 'free' && { next: howToLead(lease) }),
   };
 }
 
@@ -115,11 +115,14 @@ function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }
   return {
     verdict: 'NoLeader',
     sentence: `${describeFree(lease, leaseName)}, so nobody acts`,
-    next:
-      lease.missing === true
-        ? 'name the cluster that the worker was started with: --cluster (FAIRLEAD_CLUSTER); or start one: fairlead worker'
-        : 'start a worker: fairlead worker (with the same --cluster and --workload-api)',
+    next: howToLead(lease),
   };
+}
+
+function howToLead({ missing }: LeaseState & { state: 'free' }): string {
+  return missing === true
+    ? 'name the cluster that the worker was started with: --cluster (FAIRLEAD_CLUSTER); or start one: fairlead worker'
+    : 'start a worker: fairlead worker (with the same --cluster and --workload-api)';
 }
 
 /** Somebody leads, and has no eyes for it. */

@@ -65,7 +65,7 @@ describe('explain', () => {
 
   it('done, and nobody there for the next change', () => {
     expect(verdict({ evidence: { lease: { state: 'free' } } })).toMatch(
-      /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → fairlead worker$/,
+      /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → start a worker: fairlead worker/,
     );
   });
 
