@@ -3,6 +3,7 @@
 import { expect } from '@jest/globals';
 
 import type { WorkloadKind } from '../../planners/workload.ts';
+import type { DaemonSetDescription } from '../support/daemonset-manifest.ts';
 import type { Descriptions } from '../support/described-kinds.ts';
 import { OwnNodes } from '../support/own-nodes.ts';
 import { imageOf, isPodReady } from '../support/scene.ts';
@@ -10,6 +11,7 @@ import type { Scene } from '../support/scene.ts';
 import type { Stage } from '../support/stage.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import type { EndState } from './end-state.ts';
+import { moveInNeighbours } from './neighbours.ts';
 
 type AnyScene = Scene<WorkloadKind>;
 
@@ -35,6 +37,7 @@ const FOUR: Partial<StatefulSetDescription> = {
   maxUnavailable: 2,
   templateAnnotations: SOON_READY,
 };
+const AGENT: Partial<DaemonSetDescription> = { maxUnavailable: 2, templateAnnotations: SOON_READY };
 
 /** How a scenario opens its scene; with a number of nodes, on so many of its own. */
 function scene<K extends WorkloadKind>(
@@ -144,6 +147,68 @@ export const CRASH_SCENARIOS: readonly CrashScenario[] = [
     prepare: deploy,
     act: goBack,
     check: checkBack,
+  },
+  {
+    name: 'DaemonSet: recreate',
+    open: scene('DaemonSet', AGENT, 4),
+    prepare: deploy,
+    act: update,
+    check: checkAllAnew(4),
+  },
+  {
+    name: 'DaemonSet: surge',
+    open: scene('DaemonSet', { ...AGENT, maxUnavailable: 0, maxSurge: 2 }, 4),
+    prepare: deploy,
+    act: update,
+    check: checkAllAnew(4),
+  },
+  {
+    name: 'DaemonSet: in place',
+    open: scene('DaemonSet', { ...AGENT, podUpdatePolicy: 'InPlaceOnly' }, 4),
+    prepare: deploy,
+    act: update,
+    check: checkInPlace(['app:2'], { main: 1 }),
+  },
+  {
+    name: 'DaemonSet: rollback',
+    open: scene('DaemonSet', AGENT, 4),
+    prepare: deploy,
+    act: goBack,
+    check: checkBack,
+  },
+  {
+    name: 'DaemonSet: pre-pull',
+    open: scene('DaemonSet', { ...AGENT, prePullNodes: 1 }, 4),
+    prepare: deploy,
+    act: update,
+    // Four pods: of those that pulled nothing is left.
+    check: checkAllAnew(4),
+  },
+  {
+    name: 'DaemonSet: drain',
+    open: scene('DaemonSet', { ...AGENT, maxUnavailable: 1, drainTimeoutSeconds: 60 }, 3),
+    alone: true,
+    async prepare(playing) {
+      await deploy(playing);
+      await moveInNeighbours(playing, 3);
+      await playing.nodes?.cordon(0);
+    },
+    async act(playing) {
+      await update(playing);
+      await playing.nodes?.until(
+        'nothing cordoned but what a person cordoned',
+        (nodes) => nodes.filter(({ spec }) => spec?.unschedulable === true).length === 1,
+        PATIENCE_MS,
+      );
+    },
+    check(end) {
+      checkAllAnew(3)(end);
+      expect(end.nodes).toEqual([
+        { name: 'node-0', cordoned: true, marked: false },
+        { name: 'node-1', cordoned: false, marked: false },
+        { name: 'node-2', cordoned: false, marked: false },
+      ]);
+    },
   },
 ];
 
