@@ -10,6 +10,7 @@ import { eligibilityOf } from './node-eligibility.ts';
 import type { Eligibility } from './node-eligibility.ts';
 import type { ControllerRevision, Node, Pod } from './objects.ts';
 import type { UpdateView } from './pod-updates.ts';
+import { isPullerOf } from './pre-pull.ts';
 import { planRevision } from './revision-plan.ts';
 import type { RevisionPlan } from './revision.ts';
 import { lastCompleteOf, revisionsOf } from './revision.ts';
@@ -60,6 +61,8 @@ export interface DaemonSetView extends UpdateView<DaemonMember> {
   /** Pods that are aimed at a node that is gone (D10), or on one. */
   readonly lost: readonly DaemonMember[];
   readonly released: readonly Pod[];
+  /** Pods that pull images for the set, by name: of a large set each node looks for its own. */
+  readonly pullers: ReadonlyMap<string, Pod>;
   readonly snapshot: Snapshot<DaemonSet>;
 }
 
@@ -71,7 +74,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
   const updateLabel = update && hashOf(update);
   const others = revisions.filter((revision) => revision !== update);
-  const { members, released } = membersOf(snapshot, updateLabel, now);
+  const { members, released, pullers } = membersOf(snapshot, updateLabel, now);
   const { places, lost } = placesOf(snapshot, members, wantedSince(update));
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
@@ -89,6 +92,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     places,
     lost,
     released,
+    pullers,
     snapshot,
   };
 }
@@ -107,11 +111,15 @@ function membersOf(
   { workload, pods }: Snapshot<DaemonSet>,
   updateLabel: string | undefined,
   now: number,
-): { readonly members: readonly DaemonMember[]; readonly released: readonly Pod[] } {
+): Pick<DaemonSetView, 'released' | 'pullers'> & { readonly members: readonly DaemonMember[] } {
   const members: DaemonMember[] = [];
   const released: Pod[] = [];
+  const pullers = new Map<string, Pod>();
   for (const pod of pods) {
-    if (pod.metadata.labels?.[LABEL.prePull] !== undefined) continue;
+    if (pod.metadata.labels?.[LABEL.prePull] !== undefined) {
+      if (isPullerOf(workload, pod)) pullers.set(pod.metadata.name, pod);
+      continue;
+    }
     const claim = claimOf(workload, pod, matchesSelector(workload.selector, pod.metadata.labels));
     const node = targetNodeOf(pod);
     if (claim === 'release') released.push(pod);
@@ -124,7 +132,7 @@ function membersOf(
     members.push({ ...member, node, isNew: isNew && updateLabel !== undefined });
   }
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return { members, released };
+  return { members, released, pullers };
 }
 
 function placesOf(
