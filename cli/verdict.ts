@@ -80,14 +80,20 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
   const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
   const what =
     strategy === undefined
-      ? `all ${String(desired)} pods are available at revision ${plan.updateRevision ?? '<none>'}`
-      : `${strategy.message}; all ${String(desired)} pods are available`;
+      ? `${allAvailable(desired)}${desired === 0 ? '' : ` at revision ${plan.updateRevision ?? '<none>'}`}`
+      : `${strategy.message}; ${allAvailable(desired)}`;
   return {
     verdict: 'Done',
     sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
     ...(gitTrouble !== undefined && { next: gitTrouble.next }),
     ...(lease.state === 'free' && { next: 'fairlead worker' }),
   };
+}
+
+/** Of a workload that has every pod that it wants. */
+function allAvailable(desired: number): string {
+  if (desired === 0) return 'no pods are wanted';
+  return desired === 1 ? 'its only pod is available' : `all ${String(desired)} pods are available`;
 }
 
 function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }): Verdict {
