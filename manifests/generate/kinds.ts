@@ -1,6 +1,7 @@
 /** The table of kinds: one entry is all that a further CRD needs. */
 
 import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE, NODE_FIELDS } from './fields.ts';
+import { NODE_SETTINGS } from './policy-view.ts';
 import type { Setting, Variable } from './policy-view.ts';
 import { daemonSetRules } from './rules/daemonset.ts';
 import { statefulSetRules } from './rules/statefulset.ts';
@@ -46,17 +47,6 @@ const SHARED_SETTINGS: readonly Setting[] = [
   'gracePeriodSeconds',
   'progressDeadlineSeconds',
   'onDeadline',
-];
-
-/** Of kinds that run on nodes. */
-const NODE_SETTINGS: readonly Setting[] = [
-  'partition',
-  'nodeSelector',
-  'topologyKey',
-  'notReadyNodes',
-  'drainTimeoutSeconds',
-  'prePullNodes',
-  'prePullTimeoutSeconds',
 ];
 
 const IMAGES: PrinterColumn = {
