@@ -196,8 +196,8 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       const explained = await json(`explain statefulset.${group}/${name}`);
       // Under apps/v1 the cluster's own controller may have finished it.
       expect(explained).toMatchObject({ sentence: expect.stringMatching(notKept) });
-      const image = await cli(`set image statefulset.${group}/${name} main=web:2`);
-      expect(image).toMatchObject({ code: 0, err: expect.stringMatching(notKept) });
+      const changed = await cli(`set image statefulset.${group}/${name} main=web:2`);
+      expect(changed).toMatchObject({ code: 0, err: expect.stringMatching(notKept) });
     }, 30_000);
 
     it('without Temporal a wish is written all the same, and it is said', async () => {
