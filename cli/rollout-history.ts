@@ -5,6 +5,7 @@ import { readAttempts } from '../kubernetes/attempts.ts';
 import { readRestarted } from '../kubernetes/template-edits.ts';
 import { listRevisions, presentRevision, templateOfData } from '../kubernetes/workload-revisions.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
 import { ageOf } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -54,7 +55,7 @@ export async function runRolloutHistory(call: Call<HistoryOptions>): Promise<Exi
     const { io, options } = call;
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
     const object = await readWorkload(session, target);
-    const all = viewRevisions(object, target, await listRevisions(session.client, object));
+    const all = viewRevisions(object, target, await listRevisions(session.client, object, target));
     const revisions =
       options.revision === undefined ? all.map(withoutTemplate) : [pick(all, options.revision, argument)];
     const document: HistoryDocument = {
@@ -66,7 +67,8 @@ export async function runRolloutHistory(call: Call<HistoryOptions>): Promise<Exi
     };
     if (await printStructured(io, options, document)) return EXIT.ok;
     if (options.output === 'name') {
-      for (const { name } of revisions) io.out(`controllerrevision.apps/${name}\n`);
+      const resource = WORKLOAD_KINDS[target.kind].history.kind.toLowerCase();
+      for (const { name } of revisions) io.out(`${resource}.apps/${name}\n`);
       return EXIT.ok;
     }
     const [one] = revisions;
@@ -86,7 +88,7 @@ export function viewRevisions(
   revisions: readonly ControllerRevision[],
 ): readonly RevisionView[] {
   const present = presentRevision(object, target, revisions)?.metadata.name;
-  // The status of a DaemonSet names none: the last whose rollout was finished.
+  // Only the status of a StatefulSet names one: else the last whose rollout was finished.
   const complete = object.status?.['currentRevision'] ?? revisions.findLast(hasSucceeded)?.metadata.name;
   return revisions.map((revision, index) => {
     const { name, creationTimestamp, annotations } = revision.metadata;

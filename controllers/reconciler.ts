@@ -20,6 +20,7 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import { ProgressClock } from './progress-clock.ts';
+import { grantRollback } from './rollback-request.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
 import type { RolloutRuns } from './rollout-runs.ts';
@@ -162,7 +163,13 @@ export class Reconciler {
   }
 
   async #bringCloser(key: string, object: KubernetesObject): Promise<void> {
-    const { client, requeue, now } = this.#options;
+    const { client, requeue, now, view, events } = this.#options;
+    const asked = await grantRollback(client, view.read(key, object), now());
+    if (asked !== undefined) {
+      // The object has changed: its event brings us back.
+      events.record(view.read(key, object), asked.type, asked.reason, asked.message);
+      return;
+    }
     const settled = await this.settle(client, key, object);
     const { workload, plan } = settled;
     if (plan.steady.length > 0) {
@@ -197,10 +204,11 @@ export class Reconciler {
       finished,
       rolling: plan.needsRollout || runs.isOpen(key, workload.ref.uid),
       allAvailable: plan.progress.available >= plan.progress.desired,
-      progressed: hasProgressed(served, asRecord(plan.status)) || isNewRevision(feed.latest(key), plan),
+      progressed: hasProgressed(served, plan) || isNewRevision(feed.latest(key), plan),
       paused: workload.paused,
       blocked,
       waiting: this.#whatItWaitsFor(workload, plan),
+      own: plan.conditions,
       deadlineSeconds: workload.progressDeadlineSeconds,
       ...this.#clock.read(),
       now: now(),
@@ -217,7 +225,7 @@ export class Reconciler {
     this.#reportDeadline(workload, served, conditions.timedOut);
     try {
       const wanted = { ...plan.status, conditions: conditions.conditions };
-      const due = await status.write(client, object, workload, wanted, plan.progress.desired);
+      const due = await status.write(client, object, workload, wanted, plan);
       if (due !== undefined) {
         requeue(key, due);
       }
@@ -334,9 +342,16 @@ const COUNTERS = [
   'numberAvailable',
 ];
 
-function hasProgressed(served: JsonObject, wanted: JsonObject): boolean {
+function hasProgressed(served: JsonObject, plan: Plan<object>): boolean {
+  const wanted = asRecord(plan.status);
   const grew = COUNTERS.some((counter) => number(wanted[counter]) > number(served[counter]));
-  return grew || wanted['updateRevision'] !== served['updateRevision'];
+  const isReplaced = plan.conditions !== undefined && oldOnes(wanted) < oldOnes(served);
+  return grew || isReplaced || wanted['updateRevision'] !== served['updateRevision'];
+}
+
+/** Where pods are not replaced one by one, that there are fewer old ones is progress too (P18). */
+function oldOnes(status: JsonObject): number {
+  return number(status['replicas']) - number(status['updatedReplicas']);
 }
 
 function number(value: unknown): number {
