@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
+import { operatorOf } from '../support/deployment-operator.ts';
 import type { DeploymentGround } from '../support/deployment-ground.ts';
 import {
   allAt,
@@ -249,6 +250,94 @@ describe('Deployment', () => {
       expect(done.metadata.annotations?.[DEPLOYMENT_ANNOTATION.revision]).toBe('3');
     }),
     60_000,
+  );
+
+  it(
+    'seed 004, line by line: change-cause, image, history, undo, undo to a revision, pause, resume, scale, stall, restart',
+    both(async (ground) => {
+      const caused = (cause: string) => ({ 'kubernetes.io/change-cause': cause });
+      // A short deadline of the last step would pass in a slow one before.
+      const wanted = await ground.deploy({
+        name: 'nginx',
+        image: 'nginx:1',
+        onDeadline: 'Report',
+        annotations: caused('created'),
+      });
+      const { name, namespace } = wanted;
+      const cluster = ground.cluster();
+      const path = ground.path(wanted);
+      const operator = await operatorOf(ground, namespace, name);
+      const note = async (cause: string) => await cluster.annotate(path, caused(cause));
+      const through = { code: 0, text: 'deployment "nginx" successfully rolled out' };
+      const at = async (image: string, replicas = 4) => {
+        await ground.untilPods(wanted, `all at ${image}`, allAt(image, replicas));
+        expect(await operator.status()).toEqual(through);
+        await ground.untilReady(wanted);
+      };
+
+      expect(await operator.history()).toBe('1 created');
+      await operator.setImage('nginx:2');
+      await note('second');
+      await at('nginx:2');
+      expect(await operator.history()).toBe('1 created\n2 second');
+      await operator.undo();
+      await at('nginx:1');
+      expect(await operator.history()).toBe('2 second\n3 created');
+      await operator.undo(2);
+      await at('nginx:2');
+      expect(await operator.history()).toBe('3 created\n4 second');
+      const back = await ground.untilReady(wanted);
+      expect(back.metadata.annotations).toMatchObject({
+        ...caused('second'),
+        [DEPLOYMENT_ANNOTATION.revision]: '4',
+        ...(ground.api === 'apps/v1' && { 'fairlead.dev/on-deadline': 'Report' }),
+      });
+      expect(Object.keys(back.metadata.annotations ?? {})).not.toContain('fairlead.dev/attempts');
+
+      await operator.pause();
+      await operator.setImage('nginx:3');
+      await operator.setImage('nginx:4');
+      await note('fourth');
+      expect(await ground.untilSets(wanted, 'no third one', () => true)).toHaveLength(2);
+      await operator.resume();
+      await at('nginx:4');
+      expect(await operator.history()).toBe('3 created\n4 second\n5 fourth');
+
+      await operator.setImage('nginx:bad');
+      await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '0,0,3,2');
+      await cluster.client.patch({ ...path, subresource: 'scale' }, 'merge', { spec: { replicas: 8 } });
+      await ground.untilSets(wanted, 'in proportion', (sets) => sizes(sets).join() === '0,0,6,4');
+      await cluster.client.patch(path, 'merge', { spec: { progressDeadlineSeconds: 2 } });
+      const { code, text } = await operator.status();
+      expect([code, text]).toEqual([1, 'deployment "nginx" exceeded its progress deadline']);
+      const stalled = await ground.until(
+        wanted,
+        'stalled',
+        (one) => conditionOf(one, 'Stalled')?.status === 'True',
+      );
+      expect(conditionOf(stalled, 'Available')).toMatchObject({
+        status: 'True',
+        reason: 'MinimumReplicasAvailable',
+      });
+      expect(conditionOf(stalled, 'Progressing')).toMatchObject({
+        status: 'False',
+        reason: 'ProgressDeadlineExceeded',
+      });
+      await cluster.client.patch(path, 'merge', { spec: { progressDeadlineSeconds: 600 } });
+      await operator.undo();
+      await at('nginx:4', 8);
+      const before = new Set(
+        (await ground.untilPods(wanted, 'eight', allAt('nginx:4', 8))).map(({ metadata }) => metadata.uid),
+      );
+      await operator.restart();
+      await ground.untilPods(
+        wanted,
+        'eight others',
+        (pods) => allAt('nginx:4', 8)(pods) && pods.every(({ metadata }) => !before.has(metadata.uid)),
+      );
+      expect(await operator.status()).toEqual(through);
+    }),
+    90_000,
   );
 });
 
