@@ -4,10 +4,11 @@ import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WishResult, WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import { formatAge } from './durations.ts';
 import { awaitWorkload } from './follow-workload.ts';
-import { leaseName, readLease } from './lease.ts';
+import { describeFree, glanceAtLease, leaseName, readLease, whyNotKept } from './lease.ts';
+import type { LeaseState } from './lease.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
@@ -30,6 +31,8 @@ export interface WishToApply {
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
   readonly write: () => Promise<WishResult>;
+  /** Nobody but Fairlead would honour it: refused where the leader has no eyes for the workload. */
+  readonly needsKeeper?: boolean;
   /** Tells the running run; absent for verbs that a run learns from the object alone. */
   readonly signal?: () => Promise<SignalOutcome>;
   /** Whether a state of the object, at or after `generation`, shows the effect. */
@@ -37,7 +40,7 @@ export interface WishToApply {
 }
 
 /** How far the effect could be followed. */
-type EffectSeen = 'seen' | 'timeout' | 'noLeader' | 'notAwaited';
+type EffectSeen = 'seen' | 'timeout' | 'noLeader' | 'notKept' | 'notAwaited';
 
 interface WishDocument extends Document {
   readonly kind: 'WishResult';
@@ -62,9 +65,24 @@ const LEASE_AGAIN_MS = 3_000;
 /** Exit code 3 when the effect was not seen in time, although the wish stands on the object. */
 export async function applyWish(session: Session, wish: WishToApply, wait: boolean): Promise<ExitCode> {
   const { io, options } = session;
+  const lease = await glanceAtLease(session);
+  const notKept = whyNotKept(lease, wish.target, leaseName(session));
+  if (notKept !== undefined && wish.needsKeeper === true) {
+    const name = `${formatWorkload(wish.argument)} -n ${session.namespace}`;
+    throw new CliError(
+      `${wish.verb} of ${name} would have no effect: ${notKept}\n  nothing was written; \`fairlead explain ${name}\` says more`,
+      EXIT.failed,
+    );
+  }
   const { changed, message } = await wish.write();
   const run = changed && wish.signal !== undefined ? await wish.signal() : undefined;
-  const effect = changed && wait ? await awaitEffect(session, wish) : 'notAwaited';
+  const effect = !changed
+    ? 'notAwaited'
+    : notKept !== undefined
+      ? 'notKept'
+      : wait
+        ? await awaitEffect(session, wish)
+        : 'notAwaited';
   const document: WishDocument = {
     apiVersion: CLI_API_VERSION,
     kind: 'WishResult',
@@ -83,21 +101,29 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
       io.out(`${document.workload}\n`);
     } else {
       io.out(`${oneLine(message)}\n`);
-      for (const line of notes(session, document)) io.err(`${oneLine(line)}\n`);
+      for (const line of notes(session, document, { lease, notKept })) io.err(`${oneLine(line)}\n`);
     }
   }
   return effect === 'timeout' ? EXIT.timeout : EXIT.ok;
 }
 
-function notes(session: Session, { effect, run, workload, namespace }: WishDocument): string[] {
+function notes(
+  session: Session,
+  { effect, run, workload, namespace }: WishDocument,
+  { lease, notKept }: { readonly lease: LeaseState; readonly notKept: string | undefined },
+): string[] {
   const lines: string[] = [];
   if (run?.outcome === 'unreachable') {
     lines.push(`note: written on the object; the run was not told: ${run.message}`);
   }
   if (effect === 'noLeader') {
-    lines.push(
-      `note: written on the object; no worker holds the Lease ${leaseName(session)}, so it takes effect when one starts`,
-    );
+    const name = leaseName(session);
+    const nobody =
+      lease.state === 'free' ? describeFree(lease, name) : `no Fairlead worker holds the Lease ${name}`;
+    lines.push(`note: written on the object; ${nobody}, so it takes effect when one starts`);
+  }
+  if (effect === 'notKept' && notKept !== undefined) {
+    lines.push(`note: written on the object, but Fairlead does nothing about it: ${notKept}`);
   }
   if (effect === 'timeout') {
     const limit = formatAge(timeoutOf(session));

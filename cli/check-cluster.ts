@@ -10,7 +10,7 @@ import { operatorRules, workerRules, describeRule, reviewAccess } from './permis
 import { EXIT } from './exit-codes.ts';
 import { describeFailure, missingPermission } from './failures.ts';
 import type { Call } from './io.ts';
-import { leaseName, readLease } from './lease.ts';
+import { describeFree, describeKept, leaseName, readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, connectionOf, withSession } from './session.ts';
 import { whoAmI } from './who-am-i.ts';
@@ -143,12 +143,16 @@ async function checkLeader(session: Session): Promise<CheckItem> {
   const lease = await readLease(session);
   switch (lease.state) {
     case 'held':
-      return { ...item, outcome: 'ok', found: `${lease.holder} holds the Lease ${leaseName(session)}` };
+      return {
+        ...item,
+        outcome: 'ok',
+        found: `${lease.holder} holds the Lease ${leaseName(session)}${describeKept(lease)}`,
+      };
     case 'free':
       return {
         ...item,
         outcome: 'warning',
-        found: `nobody holds the Lease ${leaseName(session)}: nothing acts on the cluster`,
+        found: `${describeFree(lease, leaseName(session))}, so nothing acts on the cluster`,
         mend:
           `fairlead up --repo PATH_OR_URL --cluster ${session.cluster} --workload-api ${session.api}` +
           '   # or without a repository: fairlead worker',

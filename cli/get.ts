@@ -4,7 +4,7 @@ import type { ResourcePath } from '../kubernetes/client.ts';
 import { isForbidden } from '../kubernetes/api-error.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
-import { workloadCollection } from '../kubernetes/workload-api.ts';
+import { groupVersion, workloadCollection } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_KINDS, hasReplicaSets } from '../kubernetes/workload-kinds.ts';
 import { REPLICA_SETS, revisionPath } from '../kubernetes/revision-store.ts';
 import type { RevisionStore } from '../kubernetes/revision-store.ts';
@@ -15,9 +15,10 @@ import type { WorkloadKind } from '../planners/workload.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
 import { ageOf } from './durations.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
+import { glanceAtLease, leaseName, whyNotKept } from './lease.ts';
 import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, targetOf, withSession } from './session.ts';
@@ -25,6 +26,7 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { Document } from './structured.ts';
 import type { Column } from './table.ts';
 import { formatTable } from './table.ts';
+import type { KindArgument } from './workload-argument.ts';
 import { KINDS, formatWorkload, parseKindArgument } from './workload-argument.ts';
 import type { WorkloadState } from './workload-state.ts';
 import type { WorkloadView } from './workload-view.ts';
@@ -57,7 +59,13 @@ export async function runGet(call: Call<GetOptions>): Promise<ExitCode> {
     }
     if (rows.length === 0) {
       const where = options.allNamespaces === true ? 'in any namespace' : `in namespace ${session.namespace}`;
-      io.err(`No workloads of ${session.api} found ${where}.\n`);
+      const [operand] = call.operands;
+      const what =
+        operand === undefined
+          ? `workloads of ${session.api}`
+          : describeKind(parseKindArgument(operand, session.api));
+      const chosen = options.selector === undefined ? '' : ` with ${options.selector}`;
+      io.err(`No ${what}${chosen} found ${where}.\n`);
       return EXIT.ok;
     }
     const columns = columnsOf(
@@ -67,8 +75,25 @@ export async function runGet(call: Call<GetOptions>): Promise<ExitCode> {
       options.output === 'wide',
     );
     io.out(formatTable(columns, rows));
+    await noteUnkept(session, rows);
     return EXIT.ok;
   });
+}
+
+function describeKind({ kind, api }: KindArgument): string {
+  return `${kind}s of ${api}`;
+}
+
+/** A pause that nobody keeps, or a workload that nobody has looked at, is worth a look at who leads. */
+async function noteUnkept(session: Session, rows: readonly WorkloadView[]): Promise<void> {
+  const doubtful = rows.filter(({ state }) => state === 'Paused' || state === 'Pending');
+  if (doubtful.length === 0) return;
+  const lease = await glanceAtLease(session);
+  const reasons = doubtful.map(({ workloadApi, namespace }) =>
+    whyNotKept(lease, { ...groupVersion(workloadApi), namespace }, leaseName(session)),
+  );
+  const [why] = reasons.filter((reason) => reason !== undefined);
+  if (why !== undefined) session.io.err(`note: nothing is done by Fairlead about some of these: ${why}\n`);
 }
 
 /** Columns of the table. `now` in milliseconds since the epoch. */
@@ -132,6 +157,13 @@ async function readViews(
 ): Promise<readonly WorkloadView[]> {
   const [operand] = operands;
   if (operand?.includes('/') === true) {
+    if (options.selector !== undefined || options.allNamespaces === true) {
+      const flag = options.selector === undefined ? '-A' : '-l';
+      throw new CliError(
+        `${flag} chooses among workloads: with it name a kind alone, not ${operand}`,
+        EXIT.usage,
+      );
+    }
     const { argument, target } = targetOf(session, operand);
     const object = await readWorkload(session, target);
     return [viewWorkload(object, argument.kind, argument.api)];

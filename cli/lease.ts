@@ -1,17 +1,31 @@
-/** Who leads: without a holder of the Lease nothing acts on the cluster. */
+/** Who leads, and of what: without a holder of the Lease nothing acts on the cluster. */
 
 import { isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
-import type { Lease } from '../worker/lease.ts';
-import { LeaseStore, holderOf, leaseNameOf } from '../worker/lease.ts';
+import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import type { Kept, Lease } from '../worker/lease.ts';
+import { LeaseStore, holderOf, keptBy, leaseNameOf } from '../worker/lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
 export type LeaseState =
-  | { readonly state: 'held'; readonly holder: string }
-  | { readonly state: 'free'; readonly lastHolder?: string; readonly renewedAt?: string }
+  | {
+      readonly state: 'held';
+      readonly holder: string;
+      /** Undefined: not known. */
+      readonly keeps?: Kept;
+    }
+  | {
+      readonly state: 'free';
+      readonly lastHolder?: string;
+      readonly renewedAt?: string;
+      /** There is no such Lease: under this name no worker has ever run. */
+      readonly missing?: true;
+    }
   /** May not be read. */
   | { readonly state: 'unknown'; readonly message: string };
+
+type Free = LeaseState & { readonly state: 'free' };
 
 /** A leader renews each second or two. */
 const SECOND_LOOK_MS = 2_500;
@@ -31,16 +45,57 @@ export async function readLease(session: Session): Promise<LeaseState> {
   return second.spec?.renewTime === first.spec?.renewTime ? free(second) : held(second);
 }
 
+/** One look, for hints that are worth no wait: whoever wrote the Lease last counts as its holder. */
+export async function glanceAtLease(session: Session): Promise<LeaseState> {
+  const lease = await read(session);
+  return 'state' in lease ? lease : held(lease);
+}
+
 /** `fairlead-<cluster>` in the workers' namespace: what the Lease is called. */
 export function leaseName(session: Pick<Session, 'cluster' | 'leaseNamespace'>): string {
   return `${session.leaseNamespace}/${leaseNameOf(session.cluster)}`;
+}
+
+/** Nobody leads: in one clause, with what is known of why. @param name {@link leaseName} */
+export function describeFree({ missing, lastHolder, renewedAt }: Free, name: string): string {
+  if (missing === true) return `there is no Lease ${name}: no Fairlead worker has run under this --cluster`;
+  const last = lastHolder === undefined ? '' : ` (last ${lastHolder}, ${renewedAt ?? 'long ago'})`;
+  return `no Fairlead worker holds the Lease ${name}${last}`;
+}
+
+/**
+ * Why the leader has no eyes for a workload, in one clause: it keeps another API or other namespaces. Undefined where it has, where
+ * nobody leads, or where it is not known.
+ * @param name {@link leaseName}
+ */
+export function whyNotKept(
+  lease: LeaseState,
+  { group, version, namespace }: Pick<WorkloadTarget, 'group' | 'version' | 'namespace'>,
+  name: string,
+): string | undefined {
+  if (lease.state !== 'held' || lease.keeps === undefined) return undefined;
+  const { workloadApi, namespaces } = lease.keeps;
+  const who = `the worker that holds the Lease ${name}`;
+  if (workloadApi !== `${group}/${version}`) {
+    return `${who} keeps the workloads of ${workloadApi}, not those of ${group}/${version}`;
+  }
+  return namespaces === undefined || namespaces.includes(namespace)
+    ? undefined
+    : `${who} keeps the workloads of ${namespaces.join(', ')}, not those of namespace ${namespace}`;
+}
+
+/** `, for fairlead.dev/v1beta1 in shop, tools`; empty where it is not known. */
+export function describeKept({ keeps }: LeaseState & { readonly state: 'held' }): string {
+  if (keeps === undefined) return '';
+  const { workloadApi, namespaces } = keeps;
+  return `, for ${workloadApi}${namespaces === undefined ? '' : ` in ${namespaces.join(', ')}`}`;
 }
 
 async function read(session: Session): Promise<Lease | LeaseState> {
   const { client, leaseNamespace, cluster } = session;
   try {
     const lease = await new LeaseStore(client, leaseNamespace, leaseNameOf(cluster)).read(REQUEST_TIMEOUT_MS);
-    if (lease === undefined) return { state: 'free' };
+    if (lease === undefined) return { state: 'free', missing: true };
     return holderOf(lease) === '' ? free(lease) : lease;
   } catch (error) {
     if (isForbidden(error)) return { state: 'unknown', message: error.message };
@@ -54,7 +109,8 @@ function isFresh({ spec }: Lease, now: number): boolean {
 }
 
 function held(lease: Lease): LeaseState {
-  return { state: 'held', holder: holderOf(lease) };
+  const keeps = keptBy(lease);
+  return { state: 'held', holder: holderOf(lease), ...(keeps && { keeps }) };
 }
 
 function free(lease: Lease): LeaseState {

@@ -1,5 +1,6 @@
 /** `fairlead rollout status`: kubectl's sentences on stdout, why it waits on stderr, and an exit code for pipelines. */
 
+import { readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -26,7 +27,8 @@ export interface RolloutStatusOptions {
 
 interface RolloutStatusDocument extends Document {
   readonly kind: 'RolloutStatus';
-  readonly outcome: 'done' | 'progressing' | 'stalled' | 'timeout' | 'deleted';
+  /** `rolledBack`: it is well, at the revision before the one whose deadline passed. */
+  readonly outcome: 'done' | 'rolledBack' | 'progressing' | 'stalled' | 'timeout' | 'deleted';
   /** kubectl's. */
   readonly sentence: string;
   /** What it waits for, or why it is stalled. */
@@ -36,7 +38,7 @@ interface RolloutStatusDocument extends Document {
 
 /** What one state of the object says, and whether that ends the waiting. */
 interface Verdict {
-  readonly outcome: 'done' | 'progressing' | 'stalled';
+  readonly outcome: 'done' | 'rolledBack' | 'progressing' | 'stalled';
   readonly sentence: string;
   readonly object: WorkloadObject;
 }
@@ -88,11 +90,18 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
 function judge(object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
   const { sentence, done, failed } = rolloutSentence(kind, object);
   const stalled = !done && (failed === true || stateOfWorkload(object).state === 'Stalled');
-  return { outcome: done ? 'done' : stalled ? 'stalled' : 'progressing', sentence, object };
+  const back = readPinned(object.metadata.annotations)?.verb === 'deadline';
+  return {
+    outcome: done ? (back ? 'rolledBack' : 'done') : stalled ? 'stalled' : 'progressing',
+    sentence,
+    object,
+  };
 }
 
 const EXIT_CODES: Readonly<Record<RolloutStatusDocument['outcome'], ExitCode>> = {
   done: EXIT.ok,
+  // What was to be rolled out is not: a pipeline must not go on as if it were.
+  rolledBack: EXIT.failed,
   progressing: EXIT.ok,
   stalled: EXIT.failed,
   deleted: EXIT.failed,
@@ -110,6 +119,34 @@ async function noteFailedCommit(
   if (trouble !== undefined) session.io.err(`note: ${oneLine(trouble.text)}\n`);
 }
 
+/** Outcomes that are told as an error. */
+const FAILED: Partial<Record<RolloutStatusDocument['outcome'], (workload: string) => string>> = {
+  stalled: (workload) => `the rollout of ${workload} is stalled`,
+  rolledBack: (workload) => `the rollout of ${workload} was rolled back by its deadline`,
+  timeout: (workload) => `timed out waiting for the rollout of ${workload}`,
+};
+
+function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObject, why: WhyItWaits): string {
+  switch (outcome) {
+    case 'done':
+    case 'deleted':
+      return '';
+    case 'rolledBack': {
+      const {
+        revision = '(unknown)',
+        to = 'an earlier one',
+        reason,
+      } = readPinned(object.metadata.annotations) ?? {};
+      return `revision ${revision} was left for ${to}${reason === undefined ? '' : `: ${reason}`}`;
+    }
+    case 'stalled':
+      return stateOfWorkload(object).message;
+    case 'progressing':
+    case 'timeout':
+      return why.last;
+  }
+}
+
 async function report(
   session: Session,
   argument: WorkloadArgument,
@@ -119,8 +156,7 @@ async function report(
 ): Promise<ExitCode> {
   const { io, options, namespace } = session;
   const { kind, api } = argument;
-  const stalled = stateOfWorkload(last.object).message;
-  const cause = outcome === 'done' || outcome === 'deleted' ? '' : outcome === 'stalled' ? stalled : why.last;
+  const cause = causeOf(outcome, last.object, why);
   const document: RolloutStatusDocument = {
     apiVersion: CLI_API_VERSION,
     kind: 'RolloutStatus',
@@ -131,12 +167,10 @@ async function report(
   };
   const printed = await printStructured(io, options, document);
   if (!printed && outcome === 'done') await noteFailedCommit(session, last.object, argument);
-  if (!printed && (outcome === 'stalled' || outcome === 'timeout')) {
+  const failed = FAILED[outcome];
+  if (!printed && failed !== undefined) {
     const name = formatWorkload(argument);
-    const what =
-      outcome === 'stalled'
-        ? `the rollout of ${name} is stalled`
-        : `timed out waiting for the rollout of ${name}`;
+    const what = failed(name);
     io.err(`error: ${oneLine(cause === '' ? what : `${what}: ${cause}`)}\n`);
     io.err(`  \`fairlead explain ${name} -n ${namespace}\` says more\n`);
   }

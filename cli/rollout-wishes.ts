@@ -57,6 +57,7 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
       verb,
       write: writes[verb],
       seen: EFFECTS[verb],
+      needsKeeper: verb === 'pause' || verb === 'retry',
       ...(signals && { signal: () => signalRun(session, target, verb, message) }),
     };
     return await applyWish(session, wish, call.options.wait);

@@ -6,6 +6,7 @@ import type { Workload } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
 import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
+import { describeFree, whyNotKept } from './lease.ts';
 import type { RunState } from './temporal.ts';
 import { conditionOf, describeWish, isObserved } from './workload-state.ts';
 
@@ -23,7 +24,15 @@ export interface Evidence {
 }
 
 type VerdictCode =
-  'Done' | 'Deleting' | 'NoLeader' | 'Stalled' | 'Paused' | 'TemporalUnreachable' | 'Waiting' | 'Working';
+  | 'Done'
+  | 'Deleting'
+  | 'NoLeader'
+  | 'NotKept'
+  | 'Stalled'
+  | 'Paused'
+  | 'TemporalUnreachable'
+  | 'Waiting'
+  | 'Working';
 
 export interface Verdict {
   readonly verdict: VerdictCode;
@@ -53,7 +62,12 @@ export function judge(evidence: Evidence): Verdict {
     return finished(evidence);
   }
   return (
-    stalled(evidence) ?? paused(workload) ?? temporalAway(evidence) ?? waiting(evidence) ?? working(evidence)
+    notKept(evidence) ??
+    stalled(evidence) ??
+    paused(workload) ??
+    temporalAway(evidence) ??
+    waiting(evidence) ??
+    working(evidence)
   );
 }
 
@@ -76,27 +90,51 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
       : `; the next change will wait: paused${by(describeWish(workload.paused))}`;
   const pin = plan.waiting.find(({ code }) => code === 'Pinned');
   const pinned = pin === undefined ? '' : `; it is ${pin.message}`;
-  const alone = lease.state === 'free' ? `; but no worker holds the Lease ${leaseName}` : '';
+  const unkept =
+    lease.state === 'free' ? describeFree(lease, leaseName) : whyNotKept(lease, workload.ref, leaseName);
+  const alone = unkept === undefined ? '' : `; but ${unkept}`;
   const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
   const what =
     strategy === undefined
-      ? `all ${String(desired)} pods are available at revision ${plan.updateRevision ?? '<none>'}`
-      : `${strategy.message}; all ${String(desired)} pods are available`;
+      ? `${allAvailable(desired)} at revision ${plan.updateRevision ?? '<none>'}`
+      : `${strategy.message}; ${allAvailable(desired)}`;
   return {
     verdict: 'Done',
     sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
     ...(gitTrouble !== undefined && { next: gitTrouble.next }),
-    ...(lease.state === 'free' && { next: 'fairlead worker' }),
+    ...(lease.state === 'free' && { next: howToLead(lease) }),
   };
 }
 
+function allAvailable(desired: number): string {
+  if (desired === 0) return 'no pod is wanted';
+  return desired === 1 ? 'its one pod is available' : `all ${String(desired)} pods are available`;
+}
+
 function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }): Verdict {
-  const last =
-    lease.lastHolder === undefined ? '' : ` (last ${lease.lastHolder}, ${lease.renewedAt ?? 'long ago'})`;
   return {
     verdict: 'NoLeader',
-    sentence: `no Fairlead worker holds the Lease ${leaseName}${last}, so nobody acts`,
-    next: 'start a worker: fairlead worker (with the same --cluster and --workload-api)',
+    sentence: `${describeFree(lease, leaseName)}, so nobody acts`,
+    next: howToLead(lease),
+  };
+}
+
+function howToLead({ missing }: LeaseState & { state: 'free' }): string {
+  return missing === true
+    ? 'name the cluster that the worker was started with: --cluster (FAIRLEAD_CLUSTER); or start one: fairlead worker'
+    : 'start a worker: fairlead worker (with the same --cluster and --workload-api)';
+}
+
+/** Somebody leads, and has no eyes for it. */
+function notKept({ lease, leaseName, workload: { ref } }: Evidence): Verdict | undefined {
+  const why = whyNotKept(lease, ref, leaseName);
+  if (why === undefined) return undefined;
+  return {
+    verdict: 'NotKept',
+    sentence: `${why}, so Fairlead does nothing about it`,
+    next:
+      `start a worker for it: fairlead worker --workload-api ${ref.group}/${ref.version} with a --cluster of its own; ` +
+      'or commit it under the API that is kept: its pods stay',
   };
 }
 
@@ -117,10 +155,16 @@ function stalled({ object, workload }: Evidence): Verdict | undefined {
 function paused(workload: Workload): Verdict | undefined {
   if (workload.paused === undefined) return undefined;
   const { namespace, name, kind } = workload.ref;
+  const who = `${kind.toLowerCase()}/${name} -n ${namespace}`;
+  // The same pods would only run into the same deadline again.
+  const instead =
+    workload.paused.by === 'progressDeadlineSeconds'
+      ? `commit a template that works, or go back: fairlead rollout abort ${who}; then `
+      : '';
   return {
     verdict: 'Paused',
     sentence: `it is paused${by(describeWish(workload.paused))}${workload.paused.at === undefined ? '' : ` since ${workload.paused.at}`}`,
-    next: `fairlead rollout resume ${kind.toLowerCase()}/${name} -n ${namespace}`,
+    next: `${instead}fairlead rollout resume ${who}`,
   };
 }
 

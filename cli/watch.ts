@@ -31,7 +31,7 @@ export interface WatchVerbOptions {
 /** Ages and countdowns move although nothing happens. */
 const TICK_MS = 1_000;
 
-/** Runs the verb. 1 when the workload is gone or (with --until-done) stalled, 3 when the time is up. */
+/** Runs the verb. 1 when the workload is gone or (with --until-done) stalled or rolled back by its deadline, 3 when the time is up. */
 export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
@@ -84,9 +84,11 @@ async function firstPlan(
   return undefined;
 }
 
-function codeOf({ state, done }: WatchView): ExitCode | undefined {
+function codeOf({ state, done, pinned }: WatchView): ExitCode | undefined {
   if (state === 'Stalled') return EXIT.failed;
-  return done && state === 'Ready' ? EXIT.ok : undefined;
+  if (!done || state !== 'Ready') return undefined;
+  // As `rollout status` judges: what was to be rolled out is not.
+  return pinned?.verb === 'deadline' ? EXIT.failed : EXIT.ok;
 }
 
 /** The plan at each change, at most one in {@link FRAME_MS}, and once a second; undefined when the workload is gone. */

@@ -4,7 +4,7 @@ import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError } from './exit-codes.ts';
-import { leaseName, readLease } from './lease.ts';
+import { describeFree, leaseName, readLease, whyNotKept } from './lease.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { readPlan } from './snapshot.ts';
@@ -66,13 +66,14 @@ export class WhyItWaits {
   }
 
   async #look(): Promise<string | undefined> {
-    const paused = this.#object && wordsOf(this.#object);
-    if (paused !== undefined) return paused;
     try {
       const lease = await readLease(this.#session);
-      if (lease.state === 'free') {
-        return `no Fairlead worker holds the Lease ${leaseName(this.#session)}, so nobody acts`;
-      }
+      const name = leaseName(this.#session);
+      const notKept = whyNotKept(lease, this.#target, name);
+      if (notKept !== undefined) return `${notKept}, so Fairlead does nothing about it`;
+      const paused = this.#object && wordsOf(this.#object);
+      if (paused !== undefined) return paused;
+      if (lease.state === 'free') return `${describeFree(lease, name)}, so nobody acts`;
       const { plan } = await readPlan(this.#session, this.#target);
       // What is about to be written waits for nobody.
       if (plan.batch.length > 0) return '';

@@ -207,14 +207,15 @@ export class Reconciler {
       progressed: hasProgressed(served, plan) || isNewRevision(feed.latest(key), plan),
       paused: workload.paused,
       blocked,
-      waiting: this.#whatItWaitsFor(workload, plan),
+      waiting: this.#whatItWaitsFor(key, workload, plan),
       own: plan.conditions,
       deadlineSeconds: workload.progressDeadlineSeconds,
       ...this.#clock.read(),
       now: now(),
     });
     const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };
-    for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload)) {
+    const pauseIsTold = saysPaused(conditionsOf(served)) || !saysPaused(conditions.conditions);
+    for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload, pauseIsTold)) {
       events.record(workload, type, reason, message);
     }
     feed.publish(key, observation);
@@ -238,9 +239,15 @@ export class Reconciler {
   }
 
   /** What only this process knows comes first: the planner does not know of Temporal. */
-  #whatItWaitsFor({ paused }: Workload, plan: Plan<object>): readonly Reason[] {
-    const isHeld = plan.needsRollout && paused === undefined && !this.#options.temporalAnswers();
-    return isHeld ? [TEMPORAL_UNREACHABLE, ...plan.waiting] : plan.waiting;
+  #whatItWaitsFor(key: string, { paused }: Workload, plan: Plan<object>): readonly Reason[] {
+    if (!plan.needsRollout || paused !== undefined) return plan.waiting;
+    if (!this.#options.temporalAnswers()) return [TEMPORAL_UNREACHABLE, ...plan.waiting];
+    const detail = this.#options.runs.refusal(key);
+    if (detail === undefined) return plan.waiting;
+    return [
+      { code: 'TemporalRefused', message: sentence('TemporalRefused', [], 0, detail) },
+      ...plan.waiting,
+    ];
   }
 
   #reportDeadline(workload: Workload, served: JsonObject, timedOut: boolean): void {
@@ -289,7 +296,7 @@ export class Reconciler {
         workload,
         'Warning',
         'TemporalUnreachable',
-        `Temporal has not answered for ${String(Math.round((now() - since) / 1000))} s: created revision ` +
+        `Temporal has not taken a rollout run for ${String(Math.round((now() - since) / 1000))} s: created revision ` +
           `${created.name} without a rollout run, so that the pods start`,
       );
       requeue(key);
@@ -298,6 +305,10 @@ export class Reconciler {
       throw error;
     }
   }
+}
+
+function saysPaused(conditions: readonly Condition[]): boolean {
+  return conditions.some(({ type, reason }) => type === 'Progressing' && reason === 'RolloutPaused');
 }
 
 function conditionsOf(status: JsonObject): readonly Condition[] {

@@ -56,5 +56,6 @@ export const EVENT_REASONS = [
   'FailedAdopt',
   'FailedRelease',
   'TemporalUnreachable',
+  'RolloutRefused',
 ] as const;
 export type EventReason = (typeof EVENT_REASONS)[number];

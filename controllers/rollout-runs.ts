@@ -20,6 +20,7 @@ import type { BadEnding, RunEnd } from './run-endings.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
 import type { RunState, RunningRun } from './run-state.ts';
 import { learnRun, listOpenRuns, retryMark } from './run-state.ts';
+import { refusalOf } from './temporal-failure.ts';
 
 interface Restarts {
   readonly target: string;
@@ -42,6 +43,8 @@ interface Entry {
   /** Restarts of one target in a row, against a loop of runs that end at once with nothing done. */
   restarts: Restarts;
   wasPaused: boolean;
+  /** Temporal's words for why it did not do what was asked last; undefined when it did, or is away. */
+  refusal?: string | undefined;
   /** Who asked for the run that is to be started, after one that ended badly. */
   retried?: Wish | undefined;
 }
@@ -60,7 +63,10 @@ export interface RolloutRunsOptions {
   /** A run that an earlier leader started, or that was there before. */
   readonly onTakenOver: (workload: Workload, runId: string) => void;
   readonly onBadEnding: (workload: Workload, revision: string | undefined, ending: BadEnding) => void;
+  /** A call failed. */
   readonly onError: (key: string, error: unknown) => void;
+  /** Temporal will not start the run: its words, when they are new. */
+  readonly onRefused: (workload: Workload, words: string) => void;
   readonly historyLimit?: number;
 }
 
@@ -98,6 +104,11 @@ export class RolloutRuns {
   blocked(key: string, uid: string, target: string): BadEnding | undefined {
     const run = this.#entries.get(key)?.run;
     return run?.state === 'ended badly' && run.uid === uid && run.target === target ? run.ending : undefined;
+  }
+
+  /** Why Temporal does not start the run of a workload, in its own words; undefined while it does not refuse. */
+  refusal(key: string): string | undefined {
+    return this.#entries.get(key)?.refusal;
   }
 
   /** Whether a run of the workload is open, as far as this leader knows. */
@@ -311,6 +322,13 @@ export class RolloutRuns {
     }
   }
 
+  #noteRefusal(entry: Entry, words: string | undefined): void {
+    if (words !== undefined && words !== entry.refusal && entry.wanted !== undefined) {
+      this.#options.onRefused(entry.wanted.workload, words);
+    }
+    entry.refusal = words;
+  }
+
   #watch(key: string, entry: Entry, run: RunningRun): void {
     const watching = awaitRunEnd({
       client: this.#options.client,
@@ -361,6 +379,7 @@ export class RolloutRuns {
     const task = this.#options.client.withDeadline(begun + CALL_DEADLINE_MS, call).then(
       () => {
         this.#unreachableSince = undefined;
+        entry.refusal = undefined;
         entry.busy = false;
         if (
           entry.run.state === 'running' &&
@@ -379,6 +398,7 @@ export class RolloutRuns {
           this.#unreachableSince = this.unreachableSince ?? begun;
           this.#lastFailure = this.#options.now();
           this.#options.onError(key, error);
+          this.#noteRefusal(entry, refusalOf(error));
         }
         this.#options.onChange(key, this.#options.now() + RETRY_MS);
       },

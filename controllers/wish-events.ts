@@ -8,14 +8,22 @@ export interface WishEvent {
   readonly message: string;
 }
 
-/** What has changed between two states of one workload. Nothing is told of a state that was met first: it is not news. */
-export function wishEvents(before: Workload | undefined, now: Workload): readonly WishEvent[] {
+/**
+ * What has changed between two states of one workload. Nothing is told of a state that was met first: it is not news, except for a
+ * pause that the status does not tell of yet, which came while nobody led.
+ * @param pauseIsTold Whether the status that was read knows of the pause.
+ */
+export function wishEvents(
+  before: Workload | undefined,
+  now: Workload,
+  pauseIsTold: boolean,
+): readonly WishEvent[] {
   if (before === undefined || before.ref.uid !== now.ref.uid) {
-    return [];
+    return now.paused === undefined || pauseIsTold ? [] : [pauseEvent(now.paused)];
   }
   const events: WishEvent[] = [];
   if (before.paused === undefined && now.paused !== undefined) {
-    events.push({ type: 'Normal', reason: 'RolloutPaused', message: `paused${describe(now.paused)}` });
+    events.push(pauseEvent(now.paused));
   } else if (before.paused !== undefined && now.paused === undefined) {
     events.push({ type: 'Normal', reason: 'RolloutResumed', message: 'resumed' });
   }
@@ -23,6 +31,10 @@ export function wishEvents(before: Workload | undefined, now: Workload): readonl
     events.push(pinEvent(now.pinned));
   }
   return events;
+}
+
+function pauseEvent(paused: Wish): WishEvent {
+  return { type: 'Normal', reason: 'RolloutPaused', message: `paused${describe(paused)}` };
 }
 
 function pinEvent(pin: Pin): WishEvent {

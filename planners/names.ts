@@ -25,6 +25,9 @@ export const ANNOTATION = {
   manifestHash: 'fairlead.dev/manifest-hash',
   /** On nodes that are drained for a rollout, JSON: for whom, since when, and whether it was us who cordoned it. */
   drain: 'fairlead.dev/drain',
+  /** On the Lease: which workloads its holder keeps. Without the second: those of all namespaces. */
+  keptApi: 'fairlead.dev/workload-api',
+  keptNamespaces: 'fairlead.dev/namespaces',
   /** Our fields where apps/v1 lacks them. */
   partition: 'fairlead.dev/partition',
   maxUnavailable: 'fairlead.dev/max-unavailable',

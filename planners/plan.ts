@@ -84,6 +84,7 @@ export interface Reason {
 
 export type ReasonCode =
   | 'TemporalUnreachable'
+  | 'TemporalRefused'
   | 'RevisionMissing'
   | 'Paused'
   | 'Pinned'

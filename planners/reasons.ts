@@ -21,6 +21,7 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimOwners',
   'NodeDown',
   'TemporalUnreachable',
+  'TemporalRefused',
   'RevisionMissing',
   'PodNotReady',
   'ResizePending',
@@ -64,6 +65,8 @@ export function sentence(
   switch (code) {
     case 'TemporalUnreachable':
       return 'Temporal does not answer: pods are healed, replacing them waits for it';
+    case 'TemporalRefused':
+      return `Temporal refuses the rollout run${what}; pods are healed, replacing them waits for it`;
     case 'RevisionMissing':
       return `the present template has no revision yet; the rollout creates it${who === '' ? '' : `, then ${who}`}`;
     case 'Paused':

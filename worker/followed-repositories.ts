@@ -60,6 +60,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     assertLeader: options.assertLeader,
     ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
   });
+  /** Why the last look at a repository failed, by its name. */
+  const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
   const poller = new RepositoryPoller({
     repositories,
@@ -72,11 +74,16 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     onLook: async ({ name }, look) => {
       metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });
       metrics.lookSeconds.observe({ repository: name }, look.milliseconds / 1000);
-      if (look.ok && look.isNew) {
-        log.info({ repository: name, sha: look.sha }, 'new commit');
-      } else if (!look.ok) {
-        log.warn({ repository: name, problem: formatProblem(look.problem) }, 'repository cannot be read');
+      const trouble = look.ok ? undefined : formatProblem(look.problem);
+      // A look every few seconds would fill the log with one and the same sentence.
+      const isNews = trouble !== troubles.get(name);
+      troubles.set(name, trouble);
+      if (trouble !== undefined) {
+        log[isNews ? 'warn' : 'debug']({ repository: name, problem: trouble }, 'repository cannot be read');
+      } else if (isNews) {
+        log.info({ repository: name }, 'repository can be read again');
       }
+      if (look.ok && look.isNew) log.info({ repository: name, sha: look.sha }, 'new commit');
       await reporter.report(name, look.ok ? { sha: look.sha } : { problem: look.problem });
     },
     onError: ({ name }, error) => log.warn({ repository: name, error: toMessage(error) }, 'repository'),

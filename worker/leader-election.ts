@@ -12,6 +12,7 @@ import type { LeaseClock } from './lease-clock.ts';
 import { LEASE_TIMING } from './lease-context.ts';
 import type { Acquired, LeaseContext, LeaseTiming } from './lease-context.ts';
 import { keepRenewing, release } from './lease-renewal.ts';
+import type { LeaseAnnotations } from './lease.ts';
 import { LeaseStore } from './lease.ts';
 
 export interface LeaderElectionOptions {
@@ -19,6 +20,8 @@ export interface LeaderElectionOptions {
   readonly client: KubernetesClient;
   /** Of this process alone: a restarted one must have another. */
   readonly identity: string;
+  /** Written on the Lease by this process when it becomes the holder. */
+  readonly annotations?: LeaseAnnotations;
   readonly namespace: string;
   /** `fairlead-<cluster>` */
   readonly name: string;
@@ -67,6 +70,7 @@ function contextOf(options: LeaderElectionOptions): LeaseContext {
   return {
     store: new LeaseStore(options.client, options.namespace, options.name),
     identity: options.identity,
+    annotations: options.annotations ?? {},
     timing: options.timing ?? LEASE_TIMING,
     clock: options.clock ?? SYSTEM_CLOCK,
     onError: options.onError,

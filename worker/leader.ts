@@ -13,6 +13,7 @@ import { PlanFeed } from '../controllers/plan-feed.ts';
 import { Reconciler } from '../controllers/reconciler.ts';
 import { WriteMemory } from '../controllers/write-memory.ts';
 import { RolloutRuns } from '../controllers/rollout-runs.ts';
+import { isTemporalAway } from '../controllers/temporal-failure.ts';
 import { Spacing } from '../controllers/spacing.ts';
 import { StatusWriter } from '../controllers/status-writer.ts';
 import { WorkQueue } from '../controllers/work-queue.ts';
@@ -28,7 +29,6 @@ import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
-import { isTemporalAway } from './temporal-connection.ts';
 import { createWorkloadCache } from './workload-cache.ts';
 
 export interface LeaderOptions {
@@ -39,6 +39,8 @@ export interface LeaderOptions {
   readonly temporal: Client;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
   readonly temporalAnswers: () => boolean;
+  /** Temporal answered a call with a refusal: what is believed of it may be wrong. */
+  readonly onTemporalRefusal: () => void;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -130,11 +132,17 @@ export async function startLeader(options: LeaderOptions) {
       }
     },
     onError: (key, error) => {
-      metrics.temporalUp.set(0);
-      // That it is away is said once, by who watches it.
-      const level = isTemporalAway(error) ? 'debug' : 'warn';
-      log[level]({ workload: key, error: toMessage(error) }, 'Temporal did not answer, will be asked again');
+      if (isTemporalAway(error)) {
+        metrics.temporalUp.set(0);
+        // Said once, by who watches it.
+        log.debug({ workload: key, error: toMessage(error) }, 'Temporal did not answer, will be asked again');
+        return;
+      }
+      options.onTemporalRefusal();
+      log.warn({ workload: key, error: toMessage(error) }, 'Temporal refused, will be asked again');
     },
+    onRefused: (workload, words) =>
+      events.record(workload, 'Warning', 'RolloutRefused', `Temporal refuses the rollout run: ${words}`),
   });
   const reconciler = new Reconciler({
     client,

@@ -32,7 +32,7 @@ export class LeaseCandidate {
   }
 
   async #tryAcquire(): Promise<Acquired | undefined> {
-    const { store, identity, timing, clock, onHolder } = this.#context;
+    const { store, identity, annotations, timing, clock, onHolder } = this.#context;
     const lease = await store.read(tryMs(timing));
     const holder = holderOf(lease);
     onHolder(holder);
@@ -48,7 +48,7 @@ export class LeaseCandidate {
       leaseTransitions:
         lease === undefined ? 0 : (lease.spec?.leaseTransitions ?? 0) + Number(holder !== identity),
     };
-    const written = await store.write(lease, spec, tryMs(timing));
+    const written = await store.write(lease, spec, tryMs(timing), annotations);
     // An answer that took too long is no leadership to start with.
     if (written === undefined || elapsedMs(clock, sentAt) >= timing.renewDeadlineMs) return undefined;
     onHolder(identity);

@@ -2,7 +2,7 @@
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { LeaseClock, Moment } from './lease-clock.ts';
-import type { Lease, LeaseStore } from './lease.ts';
+import type { Lease, LeaseAnnotations, LeaseStore } from './lease.ts';
 
 export interface LeaseTiming {
   /** Others take over this long after they saw the last renewal. */
@@ -17,6 +17,8 @@ export const LEASE_TIMING: LeaseTiming = { durationMs: 6000, renewDeadlineMs: 40
 export interface LeaseContext {
   readonly store: LeaseStore;
   readonly identity: string;
+  /** Written with the name of the holder. */
+  readonly annotations: LeaseAnnotations;
   readonly timing: LeaseTiming;
   readonly clock: LeaseClock;
   /** A try that failed. */

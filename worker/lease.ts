@@ -2,6 +2,7 @@
 
 import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 
 export interface LeaseSpec {
@@ -15,6 +16,28 @@ export interface LeaseSpec {
 
 export interface Lease extends KubernetesObject {
   readonly spec?: LeaseSpec;
+}
+
+/** By their names; undefined takes one away. */
+export type LeaseAnnotations = Readonly<Record<string, string | undefined>>;
+
+/** What a worker keeps. */
+export interface Kept {
+  readonly workloadApi: string;
+  /** Undefined: all. */
+  readonly namespaces: readonly string[] | undefined;
+}
+
+/** What the holder of a Lease writes on it, so that command lines can tell whether a workload is looked after. */
+export function keptAnnotations({ workloadApi, namespaces }: Kept): LeaseAnnotations {
+  return { [ANNOTATION.keptApi]: workloadApi, [ANNOTATION.keptNamespaces]: namespaces?.join(',') };
+}
+
+/** What the holder keeps; undefined where the Lease does not say so (a worker of before wrote it). */
+export function keptBy({ metadata: { annotations } }: Lease): Kept | undefined {
+  const workloadApi = annotations?.[ANNOTATION.keptApi];
+  if (workloadApi === undefined) return undefined;
+  return { workloadApi, namespaces: annotations?.[ANNOTATION.keptNamespaces]?.split(',') };
 }
 
 /** What the Lease of a cluster's workers is called. */
@@ -54,17 +77,31 @@ export class LeaseStore {
   /**
    * Writes the Lease if it still is what was read; undefined if somebody else was faster.
    * @param previous What was read; undefined creates it.
+   * @param annotations Set, or taken away where undefined; others stay.
    * @throws {ApiError} for everything else; the write may have been done all the same if it is transient
    */
-  async write(previous: Lease | undefined, spec: LeaseSpec, timeoutMs: number): Promise<Lease | undefined> {
+  async write(
+    previous: Lease | undefined,
+    spec: LeaseSpec,
+    timeoutMs: number,
+    annotations: LeaseAnnotations = {},
+  ): Promise<Lease | undefined> {
     const { name, ...collection } = this.#path;
     const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
     try {
       if (previous === undefined) {
-        const body = { ...kind, metadata: { name, namespace: collection.namespace }, spec };
+        const body = { ...kind, metadata: { name, namespace: collection.namespace, annotations }, spec };
         return await this.#client.create<Lease>(collection, body, { timeoutMs });
       }
-      return await this.#client.replace<Lease>(this.#path, { ...previous, ...kind, spec }, { timeoutMs });
+      const metadata = {
+        ...previous.metadata,
+        annotations: { ...previous.metadata.annotations, ...annotations },
+      };
+      return await this.#client.replace<Lease>(
+        this.#path,
+        { ...previous, ...kind, metadata, spec },
+        { timeoutMs },
+      );
     } catch (error) {
       if (isAlreadyExists(error) || isConflict(error)) return undefined;
       // Deleted under our feet: the next read tells.

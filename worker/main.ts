@@ -27,7 +27,7 @@ import type { Fence } from './fence.ts';
 import { runLeaderElection } from './leader-election.ts';
 import type { Leader } from './leader.ts';
 import { startLeader } from './leader.ts';
-import { leaseNameOf } from './lease.ts';
+import { keptAnnotations, leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
@@ -228,6 +228,7 @@ class WorkerProcess {
     await runLeaderElection({
       client,
       identity,
+      annotations: keptAnnotations(this.#config),
       namespace: leaseNamespace,
       name,
       signal: this.#signal,
@@ -265,7 +266,14 @@ class WorkerProcess {
       log: this.#log,
     };
     const repositories = followRepositories({ ...shared, assertLeader, repositories: this.#repositories });
-    const leader = await startLeader({ ...shared, signal });
+    const leader = await startLeader({
+      ...shared,
+      signal,
+      // A search attribute that was taken away, for one: learned anew at the next start.
+      onTemporalRefusal: () => {
+        this.#searchAttributes = undefined;
+      },
+    });
     this.#leader = leader;
     repositories.start();
     try {

@@ -1,6 +1,6 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
-import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
@@ -44,13 +44,4 @@ export function createTemporalClient(settings: TemporalSettings): Client {
 /** A connection for workers. Rejects when Temporal does not answer: call again. */
 export async function connectWorker(settings: TemporalSettings): Promise<NativeConnection> {
   return await NativeConnection.connect(settings.connectionOptions);
-}
-
-/** DEADLINE_EXCEEDED, UNAVAILABLE */
-const AWAY: readonly number[] = [4, 14];
-
-/** Whether a call failed because Temporal is away, rather than because it refused. */
-export function isTemporalAway(error: unknown): boolean {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  return isGrpcServiceError(cause) && AWAY.includes(cause.code);
 }

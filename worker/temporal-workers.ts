@@ -7,10 +7,11 @@ import type { WorkerOptions } from '@temporalio/worker';
 import { Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
+import { isTemporalAway } from '../controllers/temporal-failure.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
-import { connectWorker, isTemporalAway } from './temporal-connection.ts';
+import { connectWorker } from './temporal-connection.ts';
 
 export interface TemporalWorkerOptions {
   readonly settings: TemporalSettings;
@@ -68,15 +69,13 @@ export async function runTemporalWorker(run: TemporalWorkerOptions): Promise<voi
 
 /** What is wrong and what to do, a sentence each; undefined while Temporal is away. */
 async function whyNot(
-  { settings, client, name, signal }: TemporalWorkerOptions,
+  { settings, client, name }: TemporalWorkerOptions,
   error: unknown,
 ): Promise<string | undefined> {
   const { namespace, address } = settings;
   try {
-    await client.withAbortSignal(signal, () =>
-      client.withDeadline(Date.now() + DEADLINE_MS, () =>
-        client.workflowService.describeNamespace({ namespace }),
-      ),
+    await client.withDeadline(Date.now() + DEADLINE_MS, () =>
+      client.workflowService.describeNamespace({ namespace }),
     );
   } catch (refusal) {
     return isTemporalAway(refusal)

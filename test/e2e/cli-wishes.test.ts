@@ -16,6 +16,7 @@ import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { useCliGround } from '../support/cli-ground.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
+import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PAUSED = 'fairlead.dev/paused';
@@ -145,6 +146,22 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       expect(out.match(/restarted by alice: new certificate/g)).toHaveLength(1);
     }, 60_000);
 
+    it('rolled back by its deadline: a pipeline that waits for the rollout fails, with the cause', async () => {
+      const pin = { verb: 'deadline', revision: 'web-bad', to: 'web-good', reason: 'no progress for 9 s' };
+      await cluster.client.patch(cluster.setPath(namespace, 'web'), 'merge', {
+        metadata: { annotations: { [PINNED]: JSON.stringify(pin) } },
+      });
+      const status = await cli('rollout status sts/web');
+      expect(status).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(
+          /was rolled back by its deadline: revision web-bad was left for web-good: no progress/,
+        ),
+      });
+      expect(await json('rollout status sts/web')).toMatchObject({ outcome: 'rolledBack' });
+      expect((await cli('watch sts/web --until-done --timeout 20s')).code).toBe(1);
+    }, 60_000);
+
     it('a run that was terminated: stalled, exit code 1 with the cause; retry starts it again', async () => {
       await breakIt();
       const connection = await TemporalConnection.connect({ address: controlPlane().temporalAddress });
@@ -163,6 +180,25 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       expect(await json('rollout retry sts/web')).toMatchObject({ changed: true, effect: 'seen' });
       expect((await json<{ items: { state: string }[] }>('get sts/web')).items[0]?.state).toBe('Progressing');
     }, 60_000);
+
+    it('a workload of the API that the leader does not keep: nothing is written that nobody would honour', async () => {
+      const other = api === 'apps/v1' ? 'fairlead.dev/v1beta1' : 'apps/v1';
+      const { group } = groupVersion(other);
+      const name = 'elsewhere';
+      const manifest = statefulSetManifest(other, { ...description, name, replicas: 0 });
+      const path = { ...groupVersion(other), resource: 'statefulsets', namespace, name };
+      await cluster.client.patch(path, 'apply', manifest, { fieldManager: 'test', force: true });
+      const notKept = new RegExp(`keeps the workloads of ${api}, not those of ${other}`);
+      const paused = await cli(`rollout pause statefulset.${group}/${name}`);
+      expect(paused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(notKept) });
+      const { metadata } = await cluster.client.get(path);
+      expect(metadata.annotations?.[PAUSED]).toBeUndefined();
+      const explained = await json(`explain statefulset.${group}/${name}`);
+      // Under apps/v1 the cluster's own controller may have finished it.
+      expect(explained).toMatchObject({ sentence: expect.stringMatching(notKept) });
+      const changed = await cli(`set image statefulset.${group}/${name} main=web:2`);
+      expect(changed).toMatchObject({ code: 0, err: expect.stringMatching(notKept) });
+    }, 30_000);
 
     it('without Temporal a wish is written all the same, and it is said', async () => {
       const away = { environment: { ...environment(), TEMPORAL_ADDRESS: '127.0.0.1:1' } };
@@ -183,7 +219,7 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
         const run = await cli('rollout pause sts/web', elsewhere);
         expect(run).toMatchObject({ code: 0, out: 'statefulset/web paused\n' });
         expect(run.err).toContain(
-          'no worker holds the Lease fairlead-system/fairlead-nobody, so it takes effect when one starts',
+          'there is no Lease fairlead-system/fairlead-nobody: no Fairlead worker has run under this --cluster, so it takes effect when one starts',
         );
         expect(await json('explain sts/web', elsewhere)).toMatchObject({ verdict: 'NoLeader' });
         expect((await cli('get sts/web')).out).toMatch(/Paused/);

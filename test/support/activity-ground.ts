@@ -75,6 +75,7 @@ export class ActivityGround {
       onTakenOver: () => undefined,
       onBadEnding: () => undefined,
       onError: () => undefined,
+      onRefused: () => undefined,
     });
     const common = { client, cache, view, executor, mutex, feed, events, now };
     const reconciler = new Reconciler({

@@ -42,6 +42,8 @@ export class SmallTemporal {
   readonly runs: SmallRun[] = [];
   /** Calls that get no answer. */
   readonly away = new Set<Call>();
+  /** Calls that are refused, with the server's words. */
+  readonly refuses = new Map<Call, string>();
   /** Every call that was answered or not: `signal objectChanged`, `cancel`. */
   readonly calls: string[] = [];
   readonly #now: () => number;
@@ -107,6 +109,8 @@ export class SmallTemporal {
   #called(call: Call, what = ''): void {
     this.calls.push(`${call}${what}`);
     if (this.away.has(call)) throw failure(14, 'no server');
+    const words = this.refuses.get(call);
+    if (words !== undefined) throw failure(3, words);
   }
 
   #open(workflowId: string, firstRunId: string): SmallRun {

@@ -70,7 +70,7 @@ describe('explain', () => {
 
   it('done, and nobody there for the next change', () => {
     expect(verdict({ evidence: { lease: { state: 'free' } } })).toMatch(
-      /^Done: .*; but no worker holds the Lease fairlead-system\/fairlead-default → fairlead worker$/,
+      /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → start a worker: fairlead worker/,
     );
   });
 
@@ -108,6 +108,35 @@ describe('explain', () => {
     );
   });
 
+  it('nobody has ever led under this name: a typing mistake', () => {
+    expect(verdict({ updated: 1, evidence: { lease: { state: 'free', missing: true } } })).toMatch(
+      /^NoLeader: there is no Lease fairlead-system\/fairlead-default: .*, so nobody acts → name the cluster .*--cluster/,
+    );
+  });
+
+  it.each([
+    [
+      { workloadApi: 'apps/v1', namespaces: undefined },
+      /keeps the workloads of apps\/v1, not those of fairlead\.dev/,
+    ],
+    [
+      { workloadApi: 'fairlead.dev/v1beta1', namespaces: ['shop'] },
+      /of shop, not those of namespace default/,
+    ],
+  ])('the leader has no eyes for it, paused or not: %j', (keeps, words) => {
+    const lease = { state: 'held', holder: 'worker-1', keeps } as const;
+    const text = verdict({ object: { annotations: PAUSED }, updated: 1, evidence: { lease } });
+    expect(text).toMatch(/^NotKept: .* so Fairlead does nothing about it → start a worker for it/);
+    expect(text).toMatch(words);
+    expect(verdict({ evidence: { lease } })).toMatch(/^Done: .*; but the worker that holds/);
+  });
+
+  it('the leader keeps its API and its namespace', () => {
+    const keeps = { workloadApi: 'fairlead.dev/v1beta1', namespaces: ['shop', 'default'] };
+    const lease = { state: 'held', holder: 'worker-1', keeps } as const;
+    expect(verdict({ object: { annotations: PAUSED }, updated: 1, evidence: { lease } })).toMatch(/^Paused/);
+  });
+
   it('stalled: the cause and what mends it', () => {
     const conditions = [
       { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
@@ -120,6 +149,15 @@ describe('explain', () => {
   it('paused: by whom, why and since when', () => {
     expect(verdict({ object: { annotations: PAUSED }, updated: 1 })).toBe(
       'Paused: it is paused by alice: db alarm since 2026-01-01T00:56:00Z → fairlead rollout resume statefulset/web -n default',
+    );
+  });
+
+  it('paused by its deadline: resuming alone leads to the same end', () => {
+    const annotations = {
+      'fairlead.dev/paused': JSON.stringify({ by: 'progressDeadlineSeconds', reason: 'no progress' }),
+    };
+    expect(verdict({ object: { annotations }, updated: 1 })).toMatch(
+      /^Paused: .* → commit a template that works, or go back: fairlead rollout abort statefulset\/web -n default; then fairlead rollout resume/,
     );
   });
 

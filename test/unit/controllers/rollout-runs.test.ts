@@ -18,6 +18,7 @@ let temporal: SmallTemporal;
 let clock: number;
 let runs: RolloutRuns;
 let errors: unknown[];
+let refusals: string[];
 /** How often it was said that something is to be done later. */
 let waits: number;
 /** Happens while the call that starts a run is not over yet. */
@@ -47,6 +48,7 @@ function lead(): RolloutRuns {
     onTakenOver: () => undefined,
     onBadEnding: () => undefined,
     onError: (_, error) => errors.push(error),
+    onRefused: (_, words) => refusals.push(words),
   });
   return leader;
 }
@@ -80,6 +82,7 @@ beforeEach(() => {
   clock = Date.parse('2026-01-01T00:00:00Z');
   temporal = new SmallTemporal(() => clock);
   errors = [];
+  refusals = [];
   waits = 0;
   present = undefined;
   whenStarted = () => undefined;
@@ -88,6 +91,31 @@ beforeEach(() => {
 
 afterEach(async () => {
   await runs.stop();
+});
+
+describe('a start that Temporal refuses', () => {
+  const words = 'Namespace default has no mapping defined for search attribute GitCommit';
+
+  it('is told once, in its words, and goes through once it is not refused any more', async () => {
+    temporal.refuses.set('start', words);
+    see({});
+    await untilCalled('start', 3);
+    expect(refusals).toEqual([words]);
+    expect(runs.refusal(KEY)).toBe(words);
+    temporal.refuses.clear();
+    await eventually('it runs', () => runs.isOpen(KEY, base.ref.uid));
+    expect(runs.refusal(KEY)).toBeUndefined();
+    expect(runs.unreachableSince).toBeUndefined();
+  });
+
+  it('is not confused with a server that is away', async () => {
+    temporal.away.add('start');
+    see({});
+    await untilCalled('start', 2);
+    expect(refusals).toEqual([]);
+    expect(runs.refusal(KEY)).toBeUndefined();
+    expect(runs.unreachableSince).toBeDefined();
+  });
 });
 
 describe('a resume', () => {

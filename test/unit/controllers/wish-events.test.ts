@@ -46,13 +46,22 @@ describe('events of wishes on the object, whoever wrote them', () => {
       'undone: revision web-2 was left for web-1 by bob',
     ],
   ])('%s is told once', (_, before, now, reason, message) => {
-    const events = wishEvents(workload(before), workload(now));
+    const events = wishEvents(workload(before), workload(now), true);
     expect(events).toEqual([expect.objectContaining({ reason, message })]);
   });
 
   it('tells nothing of a state that it met first, that has not changed, or of another object of the name', () => {
-    expect(wishEvents(undefined, workload(PAUSED))).toEqual([]);
-    expect(wishEvents(workload(PAUSED), workload(PAUSED))).toEqual([]);
-    expect(wishEvents(workload({}), workload(PAUSED, 'uid-2'))).toEqual([]);
+    expect(wishEvents(undefined, workload(PAUSED), true)).toEqual([]);
+    expect(wishEvents(workload(PAUSED), workload(PAUSED), false)).toEqual([]);
+    expect(wishEvents(workload({}), workload(PAUSED, 'uid-2'), true)).toEqual([]);
+  });
+
+  it('tells of a pause that was wished while nobody led: the status does not know of it', () => {
+    const told = expect.objectContaining({
+      reason: 'RolloutPaused',
+      message: 'paused by alice: disk alarm',
+    });
+    expect(wishEvents(undefined, workload(PAUSED), false)).toEqual([told]);
+    expect(wishEvents(undefined, workload({}), false)).toEqual([]);
   });
 });

@@ -1,0 +1,23 @@
+/** What a call to Temporal failed with: Temporal is away, or it refused. */
+
+import { isGrpcServiceError } from '@temporalio/client';
+
+/** DEADLINE_EXCEEDED, UNAVAILABLE */
+const AWAY: readonly number[] = [4, 14];
+
+/** Whether a call failed because Temporal is away, rather than because it refused. */
+export function isTemporalAway(error: unknown): boolean {
+  const cause = causeOf(error);
+  return isGrpcServiceError(cause) && AWAY.includes(cause.code);
+}
+
+/** Temporal's own words for a refusal (an argument, a permission, a limit); undefined where it is away, or did not speak at all. */
+export function refusalOf(error: unknown): string | undefined {
+  const cause = causeOf(error);
+  return isGrpcServiceError(cause) && !AWAY.includes(cause.code) ? cause.details : undefined;
+}
+
+/** The client wraps what gRPC answered. */
+function causeOf(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? error.cause : error;
+}
