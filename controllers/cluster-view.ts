@@ -43,7 +43,10 @@ export class ClusterView {
   snapshot(
     key: string,
     workload: Workload,
-    remembered: Pick<Snapshot<Workload>, 'refusals' | 'replaced' | 'revisionMissingSince'>,
+    remembered: Pick<
+      Snapshot<Workload>,
+      'refusals' | 'replaced' | 'revisionMissingSince' | 'revisionRefused'
+    >,
   ): Snapshot<Workload> {
     const { namespace, uid } = workload.ref;
     const definition = this.kind(key);

@@ -1,6 +1,6 @@
 /** The steady state of the workloads, level-triggered: observe → plan → execute → status, and runs where a rollout is due. */
 
-import { isConflict, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { isConflict, isNotFound, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
@@ -78,6 +78,8 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   /** Workload uid → since when its present template has no revision, milliseconds since the epoch. */
   readonly #revisionMissing = new Map<string, number>();
+  /** Workload uid → why the apiserver does not take a revision for its template. */
+  readonly #revisionRefused = new Map<string, string>();
   readonly #clock: ProgressClock;
 
   constructor(options: ReconcilerOptions) {
@@ -96,6 +98,7 @@ export class Reconciler {
           memory.forget(last.workload.ref.uid);
           status.forget(last.workload.ref.uid);
           this.#revisionMissing.delete(last.workload.ref.uid);
+          this.#revisionRefused.delete(last.workload.ref.uid);
         }
         feed.publish(key, undefined);
         runs.workloadGone(key);
@@ -130,9 +133,11 @@ export class Reconciler {
     const started = performance.now();
     const { uid } = workload.ref;
     const missingSince = this.#revisionMissing.get(uid);
+    const refused = this.#revisionRefused.get(uid);
     const remembered = {
       ...memory.of(uid),
       ...(missingSince !== undefined && { revisionMissingSince: missingSince }),
+      ...(refused !== undefined && { revisionRefused: refused }),
     };
     const plan = view.kind(key).plan(view.snapshot(key, workload, remembered), now());
     onPlanned?.(workload, performance.now() - started);
@@ -266,13 +271,27 @@ export class Reconciler {
   async createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
     const { cache, view, memory, events, now } = this.#options;
     const snapshot = () => view.snapshot(key, workload, memory.of(workload.ref.uid));
-    const created = await createRevision(client, cache, view.kind(key), snapshot, now);
+    const created = await createRevision(client, cache, view.kind(key), snapshot, now).catch(
+      (error: unknown) => {
+        if (isRefusal(error)) this.#revisionIsRefused(key, workload, error.message);
+        throw error;
+      },
+    );
+    this.#revisionRefused.delete(workload.ref.uid);
     if (created.outcome !== 'existed') {
       const reason = created.outcome === 'created' ? 'RevisionCreated' : 'RevisionReused';
       const message = `revision ${created.name} (number ${created.number}) ${created.outcome}`;
       events.record(workload, 'Normal', reason, message);
     }
     return created;
+  }
+
+  /** A quota, a policy: whoever looks at the workload is to read the words of the apiserver. */
+  #revisionIsRefused(key: string, workload: Workload, message: string): void {
+    const { events, requeue } = this.#options;
+    this.#revisionRefused.set(workload.ref.uid, message);
+    events.record(workload, 'Warning', 'FailedCreateRevision', message);
+    requeue(key);
   }
 
   /** New workloads start although Temporal is away; replacing pods waits for it (design "What a run is"). */

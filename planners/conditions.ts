@@ -23,6 +23,8 @@ interface ProgressWords {
   readonly paused: Words;
   /** Until there is progress after a pause. */
   readonly resumed?: Words;
+  /** Nothing can begin (P17: ReplicaSetCreateError). */
+  readonly refused?: Words;
 }
 
 /**
@@ -75,6 +77,7 @@ const WORDS: ProgressWords = {
   paused: { reason: 'RolloutPaused' },
 };
 const EXCEEDED = 'ProgressDeadlineExceeded';
+const REFUSED = 'ReplicaSetCreateError';
 const OURS = ['Ready', 'Reconciling', 'Stalled', 'Progressing'];
 
 /** Reasons of Progressing when nothing more is to be done under the present strategy, of all kinds. */
@@ -87,6 +90,7 @@ const RUNNING: ReadonlySet<string> = new Set([
   'FoundNewReplicaSet',
   'ReplicaSetUpdated',
   'DeploymentResumed',
+  REFUSED,
 ]);
 
 /** Whether these conditions say that the last rollout is over. Where there is no Progressing (P17), that nothing is to be done. */
@@ -196,7 +200,8 @@ function underWay(input: ConditionInput, previous: Condition | undefined, isRunn
   const words = input.own?.words ?? WORDS;
   const isResumed = previous?.reason === words.paused.reason && words.resumed !== undefined;
   if (isResumed) return { type: 'Progressing', status: 'Unknown', ...words.resumed };
-  if (previous !== undefined && isRunning && !input.progressed) {
+  const isMended = previous?.reason === REFUSED && words.refused === undefined;
+  if (previous !== undefined && isRunning && !input.progressed && words.refused === undefined && !isMended) {
     const { status, reason, message } = previous;
     return {
       type: 'Progressing',
@@ -205,6 +210,7 @@ function underWay(input: ConditionInput, previous: Condition | undefined, isRunn
       ...(message !== undefined && { message }),
     };
   }
+  if (words.refused !== undefined) return { type: 'Progressing', status: 'False', ...words.refused };
   const isGoing = previous?.reason === EXCEEDED || isRunning;
   return { type: 'Progressing', status: 'True', ...(isGoing ? words.progressing : words.begun) };
 }

@@ -147,6 +147,13 @@ function wordsOf(view: DeploymentView): OwnConditions['words'] {
     complete: { reason: 'NewReplicaSetAvailable', message: `${set} has successfully progressed.` },
     paused: { reason: 'DeploymentPaused', message: 'Deployment is paused' },
     resumed: { reason: 'DeploymentResumed', message: 'Deployment is resumed' },
+    ...(update === undefined &&
+      view.revisionRefused !== undefined && {
+        refused: {
+          reason: 'ReplicaSetCreateError',
+          message: `Failed to create new replica set: ${view.revisionRefused}`,
+        },
+      }),
   };
 }
 

@@ -52,6 +52,8 @@ export interface DeploymentView {
   /** Of the ReplicaSets, in the order of their numbers. */
   readonly revisions: readonly ControllerRevision[];
   readonly downNodes: ReadonlySet<string>;
+  /** See {@link Snapshot.revisionRefused}. */
+  readonly revisionRefused: string | undefined;
 }
 
 /** Reads a snapshot. Nothing is decided here but which ReplicaSets are the Deployment's (C4) and which is the new one (P1). */
@@ -81,6 +83,7 @@ export function viewDeployment(snapshot: Snapshot<Deployment>, now: number): Dep
     released,
     revisions: snapshot.revisions.filter((one) => names.has(one.metadata.name)).sort(compareRevisions),
     downNodes,
+    revisionRefused: snapshot.revisionRefused,
   };
 }
 

@@ -38,7 +38,7 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
   } else {
     if (budget.problem !== undefined) plan.wait('InvalidField', { detail: budget.problem });
     if (update === undefined || revisionPlan.outcome !== 'exists') {
-      if (workload.paused === undefined) plan.wait('RevisionMissing');
+      if (workload.paused === undefined) waitForRevision(view, plan);
       else plan.wait('Paused', { detail: describeWish(workload.paused) });
     }
     planDeploymentSteady(view, plan);
@@ -60,6 +60,11 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
     conditions: conditionsOfDeployment(view),
     ...annotationsOf(view),
   };
+}
+
+function waitForRevision({ revisionRefused }: DeploymentView, plan: PlanBuilder): void {
+  if (revisionRefused === undefined) plan.wait('RevisionMissing');
+  else plan.wait('CreateRefused', { pod: 'the new ReplicaSet', detail: revisionRefused });
 }
 
 /** P4: the Deployment carries the number of its newest ReplicaSet, as soon as that has it; and what an undo has dropped comes back. */

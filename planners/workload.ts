@@ -208,4 +208,6 @@ export interface Snapshot<W extends Workload> {
    * back at the last revision that exists, so that pods are healed while Temporal is away.
    */
   readonly revisionMissingSince?: number;
+  /** Why the apiserver does not take a revision for the present template, in its words. */
+  readonly revisionRefused?: string;
 }

@@ -87,6 +87,15 @@ describe('Deployment', () => {
       ]);
       const history = await ground.cli('rollout history deploy/api', wanted.namespace);
       expect(history.out).toMatch(/2 +api-\S+ +present,complete +Succeeded .* second/);
+      const diff = await ground.cli('rollout history deploy/api --diff 1,2', wanted.namespace);
+      expect(diff.out).toMatch(/revision #1 .* to #2[^]*containers\[main\]\.image\n +- api:1\n +\+ api:2\n/);
+      const { name = '' } = sets.at(-1)?.metadata ?? {};
+      const got = await ground.cli('get deploy/api -o wide', wanted.namespace);
+      expect(got.out).toMatch(
+        new RegExp(`deployment/api +4 +4 +4 +4 +${name.slice(4)} +Ready .* ${name.slice(4)}:4 `),
+      );
+      const watched = await ground.cli('watch deploy/api --until-done --timeout 20s', wanted.namespace);
+      expect([watched.code, watched.out]).toEqual([0, expect.stringContaining('4 of 4')]);
     }),
     60_000,
   );
@@ -232,6 +241,34 @@ describe('Deployment', () => {
         most = Math.max(most, there.size);
       }
       expect(most).toBe(3);
+    }),
+    60_000,
+  );
+
+  it(
+    'design: abort goes back to the last complete revision and pins it; so does a deadline with Rollback',
+    both(async (ground) => {
+      const wanted = await ground.deploy();
+      await ground.apply({ ...wanted, image: 'api:bad' });
+      await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '3,2');
+      const abort = await ground.cli('rollout abort deploy/api --reason broken', wanted.namespace);
+      expect([abort.code, abort.out]).toEqual([0, expect.stringMatching(/goes back to revision 1/)]);
+      await ground.untilPods(wanted, 'all old', allAt('api:1', 4));
+      const back = await ground.untilReady(wanted);
+      expect(back.metadata.annotations?.['fairlead.dev/pinned']).toMatch(/"verb":"abort"/);
+      const history = await ground.cli('rollout history deploy/api', wanted.namespace);
+      expect(history.out).toMatch(/^2 .*Aborted/m);
+      await ground.apply({
+        ...wanted,
+        image: 'other:bad',
+        progressDeadlineSeconds: 2,
+        onDeadline: 'Rollback',
+      });
+      await ground.until(wanted, 'rolled back', ({ metadata }) =>
+        /"verb":"deadline"/.test(metadata.annotations?.['fairlead.dev/pinned'] ?? ''),
+      );
+      await ground.untilPods(wanted, 'all old again', allAt('api:1', 4));
+      await ground.untilReady(wanted);
     }),
     60_000,
   );

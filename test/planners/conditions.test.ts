@@ -160,6 +160,15 @@ describe('conditions of a kind that has its own (P16–P20)', () => {
     expect(progressing(play(...moments))).toMatchObject({ status, reason });
   });
 
+  it('P17: a ReplicaSet that cannot be created is said, until it can', () => {
+    const refused = { reason: 'ReplicaSetCreateError', message: 'quota' };
+    const cannot = { own: { ...own.own, words: { ...words, refused } } };
+    expect(progressing(play([0, cannot]))).toMatchObject({ status: 'False', ...refused });
+    expect(progressing(play([0], [10, cannot], [20, cannot]))).toMatchObject({ status: 'False', ...refused });
+    expect(progressing(play([0, cannot], [10]))).toMatchObject({ status: 'True' });
+    expect(progressing(play([0, cannot], [60, cannot]))?.reason).toBe('ProgressDeadlineExceeded');
+  });
+
   it('P18: progress moves lastUpdateTime, and lastTransitionTime only with the status', () => {
     expect(progressing(play([0], [20, progress]))).toMatchObject({
       lastUpdateTime: '2026-01-01T00:00:20Z',
