@@ -240,7 +240,7 @@ function serverSideApply({ controlPlane }: Arena, side: Side, kind: WorkloadKind
   };
 }
 
-/** `kubectl rollout status` would say so (S19, D23). */
+/** `kubectl rollout status` would say so (S19, D23, P13). */
 function isComplete(kind: WorkloadKind, { metadata, status = {} }: SetObject, replicas: number): boolean {
   if (status['observedGeneration'] !== metadata.generation) return false;
   switch (kind) {
@@ -255,6 +255,10 @@ function isComplete(kind: WorkloadKind, { metadata, status = {} }: SetObject, re
         status['desiredNumberScheduled'] === replicas &&
         status['updatedNumberScheduled'] === replicas &&
         status['numberAvailable'] === replicas
+      );
+    case 'Deployment':
+      return ['replicas', 'updatedReplicas', 'availableReplicas'].every(
+        (counter) => status[counter] === replicas,
       );
   }
 }

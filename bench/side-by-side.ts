@@ -177,4 +177,13 @@ export const SIDE_BY_SIDE: readonly Scenario[] = [
       atMostBuiltIn(samples, 'healSeconds'),
     ],
   }),
+  sideBySide({
+    name: 'deployment-100',
+    title: 'A Deployment of 100 pods, 10 at a time, each ready after 2 s',
+    kind: 'Deployment',
+    pods: 100,
+    simulation: READY_AFTER_2_S,
+    conditions: 'maxUnavailable 10, no surge, ready 2 s after their start',
+    bars: (samples) => [atMostBuiltIn(samples, 'seconds'), atMostBuiltIn(samples, 'writesPerPod')],
+  }),
 ];

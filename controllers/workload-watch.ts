@@ -121,6 +121,12 @@ export class WorkloadWatch {
 
   /** Kind, name and uid must be those of a workload of ours (C11). */
   #enqueueOwner(owner: OwnerReference | undefined, namespace: string): void {
+    if (owner?.kind === 'ReplicaSet') {
+      // What stands between a workload and its pods: its own owner is meant.
+      const between = this.#cache.get('replicasets', namespace, owner.name);
+      if (between?.metadata.uid === owner.uid) this.#enqueueOwner(controllerOf(between), namespace);
+      return;
+    }
     const kind = KINDS.find((one) => one === owner?.kind);
     if (owner === undefined || kind === undefined || owner.apiVersion.split('/')[0] !== this.#group) {
       return;

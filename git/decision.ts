@@ -84,7 +84,10 @@ export function readConflicts(
   }));
 }
 
-/** Managers whose writes to a template are an operator's way back, not another owner: `kubectl rollout undo` and our own verbs. */
+/**
+ * Managers whose writes to a template, and to the annotations that go with it, are an operator's way back, not another owner:
+ * `kubectl rollout undo` and our own verbs.
+ */
 const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
 
 /**
@@ -96,7 +99,7 @@ export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
 }
 
 function isTakenBack({ field, manager }: FieldConflict): boolean {
-  return UNDO_MANAGERS.has(manager) && /^\.spec\.template(?:\.|\[|$)/.test(field);
+  return UNDO_MANAGERS.has(manager) && /^\.(?:spec\.template|metadata\.annotations)(?:\.|\[|$)/.test(field);
 }
 
 /** Names every other owner and its fields, in few words; not what would be taken back were it alone. */

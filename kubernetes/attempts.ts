@@ -1,11 +1,13 @@
 /** What became of each run of a revision: the last 10, on the revision itself, so that history outlives Temporal's retention. */
 
 import { ANNOTATION } from '../planners/names.ts';
-import type { ControllerRevision } from '../planners/objects.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
 import { isConflict, isNotFound } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
+import { revisionPath } from './revision-store.ts';
 import { asRecord } from './values.ts';
 import type { WorkloadTarget } from './workload-edit.ts';
+import { WORKLOAD_KINDS } from './workload-kinds.ts';
 
 const ATTEMPT_OUTCOMES = [
   'Running',
@@ -45,17 +47,11 @@ const REASON_LIMIT = 500;
  */
 export async function recordAttempt(
   client: KubernetesClient,
-  ref: Pick<WorkloadTarget, 'namespace' | 'uid'>,
+  ref: Pick<WorkloadTarget, 'kind' | 'namespace' | 'uid'>,
   revisionName: string,
   attempt: Attempt,
-): Promise<ControllerRevision | undefined> {
-  const path = {
-    group: 'apps',
-    version: 'v1',
-    resource: 'controllerrevisions',
-    namespace: ref.namespace,
-    name: revisionName,
-  };
+): Promise<KubernetesObject | undefined> {
+  const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
   for (let tries = 1; ; tries += 1) {
     const revision = await getOrUndefined(client, path);
     const owner = revision?.metadata.ownerReferences?.find((reference) => reference.controller === true);
@@ -69,7 +65,7 @@ export async function recordAttempt(
     }
     const { uid, resourceVersion } = revision.metadata;
     try {
-      return await client.patch<ControllerRevision>(path, 'merge', {
+      return await client.patch(path, 'merge', {
         metadata: { uid, resourceVersion, annotations: { [ANNOTATION.attempts]: after } },
       });
     } catch (error) {
@@ -81,7 +77,7 @@ export async function recordAttempt(
 }
 
 /** The attempts of a revision, oldest first. What is not an attempt (somebody edited the annotation) is left out. */
-export function readAttempts(revision: Pick<ControllerRevision, 'metadata'>): readonly Attempt[] {
+export function readAttempts(revision: Pick<KubernetesObject, 'metadata'>): readonly Attempt[] {
   const text = revision.metadata.annotations?.[ANNOTATION.attempts];
   if (text === undefined) {
     return [];
@@ -119,9 +115,9 @@ function isAttempt(value: unknown): value is Attempt {
 async function getOrUndefined(
   client: KubernetesClient,
   path: Parameters<KubernetesClient['get']>[0],
-): Promise<ControllerRevision | undefined> {
+): Promise<KubernetesObject | undefined> {
   try {
-    return await client.get<ControllerRevision>(path);
+    return await client.get(path);
   } catch (error) {
     if (isNotFound(error)) {
       return undefined;

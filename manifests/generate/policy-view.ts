@@ -60,6 +60,10 @@ export const SETTINGS = {
     annotation: ANNOTATION.progressDeadlineSeconds,
   },
   onDeadline: { field: 'spec.onDeadline', annotation: ANNOTATION.onDeadline },
+  podReplacementPolicy: {
+    field: 'spec.podReplacementPolicy',
+    annotation: ANNOTATION.podReplacementPolicy,
+  },
 } as const;
 export type Setting = keyof typeof SETTINGS;
 
@@ -146,5 +150,6 @@ function places(of: (name: Setting) => string): Readonly<Record<Setting, string>
     gracePeriodSeconds: of('gracePeriodSeconds'),
     progressDeadlineSeconds: of('progressDeadlineSeconds'),
     onDeadline: of('onDeadline'),
+    podReplacementPolicy: of('podReplacementPolicy'),
   };
 }

@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
-import type { WorkloadKind } from '../../planners/workload.ts';
 import { ApiProxy } from '../support/api-proxy.ts';
 import type { BudgetReport } from '../support/budget-checker.ts';
 import type { Scene } from '../support/scene.ts';
@@ -22,6 +21,7 @@ import { isSameSite } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
 import { endState, startState } from './end-state.ts';
 import type { EndState } from './end-state.ts';
+import type { DescribedKindName } from '../support/described-kinds.ts';
 
 export interface CrashRun {
   /** Every place that this run came by, in order. */
@@ -101,7 +101,7 @@ export class CrashArena {
 interface FightSettings {
   readonly controlPlane: ControlPlane;
   readonly kubeconfig: string;
-  readonly scene: Scene<WorkloadKind>;
+  readonly scene: Scene<DescribedKindName>;
   readonly owner: string;
   readonly dist: string;
   readonly site: CrashSite | undefined;

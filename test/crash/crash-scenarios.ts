@@ -2,9 +2,8 @@
 
 import { expect } from '@jest/globals';
 
-import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DaemonSetDescription } from '../support/daemonset-manifest.ts';
-import type { Descriptions } from '../support/described-kinds.ts';
+import type { DescribedKindName, Descriptions } from '../support/described-kinds.ts';
 import { OwnNodes } from '../support/own-nodes.ts';
 import { imageOf, isPodReady } from '../support/scene.ts';
 import type { Scene } from '../support/scene.ts';
@@ -13,7 +12,7 @@ import type { StatefulSetDescription } from '../support/statefulset-manifest.ts'
 import type { EndState } from './end-state.ts';
 import { moveInNeighbours } from './neighbours.ts';
 
-type AnyScene = Scene<WorkloadKind>;
+type AnyScene = Scene<DescribedKindName>;
 
 export interface CrashScenario {
   readonly name: string;
@@ -40,7 +39,7 @@ const FOUR: Partial<StatefulSetDescription> = {
 const AGENT: Partial<DaemonSetDescription> = { maxUnavailable: 2, templateAnnotations: SOON_READY };
 
 /** How a scenario opens its scene; with a number of nodes, on so many of its own. */
-function scene<K extends WorkloadKind>(
+function scene<K extends DescribedKindName>(
   kind: K,
   description: Partial<Descriptions[K]>,
   nodes?: number,

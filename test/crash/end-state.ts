@@ -3,8 +3,9 @@
 import { readAttempts } from '../../kubernetes/attempts.ts';
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import { ANNOTATION, IN_PLACE_GATE, LABEL } from '../../planners/names.ts';
-import type { Pin, WorkloadKind } from '../../planners/workload.ts';
+import type { Pin } from '../../planners/workload.ts';
 import type { Scene } from '../support/scene.ts';
+import type { DescribedKindName } from '../support/described-kinds.ts';
 
 export interface EndPod {
   /** A StatefulSet's pod by its name; one of a scene with nodes of its own by its node. */
@@ -45,12 +46,12 @@ export interface StartState {
   readonly runIds: ReadonlySet<string>;
 }
 
-export async function startState(scene: Scene<WorkloadKind>): Promise<StartState> {
+export async function startState(scene: Scene<DescribedKindName>): Promise<StartState> {
   const [pods, runs] = await Promise.all([scene.allPods(), scene.runs.all()]);
   return { pods, runIds: new Set(runs.map(({ runId }) => runId)) };
 }
 
-export async function endState(scene: Scene<WorkloadKind>, start: StartState): Promise<EndState> {
+export async function endState(scene: Scene<DescribedKindName>, start: StartState): Promise<EndState> {
   const set = await scene.set();
   const { namespace, cluster } = scene;
   const claims = await cluster.client.list({
@@ -90,7 +91,7 @@ export async function endState(scene: Scene<WorkloadKind>, start: StartState): P
 }
 
 function endPod(
-  { nodes }: Scene<WorkloadKind>,
+  { nodes }: Scene<DescribedKindName>,
   pod: Pod,
   revisions: readonly ControllerRevision[],
   start: StartState,
@@ -139,7 +140,7 @@ function readPin(
   };
 }
 
-async function endRuns(scene: Scene<WorkloadKind>, start: StartState): Promise<readonly string[]> {
+async function endRuns(scene: Scene<DescribedKindName>, start: StartState): Promise<readonly string[]> {
   const runs = (await scene.runs.all()).filter(({ runId }) => !start.runIds.has(runId));
   return await Promise.all(
     runs.map(async ({ runId, status }) =>

@@ -1,15 +1,15 @@
 /** Other pods on the nodes of a scene: those that a drain moves. */
 
 import type { Pod } from '../../planners/objects.ts';
-import type { WorkloadKind } from '../../planners/workload.ts';
 import type { Scene } from '../support/scene.ts';
 import { isPodReady } from '../support/scene.ts';
 import { untilObjects } from '../support/until-objects.ts';
+import type { DescribedKindName } from '../support/described-kinds.ts';
 
 const LABELS = { app: 'shop' };
 
 /** Resolves when so many pods of a ReplicaSet, in a namespace of their own that goes with the scene, are Ready on its nodes. */
-export async function moveInNeighbours(scene: Scene<WorkloadKind>, replicas: number): Promise<void> {
+export async function moveInNeighbours(scene: Scene<DescribedKindName>, replicas: number): Promise<void> {
   const { cluster, namespace, nodes } = scene;
   const shop = await cluster.createNamespaceNamed(`${namespace}-shop`);
   scene.neighbourhood = shop;

@@ -16,6 +16,11 @@ import {
   daemonManifestOf,
   daemonWords,
 } from '../support/admission/daemonset-cases.ts';
+import {
+  DEPLOYMENT_ACCEPTED,
+  DEPLOYMENT_CASES,
+  deploymentManifestOf,
+} from '../support/admission/deployment-cases.ts';
 import { openAdmission, refusalOf, waitForPolicies } from '../support/admission/admission-client.ts';
 import {
   BEFORE,
@@ -93,6 +98,25 @@ describe('DaemonSets', () => {
   const accepted = DAEMON_ACCEPTED.flatMap(([name, given]) => BOTH.map((api) => [name, api, given] as const));
   it.each(accepted)('accepted: %s (%s)', async (_, api, given) => {
     await expect(create(api, daemonManifestOf(api, given))).resolves.toBeDefined();
+  });
+});
+
+describe('Deployments', () => {
+  const create = (api: WorkloadApi, manifest: Json) =>
+    client.create<WithTemplate>(workloadCollection(api, 'Deployment', 'default'), manifest, {
+      dryRun: true,
+      fieldValidation: 'Strict',
+    });
+  const table = DEPLOYMENT_CASES.flatMap((one) => one.apis.map((api) => [one.name, api, one] as const));
+  it.each(table)('refused: %s (%s)', async (_name, api, { refused, ...given }) => {
+    expect(await missingWords(create(api, deploymentManifestOf(api, given)), refused, api)).toEqual([]);
+  });
+
+  const accepted = DEPLOYMENT_ACCEPTED.flatMap(([name, given]) =>
+    BOTH.map((api) => [name, api, given] as const),
+  );
+  it.each(accepted)('accepted: %s (%s)', async (_, api, given) => {
+    await expect(create(api, deploymentManifestOf(api, given))).resolves.toBeDefined();
   });
 });
 
@@ -258,7 +282,7 @@ describe('the policies', () => {
     });
     const ours = policies.items.filter(({ metadata }) => metadata.name.startsWith('fairlead-'));
     // One for each kind and workload API.
-    expect(ours).toHaveLength(4);
+    expect(ours).toHaveLength(6);
     for (const { status } of ours) expect(status?.['typeChecking']).toEqual({});
   });
 });

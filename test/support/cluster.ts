@@ -8,7 +8,7 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { Condition, ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { WorkloadKind } from '../../planners/workload.ts';
-import type { Descriptions, ServedObjects } from './described-kinds.ts';
+import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
 
@@ -65,7 +65,7 @@ export class Cluster {
   }
 
   /** Server-side apply as a user would. */
-  async apply<K extends WorkloadKind>(kind: K, description: Descriptions[K]): Promise<ServedObjects[K]> {
+  async apply<K extends DescribedKindName>(kind: K, description: Descriptions[K]): Promise<ServedObjects[K]> {
     return await this.client.patch<ServedObjects[K]>(
       this.path(kind, description.namespace, description.name),
       'apply',
@@ -158,7 +158,7 @@ export class Cluster {
   }
 
   /** The workload, once its controller calls it Ready at its newest generation. */
-  async untilReadyOf<K extends WorkloadKind>(
+  async untilReadyOf<K extends DescribedKindName>(
     kind: K,
     namespace: string,
     name: string,

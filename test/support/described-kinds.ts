@@ -4,7 +4,6 @@ import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { Node } from '../../planners/objects.ts';
-import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DaemonSetDescription } from './daemonset-manifest.ts';
 import { daemonSetManifest } from './daemonset-manifest.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
@@ -22,7 +21,10 @@ export interface ServedObjects {
   readonly DaemonSet: DaemonSetObject;
 }
 
-interface DescribedKind<K extends WorkloadKind> {
+/** Kinds that scenes and the crash matrix play with. */
+export type DescribedKindName = keyof Descriptions;
+
+interface DescribedKind<K extends DescribedKindName> {
   /** The manifest as a user of that API would write it. */
   readonly manifest: (api: WorkloadApi, description: Descriptions[K]) => Record<string, unknown>;
   /** Unless a scene says otherwise. */
@@ -33,7 +35,7 @@ interface DescribedKind<K extends WorkloadKind> {
   readonly updated: (object: ServedObjects[K]) => number | undefined;
 }
 
-export const DESCRIBED_KINDS: { readonly [K in WorkloadKind]: DescribedKind<K> } = {
+export const DESCRIBED_KINDS: { readonly [K in DescribedKindName]: DescribedKind<K> } = {
   StatefulSet: {
     manifest: statefulSetManifest,
     defaults: { name: 'web', replicas: 6, image: 'app:1', parallel: true, maxUnavailable: 2 },

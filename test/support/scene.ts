@@ -7,11 +7,10 @@ import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import type { Condition, Node, Pod } from '../../planners/objects.ts';
-import type { WorkloadKind } from '../../planners/workload.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { BudgetReport } from './budget-checker.ts';
 import type { Cluster } from './cluster.ts';
-import type { Descriptions, ServedObjects } from './described-kinds.ts';
+import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { OwnNodes } from './own-nodes.ts';
 import { untilObjects } from './until-objects.ts';
@@ -47,7 +46,7 @@ export interface SceneSettings {
   readonly nodes?: OwnNodes | undefined;
 }
 
-export class Scene<K extends WorkloadKind = 'StatefulSet'> {
+export class Scene<K extends DescribedKindName = 'StatefulSet'> {
   readonly kind: K;
   readonly cluster: Cluster;
   readonly runs: TemporalRuns;
@@ -314,7 +313,10 @@ export function isPodReady(pod: Pod): boolean {
   return ready?.status === 'True' && pod.metadata.deletionTimestamp === undefined;
 }
 
-export function conditionOf({ status }: ServedObjects[WorkloadKind], type: string): Condition | undefined {
+export function conditionOf(
+  { status }: ServedObjects[DescribedKindName],
+  type: string,
+): Condition | undefined {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 

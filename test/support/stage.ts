@@ -6,8 +6,7 @@ import type { ControlPlane } from '../../local/control-plane.ts';
 import { BudgetChecker } from './budget-checker-process.ts';
 import type { BudgetReport } from './budget-checker.ts';
 import { Cluster } from './cluster.ts';
-import type { WorkloadKind } from '../../planners/workload.ts';
-import type { Descriptions } from './described-kinds.ts';
+import type { DescribedKindName, Descriptions } from './described-kinds.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { SceneOptions, SceneSettings } from './scene.ts';
 import { Scene } from './scene.ts';
@@ -49,7 +48,7 @@ export class Stage {
   }
 
   /** The same for any kind. */
-  async sceneOf<K extends WorkloadKind>(
+  async sceneOf<K extends DescribedKindName>(
     kind: K,
     name: string,
     change: Partial<Descriptions[K]>,
@@ -67,7 +66,7 @@ export class Stage {
   }
 
   /** Removes a scene that is over, with its neighbourhood; resolves at once, or when its nodes are gone if it had its own. */
-  async remove({ namespace, neighbourhood, nodes, kind }: Scene<WorkloadKind>): Promise<void> {
+  async remove({ namespace, neighbourhood, nodes, kind }: Scene<DescribedKindName>): Promise<void> {
     const { client } = this.cluster;
     const namespaces = [namespace, ...(neighbourhood === undefined ? [] : [neighbourhood])];
     for (const name of namespaces) {

@@ -4,6 +4,7 @@ import { planWorkload } from '../../../cli/snapshot.ts';
 import type { Evidence } from '../../../cli/verdict.ts';
 import { judge } from '../../../cli/verdict.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
+import { lookupsOf } from '../../../kubernetes/workload-children.ts';
 import type { Pod } from '../../../planners/objects.ts';
 import { rollout } from '../../support/rollout-objects.ts';
 import type { ObjectOptions } from '../../support/workload-objects.ts';
@@ -35,7 +36,11 @@ function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): 
   const planned = planWorkload(
     made.object satisfies WorkloadObject,
     TARGET,
-    { revisions: made.revisions, pods: pods(made.pods), claims: [], nodes: [] },
+    {
+      children: lookupsOf({ controllerrevisions: made.revisions, pods: pods(made.pods) }),
+      claims: [],
+      nodes: [],
+    },
     NOW,
   );
   const result = judge({
