@@ -61,6 +61,8 @@ export interface DaemonSetView extends UpdateView<DaemonMember> {
   /** Pods that are aimed at a node that is gone (D10), or on one. */
   readonly lost: readonly DaemonMember[];
   readonly released: readonly Pod[];
+  /** uids by name of pods that are not, or not any more, the set's: their names are taken (C4). */
+  readonly strangers: ReadonlyMap<string, string>;
   /** Pods that pull images for the set, by name: of a large set each node looks for its own. */
   readonly pullers: ReadonlyMap<string, Pod>;
   readonly snapshot: Snapshot<DaemonSet>;
@@ -74,7 +76,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
   const updateLabel = update && hashOf(update);
   const others = revisions.filter((revision) => revision !== update);
-  const { members, released, pullers } = membersOf(snapshot, updateLabel, now);
+  const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, now);
   const { places, lost } = placesOf(snapshot, members, wantedSince(update));
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
@@ -92,6 +94,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     places,
     lost,
     released,
+    strangers,
     pullers,
     snapshot,
   };
@@ -111,9 +114,10 @@ function membersOf(
   { workload, pods }: Snapshot<DaemonSet>,
   updateLabel: string | undefined,
   now: number,
-): Pick<DaemonSetView, 'released' | 'pullers'> & { readonly members: readonly DaemonMember[] } {
+): Pick<DaemonSetView, 'released' | 'strangers' | 'pullers'> & { readonly members: readonly DaemonMember[] } {
   const members: DaemonMember[] = [];
   const released: Pod[] = [];
+  const strangers = new Map<string, string>();
   const pullers = new Map<string, Pod>();
   for (const pod of pods) {
     if (pod.metadata.labels?.[LABEL.prePull] !== undefined) {
@@ -123,6 +127,7 @@ function membersOf(
     const claim = claimOf(workload, pod, matchesSelector(workload.selector, pod.metadata.labels));
     const node = targetNodeOf(pod);
     if (claim === 'release') released.push(pod);
+    if (claim === 'release' || claim === 'ignore') strangers.set(pod.metadata.name, pod.metadata.uid);
     if (claim === 'ignore' || claim === 'release' || node === undefined) continue;
     const member = readMember(workload, pod, claim === 'owned', now);
     const generation = pod.metadata.labels?.[LABEL.templateGeneration];
@@ -132,7 +137,7 @@ function membersOf(
     members.push({ ...member, node, isNew: isNew && updateLabel !== undefined });
   }
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return { members, released, pullers };
+  return { members, released, strangers, pullers };
 }
 
 function placesOf(

@@ -186,7 +186,7 @@ describe('seeds 002 and 000', () => {
     60_000,
   );
 
-  it.concurrent(
+  it(
     'seed 000 "a daemon pod can no longer fit": it waits within the budget, and with room made by hand the rollout succeeds',
     both(async (ground) => {
       await labelNodes(ground, ['node-8'], 'full');
@@ -229,7 +229,7 @@ describe('seeds 002 and 000', () => {
     60_000,
   );
 
-  it.concurrent(
+  it(
     'seed 000 "which version is this DaemonSet pod", "view the history" and "rollback": get, history, undo (D4, D19)',
     both(async (ground) => {
       const description = await ground.deploy({ maxUnavailable: NODES, partition: 6 });
