@@ -8,7 +8,9 @@ import { BudgetChecker } from '../support/budget-checker-process.ts';
 import { allAt, imageOf, nodesOf, uidOf, useBothGrounds } from '../support/daemonset-ground.ts';
 
 const NODES = 200;
-const BUDGET = 20;
+const BUDGET = 50;
+/** Two clusters of that size keep a small machine busy: a plan of fifty writes takes seconds to be written. */
+const PLAN_AGE_MS = 5_000;
 
 describe('a DaemonSet on 200 nodes', () => {
   const { both } = useBothGrounds(NODES);
@@ -19,11 +21,11 @@ describe('a DaemonSet on 200 nodes', () => {
       const { client } = ground.cluster();
       const checker = await BudgetChecker.start(ground.controlPlane());
       try {
-        const description = await ground.deploy({ maxUnavailable: '10%' });
+        const description = await ground.deploy({ maxUnavailable: '25%' });
         const before = await ground.untilPods(description, 'all', allAt('agent:1', NODES));
         await ground.apply({ ...description, image: 'agent:2' });
         const atNew = (pods: readonly Pod[]) => pods.filter((pod) => imageOf(pod) === 'agent:2').length;
-        await ground.untilPods(description, 'a tenth is new', (pods) => atNew(pods) >= BUDGET);
+        await ground.untilPods(description, 'some are new', (pods) => atNew(pods) >= BUDGET / 2);
         // One that was updated already, one in its middle, others that wait: names are updated from the last to the first.
         const leaving = ['node-99', 'node-98', 'node-50', 'node-30', 'node-10'];
         await Promise.all(leaving.map(async (name) => await removeNode(client, name)));
@@ -52,7 +54,7 @@ describe('a DaemonSet on 200 nodes', () => {
           updatedNumberScheduled: wanted.length,
           numberAvailable: wanted.length,
         });
-        const report = await checker.report(description.namespace);
+        const report = await checker.report(description.namespace, { planAgeMs: PLAN_AGE_MS });
         expect(report.violations.map(({ rule, message }) => `${rule}: ${message}`)).toEqual([]);
         expect(report.charged).toBeGreaterThan(NODES / 2);
       } finally {

@@ -81,9 +81,13 @@ describe('seeds 002 and 000', () => {
       await ground
         .cluster()
         .client.patch({ ...PODS, namespace, name }, 'merge', { metadata: { labels: { app: 'quarantine' } } });
-      const pods = await ground.untilPods(description, 'eleven', (all) => all.length === NODES + 1);
-      const released = pods.find((pod) => uidOf(pod) === first?.metadata.uid);
-      expect(released?.metadata.ownerReferences ?? []).toEqual([]);
+      const isReleased = (pod: Pod) =>
+        uidOf(pod) === first?.metadata.uid && (pod.metadata.ownerReferences ?? []).length === 0;
+      await ground.untilPods(
+        description,
+        'released, and another one there',
+        (pods) => pods.length === NODES + 1 && pods.some(isReleased),
+      );
       await ground.untilPods(description, 'ten again', (all) => allAt('agent:1', NODES)(all.filter(isAgent)));
     }),
     60_000,
@@ -251,6 +255,10 @@ describe('seeds 002 and 000', () => {
       const { out: history } = await ground.cli('rollout history ds/agent', namespace);
       expect(history).toMatch(/^\s*1\s/m);
       expect(history).toMatch(/^\s*2\s/m);
+      const { partition: _, ...whole } = description;
+      await ground.apply({ ...whole, image: 'agent:2' });
+      await ground.untilPods(description, 'all new', allAt('agent:2', NODES));
+      await ground.untilReady(description);
       expect((await ground.cli('rollout undo ds/agent', namespace)).code).toBe(0);
       await ground.untilPods(description, 'as before', allAt('agent:1', NODES));
     }),
