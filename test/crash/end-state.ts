@@ -82,7 +82,7 @@ export async function endState(scene: Scene<WorkloadKind>, start: StartState): P
       conditions: conditions
         .map(({ type, status: value, reason = '' }) => `${type}=${value} ${reason}`)
         .sort(),
-      pinned: readPin(annotations[ANNOTATION.pinned]),
+      pinned: readPin(annotations[ANNOTATION.pinned], revisions),
       paused: annotations[ANNOTATION.paused] !== undefined,
     },
     runs: await endRuns(scene, start),
@@ -119,15 +119,23 @@ function endPod(
   };
 }
 
-function readPin(text: string | undefined): Partial<Pin> | undefined {
+/** Revisions by their numbers, as in {@link EndPod.revision}. */
+function readPin(
+  text: string | undefined,
+  revisions: readonly ControllerRevision[],
+): Partial<Pin> | undefined {
   if (text === undefined) {
     return undefined;
   }
   const { verb, to, revision } = JSON.parse(text) as Pin;
+  const numberOf = (name: string) => {
+    const found = revisions.find(({ metadata }) => metadata.name === name);
+    return found === undefined ? name : String(found.revision);
+  };
   return {
     ...(verb && { verb }),
-    ...(to !== undefined && { to }),
-    ...(revision !== undefined && { revision }),
+    ...(to !== undefined && { to: numberOf(to) }),
+    ...(revision !== undefined && { revision: numberOf(revision) }),
   };
 }
 
