@@ -71,21 +71,21 @@ describe('a pod on each node (D6–D10)', () => {
   });
 
   it('C4, D6: a pod that was released keeps its name, and its place is taken by one of another name', () => {
-    const { set, update, revisions } = daemonRolloutOf();
-    const mine = daemonPodOn(set, 'a', update);
+    const { set: owner, update, revisions } = daemonRolloutOf();
+    const mine = daemonPodOn(owner, 'a', update);
     const { ownerReferences: _, ...metadata } = mine.metadata;
     const released = { ...mine, metadata: { ...metadata, labels: { app: 'quarantine' } } };
-    const planOf = (pods: readonly Pod[]) =>
-      planDaemonSet(daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], pods }), NOW).steady;
-    const [create] = planOf([released]);
+    const steadyOf = (pods: readonly Pod[]) =>
+      planDaemonSet(daemonSnapshotOf(owner, { revisions, nodes: [nodeOf('a')], pods }), NOW).steady;
+    const [create] = steadyOf([released]);
     expect(create).toMatchObject({ verb: 'create', place: 'a' });
     expect(create?.name).not.toBe(mine.metadata.name);
-    expect(planOf([released])).toEqual(planOf([released]));
-    expect(planOf([])[0]?.name).toBe(mine.metadata.name);
+    expect(steadyOf([released])).toEqual(steadyOf([released]));
+    expect(steadyOf([])[0]?.name).toBe(mine.metadata.name);
   });
 
   it('D3: a revision that was meant for another node does not send the pod there', () => {
-    const { set, update } = daemonRolloutOf();
+    const { update } = daemonRolloutOf();
     const template = templateOf('agent:2');
     const elsewhere = daemonSetOf({ template: { ...template, spec: { ...template.spec, nodeName: 'b' } } });
     const nodeNameOn = (node: string) =>
