@@ -132,7 +132,7 @@ function freeName(
 }
 
 /**
- * D18: the newest revision; nodes of the partition keep the current one. A rollout that is paused does not get ahead (A9), but
+ * D18: the newest revision; nodes that are no targets get what the others of them have. A rollout that is paused does not get ahead (A9), but
  * on a node whose pod a batch has deleted for it. Without a revision for the template: after 5 s the last known one.
  */
 function revisionForNewPod(
@@ -140,9 +140,9 @@ function revisionForNewPod(
   plan: PlanBuilder,
   place: Place,
 ): ControllerRevision | undefined {
-  const { workload, update, current, latest, revisions, snapshot } = view;
+  const { workload, update, current, kept, latest, revisions, snapshot } = view;
   if (workload.updateStrategy === 'RollingUpdate') {
-    if (!place.isTarget) return current;
+    if (!place.isTarget) return kept;
     const isReplaced = update !== undefined && snapshot.replaced?.get(place.name) === update.metadata.name;
     const isHeld =
       workload.paused !== undefined && update !== undefined && !wasRolledOutLast(update, revisions);

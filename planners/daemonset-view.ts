@@ -13,7 +13,7 @@ import type { UpdateView } from './pod-updates.ts';
 import { isPullerOf } from './pre-pull.ts';
 import { planRevision } from './revision-plan.ts';
 import type { RevisionPlan } from './revision.ts';
-import { lastCompleteOf, revisionsOf } from './revision.ts';
+import { compareRevisions, lastCompleteOf, revisionsOf } from './revision.ts';
 import { matchesSelector } from './selector.ts';
 import { targetNodeOf } from './target-node.ts';
 import type { DaemonSet, Snapshot } from './workload.ts';
@@ -54,8 +54,10 @@ export interface DaemonSetView extends UpdateView<DaemonMember> {
   readonly revisionPlan: RevisionPlan;
   /** The newest revision that rollouts know of. */
   readonly latest: ControllerRevision | undefined;
-  /** The revision that nodes keep which are not updated: the last complete one but {@link update}. */
+  /** The last complete revision but {@link update}: what a rollout that is paused does not get beyond. */
   readonly current: ControllerRevision | undefined;
+  /** The revision that nodes keep which are no targets, for those of them that need a new pod. */
+  readonly kept: ControllerRevision | undefined;
   /** By name. */
   readonly places: readonly Place[];
   /** Pods that are aimed at a node that is gone (D10), or on one. */
@@ -77,18 +79,21 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const updateLabel = update && hashOf(update);
   const others = revisions.filter((revision) => revision !== update);
   const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, now);
-  const { places, lost } = placesOf(snapshot, members, wantedSince(update));
+  const byLabel = new Map(revisions.map((revision) => [hashOf(revision), revision]));
+  const { places, lost } = placesOf(snapshot, members, wantedSince(update), madeAfter(update, byLabel));
+  const current = lastCompleteOf(others) ?? others.at(-1) ?? update;
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
     workload,
     now,
     revisions,
-    byLabel: new Map(revisions.map((revision) => [hashOf(revision), revision])),
+    byLabel,
     revisionPlan,
     update,
     updateLabel,
     latest: update ?? revisions.at(-1),
-    current: lastCompleteOf(others) ?? others.at(-1) ?? update,
+    current,
+    kept: keptRevision(places, byLabel) ?? current,
     downNodes: snapshot.downNodes,
     isTarget: ({ node }) => workload.updateStrategy === 'RollingUpdate' && targets.has(node),
     places,
@@ -140,10 +145,41 @@ function membersOf(
   return { members, released, strangers, pullers };
 }
 
+/** Labels of the revisions that were made after this one: it is being gone back to, and their pods must not outlive that. */
+function madeAfter(
+  update: ControllerRevision | undefined,
+  byLabel: ReadonlyMap<string, ControllerRevision>,
+): ReadonlySet<string> {
+  const { annotations, creationTimestamp: madeAt = '' } = update?.metadata ?? {};
+  // One that was never left has none after it. The times are whole seconds: what was made in the same one came after it, too.
+  if (annotations?.[ANNOTATION.wantedSince] === undefined) return new Set();
+  const newer = [...byLabel].filter(
+    ([, one]) => one !== update && (one.metadata.creationTimestamp ?? '') >= madeAt,
+  );
+  return new Set(newer.map(([label]) => label));
+}
+
+/** What most of the pods on nodes that are no targets have; after a canary was taken back that is not the last complete one. */
+function keptRevision(
+  places: readonly Place[],
+  byLabel: ReadonlyMap<string, ControllerRevision>,
+): ControllerRevision | undefined {
+  const counts = new Map<ControllerRevision, number>();
+  for (const { keptBy, pods } of places) {
+    for (const { revision, terminating } of keptBy === undefined ? [] : pods) {
+      const one = byLabel.get(revision);
+      if (one !== undefined && !terminating) counts.set(one, (counts.get(one) ?? 0) + 1);
+    }
+  }
+  // Of equal ones the older, which has proved itself for longer.
+  return [...counts].sort(([a, most], [b, more]) => more - most || compareRevisions(a, b))[0]?.[0];
+}
+
 function placesOf(
   snapshot: Snapshot<DaemonSet>,
   members: readonly DaemonMember[],
   begun: number,
+  rejected: ReadonlySet<string>,
 ): { readonly places: readonly Place[]; readonly lost: readonly DaemonMember[] } {
   const { workload, nodes = [] } = snapshot;
   const byNode = new Map<string, DaemonMember[]>();
@@ -169,7 +205,7 @@ function placesOf(
       ...drainOf(workload, node),
     };
   });
-  return { places: withTargets(snapshot, places), lost: [...byNode.values()].flat() };
+  return { places: withTargets(snapshot, places, rejected), lost: [...byNode.values()].flat() };
 }
 
 /** Since when the workload wants the revision, milliseconds since the epoch: when its rollout began. */
@@ -192,12 +228,13 @@ function wasNotReady(node: Node, begun: number): boolean {
 
 /**
  * Which nodes keep what they have: those that the nodeSelector does not select, and so many of the others as the partition says.
- * Of these, those that are updated already are taken first, then the last names, so that no node is taken instead of one that
- * has the new revision already.
+ * Of these, those are taken first whose revision is being gone back from, or a canary could never be taken back; then those that
+ * are updated already, so that no node is taken instead of one that has the new revision; then the last names.
  */
 function withTargets(
   { workload: { partition, nodeSelector }, nodes = [] }: Snapshot<DaemonSet>,
   all: readonly Place[],
+  rejected: ReadonlySet<string>,
 ): readonly Place[] {
   const labels = new Map(nodes.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
   const wanted = Object.entries(nodeSelector);
@@ -210,12 +247,12 @@ function withTargets(
         );
   if (partition === 0) return places;
   const desired = places.filter(({ shouldRun, isTarget }) => shouldRun && isTarget);
-  const isUpdated = ({ pods }: Place) => pods.some(({ isNew, terminating }) => isNew && !terminating);
-  const ordered = [...desired].sort((a, b) => {
-    const [aFirst, bFirst] = [isUpdated(a), isUpdated(b)];
-    if (aFirst !== bFirst) return aFirst ? -1 : 1;
-    return a.name < b.name ? 1 : -1;
-  });
+  const rank = ({ pods }: Place): number => {
+    const live = pods.filter(({ terminating }) => !terminating);
+    if (live.some(({ isNew, revision }) => !isNew && rejected.has(revision))) return 0;
+    return live.some(({ isNew }) => isNew) ? 1 : 2;
+  };
+  const ordered = [...desired].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? 1 : -1));
   const kept = new Set(ordered.slice(Math.max(0, ordered.length - partition)).map(({ name }) => name));
   return places.map((place) =>
     kept.has(place.name) ? { ...place, isTarget: false, keptBy: 'Partition' as const } : place,

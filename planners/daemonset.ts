@@ -43,7 +43,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     planPlaces(view, plan, budget);
     planInPlaceSteps(view, members, plan);
     planHookEnds(view, plan);
-    trimHistory(view, members, [view.current, view.latest], plan);
+    trimHistory(view, members, [view.current, view.kept, view.latest], plan);
     planDaemonBatch(view, plan, budget);
     explainPods(view, plan);
   }

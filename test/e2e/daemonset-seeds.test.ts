@@ -255,6 +255,10 @@ describe('seeds 002 and 000', () => {
       const { out: history } = await ground.cli('rollout history ds/agent', namespace);
       expect(history).toMatch(/^\s*1\s/m);
       expect(history).toMatch(/^\s*2\s/m);
+      // A canary is taken back as well, and tried again.
+      expect((await ground.cli('rollout undo ds/agent', namespace)).code).toBe(0);
+      await ground.untilPods(description, 'no canary any more', allAt('agent:1', NODES));
+      await ground.untilReady(description);
       const { partition: _, ...whole } = description;
       await ground.apply({ ...whole, image: 'agent:2' });
       await ground.untilPods(description, 'all new', allAt('agent:2', NODES));

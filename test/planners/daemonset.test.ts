@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { planDaemonSet } from '../../planners/daemonset.ts';
 import { daemonPodName, newDaemonPod } from '../../planners/daemonset-pods.ts';
-import type { Node, Pod } from '../../planners/objects.ts';
+import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
 import type { DaemonSet, DaemonSetStatus, Snapshot } from '../../planners/workload.ts';
 import {
@@ -194,6 +194,53 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(write?.uid).toBeDefined();
     expect(planOf({}, 'OnnN').batch).toMatchObject([{ place: 'a' }]);
     expect(planOf({}, 'OnnN').batch[0]?.charged).toBeUndefined();
+  });
+
+  describe('a canary is taken back (undo, abort, a deadline): the revision that was before is wanted again', () => {
+    /** The good one has the higher number again, as after a rollback (D19); the rejected one was made after it. */
+    function takenBack(overrides: Partial<DaemonSet>) {
+      const { set: rejecting, old: good, update: rejected } = daemonRolloutOf(overrides);
+      const set = { ...rejecting, template: templateOf('agent:1') };
+      // Both made within one second, which is all that the apiserver tells apart.
+      const made = (
+        revision: ControllerRevision,
+        number: number,
+        annotations: Record<string, string> = {},
+      ) => ({
+        ...revision,
+        revision: number,
+        metadata: { ...revision.metadata, creationTimestamp: '2025-12-31T01:00:00Z', annotations },
+      });
+      const revisions = [
+        made(rejected, 2),
+        made(good, 3, { 'fairlead.dev/wanted-since': '2025-12-31T02:00:00Z' }),
+      ] as const;
+      const pods = [
+        ...['a', 'b', 'c'].map((name) => daemonPodOn(set, name, good)),
+        daemonPodOn(set, 'd', rejected),
+      ];
+      const plan = (without?: string) =>
+        planDaemonSet(
+          daemonSnapshotOf(set, {
+            revisions,
+            nodes: [...NODES.slice(0, 3), nodeOf('d', { labels: { canary: 'true' } })],
+            pods: pods.filter(({ metadata }) => metadata.name !== without),
+          }),
+          NOW,
+        );
+      return { good, pods, plan };
+    }
+
+    it.each<[string, Partial<DaemonSet>]>([
+      ['by number', { partition: 3 }],
+      ['by the labels of nodes', { nodeSelector: { canary: 'true' } }],
+    ])('%s: its nodes get the good one, and so does a pod that is made anew elsewhere', (_, overrides) => {
+      const { good, pods, plan } = takenBack(overrides);
+      expect(brief(plan().batch)).toEqual(['Recreate d']);
+      expect(plan()).toMatchObject({ needsRollout: true, finished: false });
+      const [create] = plan(pods[1]?.metadata.name).steady;
+      expect(create).toMatchObject({ verb: 'create', place: 'b', revision: good.metadata.name });
+    });
   });
 
   it('D14: on a node that may keep its pod but gets no new one, the old one is taken all the same', () => {
