@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
+import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
 import { operatorOf } from '../support/deployment-operator.ts';
 import type { DeploymentGround } from '../support/deployment-ground.ts';
@@ -180,8 +181,7 @@ describe('Deployment', () => {
         'first',
         'second',
       ]);
-      const history = await ground.cli('rollout history deploy/api', wanted.namespace);
-      expect(history.out).toMatch(/2 +api-\S+ +present,complete +Succeeded .* second/);
+      await untilHistory(ground, wanted, /2 +api-\S+ +present,complete +Succeeded .* second/);
       const diff = await ground.cli('rollout history deploy/api --diff 1,2', wanted.namespace);
       expect(diff.out).toMatch(/revision #1 .* to #2[^]*containers\[main\]\.image\n +- api:1\n +\+ api:2\n/);
       const { name = '' } = sets.at(-1)?.metadata ?? {};
@@ -283,8 +283,7 @@ describe('Deployment', () => {
       await ground.untilPods(wanted, 'all at the last', allAt('api:3', 4));
       const done = await ground.untilReady(wanted);
       expect(done.metadata.annotations?.[DEPLOYMENT_ANNOTATION.revision]).toBe('3');
-      const history = await ground.cli('rollout history deploy/api', wanted.namespace);
-      expect(history.out).toMatch(/^2 .*Superseded/m);
+      await untilHistory(ground, wanted, /^2 .*Superseded/m);
     }),
     TIMEOUT_MS,
   );
@@ -351,8 +350,7 @@ describe('Deployment', () => {
       await ground.untilPods(wanted, 'all old', allAt('api:1', 4));
       const back = await ground.untilReady(wanted);
       expect(back.metadata.annotations?.['fairlead.dev/pinned']).toMatch(/"verb":"abort"/);
-      const history = await ground.cli('rollout history deploy/api', wanted.namespace);
-      expect(history.out).toMatch(/^2 .*Aborted/m);
+      await untilHistory(ground, wanted, /^2 .*Aborted/m);
       await ground.apply({
         ...wanted,
         image: 'other:bad',
@@ -438,6 +436,24 @@ describe('Deployment', () => {
     TIMEOUT_MS,
   );
 });
+
+/** A run writes down its end a moment after the object has told it. */
+async function untilHistory(
+  ground: DeploymentGround,
+  { name, namespace }: { readonly name: string; readonly namespace: string },
+  pattern: RegExp,
+): Promise<void> {
+  let last = '';
+  await found(
+    `the history tells ${String(pattern)}`,
+    async () => {
+      last = (await ground.cli(`rollout history deploy/${name}`, namespace)).out;
+      return pattern.test(last) ? last : undefined;
+    },
+    20_000,
+    () => last,
+  );
+}
 
 function rolling(maxSurge: number, maxUnavailable: number): object {
   return { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable } };
