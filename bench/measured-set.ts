@@ -155,6 +155,19 @@ export class MeasuredSet {
     };
   }
 
+  /** Deletes one pod as somebody would by hand. Resolves with the seconds until as many are ready again. */
+  async killOne(): Promise<number> {
+    const { client } = this.#arena.controlPlane;
+    const pods = { group: '', version: 'v1', resource: 'pods', namespace: this.side.namespace };
+    const [victim] = (await client.list(pods)).items;
+    // Asked for beforehand: a watch may bring it before the delete is answered.
+    const gone = this.tally.until('one is killed', ({ ready }) => ready < this.replicas, TIMEOUT_MS);
+    const killedAt = Date.now();
+    await client.delete({ ...pods, name: victim?.metadata.name });
+    await gone;
+    return ((await this.#untilReady()) - killedAt) / 1000;
+  }
+
   /** Id of the newest run of our side. */
   async newestRun(): Promise<string> {
     return (await this.#arena.temporal.workflow.getHandle(this.workflowId).describe()).runId;

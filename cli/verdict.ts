@@ -96,7 +96,7 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
   const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
   const what =
     strategy === undefined
-      ? `${allAvailable(desired)} at revision ${plan.updateRevision ?? '<none>'}`
+      ? `${allAvailable(desired)}${desired === 0 ? '' : ` at revision ${plan.updateRevision ?? '<none>'}`}`
       : `${strategy.message}; ${allAvailable(desired)}`;
   return {
     verdict: 'Done',
@@ -106,9 +106,10 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
   };
 }
 
+/** Of a workload that has every pod that it wants. */
 function allAvailable(desired: number): string {
-  if (desired === 0) return 'no pod is wanted';
-  return desired === 1 ? 'its one pod is available' : `all ${String(desired)} pods are available`;
+  if (desired === 0) return 'no pods are wanted';
+  return desired === 1 ? 'its only pod is available' : `all ${String(desired)} pods are available`;
 }
 
 function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }): Verdict {

@@ -65,15 +65,10 @@ export class ClusterView {
     };
   }
 
-  /** All pods of nodes that are being drained for that uid; few are at a time, so they are looked for rather than indexed. */
+  /** All pods of nodes that are being drained for that uid. */
   #neighbours(uid: string): ReadonlyMap<string, readonly Pod[]> {
-    const byNode = new Map<string, Pod[]>();
-    for (const node of this.#cache.list<Node>('nodes')) {
-      if (readDrainMark(node)?.uid === uid) byNode.set(node.metadata.name, []);
-    }
-    if (byNode.size === 0) return byNode;
-    for (const pod of this.#cache.list<Pod>('pods')) byNode.get(pod.spec.nodeName ?? '')?.push(pod);
-    return byNode;
+    const drained = this.#cache.list<Node>('nodes').filter((node) => readDrainMark(node)?.uid === uid);
+    return new Map(drained.map(({ metadata: { name } }) => [name, this.#cache.onNode<Pod>('pods', name)]));
   }
 
   #downNodes(): ReadonlySet<string> {

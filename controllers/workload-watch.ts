@@ -114,10 +114,8 @@ export class WorkloadWatch {
       isReady(trusted<Node>(object)) === isReady(trusted<Node>(previous))
     )
       return;
-    for (const pod of this.#cache.list<Pod>('pods')) {
-      if (pod.spec.nodeName === object.metadata.name) {
-        this.#enqueueOwner(controllerOf(pod), pod.metadata.namespace ?? '');
-      }
+    for (const pod of this.#cache.onNode('pods', object.metadata.name)) {
+      this.#enqueueOwner(controllerOf(pod), pod.metadata.namespace ?? '');
     }
   }
 

@@ -92,7 +92,6 @@ export const NODE_FIELDS: Readonly<Record<string, Schema>> = {
       'Label of nodes: those of one value are updated and available before those of the next begin. Default: no order.',
     type: 'string',
     maxLength: 317,
-    pattern: '^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
   },
   notReadyNodes: {
     description:

@@ -8,6 +8,7 @@ import {
   MAX_UNAVAILABLE,
   NODE_FIELDS,
 } from './fields.ts';
+import { NODE_SETTINGS } from './policy-view.ts';
 import type { Setting, Variable } from './policy-view.ts';
 import { daemonSetRules } from './rules/daemonset.ts';
 import { deploymentRules } from './rules/deployment.ts';
@@ -56,17 +57,6 @@ const SHARED_SETTINGS: readonly Setting[] = [
   'gracePeriodSeconds',
   'progressDeadlineSeconds',
   'onDeadline',
-];
-
-/** Of kinds that run on nodes. */
-const NODE_SETTINGS: readonly Setting[] = [
-  'partition',
-  'nodeSelector',
-  'topologyKey',
-  'notReadyNodes',
-  'drainTimeoutSeconds',
-  'prePullNodes',
-  'prePullTimeoutSeconds',
 ];
 
 const IMAGES: PrinterColumn = {

@@ -99,16 +99,6 @@ describe('DaemonSets', () => {
   it.each(accepted)('accepted: %s (%s)', async (_, api, given) => {
     await expect(create(api, daemonManifestOf(api, given))).resolves.toBeDefined();
   });
-
-  it('accepted: nodes by their labels, as a map and as text', async () => {
-    const labels = { canary: 'true', 'example.com/disk': 'ssd' };
-    const ours = daemonManifestOf(OURS, { rollingUpdate: { nodeSelector: labels } });
-    const native = daemonManifestOf('apps/v1', {
-      settings: { nodeSelector: 'canary=true,example.com/disk=ssd' },
-    });
-    await expect(create(OURS, ours)).resolves.toBeDefined();
-    await expect(create('apps/v1', native)).resolves.toBeDefined();
-  });
 });
 
 describe('Deployments', () => {

@@ -3,6 +3,7 @@
 import { IN_PLACE_GATE } from '../../../planners/names.ts';
 import { joined, literal, literals, refusedIf, unsupported } from '../cel.ts';
 import { NOT_READY_NODES, ON_DEADLINE, POD_REPLACEMENT_POLICIES, POD_UPDATE_POLICIES } from '../fields.ts';
+import { LABEL_KEY, NODE_SETTINGS } from '../policy-view.ts';
 import type { PolicyView, Setting, Variable } from '../policy-view.ts';
 import { surgeRules } from './daemonset.ts';
 
@@ -11,19 +12,14 @@ const MAX_UNAVAILABLE = '^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$';
 const SECONDS = '^[0-9]{1,9}$';
 /** What means nothing without a rolling update. */
 const OF_ROLLING_UPDATES: readonly Setting[] = [
-  'partition',
-  'nodeSelector',
-  'topologyKey',
-  'notReadyNodes',
-  'drainTimeoutSeconds',
-  'prePullNodes',
-  'prePullTimeoutSeconds',
+  ...NODE_SETTINGS,
   'maxUnavailable',
   'podUpdatePolicy',
   'gracePeriodSeconds',
 ];
-const LABEL_KEY = '([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
-const LABELS = `^${LABEL_KEY}=[-A-Za-z0-9_.]{0,63}(,${LABEL_KEY}=[-A-Za-z0-9_.]{0,63})*$`;
+const LABEL_VALUE = '([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?';
+/** DNS subdomains of labels have no more characters than this; told apart because RE2 cannot say both of one text. */
+const SHORT_PREFIX = '^([^/]{1,253}/)?[^/]*$';
 const POSITIVE_SECONDS = '^[1-9][0-9]{0,8}$';
 /** Of a field: also 2147483647, upstream's word for no deadline. */
 const DEADLINE_SECONDS = '^[1-9][0-9]{0,9}$';
@@ -146,7 +142,7 @@ function partitionRules(view: PolicyView): readonly Variable[] {
   ];
 }
 
-/** What the schema of the spec says of these fields; annotations have none. */
+/** What no schema says, and what the schema of the spec says of these fields: annotations have none. */
 function nodeRules(view: PolicyView): readonly Variable[] {
   const { place, api } = view;
   return [
@@ -155,6 +151,27 @@ function nodeRules(view: PolicyView): readonly Variable[] {
       expression: refusedIf(
         `${isSet('notReadyNodes')} && !(variables.notReadyNodes in ${literals(NOT_READY_NODES)})`,
         unsupported(place.notReadyNodes, 'variables.notReadyNodes', NOT_READY_NODES),
+      ),
+    },
+    {
+      name: 'nodeSelectorFormat',
+      expression: refusedIf(
+        `${isSet('nodeSelector')} && !variables.nodeSelector.split(",").all(label, ` +
+          `${matchesBoth('label', `^${LABEL_KEY}=${LABEL_VALUE}$`)})`,
+        joined(
+          invalid(view, 'nodeSelector'),
+          literal('must be labels of nodes, such as canary=true,disk=ssd'),
+        ),
+      ),
+    },
+    {
+      name: 'topologyKeyFormat',
+      expression: refusedIf(
+        `${isSet('topologyKey')} && !(${matchesBoth('variables.topologyKey', `^${LABEL_KEY}$`)})`,
+        joined(
+          invalid(view, 'topologyKey'),
+          literal('must be the key of a label of nodes, such as topology.kubernetes.io/zone'),
+        ),
       ),
     },
     ...(api === 'apps'
@@ -179,26 +196,6 @@ function nodeRules(view: PolicyView): readonly Variable[] {
               `${isSet('prePullTimeoutSeconds')} && !(${isSet('prePullNodes')})`,
               literal(
                 `${place.prePullNodes}: Required value: without it nothing is pulled, and ${place.prePullTimeoutSeconds} means nothing`,
-              ),
-            ),
-          },
-          {
-            name: 'nodeSelectorFormat',
-            expression: refusedIf(
-              `${isSet('nodeSelector')} && ${fails('nodeSelector', LABELS)}`,
-              joined(
-                invalid(view, 'nodeSelector'),
-                literal('must be labels of nodes, such as canary=true,disk=ssd'),
-              ),
-            ),
-          },
-          {
-            name: 'topologyKeyFormat',
-            expression: refusedIf(
-              `${isSet('topologyKey')} && ${fails('topologyKey', `^${LABEL_KEY}$`)}`,
-              joined(
-                invalid(view, 'topologyKey'),
-                literal('must be the key of a label of nodes, such as topology.kubernetes.io/zone'),
               ),
             ),
           },
@@ -270,6 +267,11 @@ function lengthOfDeadlineRules(view: PolicyView): readonly Variable[] {
 
 function isSet(name: Setting): string {
   return `variables.${name} != ""`;
+}
+
+/** CEL: the text has this form, and no prefix that is too long. */
+function matchesBoth(text: string, pattern: string): string {
+  return `${text}.matches(${literal(pattern)}) && ${text}.matches(${literal(SHORT_PREFIX)})`;
 }
 
 function fails(name: Setting, pattern: string): string {

@@ -68,6 +68,15 @@ describe('explain', () => {
     expect(verdict({})).toMatch(/^Done: nothing is to be done: all 3 pods are available at revision web-/);
   });
 
+  it.each([
+    [1, 'its only pod is available at revision web-'],
+    [0, 'no pods are wanted'],
+  ])('done, with %i of them wanted', (replicas, words) => {
+    expect(verdict({ object: { spec: { replicas } }, pods: (all) => all.slice(0, replicas) })).toContain(
+      `Done: nothing is to be done: ${words}`,
+    );
+  });
+
   it('done, and nobody there for the next change', () => {
     expect(verdict({ evidence: { lease: { state: 'free' } } })).toMatch(
       /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → start a worker: fairlead worker/,
