@@ -62,6 +62,9 @@ export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 /** Of a large batch so many are written before pause, pin and template are read again: a pause takes effect within a second. */
 const WRITES_BETWEEN_LOOKS = 100;
 
+/** A batch that met only objects that had changed is planned again so often: ReplicaSets change with each pod that gets ready. */
+const STALE_TRIES = 4;
+
 /** At most this many names in a result; histories stay small. */
 const NAME_LIMIT = 100;
 
@@ -126,7 +129,14 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
         return { result, seen: feed.latest(key), more: false };
       }
       const part = plan.batch.slice(0, WRITES_BETWEEN_LOOKS);
-      const { done, refused, stale } = await executor.execute(client, workload, part);
+      let { done, refused, stale } = await executor.execute(client, workload, part);
+      for (let tries = 1; tries < STALE_TRIES && done.length === 0 && stale.length > 0; tries += 1) {
+        // What was newer is in the cache by now: whatever is legal then is written at once.
+        const again = await reconciler.settle(client, key, view.object(key) ?? object);
+        const next = again.plan.batch.slice(0, WRITES_BETWEEN_LOOKS);
+        if (next.length === 0) break;
+        ({ done, refused, stale } = await executor.execute(client, again.workload, next));
+      }
       const after = reconciler.plan(key, view.object(key) ?? object);
       await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
       const result: UpdateBatchResult = {

@@ -7,6 +7,7 @@ import { listRevisions, presentRevision, templateOfData } from '../kubernetes/wo
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
+import { hasSucceeded } from '../planners/revision.ts';
 import { colorsOf } from './colors.ts';
 import { differences } from './differences.ts';
 import type { Difference } from './differences.ts';
@@ -127,10 +128,6 @@ export function viewRevisions(
       template,
     };
   });
-}
-
-function hasSucceeded(revision: ControllerRevision): boolean {
-  return readAttempts(revision).some(({ outcome }) => outcome === 'Succeeded');
 }
 
 /** A restart makes a revision of its own; later ones carry its annotation on. */

@@ -10,7 +10,12 @@ import type { Deployment } from './workload.ts';
 const NOT_CARRIED: ReadonlySet<string> = new Set(Object.values(DEPLOYMENT_ANNOTATION));
 
 /** Annotations that ReplicaSets have from us. Nothing but `kubectl rollout undo` brings them to a Deployment. */
-const OF_REPLICA_SETS = [ANNOTATION.attempts, ANNOTATION.wantedSince, ANNOTATION.ofWorkload];
+const OF_REPLICA_SETS = [
+  ANNOTATION.attempts,
+  ANNOTATION.wantedSince,
+  ANNOTATION.complete,
+  ANNOTATION.ofWorkload,
+];
 
 /**
  * Change-cause and the like: added to ReplicaSets or overwritten there, never removed (P5). Ours are not among them; of a native

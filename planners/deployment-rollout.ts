@@ -44,9 +44,9 @@ function planRecreate(view: DeploymentView, plan: PlanBuilder, active: readonly 
 
 /**
  * The size that the new ReplicaSet may have now (P10): all that is wanted, but no more pods at a time than replicas and surge
- * together. Pods that an old one is still to delete take their places until they are, and with TerminationComplete until they
- * are gone (P12 for Recreate, which begins when nothing of the old ones is left); an old one that has not seen its size may
- * have more than is known. Gives the reason where that is less than wanted.
+ * together. As long as an old one is still to delete pods nothing grows; with TerminationComplete pods keep their places until
+ * they are gone (P12 for Recreate, which begins when nothing of the old ones is left). Gives the reason where that is less than
+ * wanted.
  */
 export function sizeOfNew(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaSet): number {
   const { workload, budget, old, all } = view;
@@ -61,10 +61,15 @@ export function sizeOfNew(view: DeploymentView, plan: PlanBuilder, update: Owned
   const isComplete = podReplacementPolicy === 'TerminationComplete';
   for (const { metadata } of isComplete ? all.flatMap(({ terminating }) => terminating) : [])
     plan.wait('PodTerminating', { pod: metadata.name });
-  if (old.some(({ observed }) => !observed)) return update.size;
+  if (old.some(isShrinking)) return update.size;
   const taken = all.reduce((sum, one) => sum + (isComplete ? placesUntilGone(one) : one.places), 0);
   const room = replicas + budget.maxSurge - taken;
   return Math.min(replicas, update.size + Math.max(0, room));
+}
+
+/** It has yet to delete pods: what that frees is taken in one step rather than pod by pod. */
+function isShrinking({ observed, active, size }: OwnedReplicaSet): boolean {
+  return !observed || active.length > size;
 }
 
 /** Places that are taken as long as any pod is there, being deleted or not. */

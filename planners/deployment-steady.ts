@@ -7,6 +7,7 @@ import { isScalingEvent, planScaling, scaleAction } from './deployment-scale.ts'
 import { isCompleteDeployment } from './deployment-status.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';
+import { ANNOTATION } from './names.ts';
 import { lastCompleteOf } from './revision.ts';
 
 /** Plans what is to be whether or not a rollout runs. */
@@ -38,14 +39,17 @@ function planSizeOfNew(view: DeploymentView, plan: PlanBuilder): void {
   if (to !== update.size) plan.addSteady(scaleAction(view, update, to, 'ScaleReplicaSet'));
 }
 
-/** P2, P5: what the new ReplicaSet has from its Deployment. */
-function annotate({ workload }: DeploymentView, plan: PlanBuilder, update: OwnedReplicaSet): void {
+/** P2, P5: what the new ReplicaSet has from its Deployment; and that it was complete, so that abort can go back to it. */
+function annotate(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaSet): void {
+  const { workload } = view;
   const { metadata, spec } = update.replicaSet;
+  const wanted = {
+    ...carriedAnnotations(workload),
+    ...(isCompleteDeployment(view) && { [ANNOTATION.complete]: 'true' }),
+  };
   if (!update.owned || update.deleting || plan.writes('replicasets', update.name)) return;
   const annotations = Object.fromEntries(
-    Object.entries(carriedAnnotations(workload)).filter(
-      ([name, value]) => metadata.annotations?.[name] !== value,
-    ),
+    Object.entries(wanted).filter(([name, value]) => metadata.annotations?.[name] !== value),
   );
   const isLate = (spec.minReadySeconds ?? 0) !== workload.minReadySeconds;
   if (Object.keys(annotations).length === 0 && !isLate) return;

@@ -42,6 +42,8 @@ export const ANNOTATION = {
   prePullNodes: 'fairlead.dev/pre-pull-nodes',
   prePullTimeoutSeconds: 'fairlead.dev/pre-pull-timeout-seconds',
   podReplacementPolicy: 'fairlead.dev/pod-replacement-policy',
+  /** On ReplicaSets: a rollout of it was finished, which the record of attempts may come too late to tell. */
+  complete: 'fairlead.dev/complete',
   /** On ReplicaSets: our annotations of their Deployment, JSON; `kubectl rollout undo` drops these from it. */
   ofWorkload: 'fairlead.dev/of-workload',
 } as const;

@@ -110,8 +110,11 @@ export function wasRolledOutLast(revision: ControllerRevision, all: readonly Con
 }
 
 /** Whether a rollout of the revision was ever finished. */
-function hasSucceeded(revision: ControllerRevision): boolean {
-  return attemptsOf(revision).some(({ outcome }) => outcome === 'Succeeded');
+export function hasSucceeded(revision: ControllerRevision): boolean {
+  return (
+    revision.metadata.annotations?.[ANNOTATION.complete] !== undefined ||
+    attemptsOf(revision).some(({ outcome }) => outcome === 'Succeeded')
+  );
 }
 
 /** The attempts, oldest first; none if the record is missing or somebody spoilt it. `endedAt` is RFC 3339 in UTC, so text compares. */

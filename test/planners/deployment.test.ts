@@ -558,6 +558,18 @@ describe('the end of a rollout, and history (P13, P14)', () => {
     expect(rolling({}, old, fresh).plan.finished).toBe(finished);
   });
 
+  it('that it was complete is noted on the ReplicaSet, as soon as it is: abort goes back to it', () => {
+    const deployment = deploymentOf();
+    const set = replicaSetOf(deployment, { size: 4 });
+    const { 'fairlead.dev/complete': _, ...annotations } = set.metadata.annotations ?? {};
+    const unnoted = { ...set, metadata: { ...set.metadata, annotations } };
+    expect(planOf(deployment, [unnoted]).steady.map(({ body }) => body)).toEqual([
+      { metadata: { annotations: { 'fairlead.dev/complete': 'true' } } },
+    ]);
+    const early = { ...unnoted, status: { ...unnoted.status, availableReplicas: 3 } };
+    expect(planOf(deployment, [early]).steady).toEqual([]);
+  });
+
   it('a rollout is due when an old one has pods, never because the size or an available pod is missing', () => {
     expect(rolling({}, { size: 1 }, { size: 4 }).plan.needsRollout).toBe(true);
     expect(rolling({ replicas: 9 }, { size: 0 }, { size: 4, available: 1 }).plan.needsRollout).toBe(false);

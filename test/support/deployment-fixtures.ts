@@ -1,7 +1,7 @@
 /** Small builders of snapshots for tests of the Deployment's planner. */
 
 import { planReplicaSetRevision, revisionOfReplicaSet } from '../../planners/deployment-revision.ts';
-import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
+import { ANNOTATION, DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { Condition, Pod, ReplicaSet } from '../../planners/objects.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import type { Deployment, Snapshot } from '../../planners/workload.ts';
@@ -94,6 +94,7 @@ export function replicaSetOf(deployment: Deployment, options: ReplicaSetOptions 
         }),
         ...(options.max !== null && { [DEPLOYMENT_ANNOTATION.maxReplicas]: options.max?.toString() ?? max }),
         [DEPLOYMENT_ANNOTATION.revision]: String(revision),
+        [ANNOTATION.complete]: 'true',
         ...options.annotations,
       },
       ...(owner !== null && {

@@ -5,9 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ControlPlane } from '../../../local/control-plane.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
+import type { ResourcePath } from '../../../kubernetes/client.ts';
 import { loadConnection } from '../../../kubernetes/kubeconfig.ts';
 import { workloadCollection } from '../../../kubernetes/workload-api.ts';
+import type { WorkloadKind } from '../../../planners/workload.ts';
+import { daemonManifestOf } from './daemonset-cases.ts';
+import { deploymentManifestOf } from './deployment-cases.ts';
 import { BOTH, manifestOf } from './workload-manifest.ts';
+import type { Json } from './workload-manifest.ts';
 
 const POLICIES_TIMEOUT_MS = 20_000;
 
@@ -28,21 +33,52 @@ export async function refusalOf(request: Promise<unknown>): Promise<string> {
   throw new Error(`accepted, and should have been refused: ${JSON.stringify(answer)}`);
 }
 
-/** Policies take effect a moment after they are stored: waits until each API refuses what it must. */
+/** An annotation of ours that nobody knows: refused for every kind. */
+const UNKNOWN = { 'fairlead.dev/nobody-knows-this': 'true' };
+
+/** Policies take effect a moment after they are stored: waits until each API refuses what it must, of every kind. */
 export async function waitForPolicies(client: KubernetesClient): Promise<void> {
   const deadline = Date.now() + POLICIES_TIMEOUT_MS;
   for (const api of BOTH) {
-    const bad = manifestOf(api, { settings: { maxUnavailable: 0 } });
-    for (;;) {
-      try {
-        await client.create(workloadCollection(api, 'StatefulSet', 'default'), bad, { dryRun: true });
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 422) break;
-        throw error;
-      }
-      if (Date.now() > deadline)
-        throw new Error(`the policy for ${api} is not in force after ${POLICIES_TIMEOUT_MS / 1000} s`);
-      await delay(50);
+    const bad: Readonly<Record<WorkloadKind, Json>> = {
+      StatefulSet: manifestOf(api, { settings: { maxUnavailable: 0 } }),
+      DaemonSet: withAnnotations(daemonManifestOf(api, {})),
+      Deployment: deploymentManifestOf(api, { annotations: UNKNOWN }),
+    };
+    for (const [kind, manifest] of Object.entries(bad)) {
+      await untilRefused(
+        client,
+        workloadCollection(api, kind as WorkloadKind, 'default'),
+        manifest,
+        deadline,
+      );
     }
+  }
+}
+
+function withAnnotations(manifest: Json): Json {
+  return { ...manifest, metadata: { ...(manifest['metadata'] as Json), annotations: UNKNOWN } };
+}
+
+async function untilRefused(
+  client: KubernetesClient,
+  path: ResourcePath,
+  manifest: Json,
+  deadline: number,
+): Promise<void> {
+  for (;;) {
+    try {
+      await client.create(path, manifest, { dryRun: true });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 422) return;
+      throw error;
+    }
+    if (Date.now() > deadline) {
+      const { resource, group } = path;
+      throw new Error(
+        `the policy for ${resource}.${group} is not in force after ${POLICIES_TIMEOUT_MS / 1000} s`,
+      );
+    }
+    await delay(50);
   }
 }

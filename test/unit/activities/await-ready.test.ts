@@ -92,3 +92,27 @@ describe('a rollout past its deadline', () => {
     });
   });
 });
+
+describe('how much of a batch there is before it is written', () => {
+  const input = { ...rolloutInput, deadlineReported: true };
+  const shrink = (pods: number, charged: boolean) => ({
+    verb: 'patch' as const,
+    resource: 'replicasets' as const,
+    name: 'api-1',
+    purpose: 'ShrinkReplicaSet' as const,
+    message: '',
+    pods,
+    ...(charged && { charged }),
+  });
+  const progress = { ...observationOf({}).plan.progress, target: 100, updated: 10, maxUnavailable: 50 };
+
+  it.each([
+    ['less than a tenth of the budget waits for more', shrink(4, true), 'batch soon'],
+    ['a tenth of the budget in one write is enough', shrink(5, true), { outcome: 'batch' }],
+    ['all that is left is enough', shrink(90, true), { outcome: 'batch' }],
+    ['what costs nothing is written at once', shrink(1, false), { outcome: 'batch' }],
+  ])('%s', (_, action, expected) => {
+    const answered = judge(observationOf({ batch: [action], progress }), input);
+    expect(typeof answered === 'object' ? { outcome: answered.outcome } : answered).toEqual(expected);
+  });
+});

@@ -56,3 +56,45 @@ describe("kubectl's sentences of `rollout status` for a StatefulSet", () => {
     );
   });
 });
+
+describe("kubectl's sentences of `rollout status` for a Deployment", () => {
+  const counts = { observedGeneration: 2, replicas: 3, updatedReplicas: 3, availableReplicas: 3 };
+  const late = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
+  it.each<[string, object, string]>([
+    [
+      'not observed',
+      { observedGeneration: 1 },
+      'waits: Waiting for deployment spec update to be observed...',
+    ],
+    [
+      'out of time',
+      { updatedReplicas: 1, conditions: [late] },
+      'fails: deployment "web" exceeded its progress deadline',
+    ],
+    [
+      'not updated',
+      { updatedReplicas: 1 },
+      'waits: Waiting for deployment "web" rollout to finish: 1 out of 3 new replicas have been updated...',
+    ],
+    [
+      'none updated',
+      { updatedReplicas: undefined },
+      'waits: Waiting for deployment "web" rollout to finish: 0 out of 3 new replicas have been updated...',
+    ],
+    [
+      'old ones left',
+      { replicas: 5 },
+      'waits: Waiting for deployment "web" rollout to finish: 2 old replicas are pending termination...',
+    ],
+    [
+      'not available',
+      { availableReplicas: 2 },
+      'waits: Waiting for deployment "web" rollout to finish: 2 of 3 updated replicas are available...',
+    ],
+    ['done', {}, 'done: deployment "web" successfully rolled out'],
+  ])('%s', (_, status, expected) => {
+    const object = { ...workloadObject(), status: { ...counts, ...status } };
+    const { sentence: said, done, failed } = rolloutSentence('Deployment', object);
+    expect(`${failed === true ? 'fails' : done ? 'done' : 'waits'}: ${said}`).toBe(expected);
+  });
+});

@@ -1,0 +1,42 @@
+/** Plays that mostly wait, a few at a time: each is a test of its own, and all of them take little longer than the longest. */
+
+type Play = () => Promise<void>;
+
+interface Entry {
+  readonly play: Play;
+  readonly settle: (end: Promise<void>) => void;
+}
+
+/**
+ * Answers what makes a test body of a play. The first body that runs starts all of them, in the order of their declaration and
+ * `width` at a time; each body ends as its own play does.
+ */
+export function useLanes(width: number): (play: Play) => Play {
+  const entries: Entry[] = [];
+  let next = 0;
+  let isStarted = false;
+
+  async function lane(): Promise<void> {
+    for (let entry = entries[next]; entry !== undefined; entry = entries[next]) {
+      next += 1;
+      const end = entry.play();
+      entry.settle(end);
+      await Promise.allSettled([end]);
+    }
+  }
+
+  return (play) => {
+    const ended = new Promise<void>((resolve) => {
+      entries.push({ play, settle: resolve });
+    });
+    // Whoever is not waited for (a test that was not selected) must not end the process.
+    ended.catch(() => undefined);
+    return async () => {
+      if (!isStarted) {
+        isStarted = true;
+        for (let number = 0; number < width; number += 1) void lane();
+      }
+      await ended;
+    };
+  };
+}
