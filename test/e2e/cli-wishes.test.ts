@@ -195,8 +195,8 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       expect(metadata.annotations?.[PAUSED]).toBeUndefined();
       const explained = await json(`explain statefulset.${group}/${name}`);
       expect(explained).toMatchObject({ verdict: 'NotKept', sentence: expect.stringMatching(notKept) });
-      const image = await cli(`set image statefulset.${group}/${name} main=web:2`);
-      expect(image).toMatchObject({ code: 0, err: expect.stringMatching(notKept) });
+      const imageSet = await cli(`set image statefulset.${group}/${name} main=web:2`);
+      expect(imageSet).toMatchObject({ code: 0, err: expect.stringMatching(notKept) });
     }, 30_000);
 
     it('without Temporal a wish is written all the same, and it is said', async () => {

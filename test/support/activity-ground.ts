@@ -53,7 +53,6 @@ export class ActivityGround {
       client,
       sources: RESOURCES.map((resource) => ({ group, version: 'v1beta1', resource })),
       onError: () => undefined,
-      onRefused: () => undefined,
     });
     const [view, feed, memory, mutex, now] = [
       new ClusterView(cache, API, true),
