@@ -3,6 +3,8 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
+import { ROLLING_UPDATE } from '../planners/names.ts';
+import { durationOption } from './durations.ts';
 import type { Call } from './io.ts';
 import type { Attach } from './program.ts';
 import type { WishOptions } from './rollout-wishes.ts';
@@ -51,6 +53,7 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
     async () => (await import('./explain.ts')).runExplain,
   );
   addRollout(program, attach);
+  addRollingUpdate(program, attach);
   const set = program.command('set').description('change a field of a workload');
   attach(
     wishOptions(
@@ -130,6 +133,44 @@ function addRollout(program: Command, attach: Attach): void {
       ),
     ),
     async () => (await import('./rollout-wishes.ts')).runUndo,
+  );
+}
+
+function addRollingUpdate(program: Command, attach: Attach): void {
+  attach(
+    program
+      .command('rolling-update')
+      .description(
+        'replace a ReplicationController pod by pod; run again, it attaches to the update that runs',
+      )
+      .argument('<OLD>', 'the ReplicationController that is replaced')
+      .argument('[NEW]', 'the one that takes its place and keeps this name (default: it gets the old name)')
+      .option('--image <image>', 'roll out this image')
+      .option('--container <name>', 'which container gets the image, where there are several')
+      .option('-f, --filename <file>', 'roll out the ReplicationController in this file; - is standard input')
+      .option('--rollback', 'turn the update in progress round')
+      .option('--update-period <duration>', 'between growing and shrinking', durationOption, 0)
+      .option('--poll-interval <duration>', 'between two looks at the cluster', durationOption, 1_000)
+      .option(
+        '--deployment-label-key <key>',
+        "label that tells the two controllers' pods apart",
+        ROLLING_UPDATE.deployment,
+      )
+      .option('--max-surge <amount>', 'pods above the desired number, like 1 or 25%', '1')
+      .option('--max-unavailable <amount>', 'pods below the desired number, like 1 or 25%', '0')
+      .option('--dry-run', 'only say what would be rolled out')
+      .option('--reason <text>', 'why; kept with the update')
+      .option('--by <name>', "who (default: the kubeconfig's user)")
+      .addHelpText(
+        'after',
+        '\nWith --timeout it gives up waiting when nothing has moved for so long (default 5m); the update itself goes on.\n' +
+          examples(
+            'fairlead rolling-update foo --image=registry.example/foo:2',
+            'fairlead rolling-update foo foo-v2 -f foo-v2.yaml',
+            'fairlead rolling-update foo --rollback',
+          ),
+      ),
+    async () => (await import('./rolling-update.ts')).runRollingUpdate,
   );
 }
 

@@ -15,7 +15,7 @@ import { asFields, trusted } from './values.ts';
  * `Rolling`: one grows, the other shrinks. `Renaming`: the old controller goes, then the next one without its pods, then the
  * definition is created under its name; must be finished whatever happens. The others are ends.
  */
-export const RECORD_PHASES = ['Rolling', 'Renaming', 'Done', 'Aborted'] as const;
+const RECORD_PHASES = ['Rolling', 'Renaming', 'Done', 'Aborted'] as const;
 export type RecordPhase = (typeof RECORD_PHASES)[number];
 
 /** The part of a record that changes: its annotation. */
