@@ -61,7 +61,7 @@ export async function followUpdate(
   let lookedAt = 0;
   while (!io.interrupted.aborted) {
     const plan = planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
-    const line = describe(plan.progress);
+    const line = describeProgress(plan.progress);
     if (line !== shown) {
       shown = line;
       movedAt = io.now();
@@ -169,7 +169,7 @@ async function report(
 }
 
 /** `rolling: foo 2 (2 available), foo-9f3a 2 (1 available); 3 wanted` */
-function describe({ phase, old, next, desired }: UpdateProgress): string {
+export function describeProgress({ phase, old, next, desired }: UpdateProgress): string {
   const size = (one: ControllerProgress | undefined) =>
     one === undefined ? [] : [`${one.name} ${String(one.replicas)} (${String(one.available)} available)`];
   const both = [...size(old), ...size(next)].join(', ');
@@ -185,7 +185,8 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
   Finished: 'finished',
 };
 
-function reasonOf({ step }: RollingUpdatePlan): string | undefined {
+/** What it waits for, in a sentence. */
+export function reasonOf({ step }: RollingUpdatePlan): string | undefined {
   switch (step.do) {
     case 'await':
       return step.waiting[0]?.message;

@@ -4,12 +4,12 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
 import { ROLLING_UPDATE } from '../planners/names.ts';
+import { orController } from './controller-argument.ts';
 import { durationOption } from './durations.ts';
-import type { Call } from './io.ts';
 import type { Attach } from './program.ts';
 import type { WishOptions } from './rollout-wishes.ts';
 
-const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web or statefulsets.apps/web';
+const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web, statefulsets.apps/web or rc/foo';
 
 /** Adds `get`, `watch`, `explain`, `rollout …` and `set image`. */
 export function addOperatorVerbs(program: Command, attach: Attach): void {
@@ -42,7 +42,10 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
           'fairlead watch sts/web -o json',
         ),
       ),
-    async () => (await import('./watch.ts')).runWatch,
+    orController(
+      async () => (await import('./watch.ts')).runWatch,
+      async () => (await import('./controller-views.ts')).runControllerWatch,
+    ),
   );
   attach(
     program
@@ -50,7 +53,10 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
       .description('why is nothing happening? One sentence, worked out here from what the cluster holds')
       .argument('<KIND/NAME>', WORKLOAD)
       .addHelpText('after', examples('fairlead explain sts/web', 'fairlead explain sts/web -o json')),
-    async () => (await import('./explain.ts')).runExplain,
+    orController(
+      async () => (await import('./explain.ts')).runExplain,
+      async () => (await import('./controller-views.ts')).runControllerExplain,
+    ),
   );
   addRollout(program, attach);
   addRollingUpdate(program, attach);
@@ -89,7 +95,10 @@ function addRollout(program: Command, attach: Attach): void {
           'fairlead rollout status sts/web --watch=false',
         ),
       ),
-    async () => (await import('./rollout-status.ts')).runRolloutStatus,
+    orController(
+      async () => (await import('./rollout-status.ts')).runRolloutStatus,
+      async () => (await import('./controller-views.ts')).runControllerStatus,
+    ),
   );
   attach(
     rollout
@@ -101,7 +110,10 @@ function addRollout(program: Command, attach: Attach): void {
         'after',
         examples('fairlead rollout history sts/web', 'fairlead rollout history sts/web --revision 3'),
       ),
-    async () => (await import('./rollout-history.ts')).runRolloutHistory,
+    orController(
+      async () => (await import('./rollout-history.ts')).runRolloutHistory,
+      async () => (await import('./controller-views.ts')).runControllerHistory,
+    ),
   );
   addWish(
     rollout,
@@ -132,7 +144,10 @@ function addRollout(program: Command, attach: Attach): void {
         'fairlead rollout undo sts/web --to-revision 3 --reason "leaks memory"',
       ),
     ),
-    async () => (await import('./rollout-wishes.ts')).runUndo,
+    orController(
+      async () => (await import('./rollout-wishes.ts')).runUndo,
+      async () => (await import('./controller-wishes.ts')).runControllerUndo,
+    ),
   );
 }
 
@@ -185,10 +200,16 @@ function addWish(rollout: Command, attach: Attach, verb: SimpleWish, description
         `fairlead rollout ${verb} sts/web -n shop --reason "db alarm"`,
       ),
     ),
-    async () => {
-      const { runWish } = await import('./rollout-wishes.ts');
-      return (call: Call<WishOptions>) => runWish(verb, call);
-    },
+    orController<WishOptions>(
+      async () => {
+        const { runWish } = await import('./rollout-wishes.ts');
+        return async (call) => await runWish(verb, call);
+      },
+      async () => {
+        const { runControllerWish } = await import('./controller-wishes.ts');
+        return async (call) => await runControllerWish(verb, call);
+      },
+    ),
   );
 }
 

@@ -1,7 +1,5 @@
 /** `fairlead rolling-update OLD [NEW]`: starts the update, or attaches to the one that runs, and shows how it goes. */
 
-import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
-import { isForbidden } from '../kubernetes/api-error.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import type { BegunUpdate } from '../kubernetes/rolling-update-begin.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
@@ -10,8 +8,7 @@ import { oneLine } from '../kubernetes/safe-text.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { StartRefusal } from '../planners/rolling-update-start.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
-import { ensureSearchAttributes } from '../worker/search-attributes.ts';
-import type { RollingUpdateInput } from '../workflows/rolling-update-messages.ts';
+import { ensureRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { followUpdate } from './follow-update.ts';
@@ -20,7 +17,7 @@ import { describeFree, glanceAtLease, leaseName } from './lease.ts';
 import type { RollingUpdateOptions, RollingUpdateRequest } from './rolling-update-options.ts';
 import { readRequest } from './rolling-update-options.ts';
 import type { Session } from './session.ts';
-import { REQUEST_TIMEOUT_MS, withSession } from './session.ts';
+import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
 import { TemporalUnreachable, openTemporal } from './temporal.ts';
@@ -31,7 +28,6 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
   return await withSession(call, async (session) => {
     const request = await readRequest(call, session.namespace);
     if (call.options.dryRun === true) return await showPlan(session, request, call.options.rollback ?? false);
-    const clusterUid = await readClusterUid(session);
     // Before anything is written: without Temporal it would only be recorded.
     const temporal = await connect(session);
     try {
@@ -41,18 +37,12 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       const next =
         options.rollback === true ? await turn(session, request, wisher) : await begin(session, request);
       await noteLeader(session);
-      const started = await startRun(session, temporal, {
-        clusterUid,
-        namespace: session.namespace,
-        name: request.name,
-        ...(request.newName !== undefined && { next: request.newName }),
-        ...(by !== undefined && { by }),
-        ...(options.reason !== undefined && { reason: options.reason }),
-      });
+      const reference = { namespace: session.namespace, name: request.name, next: request.newName };
+      const workflowId = await ensureRun(session, temporal, reference, wisher);
       return await followUpdate(session, temporal, {
-        reference: { namespace: session.namespace, name: request.name, next: request.newName },
+        reference,
         shownNext: next,
-        workflowId: started.workflowId,
+        workflowId,
         isRollback: options.rollback === true,
         pollIntervalMs: options.pollInterval,
       });
@@ -138,28 +128,6 @@ async function showPlan(
   return EXIT.ok;
 }
 
-type RunInput = Omit<RollingUpdateInput, 'cluster' | 'searchAttributes'>;
-
-async function startRun(session: Session, temporal: OpenTemporal, input: RunInput) {
-  try {
-    return await temporal.call(async () => {
-      const { registered } = await ensureSearchAttributes(temporal.client, temporal.namespace);
-      return await startRollingUpdate(temporal.client, {
-        ...input,
-        cluster: session.cluster,
-        searchAttributes: registered,
-      });
-    });
-  } catch (error) {
-    throw new CliError(
-      `the update is recorded but not started: ${new TemporalUnreachable(temporal.address, error).message}\n` +
-        '  the same command starts it',
-      EXIT.temporalUnreachable,
-      { cause: error },
-    );
-  }
-}
-
 async function connect({ io }: Session): Promise<OpenTemporal> {
   try {
     return await openTemporal(io.environment);
@@ -178,21 +146,6 @@ async function noteLeader(session: Session): Promise<void> {
   const lease = await glanceAtLease(session);
   if (lease.state === 'free') {
     session.io.err(`note: ${describeFree(lease, leaseName(session))}: the update waits for a worker\n`);
-  }
-}
-
-async function readClusterUid({ client }: Session): Promise<string> {
-  const path = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
-  try {
-    return (await client.get(path, { timeoutMs: REQUEST_TIMEOUT_MS })).metadata.uid;
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
-    throw new CliError(
-      'you may not read namespace kube-system, whose uid tells clusters apart\n' +
-        '  add it: kubectl create clusterrole fairlead-cluster-uid --verb=get --resource=namespaces --resource-name=kube-system',
-      EXIT.failed,
-      { cause: error },
-    );
   }
 }
 

@@ -9,6 +9,7 @@ export interface ReplicationController extends KubernetesObject {
   readonly spec: ReplicationControllerSpec;
   readonly status?: {
     readonly replicas?: number;
+    readonly availableReplicas?: number;
     readonly observedGeneration?: number;
   };
 }

@@ -62,8 +62,14 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
     : beginWithManifest(view, old, request, change.manifest);
 }
 
-/** For `--rollback` and `abort` (seed, "Abort"). `pin` is what keeps git from bringing the rejected manifest again. */
-export function decideRollback(view: UpdateView, pin: Omit<Pin, 'rejected' | 'revision'>): StartDecision {
+/**
+ * For `--rollback` and `abort` (seed, "Abort"). `pin` keeps git from bringing the rejected manifest again; undefined where nobody
+ * rejects it.
+ */
+export function decideRollback(
+  view: UpdateView,
+  pin: Omit<Pin, 'rejected' | 'revision'> | undefined,
+): StartDecision {
   const { old, nextController: next, name, record, state } = view;
   if (next === undefined) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);
@@ -77,7 +83,7 @@ export function decideRollback(view: UpdateView, pin: Omit<Pin, 'rejected' | 're
   const marks = {
     [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
     [ROLLING_UPDATE.partner]: next.metadata.name,
-    ...(rejected !== undefined && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
+    ...(rejected !== undefined && pin !== undefined && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
   };
   const step = annotate(
     old,
