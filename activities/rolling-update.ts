@@ -45,6 +45,8 @@ const WRITING_SHARE = 0.5;
 const PATIENCE_SHARE = 0.7;
 /** Between two looks while pods have no controller, milliseconds. */
 const URGENT_MS = 25;
+/** After this, milliseconds, whatever it waits for is stuck, and looks are as far apart as they always are. */
+const URGENCY_MS = 10_000;
 /** So many plans in a row that the cluster had overtaken mean that somebody works against us. */
 const STALE_LIMIT = 20;
 const WRITTEN_LIMIT = 30;
@@ -102,6 +104,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     refuseOtherCluster(input);
     const { cancellationSignal: signal } = Context.current();
     const isNews = newsAgainst(input.shown);
+    const urgentUntil = now() + URGENCY_MS;
     for (;;) {
       const plan = await look(dependencies.client, input, signal);
       const state = stateOf(plan);
@@ -109,7 +112,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       if (!isSame) return { ...state, outcome: 'step' };
       if (isNews(state.waiting.map(({ message }) => message))) return { ...state, outcome: 'news' };
       if (attemptTimeLeft(PATIENCE_SHARE) <= 0) return { ...state, outcome: 'later' };
-      const isUrgent = plan.step.do === 'await' && plan.step.urgent;
+      const isUrgent = plan.step.do === 'await' && plan.step.urgent && now() < urgentUntil;
       await pause(isUrgent ? URGENT_MS : plan.view.state.pollIntervalMs, signal);
       signal.throwIfAborted();
     }

@@ -61,7 +61,8 @@ export async function followUpdate(
   let lookedAt = 0;
   while (!io.interrupted.aborted) {
     const plan = planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
-    const line = describeProgress(plan.progress);
+    const held = plan.step.do === 'paused' ? ` (${reasonOf(plan) ?? 'paused'})` : '';
+    const line = `${describeProgress(plan.progress)}${held}`;
     if (line !== shown) {
       shown = line;
       movedAt = io.now();

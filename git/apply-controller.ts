@@ -70,9 +70,10 @@ function withLabel(body: JsonObject, live: ReplicationController): JsonObject {
   };
 }
 
-function keyOf({ spec }: ReplicationController): string | undefined {
-  return [ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find(
-    (key) => spec.selector?.[key] !== undefined,
+function keyOf({ metadata, spec }: ReplicationController): string | undefined {
+  const own = metadata.annotations?.[ANNOTATION.deploymentLabelKey];
+  return [own, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find(
+    (key) => key !== undefined && spec.selector?.[key] !== undefined,
   );
 }
 

@@ -28,6 +28,8 @@ export const ANNOTATION = {
   /** On the Lease: which workloads its holder keeps. Without the second: those of all namespaces. */
   keptApi: 'fairlead.dev/workload-api',
   keptNamespaces: 'fairlead.dev/namespaces',
+  /** On ReplicationControllers whose pods are told apart by a label of another key than {@link ROLLING_UPDATE.deployment}. */
+  deploymentLabelKey: 'fairlead.dev/deployment-label-key',
   /** On records of rolling updates of ReplicationControllers, JSON: how far it is, and within which budget. */
   rollingUpdateState: 'fairlead.dev/rolling-update-state',
   /** Our fields where apps/v1 lacks them. */

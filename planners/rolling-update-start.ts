@@ -188,7 +188,7 @@ function begin(
   key: string,
   desired: number,
 ): StartDecision {
-  const { controller, hash } = labelled(wanted, key);
+  const { controller, hash } = labelled(withKey(wanted, key), key);
   const next = newName ?? nameByHash(name, hash);
   const taken = controllers.find(({ metadata }) => metadata.name === next);
   const partner = taken === undefined ? undefined : partnerOf(taken);
@@ -196,6 +196,14 @@ function begin(
     return refuse('OtherUpdate', `${next} belongs to another update, that of ${partner}`);
   }
   return { do: 'begin', desired, data: { from: name, next, to: newName ?? name, key, hash, controller } };
+}
+
+/** Who applies the controller later must know which label is not from its manifest. */
+function withKey(controller: ControllerManifest, key: string): ControllerManifest {
+  if (key === ROLLING_UPDATE.deployment) return controller;
+  const { metadata } = controller;
+  const annotations = { ...metadata.annotations, [ANNOTATION.deploymentLabelKey]: key };
+  return { ...controller, metadata: { ...metadata, annotations } };
 }
 
 function refuse(code: StartRefusal, message: string): StartDecision {

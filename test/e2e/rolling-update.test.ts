@@ -1,5 +1,9 @@
 /** `fairlead rolling-update` against real servers: the seed's paths, the command interrupted, the worker killed in each phase. */
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
@@ -206,6 +210,30 @@ describe('rolling update of a ReplicationController', () => {
     expect((await controllers()).map(({ metadata }) => metadata.name)).toEqual(['foo-v2']);
     expect(imagesOf(await pods())).toEqual(['foo:2']);
   }, 90_000);
+
+  it('rolls out a file of the same name, within another budget', async () => {
+    const { cli, controllers, pods, history } = await scene();
+    const folder = await mkdtemp(join(tmpdir(), 'fairlead-rc-'));
+    const file = join(folder, 'foo.json');
+    const template = { ...FOO.spec.template, spec: { containers: [{ name: 'main', image: 'foo:7' }] } };
+    await writeFile(file, JSON.stringify({ ...FOO, spec: { ...FOO.spec, replicas: 4, template } }));
+    const begun = performance.now();
+    const words = `rolling-update foo -f ${file} --max-surge 100% --poll-interval 100ms --deployment-label-key stage`;
+    const done = await cli(words);
+    await rm(folder, { recursive: true });
+
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const [only] = await controllers();
+    expect(only?.spec).toMatchObject({
+      replicas: 4,
+      selector: { app: 'foo', stage: expect.stringMatching(/./) },
+    });
+    const present = await pods();
+    expect(imagesOf(present)).toEqual(['foo:7']);
+    await history.caughtUp(present);
+    // The three of before and all four at once.
+    expect(history.extremes(begun).most).toBe(7);
+  }, 60_000);
 
   it('refuses what cannot be, with the next command, and writes nothing', async () => {
     const { cli, records } = await scene();
