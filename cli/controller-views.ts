@@ -3,7 +3,8 @@
 import type { Attempt } from '../kubernetes/attempts.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
 import { pause } from '../kubernetes/backoff.ts';
-import { oneLine } from '../kubernetes/safe-text.ts';
+import { stringifyJson } from '../kubernetes/json.ts';
+import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { UpdateRun } from './controller-session.ts';
@@ -23,24 +24,29 @@ const LOOK_MS = 500;
 
 /** Runs `rollout status`. */
 export async function runControllerStatus(call: Call<{ readonly watch: boolean }>): Promise<ExitCode> {
-  return await follow(call, { isOnce: !call.options.watch, untilDone: true });
+  return await follow(call, { isOnce: !call.options.watch, untilDone: true, isWatch: false });
 }
 
 /** Runs `watch`: a line for each change. */
 export async function runControllerWatch(call: Call<{ readonly untilDone?: boolean }>): Promise<ExitCode> {
-  return await follow(call, { isOnce: false, untilDone: call.options.untilDone === true });
+  return await follow(call, { isOnce: false, untilDone: call.options.untilDone === true, isWatch: true });
 }
 
 type Outcome = 'done' | 'rolledBack' | 'progressing' | 'stalled' | 'timeout';
 
 async function follow(
   call: Call,
-  { isOnce, untilDone }: { readonly isOnce: boolean; readonly untilDone: boolean },
+  {
+    isOnce,
+    untilDone,
+    isWatch,
+  }: { readonly isOnce: boolean; readonly untilDone: boolean; readonly isWatch: boolean },
 ): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = session;
     const reference = updateOf(session, call);
     const isQuiet = options.output === 'json' || options.output === 'yaml';
+    const isStream = isWatch && options.output === 'json';
     const began = io.now();
     let shown = '';
     let wasUnderWay = false;
@@ -49,21 +55,14 @@ async function follow(
       const { outcome, sentence } = judge(plan, wasUnderWay);
       wasUnderWay ||= isUnderWay(plan);
       if (sentence !== shown && !isQuiet) io.out(`${oneLine(sentence)}\n`);
+      if (sentence !== shown && isStream)
+        io.out(`${escapeUnsafe(stringifyJson(documentOf(plan, outcome, sentence)))}\n`);
       shown = sentence;
       const isLate = (options.timeout ?? 0) > 0 && io.now() - began >= (options.timeout ?? 0);
       const ended: Outcome | undefined =
         outcome !== 'progressing' && untilDone ? outcome : isOnce ? outcome : isLate ? 'timeout' : undefined;
       if (ended !== undefined) {
-        const document = {
-          apiVersion: CLI_API_VERSION,
-          kind: 'RolloutStatus',
-          outcome: ended,
-          sentence,
-          namespace: reference.namespace,
-          name: reference.name,
-          progress: plan.progress,
-        } as const;
-        await printStructured(io, options, document);
+        if (!isStream) await printStructured(io, options, documentOf(plan, ended, sentence));
         if (ended === 'timeout') io.err(`error: timed out waiting for the update of ${reference.name}\n`);
         return ended === 'timeout'
           ? EXIT.timeout
@@ -75,6 +74,10 @@ async function follow(
     }
     return EXIT.interrupted;
   });
+}
+
+function documentOf({ progress, view: { name } }: RollingUpdatePlan, outcome: Outcome, sentence: string) {
+  return { apiVersion: CLI_API_VERSION, kind: 'RolloutStatus', outcome, sentence, name, progress } as const;
 }
 
 function judge(
