@@ -111,11 +111,11 @@ class RollingUpdateRun {
           break;
         case 'paused':
           this.#display.paused(result.paused);
-          await this.#await(true);
+          await this.#awaitNews(true);
           this.#display.resumed();
           break;
         case 'waiting':
-          await this.#await(false);
+          await this.#awaitNews(false);
           break;
         case 'more':
           break;
@@ -125,7 +125,7 @@ class RollingUpdateRun {
   }
 
   /** Until there is something to do; a wish ends it at once. */
-  async #await(paused: boolean): Promise<void> {
+  async #awaitNews(paused: boolean): Promise<void> {
     while (!this.#isCalled() && !this.#isLong()) {
       const { awaitRollingUpdate } = proxyActivities<RollingUpdateActivities>({
         ...awaiting(this.#taskQueue),
