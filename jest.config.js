@@ -19,6 +19,8 @@ const project = (displayName, directories, extra = {}) => ({
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
+  // Files that start servers mostly wait for them: two at a time, also where jest would take one (two cores) or many.
+  maxWorkers: 2,
   // Cases of `it.concurrent` mostly wait for servers.
   maxConcurrency: 12,
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],

@@ -6,6 +6,7 @@ import { CancelledFailure } from '@temporalio/common';
 import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
 import { beat } from './attempt.ts';
 import { newsAgainst } from './news.ts';
+import type { Action } from '../planners/plan.ts';
 import type { AwaitReadyInput, AwaitReadyResult, State } from './rollout-types.ts';
 
 /** A freed slot waits this long for others, so that many pods at 10 % cost tens of actions, not hundreds. */
@@ -114,11 +115,15 @@ export function judge(
     return timedOut && !input.deadlineReported ? { outcome: 'deadline', onDeadline, ...state } : undefined;
   }
   const { maxUnavailable, target: wanted, updated } = plan.progress;
-  const charged = plan.batch.filter((action) => action.charged === true).length;
-  const isFree = charged < plan.batch.length;
-  const isLast = plan.batch.length >= wanted - updated;
+  const charged = podsOf(plan.batch.filter((action) => action.charged === true));
+  const isFree = plan.batch.some((action) => action.charged !== true);
+  const isLast = podsOf(plan.batch) >= wanted - updated;
   const isTenth = charged * 10 >= maxUnavailable;
   return isFree || isLast || isTenth ? { outcome: 'batch', ...state } : 'batch soon';
+}
+
+function podsOf(actions: readonly Action[]): number {
+  return actions.reduce((sum, { pods = 1 }) => sum + pods, 0);
 }
 
 function stateOf({ plan }: Observation): State {

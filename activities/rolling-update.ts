@@ -8,10 +8,10 @@ import { ApplicationFailure } from '@temporalio/common';
 
 import type { EventRecorder } from '../controllers/events.ts';
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
-import { recordAttempt } from '../kubernetes/attempts.ts';
+import { recordAttemptAt } from '../kubernetes/attempts.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { readUpdate, writeUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { pathOf, readUpdate, writeUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
@@ -143,7 +143,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     const { update, outcome, record, workflowId, runId, startedAt, by, reason, commit } = input;
     const client = attemptClient(dependencies.client);
     if (record !== undefined) {
-      await recordAttempt(client, { namespace: update.namespace }, record, {
+      await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, record), undefined, {
         runId,
         workflowId,
         startedAt,

@@ -131,7 +131,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
       await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
       const result: UpdateBatchResult = {
         outcome: 'written',
-        pods: done.slice(0, NAME_LIMIT).map((action) => action.name),
+        pods: done.slice(0, NAME_LIMIT).map(({ label, name }) => label ?? name),
         refused: refused.length,
         ...stateOf(after.plan),
       };

@@ -29,6 +29,7 @@ export const FIGURES = {
   handoverSeconds: { label: 'until the superseded run is closed, s', digits: 2 },
   resumedSeconds: { label: 'worker started again → first write to a pod, s', digits: 2 },
   outageSeconds: { label: 'killed → first write to a pod, s', digits: 2 },
+  healSeconds: { label: 'a pod is killed → as many are ready again, s, the slowest of five', digits: 2 },
   helpMilliseconds: { label: 'fairlead --help, ms', digits: 0 },
   getMilliseconds: { label: 'fairlead get statefulsets, ms', digits: 0 },
 } as const;

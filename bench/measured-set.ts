@@ -155,6 +155,19 @@ export class MeasuredSet {
     };
   }
 
+  /** Deletes one pod as somebody would by hand. Resolves with the seconds until as many are ready again. */
+  async killOne(): Promise<number> {
+    const { client } = this.#arena.controlPlane;
+    const pods = { group: '', version: 'v1', resource: 'pods', namespace: this.side.namespace };
+    const [victim] = (await client.list(pods)).items;
+    // Asked for beforehand: a watch may bring it before the delete is answered.
+    const gone = this.tally.until('one is killed', ({ ready }) => ready < this.replicas, TIMEOUT_MS);
+    const killedAt = Date.now();
+    await client.delete({ ...pods, name: victim?.metadata.name });
+    await gone;
+    return ((await this.#untilReady()) - killedAt) / 1000;
+  }
+
   /** Id of the newest run of our side. */
   async newestRun(): Promise<string> {
     return (await this.#arena.temporal.workflow.getHandle(this.workflowId).describe()).runId;
@@ -227,7 +240,7 @@ function serverSideApply({ controlPlane }: Arena, side: Side, kind: WorkloadKind
   };
 }
 
-/** `kubectl rollout status` would say so (S19, D23). */
+/** `kubectl rollout status` would say so (S19, D23, P13). */
 function isComplete(kind: WorkloadKind, { metadata, status = {} }: SetObject, replicas: number): boolean {
   if (status['observedGeneration'] !== metadata.generation) return false;
   switch (kind) {
@@ -242,6 +255,10 @@ function isComplete(kind: WorkloadKind, { metadata, status = {} }: SetObject, re
         status['desiredNumberScheduled'] === replicas &&
         status['updatedNumberScheduled'] === replicas &&
         status['numberAvailable'] === replicas
+      );
+    case 'Deployment':
+      return ['replicas', 'updatedReplicas', 'availableReplicas'].every(
+        (counter) => status[counter] === replicas,
       );
   }
 }

@@ -28,6 +28,15 @@ export function setManifest(set: SetDescription): Record<string, unknown> {
   const ofKind: Readonly<Record<WorkloadKind, object>> = {
     StatefulSet: { replicas: set.replicas, serviceName: SET_NAME, podManagementPolicy: 'Parallel' },
     DaemonSet: {},
+    Deployment: { replicas: set.replicas },
+  };
+  const strategy = {
+    type: 'RollingUpdate',
+    rollingUpdate: {
+      maxUnavailable,
+      ...(kind === 'Deployment' && { maxSurge: 0 }),
+      ...(set.inPlace && { podUpdatePolicy: 'InPlaceOnly' }),
+    },
   };
   return {
     apiVersion: set.api,
@@ -36,10 +45,7 @@ export function setManifest(set: SetDescription): Record<string, unknown> {
     spec: {
       ...ofKind[kind],
       selector: { matchLabels: { app: SET_NAME } },
-      updateStrategy: {
-        type: 'RollingUpdate',
-        rollingUpdate: { maxUnavailable, ...(set.inPlace && { podUpdatePolicy: 'InPlaceOnly' }) },
-      },
+      ...(kind === 'Deployment' ? { strategy } : { updateStrategy: strategy }),
       template: {
         metadata: { labels: { app: SET_NAME }, annotations },
         spec: {

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { addNodes } from '../local/nodes.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
 import type { Arena } from './arena.ts';
-import { atMostBuiltIn } from './bars.ts';
+import { atMost, atMostBuiltIn } from './bars.ts';
 import type { Figures } from './figures.ts';
 import { figuresOf } from './figures-of.ts';
 import { MeasuredSet } from './measured-set.ts';
@@ -56,7 +56,7 @@ function sideBySide(definition: SideBySide): Scenario {
           const figures = await rollOnce(set);
           samples.push({ side: set.side.name, figures });
           arena.say(
-            `${name}: run ${String(number)} of ${set.side.name}: ${(figures.seconds ?? 0).toFixed(2)} s`,
+            `${name}: run ${String(number)} of ${set.side.name}: ${(figures.seconds ?? figures.healSeconds ?? 0).toFixed(2)} s`,
           );
         }
       }
@@ -96,6 +96,13 @@ async function rollBrokenThenFixed(set: MeasuredSet): Promise<Figures> {
     fixSeconds: fixed.seconds,
     ...(fixed.statusSeconds !== undefined && { statusSeconds: fixed.statusSeconds }),
   };
+}
+
+/** Pods that are killed by hand, one after the other. */
+async function killFive(set: MeasuredSet): Promise<Figures> {
+  const seconds: number[] = [];
+  for (let number = 1; number <= 5; number += 1) seconds.push(await set.killOne());
+  return { healSeconds: Math.max(...seconds) };
 }
 
 /** How many pods of a set the simulation leaves unready (`local/stages/pods.yaml`: it draws lots by name). */
@@ -155,6 +162,28 @@ export const SIDE_BY_SIDE: readonly Scenario[] = [
     pods: 100,
     simulation: READY_AFTER_2_S,
     conditions: 'one on each node, ready 2 s after their start',
+    bars: (samples) => [atMostBuiltIn(samples, 'seconds'), atMostBuiltIn(samples, 'writesPerPod')],
+  }),
+  sideBySide({
+    name: 'daemonset-heal',
+    title: 'A pod of a DaemonSet is killed, from then until its successor is healthy',
+    kind: 'DaemonSet',
+    pods: 100,
+    simulation: READY_AFTER_2_S,
+    conditions: 'one on each node, ready 2 s after their start; five are killed, one after the other',
+    rollOnce: killFive,
+    bars: (samples) => [
+      atMost(samples, 'healSeconds', 5, 'seed 000: from killed to recreated and healthy < 5 s'),
+      atMostBuiltIn(samples, 'healSeconds'),
+    ],
+  }),
+  sideBySide({
+    name: 'deployment-100',
+    title: 'A Deployment of 100 pods, 10 at a time, each ready after 2 s',
+    kind: 'Deployment',
+    pods: 100,
+    simulation: READY_AFTER_2_S,
+    conditions: 'maxUnavailable 10, no surge, ready 2 s after their start',
     bars: (samples) => [atMostBuiltIn(samples, 'seconds'), atMostBuiltIn(samples, 'writesPerPod')],
   }),
 ];

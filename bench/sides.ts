@@ -21,6 +21,7 @@ export interface Side {
 const BUILT_IN_USERS: Readonly<Record<WorkloadKind, string>> = {
   StatefulSet: 'system:serviceaccount:kube-system:statefulset-controller',
   DaemonSet: 'system:serviceaccount:kube-system:daemon-set-controller',
+  Deployment: 'system:serviceaccount:kube-system:deployment-controller',
 };
 
 /** kube-controller-manager's own controller of that kind. */

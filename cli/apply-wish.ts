@@ -76,8 +76,13 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
   }
   const { changed, message } = await wish.write();
   const run = changed && wish.signal !== undefined ? await wish.signal() : undefined;
-  const effect =
-    notKept !== undefined ? 'notKept' : changed && wait ? await awaitEffect(session, wish) : 'notAwaited';
+  const effect = !changed
+    ? 'notAwaited'
+    : notKept !== undefined
+      ? 'notKept'
+      : wait
+        ? await awaitEffect(session, wish)
+        : 'notAwaited';
   const document: WishDocument = {
     apiVersion: CLI_API_VERSION,
     kind: 'WishResult',
@@ -117,7 +122,7 @@ function notes(
       lease.state === 'free' ? describeFree(lease, name) : `no Fairlead worker holds the Lease ${name}`;
     lines.push(`note: written on the object; ${nobody}, so it takes effect when one starts`);
   }
-  if (notKept !== undefined) {
+  if (effect === 'notKept' && notKept !== undefined) {
     lines.push(`note: written on the object, but Fairlead does nothing about it: ${notKept}`);
   }
   if (effect === 'timeout') {

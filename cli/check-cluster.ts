@@ -152,7 +152,7 @@ async function checkLeader(session: Session): Promise<CheckItem> {
       return {
         ...item,
         outcome: 'warning',
-        found: `${describeFree(lease, leaseName(session))}: nothing acts on the cluster`,
+        found: `${describeFree(lease, leaseName(session))}, so nothing acts on the cluster`,
         mend:
           `fairlead up --repo PATH_OR_URL --cluster ${session.cluster} --workload-api ${session.api}` +
           '   # or without a repository: fairlead worker',

@@ -5,6 +5,9 @@ import { isForbidden } from '../kubernetes/api-error.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { groupVersion, workloadCollection } from '../kubernetes/workload-api.ts';
+import { WORKLOAD_KINDS, hasReplicaSets } from '../kubernetes/workload-kinds.ts';
+import { REPLICA_SETS, revisionPath } from '../kubernetes/revision-store.ts';
+import type { RevisionStore } from '../kubernetes/revision-store.ts';
 import { LABEL } from '../planners/names.ts';
 import type { ControllerRevision, KubernetesObject } from '../planners/objects.ts';
 import { compareRevisions } from '../planners/revision.ts';
@@ -190,31 +193,40 @@ async function listViews(
   return items.map((object) => viewWorkload(object, kind, api));
 }
 
-/** The status of a DaemonSet names no revision: it is the one with the highest number. Where these may not be listed it stays away. */
+/**
+ * The status of a StatefulSet alone names its revision: of others it is the one with the highest number. Where these may not be
+ * listed it stays away.
+ */
 async function withRevisions(
   session: Session,
   views: readonly WorkloadView[],
-  { allNamespaces }: GetOptions,
+  options: GetOptions,
 ): Promise<readonly WorkloadView[]> {
   const isNamed = ({ updateRevision, observedGeneration }: WorkloadView) =>
     updateRevision !== undefined || observedGeneration === undefined;
-  if (views.every(isNamed)) return views;
-  const path: ResourcePath = {
-    group: 'apps',
-    version: 'v1',
-    resource: 'controllerrevisions',
-    namespace: allNamespaces === true ? undefined : session.namespace,
-  };
+  const stores = new Set(
+    views.filter((view) => !isNamed(view)).map(({ workloadKind }) => WORKLOAD_KINDS[workloadKind].history),
+  );
+  const lists = await Promise.all([...stores].map((store) => listOf(session, store, options)));
+  const sorted = lists.flat().sort(compareRevisions);
+  return views.map((view) => {
+    const updateRevision = isNamed(view) ? undefined : sorted.findLast(isControlledBy(view))?.metadata.name;
+    return { ...view, ...(updateRevision !== undefined && { updateRevision }) };
+  });
+}
+
+async function listOf(
+  session: Session,
+  store: RevisionStore,
+  { allNamespaces }: GetOptions,
+): Promise<readonly ControllerRevision[]> {
+  const path = revisionPath(store, allNamespaces === true ? undefined : session.namespace);
   try {
-    const { items } = await session.client.list<ControllerRevision>(path, { timeoutMs: REQUEST_TIMEOUT_MS });
-    const sorted = items.toSorted(compareRevisions);
-    return views.map((view) => {
-      const updateRevision = isNamed(view) ? undefined : sorted.findLast(isControlledBy(view))?.metadata.name;
-      return { ...view, ...(updateRevision !== undefined && { updateRevision }) };
-    });
+    const { items } = await session.client.list(path, { timeoutMs: REQUEST_TIMEOUT_MS });
+    return items.map((one) => store.read(one));
   } catch (error) {
     if (!isForbidden(error)) throw error;
-    return views;
+    return [];
   }
 }
 
@@ -230,15 +242,20 @@ async function withPods(
   { allNamespaces }: GetOptions,
 ): Promise<readonly WorkloadView[]> {
   if (views.length === 0) return views;
-  const path: ResourcePath = {
-    group: '',
-    version: 'v1',
-    resource: 'pods',
-    namespace: allNamespaces === true ? undefined : session.namespace,
-  };
+  const namespace = allNamespaces === true ? undefined : session.namespace;
+  const path: ResourcePath = { group: '', version: 'v1', resource: 'pods', namespace };
+  const isBetween = views.some(({ workloadKind }) => hasReplicaSets(WORKLOAD_KINDS[workloadKind]));
   try {
-    const { items } = await session.client.list(path, { timeoutMs: REQUEST_TIMEOUT_MS });
-    return views.map((view) => ({ ...view, podsByRevision: countPods(items, view) }));
+    const [pods, replicaSets] = await Promise.all([
+      session.client.list(path, { timeoutMs: REQUEST_TIMEOUT_MS }),
+      isBetween
+        ? session.client.list(revisionPath(REPLICA_SETS, namespace), { timeoutMs: REQUEST_TIMEOUT_MS })
+        : { items: [] },
+    ]);
+    return views.map((view) => ({
+      ...view,
+      podsByRevision: countPods(pods.items, replicaSets.items.filter(isControlledBy(view)), view),
+    }));
   } catch (error) {
     if (!isForbidden(error)) throw error;
     session.io.err(`note: pods are left out: ${error.message}\n`);
@@ -246,14 +263,19 @@ async function withPods(
   }
 }
 
-function countPods(pods: readonly KubernetesObject[], view: WorkloadView): Readonly<Record<string, number>> {
-  const isOfUid = isControlledBy(view);
+/** By the label of the pods, or by the ReplicaSet that they are of. */
+function countPods(
+  pods: readonly KubernetesObject[],
+  replicaSets: readonly KubernetesObject[],
+  view: WorkloadView,
+): Readonly<Record<string, number>> {
+  const between = new Map(replicaSets.map(({ metadata }) => [metadata.uid, metadata.name]));
   const counts: Record<string, number> = {};
-  for (const pod of pods) {
-    if (isOfUid(pod)) {
-      const revision = pod.metadata.labels?.[LABEL.revisionHash] ?? '<none>';
-      counts[revision] = (counts[revision] ?? 0) + 1;
-    }
+  for (const { metadata } of pods) {
+    const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? '';
+    const revision =
+      owner === view.uid ? (metadata.labels?.[LABEL.revisionHash] ?? '<none>') : between.get(owner);
+    if (revision !== undefined) counts[revision] = (counts[revision] ?? 0) + 1;
   }
   return counts;
 }

@@ -106,9 +106,14 @@ function addRollout(program: Command, attach: Attach): void {
       .description('revisions, and what became of each attempt to roll them out')
       .argument('<KIND/NAME>', WORKLOAD)
       .option('--revision <number>', 'one revision in full', revisionOption)
+      .option('--diff <from,to>', 'what differs between the templates of two revisions', twoRevisionsOption)
       .addHelpText(
         'after',
-        examples('fairlead rollout history sts/web', 'fairlead rollout history sts/web --revision 3'),
+        examples(
+          'fairlead rollout history sts/web',
+          'fairlead rollout history deploy/api --revision 3',
+          'fairlead rollout history deploy/api --diff 2,3',
+        ),
       ),
     orController(
       async () => (await import('./rollout-history.ts')).runRolloutHistory,
@@ -227,6 +232,14 @@ function revisionOption(text: string): bigint {
     );
   }
   return BigInt(text);
+}
+
+function twoRevisionsOption(text: string): readonly [bigint, bigint] {
+  const [from, to, ...more] = text.split(',');
+  if (from === undefined || to === undefined || more.length > 0) {
+    throw new InvalidArgumentError(`"${text}" is not two revision numbers such as 2,3`);
+  }
+  return [revisionOption(from), revisionOption(to)];
 }
 
 /** Lines under the options. */

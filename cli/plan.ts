@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { stringifyJson } from '../kubernetes/json.ts';
 import { CommitReader } from '../git/commit.ts';
 import { openMirror } from '../git/mirror.ts';
 import { ProblemError, formatProblem, shortSha } from '../git/problems.ts';
@@ -12,17 +11,17 @@ import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
-import type { Difference } from './differences.ts';
+import { formatDifference } from './format-difference.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import type { PlannedChange, RepositoryPlan } from './plan-changes.ts';
 import { planCommit } from './plan-changes.ts';
-import { manyLines, oneLine } from '../kubernetes/safe-text.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
-import { CLI_API_VERSION, printStructured, toYaml } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
 
 export interface PlanOptions extends Partial<RepositoryFlags> {
   /** File with the list of repositories, instead of --repo. */
@@ -146,18 +145,4 @@ async function formatChange(
 function describePods(pods: number | undefined): string {
   if (pods === undefined) return 'a pod on every node that it is for';
   return `${String(pods)} ${pods === 1 ? 'pod' : 'pods'}`;
-}
-
-async function formatDifference({ path, before, after }: Difference, colors: Colors): Promise<string> {
-  const old = before === undefined ? [] : (await lines(before)).map((line) => colors.bad(`    - ${line}`));
-  const present = after === undefined ? [] : (await lines(after)).map((line) => colors.good(`    + ${line}`));
-  return [`  ${oneLine(path)}`, ...old, ...present].join('\n');
-}
-
-async function lines(value: unknown): Promise<readonly string[]> {
-  if (typeof value === 'string') return manyLines(value).split('\n');
-  if (typeof value !== 'object' || value === null) return [stringifyJson(value)];
-  return manyLines(await toYaml(value))
-    .trimEnd()
-    .split('\n');
 }

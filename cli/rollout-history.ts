@@ -5,10 +5,15 @@ import { readAttempts } from '../kubernetes/attempts.ts';
 import { readRestarted } from '../kubernetes/template-edits.ts';
 import { listRevisions, presentRevision, templateOfData } from '../kubernetes/workload-revisions.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
+import { colorsOf } from './colors.ts';
+import { differences } from './differences.ts';
+import type { Difference } from './differences.ts';
 import { ageOf } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
+import { formatDifference } from './format-difference.ts';
 import type { Call, Io } from './io.ts';
 import { readWorkload } from './read-workload.ts';
 import { manyLines } from '../kubernetes/safe-text.ts';
@@ -23,6 +28,8 @@ import { describeWish } from './workload-state.ts';
 
 export interface HistoryOptions {
   readonly revision?: bigint;
+  /** Two revisions to compare. */
+  readonly diff?: readonly [bigint, bigint];
 }
 
 export interface RevisionView {
@@ -46,6 +53,8 @@ interface HistoryDocument extends Document {
   readonly namespace: string;
   /** Oldest first. */
   readonly revisions: readonly RevisionView[];
+  /** Only with --diff: from the template of the first to that of the second. */
+  readonly differences?: readonly Difference[];
 }
 
 /** Runs the verb. */
@@ -54,19 +63,30 @@ export async function runRolloutHistory(call: Call<HistoryOptions>): Promise<Exi
     const { io, options } = call;
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
     const object = await readWorkload(session, target);
-    const all = viewRevisions(object, target, await listRevisions(session.client, object));
+    const all = viewRevisions(object, target, await listRevisions(session.client, object, target));
+    if (options.diff !== undefined && options.revision !== undefined) {
+      throw new CliError('--diff names its revisions itself: leave --revision away', EXIT.usage);
+    }
+    const compared = options.diff?.map((number) => pick(all, number, argument));
     const revisions =
-      options.revision === undefined ? all.map(withoutTemplate) : [pick(all, options.revision, argument)];
+      compared?.map(withoutTemplate) ??
+      (options.revision === undefined ? all.map(withoutTemplate) : [pick(all, options.revision, argument)]);
     const document: HistoryDocument = {
       apiVersion: CLI_API_VERSION,
       kind: 'RolloutHistory',
       workload: formatWorkload(argument),
       namespace: session.namespace,
       revisions,
+      ...(compared && { differences: differences(compared[0]?.template, compared[1]?.template) }),
     };
     if (await printStructured(io, options, document)) return EXIT.ok;
     if (options.output === 'name') {
-      for (const { name } of revisions) io.out(`controllerrevision.apps/${name}\n`);
+      const resource = WORKLOAD_KINDS[target.kind].history.kind.toLowerCase();
+      for (const { name } of revisions) io.out(`${resource}.apps/${name}\n`);
+      return EXIT.ok;
+    }
+    if (document.differences !== undefined) {
+      await printDifferences(io, document, document.differences);
       return EXIT.ok;
     }
     const [one] = revisions;
@@ -86,7 +106,7 @@ export function viewRevisions(
   revisions: readonly ControllerRevision[],
 ): readonly RevisionView[] {
   const present = presentRevision(object, target, revisions)?.metadata.name;
-  // The status of a DaemonSet names none: the last whose rollout was finished.
+  // Only the status of a StatefulSet names one: else the last whose rollout was finished.
   const complete = object.status?.['currentRevision'] ?? revisions.findLast(hasSucceeded)?.metadata.name;
   return revisions.map((revision, index) => {
     const { name, creationTimestamp, annotations } = revision.metadata;
@@ -179,6 +199,18 @@ async function printRevision(io: Io, { workload }: HistoryDocument, view: Revisi
     io.out(formatTable(columns, view.attempts));
   }
   io.out(`Pod Template:\n${indent(manyLines(await toYaml(view.template)))}`);
+}
+
+async function printDifferences(
+  io: Io,
+  { workload, revisions }: HistoryDocument,
+  found: readonly Difference[],
+): Promise<void> {
+  const [from, to] = revisions.map(({ revision, name }) => `#${String(revision)} (${name})`);
+  const colors = colorsOf(io);
+  const blocks = await Promise.all(found.map((difference) => formatDifference(difference, colors)));
+  const title = `${workload} from revision ${from ?? ''} to ${to ?? ''}`;
+  io.out(`${[found.length === 0 ? `${title}: the templates are equal` : title, ...blocks].join('\n')}\n`);
 }
 
 function indent(text: string): string {

@@ -4,11 +4,14 @@ import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
 import { CliError } from './exit-codes.ts';
+import { conditionOf } from './workload-state.ts';
 
 export interface RolloutSentence {
   /** Without a line feed. */
   readonly sentence: string;
   readonly done: boolean;
+  /** kubectl ends with an error. */
+  readonly failed?: true;
 }
 
 interface StatefulSetFields {
@@ -39,6 +42,7 @@ export function rolloutSentence(kind: WorkloadKind, object: WorkloadObject): Rol
 const SENTENCES: Readonly<Record<WorkloadKind, (object: WorkloadObject) => RolloutSentence>> = {
   StatefulSet: statefulSetSentence,
   DaemonSet: daemonSetSentence,
+  Deployment: deploymentSentence,
 };
 
 function statefulSetSentence(object: WorkloadObject): RolloutSentence {
@@ -106,6 +110,42 @@ function daemonSetSentence(object: WorkloadObject): RolloutSentence {
   if (available < desired) {
     return waiting(
       `Waiting for ${name} rollout to finish: ${String(available)} of ${String(desired)} updated pods are available...`,
+    );
+  }
+  return { done: true, sentence: `${name} successfully rolled out` };
+}
+
+interface DeploymentCounts {
+  readonly observedGeneration?: number;
+  readonly replicas?: number;
+  readonly updatedReplicas?: number;
+  readonly availableReplicas?: number;
+}
+
+function deploymentSentence(object: WorkloadObject): RolloutSentence {
+  const { replicas: wanted = 1 }: StatefulSetFields = trusted(object.spec);
+  const status: DeploymentCounts = trusted(object.status ?? {});
+  const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
+  const name = `deployment "${object.metadata.name}"`;
+  if ((object.metadata.generation ?? 0) > observedGeneration) {
+    return waiting('Waiting for deployment spec update to be observed...');
+  }
+  if (conditionOf(object, 'Progressing')?.reason === 'ProgressDeadlineExceeded') {
+    return { done: false, failed: true, sentence: `${name} exceeded its progress deadline` };
+  }
+  if (updatedReplicas < wanted) {
+    return waiting(
+      `Waiting for ${name} rollout to finish: ${String(updatedReplicas)} out of ${String(wanted)} new replicas have been updated...`,
+    );
+  }
+  if (replicas > updatedReplicas) {
+    return waiting(
+      `Waiting for ${name} rollout to finish: ${String(replicas - updatedReplicas)} old replicas are pending termination...`,
+    );
+  }
+  if (availableReplicas < updatedReplicas) {
+    return waiting(
+      `Waiting for ${name} rollout to finish: ${String(availableReplicas)} of ${String(updatedReplicas)} updated replicas are available...`,
     );
   }
   return { done: true, sentence: `${name} successfully rolled out` };

@@ -88,8 +88,8 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
 }
 
 function judge(object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
-  const { sentence, done } = rolloutSentence(kind, object);
-  const stalled = !done && stateOfWorkload(object).state === 'Stalled';
+  const { sentence, done, failed } = rolloutSentence(kind, object);
+  const stalled = !done && (failed === true || stateOfWorkload(object).state === 'Stalled');
   const back = readPinned(object.metadata.annotations)?.verb === 'deadline';
   return {
     outcome: done ? (back ? 'rolledBack' : 'done') : stalled ? 'stalled' : 'progressing',

@@ -9,6 +9,7 @@ import {
   retryWorkload,
   undoWorkload,
 } from '../kubernetes/wishes.ts';
+import { saysComplete, saysPaused } from '../planners/conditions.ts';
 import type { WaitOption, WishToApply } from './apply-wish.ts';
 import { applyWish } from './apply-wish.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -18,7 +19,7 @@ import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
 import { signalRun } from './temporal.ts';
 import { whoAmI } from './who-am-i.ts';
-import { conditionOf } from './workload-state.ts';
+import { conditionOf, conditionsOf } from './workload-state.ts';
 
 export interface WishOptions extends WaitOption {
   readonly reason?: string;
@@ -81,9 +82,9 @@ export async function runUndo(call: Call<UndoOptions>): Promise<ExitCode> {
 
 const EFFECTS: Readonly<Record<RolloutWish, WishToApply['seen']>> = {
   pause: (object, generation) =>
-    progressReason(object) === 'RolloutPaused' ||
-    (progressReason(object) === 'RolloutComplete' && isSpecObserved(object, generation)),
-  resume: (object) => progressReason(object) !== 'RolloutPaused',
+    saysPaused(conditionsOf(object)) ||
+    (saysComplete(conditionsOf(object)) && isSpecObserved(object, generation)),
+  resume: (object) => !saysPaused(conditionsOf(object)),
   abort: (object, generation) => isSpecObserved(object, generation),
   retry: (object) => {
     const stalled = conditionOf(object, 'Stalled');
@@ -96,10 +97,6 @@ const EFFECTS: Readonly<Record<RolloutWish, WishToApply['seen']>> = {
 export function isSpecObserved({ status }: WorkloadObject, generation: number): boolean {
   const observed = status?.['observedGeneration'];
   return typeof observed === 'number' && observed >= generation;
-}
-
-function progressReason(object: WorkloadObject): string {
-  return conditionOf(object, 'Progressing')?.reason ?? '';
 }
 
 /** The workload that a verb is about, and who speaks. @param operand `KIND/NAME` */

@@ -2,17 +2,14 @@
 
 import { isForbidden } from '../kubernetes/api-error.ts';
 import type { ListOptions, ResourcePath } from '../kubernetes/client.ts';
+import { revisionPath } from '../kubernetes/revision-store.ts';
 import { parseWorkloadApi } from '../kubernetes/workload-api.ts';
+import { childrenOf, lookupsOf } from '../kubernetes/workload-children.ts';
+import type { ChildLookups } from '../kubernetes/workload-children.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { compareRevisions } from '../planners/revision.ts';
-import type {
-  ControllerRevision,
-  KubernetesObject,
-  Node,
-  PersistentVolumeClaim,
-  Pod,
-} from '../planners/objects.ts';
+import type { KubernetesObject, Node, PersistentVolumeClaim, Pod } from '../planners/objects.ts';
 import { isReady } from '../planners/availability.ts';
 import { readDrainMark } from '../planners/node-drain.ts';
 import type { Plan } from '../planners/plan.ts';
@@ -22,10 +19,9 @@ import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
-/** Children of one workload, as read or as watched. */
-export interface Children {
-  readonly revisions: readonly ControllerRevision[];
-  readonly pods: readonly Pod[];
+/** What belongs to one workload, as read or as watched. */
+export interface Belongings {
+  readonly children: ChildLookups;
   readonly claims: readonly PersistentVolumeClaim[];
   readonly nodes: readonly Node[];
   /** As in {@link Snapshot}. */
@@ -55,13 +51,9 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
     isEmptySelector(workload.selector) || definition.hasHelpers(workload)
       ? {}
       : { labelSelector: formatSelector(workload.selector) };
+  const { resource } = definition.history;
   const [revisions, pods, claims, nodes] = await Promise.all([
-    list<ControllerRevision>(session, {
-      group: 'apps',
-      version: 'v1',
-      resource: 'controllerrevisions',
-      namespace,
-    }),
+    list<KubernetesObject>(session, revisionPath(definition.history, namespace)),
     list<Pod>(session, { group: '', version: 'v1', resource: 'pods', namespace }, labels),
     definition.hasClaims(workload)
       ? optional(notes, list<PersistentVolumeClaim>(session, core('persistentvolumeclaims', namespace)))
@@ -71,8 +63,9 @@ export async function readPlan(session: Session, target: WorkloadTarget): Promis
   const neighbours = definition.drains(workload)
     ? await neighboursOf(session, workload, nodes, notes)
     : undefined;
-  const children = { revisions, pods, claims, nodes, ...(neighbours && { neighbours }) };
-  return planWorkload(object, target, children, session.io.now(), notes);
+  const children = lookupsOf({ [resource]: revisions, pods });
+  const belongings = { children, claims, nodes, ...(neighbours && { neighbours }) };
+  return planWorkload(object, target, belongings, session.io.now(), notes);
 }
 
 /** All pods on the nodes that are being drained for the workload. */
@@ -100,21 +93,21 @@ async function neighboursOf(
 export function planWorkload(
   object: WorkloadObject,
   target: WorkloadTarget,
-  children: Children,
+  { children, claims, nodes, neighbours }: Belongings,
   now: number,
   notes: readonly string[] = [],
 ): PlannedWorkload {
   const definition = WORKLOAD_KINDS[target.kind];
   const workload = viewOf(object, target);
-  const { uid } = workload.ref;
+  const found = childrenOf(children, definition, workload.ref);
   const snapshot: Snapshot<Workload> = {
     workload,
-    revisions: children.revisions.filter((one) => isOursOrNobodys(one, uid)).sort(compareRevisions),
-    pods: children.pods.filter((one) => isOursOrNobodys(one, uid)),
-    claims: children.claims.filter((claim) => definition.ownsClaim(workload, claim)),
-    ...(definition.runsOnNodes && { nodes: children.nodes }),
-    ...(definition.drains(workload) && { neighbours: children.neighbours ?? new Map() }),
-    downNodes: new Set(children.nodes.filter((node) => !isReady(node)).map((node) => node.metadata.name)),
+    ...found,
+    revisions: found.revisions.toSorted(compareRevisions),
+    claims: claims.filter((claim) => definition.ownsClaim(workload, claim)),
+    ...(definition.runsOnNodes && { nodes }),
+    ...(definition.drains(workload) && { neighbours: neighbours ?? new Map() }),
+    downNodes: new Set(nodes.filter((node) => !isReady(node)).map((node) => node.metadata.name)),
     refusals: new Map(),
   };
   return { object, workload, snapshot, plan: definition.plan(snapshot, now), notes };
@@ -122,11 +115,6 @@ export function planWorkload(
 
 function viewOf(object: WorkloadObject, target: WorkloadTarget): Workload {
   return WORKLOAD_KINDS[target.kind].read(object, parseWorkloadApi(`${target.group}/${target.version}`));
-}
-
-function isOursOrNobodys({ metadata }: KubernetesObject, uid: string): boolean {
-  const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);
-  return owner === undefined || owner.uid === uid;
 }
 
 async function list<T>(

@@ -96,30 +96,34 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
   const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
   const what =
     strategy === undefined
-      ? `${allAvailable(desired)} at revision ${plan.updateRevision ?? '<none>'}`
+      ? `${allAvailable(desired)}${desired === 0 ? '' : ` at revision ${plan.updateRevision ?? '<none>'}`}`
       : `${strategy.message}; ${allAvailable(desired)}`;
   return {
     verdict: 'Done',
     sentence: `nothing is to be done: ${what}${pinned}${held}${alone}${gitTrouble === undefined ? '' : `; but ${gitTrouble.text}`}`,
     ...(gitTrouble !== undefined && { next: gitTrouble.next }),
-    ...(lease.state === 'free' && { next: 'fairlead worker' }),
+    ...(lease.state === 'free' && { next: howToLead(lease) }),
   };
 }
 
+/** Of a workload that has every pod that it wants. */
 function allAvailable(desired: number): string {
-  if (desired === 0) return 'no pod is wanted';
-  return desired === 1 ? 'its one pod is available' : `all ${String(desired)} pods are available`;
+  if (desired === 0) return 'no pods are wanted';
+  return desired === 1 ? 'its only pod is available' : `all ${String(desired)} pods are available`;
 }
 
 function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }): Verdict {
   return {
     verdict: 'NoLeader',
     sentence: `${describeFree(lease, leaseName)}, so nobody acts`,
-    next:
-      lease.missing === true
-        ? 'name the cluster that the worker was started with: --cluster (FAIRLEAD_CLUSTER); or start one: fairlead worker'
-        : 'start a worker: fairlead worker (with the same --cluster and --workload-api)',
+    next: howToLead(lease),
   };
+}
+
+function howToLead({ missing }: LeaseState & { state: 'free' }): string {
+  return missing === true
+    ? 'name the cluster that the worker was started with: --cluster (FAIRLEAD_CLUSTER); or start one: fairlead worker'
+    : 'start a worker: fairlead worker (with the same --cluster and --workload-api)';
 }
 
 /** Somebody leads, and has no eyes for it. */

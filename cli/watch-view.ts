@@ -3,7 +3,7 @@
 import { readPinned } from '../kubernetes/wish-annotations.ts';
 import { isReady } from '../planners/availability.ts';
 import { ANNOTATION, LABEL } from '../planners/names.ts';
-import type { Pod } from '../planners/objects.ts';
+import type { KubernetesObject, Pod } from '../planners/objects.ts';
 import type { Progress } from '../planners/plan.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
 import type { PlannedWorkload } from './snapshot.ts';
@@ -84,13 +84,19 @@ export function viewRollout(planned: PlannedWorkload, argument: WorkloadArgument
 }
 
 function revisionLines({ object, workload, snapshot, plan }: PlannedWorkload): readonly RevisionLine[] {
-  const owned = snapshot.pods.filter((pod) =>
-    pod.metadata.ownerReferences?.some(
-      (owner) => owner.controller === true && owner.uid === workload.ref.uid,
-    ),
+  const between = new Map(
+    (snapshot.replicaSets ?? [])
+      .filter((one) => controllerOf(one) === workload.ref.uid)
+      .map(({ metadata }) => [metadata.uid, metadata.name]),
   );
+  const owned = snapshot.pods.flatMap((pod) => {
+    const owner = controllerOf(pod);
+    if (owner === workload.ref.uid) return [podLine(pod, pod.metadata.labels?.[LABEL.revisionHash])];
+    const name = between.get(owner ?? '');
+    return name === undefined ? [] : [podLine(pod, name)];
+  });
   const byRevision = new Map<string, PodLine[]>();
-  for (const pod of owned.map(podLine)) {
+  for (const pod of owned) {
     const group = byRevision.get(pod.revision);
     if (group === undefined) byRevision.set(pod.revision, [pod]);
     else group.push(pod);
@@ -110,12 +116,16 @@ function revisionLines({ object, workload, snapshot, plan }: PlannedWorkload): r
     }));
 }
 
-function podLine(pod: Pod): PodLine {
+function controllerOf({ metadata }: KubernetesObject): string | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
+}
+
+function podLine(pod: Pod, revision: string | undefined): PodLine {
   const { metadata, spec, status } = pod;
   return {
     name: metadata.name,
     uid: metadata.uid,
-    revision: metadata.labels?.[LABEL.revisionHash] ?? '<none>',
+    revision: revision ?? '<none>',
     images: spec.containers.map((container) => container.image ?? ''),
     node: spec.nodeName ?? '<none>',
     containers: readyContainers(pod),

@@ -8,7 +8,7 @@ import type { CacheSource } from '../kubernetes/watch-cache.ts';
 import { WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
-import type { ControllerRevision, Node, PersistentVolumeClaim, Pod } from '../planners/objects.ts';
+import type { Node, PersistentVolumeClaim } from '../planners/objects.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
@@ -128,17 +128,12 @@ async function* startWatching(
       yield undefined;
       return;
     }
-    const { uid } = object.metadata;
-    const children = {
-      revisions: [
-        ...cache.ownedBy<ControllerRevision>('controllerrevisions', uid),
-        ...cache.orphans<ControllerRevision>('controllerrevisions', namespace),
-      ],
-      pods: [...cache.ownedBy<Pod>('pods', uid), ...cache.orphans<Pod>('pods', namespace)],
+    const belongings = {
+      children: cache,
       claims: withClaims ? cache.inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace) : [],
       nodes: withNodes ? cache.list<Node>('nodes') : [],
     };
-    yield planWorkload(trusted<WorkloadObject>(object), target, children, session.io.now(), first.notes);
+    yield planWorkload(trusted<WorkloadObject>(object), target, belongings, session.io.now(), first.notes);
     const changed = new AbortController();
     wake = () => {
       changed.abort();
@@ -153,7 +148,7 @@ function sources(target: WorkloadTarget, withClaims: boolean, withNodes: boolean
   const core = { group: '', version: 'v1' };
   return [
     { group: target.group, version: target.version, resource: WORKLOAD_RESOURCES[target.kind], namespaces },
-    { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespaces },
+    { group: 'apps', version: 'v1', resource: WORKLOAD_KINDS[target.kind].history.resource, namespaces },
     { ...core, resource: 'pods', namespaces },
     ...(withClaims ? [{ ...core, resource: 'persistentvolumeclaims', namespaces }] : []),
     ...(withNodes ? [{ ...core, resource: 'nodes' }] : []),

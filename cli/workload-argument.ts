@@ -21,6 +21,7 @@ export interface WorkloadArgument extends KindArgument {
 const SHORT_NAMES: Readonly<Record<WorkloadKind, { readonly any: string; readonly ours: string }>> = {
   StatefulSet: { any: 'sts', ours: 'fsts' },
   DaemonSet: { any: 'ds', ours: 'fds' },
+  Deployment: { any: 'deploy', ours: 'fdeploy' },
 };
 
 /** Every kind that Fairlead rolls out. */

@@ -85,8 +85,12 @@ export function isObserved({ metadata, status }: WorkloadObject): boolean {
 
 /** A condition by its type. */
 export function conditionOf(object: WorkloadObject, type: string): Condition | undefined {
-  const conditions = trusted<readonly Condition[] | undefined>(object.status?.['conditions']);
-  return conditions?.find((condition) => condition.type === type);
+  return conditionsOf(object).find((condition) => condition.type === type);
+}
+
+/** All conditions of the object. */
+export function conditionsOf({ status }: WorkloadObject): readonly Condition[] {
+  return trusted<readonly Condition[]>(status?.['conditions'] ?? []);
 }
 
 /** What the object itself counts. */

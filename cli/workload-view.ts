@@ -22,7 +22,7 @@ export interface WorkloadView extends StateOfWorkload {
   readonly available: number;
   readonly generation: number;
   readonly observedGeneration?: number;
-  /** Names of ControllerRevisions. */
+  /** Names of revisions: ControllerRevisions, of Deployments ReplicaSets. */
   readonly currentRevision?: string;
   readonly updateRevision?: string;
   readonly images: readonly string[];

@@ -30,6 +30,10 @@ export const ACTION_EVENTS: Readonly<
   PrePull: { done: 'ImagePullStarted', failed: 'FailedCreate' },
   PrePullDone: { failed: 'FailedDelete' },
   InPlaceWithdraw: { done: 'InPlaceUpdateWithdrawn', failed: 'FailedUpdate' },
+  ScaleReplicaSet: { done: 'ScalingReplicaSet', failed: 'FailedUpdate' },
+  GrowReplicaSet: { done: 'ScalingReplicaSet', failed: 'FailedUpdate' },
+  ShrinkReplicaSet: { done: 'ScalingReplicaSet', failed: 'FailedUpdate' },
+  AnnotateReplicaSet: { failed: 'FailedUpdate' },
 };
 
 /** After an event, further writes of its kind are gathered for so long, milliseconds; as long as they go on, twice as long each time. */
@@ -119,6 +123,9 @@ const PHRASES: Partial<Readonly<Record<Purpose, string>>> = {
   InPlaceWithdraw: 'take back into service unchanged:',
   Adopt: 'adopt',
   Release: 'release',
+  ScaleReplicaSet: 'scale',
+  GrowReplicaSet: 'scale',
+  ShrinkReplicaSet: 'scale',
 };
 
 /** `delete 3 pods: web-2, web-1, web-0`; each once, however often it was written. */

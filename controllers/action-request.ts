@@ -16,6 +16,7 @@ const SERVED: Readonly<Record<WritableResource, Served>> = {
   pods: { group: '', version: 'v1' },
   persistentvolumeclaims: { group: '', version: 'v1' },
   controllerrevisions: { group: 'apps', version: 'v1' },
+  replicasets: { group: 'apps', version: 'v1' },
   nodes: { group: '', version: 'v1', clusterScoped: true },
 };
 

@@ -3,18 +3,13 @@
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
+import { childrenOf } from '../kubernetes/workload-children.ts';
 import { parseWorkloadKey } from '../kubernetes/workload-key.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { isReady } from '../planners/availability.ts';
 import { readDrainMark } from '../planners/node-drain.ts';
-import type {
-  ControllerRevision,
-  KubernetesObject,
-  Node,
-  PersistentVolumeClaim,
-  Pod,
-} from '../planners/objects.ts';
+import type { KubernetesObject, Node, PersistentVolumeClaim, Pod } from '../planners/objects.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
 
 export class ClusterView {
@@ -48,17 +43,16 @@ export class ClusterView {
   snapshot(
     key: string,
     workload: Workload,
-    remembered: Pick<Snapshot<Workload>, 'refusals' | 'replaced' | 'revisionMissingSince'>,
+    remembered: Pick<
+      Snapshot<Workload>,
+      'refusals' | 'replaced' | 'revisionMissingSince' | 'revisionRefused'
+    >,
   ): Snapshot<Workload> {
     const { namespace, uid } = workload.ref;
     const definition = this.kind(key);
     return {
       workload,
-      revisions: [
-        ...this.#cache.ownedBy<ControllerRevision>('controllerrevisions', uid),
-        ...this.#cache.orphans<ControllerRevision>('controllerrevisions', namespace),
-      ],
-      pods: [...this.#cache.ownedBy<Pod>('pods', uid), ...this.#cache.orphans<Pod>('pods', namespace)],
+      ...childrenOf(this.#cache, definition, workload.ref),
       claims: definition.hasClaims(workload)
         ? this.#cache
             .inNamespace<PersistentVolumeClaim>('persistentvolumeclaims', namespace)
@@ -71,15 +65,10 @@ export class ClusterView {
     };
   }
 
-  /** All pods of nodes that are being drained for that uid; few are at a time, so they are looked for rather than indexed. */
+  /** All pods of nodes that are being drained for that uid. */
   #neighbours(uid: string): ReadonlyMap<string, readonly Pod[]> {
-    const byNode = new Map<string, Pod[]>();
-    for (const node of this.#cache.list<Node>('nodes')) {
-      if (readDrainMark(node)?.uid === uid) byNode.set(node.metadata.name, []);
-    }
-    if (byNode.size === 0) return byNode;
-    for (const pod of this.#cache.list<Pod>('pods')) byNode.get(pod.spec.nodeName ?? '')?.push(pod);
-    return byNode;
+    const drained = this.#cache.list<Node>('nodes').filter((node) => readDrainMark(node)?.uid === uid);
+    return new Map(drained.map(({ metadata: { name } }) => [name, this.#cache.onNode<Pod>('pods', name)]));
   }
 
   #downNodes(): ReadonlySet<string> {

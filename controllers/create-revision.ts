@@ -2,7 +2,8 @@
 
 import { isAlreadyExists } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { trusted } from '../kubernetes/values.ts';
+import { revisionPath } from '../kubernetes/revision-store.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { AnyKind } from '../kubernetes/workload-kinds.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -14,8 +15,6 @@ export interface CreatedRevision {
   readonly number: string;
   readonly outcome: 'created' | 'renumbered' | 'existed';
 }
-
-const RESOURCE = { group: 'apps', version: 'v1', resource: 'controllerrevisions' } as const;
 
 /** More name clashes in a row than this mean that somebody works against us. */
 const CLASH_LIMIT = 20;
@@ -33,10 +32,13 @@ export async function createRevision(
   snapshot: () => Snapshot<Workload>,
   now: () => number,
 ): Promise<CreatedRevision> {
+  const { history } = kind;
+  const { resource } = history;
+  const taken = new Set<string>();
   for (let clash = 0; clash < CLASH_LIMIT; clash += 1) {
     const { workload, revisions } = snapshot();
     const { namespace, uid } = workload.ref;
-    const plan = kind.planRevision(workload, revisions);
+    const plan = kind.planRevision(workload, revisions, taken);
     switch (plan.outcome) {
       case 'exists':
         return {
@@ -46,34 +48,45 @@ export async function createRevision(
         };
       case 'renumber': {
         const { name, uid: revisionUid, resourceVersion } = plan.revision.metadata;
-        const written = await client.patch<ControllerRevision>({ ...RESOURCE, namespace, name }, 'merge', {
+        const body = history.renumber(plan.revision, plan.to);
+        const metadata = asRecord(body['metadata']);
+        const written = await client.patch(revisionPath(history, namespace, name), 'merge', {
+          ...body,
           metadata: {
+            ...metadata,
             uid: revisionUid,
             resourceVersion,
-            annotations: { [ANNOTATION.wantedSince]: new Date(now()).toISOString() },
+            annotations: {
+              ...asRecord(metadata['annotations']),
+              [ANNOTATION.wantedSince]: new Date(now()).toISOString(),
+            },
           },
-          revision: plan.to,
         });
-        cache.observeWrite('controllerrevisions', written);
+        cache.observeWrite(resource, written);
         return { name, number: String(plan.to), outcome: 'renumbered' };
       }
       case 'create':
         try {
-          const written = await client.create<ControllerRevision>({ ...RESOURCE, namespace }, plan.manifest);
-          cache.observeWrite('controllerrevisions', written);
-          return { name: written.metadata.name, number: String(written.revision), outcome: 'created' };
+          const written = await client.create(revisionPath(history, namespace), plan.manifest);
+          cache.observeWrite(resource, written);
+          const { metadata, revision } = history.read(written);
+          return { name: metadata.name, number: String(revision), outcome: 'created' };
         } catch (error) {
           if (!isAlreadyExists(error)) {
             throw error;
           }
           // Ours from before a crash, or a clash: either way it must be in the next snapshot.
           const { name } = trusted<ControllerRevision>(plan.manifest).metadata;
-          const found = await client.get<ControllerRevision>({ ...RESOURCE, namespace, name });
-          cache.observeWrite('controllerrevisions', found);
+          const found = await client.get(revisionPath(history, namespace, name));
+          cache.observeWrite(resource, found);
           const owner = found.metadata.ownerReferences?.find((reference) => reference.controller === true);
           if (owner !== undefined && owner.uid !== uid) {
+            if (history.passesOverNames) {
+              taken.add(name);
+              continue;
+            }
             throw new Error(
-              `ControllerRevision ${namespace}/${name} belongs to ${owner.kind} ${owner.name} (uid ${owner.uid}): ` +
+              `${history.kind} ${namespace}/${name} belongs to ${owner.kind} ${owner.name} (uid ${owner.uid}): ` +
                 'wait until the garbage collector has removed it, or delete it by hand',
               { cause: error },
             );

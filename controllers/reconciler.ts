@@ -1,6 +1,6 @@
 /** The steady state of the workloads, level-triggered: observe → plan → execute → status, and runs where a rollout is due. */
 
-import { isConflict, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { isConflict, isNotFound, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
@@ -20,6 +20,7 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import { ProgressClock } from './progress-clock.ts';
+import { grantRollback } from './rollback-request.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
 import type { RolloutRuns } from './rollout-runs.ts';
@@ -77,6 +78,8 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   /** Workload uid → since when its present template has no revision, milliseconds since the epoch. */
   readonly #revisionMissing = new Map<string, number>();
+  /** Workload uid → why the apiserver does not take a revision for its template. */
+  readonly #revisionRefused = new Map<string, string>();
   readonly #clock: ProgressClock;
 
   constructor(options: ReconcilerOptions) {
@@ -95,6 +98,7 @@ export class Reconciler {
           memory.forget(last.workload.ref.uid);
           status.forget(last.workload.ref.uid);
           this.#revisionMissing.delete(last.workload.ref.uid);
+          this.#revisionRefused.delete(last.workload.ref.uid);
         }
         feed.publish(key, undefined);
         runs.workloadGone(key);
@@ -129,9 +133,11 @@ export class Reconciler {
     const started = performance.now();
     const { uid } = workload.ref;
     const missingSince = this.#revisionMissing.get(uid);
+    const refused = this.#revisionRefused.get(uid);
     const remembered = {
       ...memory.of(uid),
       ...(missingSince !== undefined && { revisionMissingSince: missingSince }),
+      ...(refused !== undefined && { revisionRefused: refused }),
     };
     const plan = view.kind(key).plan(view.snapshot(key, workload, remembered), now());
     onPlanned?.(workload, performance.now() - started);
@@ -162,7 +168,13 @@ export class Reconciler {
   }
 
   async #bringCloser(key: string, object: KubernetesObject): Promise<void> {
-    const { client, requeue, now } = this.#options;
+    const { client, requeue, now, view, events } = this.#options;
+    const asked = await grantRollback(client, view.read(key, object), now());
+    if (asked !== undefined) {
+      // The object has changed: its event brings us back.
+      events.record(view.read(key, object), asked.type, asked.reason, asked.message);
+      return;
+    }
     const settled = await this.settle(client, key, object);
     const { workload, plan } = settled;
     if (plan.steady.length > 0) {
@@ -197,10 +209,11 @@ export class Reconciler {
       finished,
       rolling: plan.needsRollout || runs.isOpen(key, workload.ref.uid),
       allAvailable: plan.progress.available >= plan.progress.desired,
-      progressed: hasProgressed(served, asRecord(plan.status)) || isNewRevision(feed.latest(key), plan),
+      progressed: hasProgressed(served, plan) || isNewRevision(feed.latest(key), plan),
       paused: workload.paused,
       blocked,
       waiting: this.#whatItWaitsFor(key, workload, plan),
+      own: plan.conditions,
       deadlineSeconds: workload.progressDeadlineSeconds,
       ...this.#clock.read(),
       now: now(),
@@ -218,7 +231,7 @@ export class Reconciler {
     this.#reportDeadline(workload, served, conditions.timedOut);
     try {
       const wanted = { ...plan.status, conditions: conditions.conditions };
-      const due = await status.write(client, object, workload, wanted, plan.progress.desired);
+      const due = await status.write(client, object, workload, wanted, plan);
       if (due !== undefined) {
         requeue(key, due);
       }
@@ -258,13 +271,27 @@ export class Reconciler {
   async createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
     const { cache, view, memory, events, now } = this.#options;
     const snapshot = () => view.snapshot(key, workload, memory.of(workload.ref.uid));
-    const created = await createRevision(client, cache, view.kind(key), snapshot, now);
+    const created = await createRevision(client, cache, view.kind(key), snapshot, now).catch(
+      (error: unknown) => {
+        if (isRefusal(error)) this.#revisionIsRefused(key, workload, error.message);
+        throw error;
+      },
+    );
+    this.#revisionRefused.delete(workload.ref.uid);
     if (created.outcome !== 'existed') {
       const reason = created.outcome === 'created' ? 'RevisionCreated' : 'RevisionReused';
       const message = `revision ${created.name} (number ${created.number}) ${created.outcome}`;
       events.record(workload, 'Normal', reason, message);
     }
     return created;
+  }
+
+  /** A quota, a policy: whoever looks at the workload is to read the words of the apiserver. */
+  #revisionIsRefused(key: string, workload: Workload, message: string): void {
+    const { events, requeue } = this.#options;
+    this.#revisionRefused.set(workload.ref.uid, message);
+    events.record(workload, 'Warning', 'FailedCreateRevision', message);
+    requeue(key);
   }
 
   /** New workloads start although Temporal is away; replacing pods waits for it (design "What a run is"). */
@@ -345,9 +372,16 @@ const COUNTERS = [
   'numberAvailable',
 ];
 
-function hasProgressed(served: JsonObject, wanted: JsonObject): boolean {
+function hasProgressed(served: JsonObject, plan: Plan<object>): boolean {
+  const wanted = asRecord(plan.status);
   const grew = COUNTERS.some((counter) => number(wanted[counter]) > number(served[counter]));
-  return grew || wanted['updateRevision'] !== served['updateRevision'];
+  const isReplaced = plan.conditions !== undefined && oldOnes(wanted) < oldOnes(served);
+  return grew || isReplaced || wanted['updateRevision'] !== served['updateRevision'];
+}
+
+/** Where pods are not replaced one by one, that there are fewer old ones is progress too (P18). */
+function oldOnes(status: JsonObject): number {
+  return number(status['replicas']) - number(status['updatedReplicas']);
 }
 
 function number(value: unknown): number {

@@ -58,7 +58,7 @@ function summary({ plan, workload }: Observation, input: RolloutInput): string {
   const cause = input.reason === undefined ? '' : `, ${causeOf(input)}`;
   return (
     `${workload.ref.kind} ${workload.ref.namespace}/${workload.ref.name} → ${revision}: ` +
-    `${images(workload)}, ${String(progress.target)} pods, maxUnavailable ${String(progress.maxUnavailable)}${commit}${cause}`
+    `${images(workload)}, ${String(progress.target)} ${progress.target === 1 ? 'pod' : 'pods'}, maxUnavailable ${String(progress.maxUnavailable)}${commit}${cause}`
   );
 }
 

@@ -6,7 +6,9 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { WORKLOAD_RESOURCES, workloadPath } from '../kubernetes/workload-api.ts';
+import { GROUP } from '../planners/names.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
+import type { Plan } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 
 /** Two writes of mere counters of one workload are at least this far apart, milliseconds. */
@@ -30,22 +32,23 @@ export class StatusWriter {
   /**
    * Writes what differs from the served status; answers when to come again if the write was put off (milliseconds since the
    * epoch). The uid is a precondition; the resourceVersion is not: nobody else writes status, and a wish that is written to
-   * the metadata meanwhile must not cost a second try. `pods` is how many the workload has.
+   * the metadata meanwhile must not cost a second try. Annotations that the plan wants on the workload itself go with it.
    */
   async write(
     client: KubernetesClient,
     object: KubernetesObject,
     workload: Workload,
     status: JsonObject,
-    pods: number,
+    { annotations = {}, progress }: Pick<Plan<object>, 'annotations' | 'progress'>,
   ): Promise<number | undefined> {
+    object = await this.#annotate(client, object, workload, annotations);
     const served = statusOf(object);
     const patch = difference(served, status);
     if (Object.keys(patch).length === 0) {
       return undefined;
     }
     const { uid } = workload.ref;
-    const due = (this.#lastWrite.get(uid) ?? 0) + Math.max(SPACING_MS, pods * SPACING_PER_POD_MS);
+    const due = (this.#lastWrite.get(uid) ?? 0) + Math.max(SPACING_MS, progress.desired * SPACING_PER_POD_MS);
     if (due > this.#now() && !isUrgent(served, patch)) {
       return due;
     }
@@ -56,6 +59,28 @@ export class StatusWriter {
     this.#lastWrite.set(uid, this.#now());
     this.#cache.observeWrite(WORKLOAD_RESOURCES[workload.ref.kind], written);
     return undefined;
+  }
+
+  /**
+   * Annotations that the workload is to have. A native object takes them by way of its status, or its generation would rise with
+   * each (C15); of a custom resource that way takes the status alone, and an annotation does not count as a change.
+   */
+  async #annotate(
+    client: KubernetesClient,
+    object: KubernetesObject,
+    { ref }: Workload,
+    wanted: Readonly<Record<string, string | null>>,
+  ): Promise<KubernetesObject> {
+    const annotations = Object.fromEntries(
+      Object.entries(wanted).filter(
+        ([name, value]) => (object.metadata.annotations?.[name] ?? null) !== value,
+      ),
+    );
+    if (Object.keys(annotations).length === 0) return object;
+    const path = workloadPath(ref, ref.group === GROUP ? undefined : 'status');
+    const written = await client.patch(path, 'merge', { metadata: { uid: ref.uid, annotations } });
+    this.#cache.observeWrite(WORKLOAD_RESOURCES[ref.kind], written);
+    return written;
   }
 
   forget(uid: string): void {

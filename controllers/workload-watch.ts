@@ -114,15 +114,19 @@ export class WorkloadWatch {
       isReady(trusted<Node>(object)) === isReady(trusted<Node>(previous))
     )
       return;
-    for (const pod of this.#cache.list<Pod>('pods')) {
-      if (pod.spec.nodeName === object.metadata.name) {
-        this.#enqueueOwner(controllerOf(pod), pod.metadata.namespace ?? '');
-      }
+    for (const pod of this.#cache.onNode('pods', object.metadata.name)) {
+      this.#enqueueOwner(controllerOf(pod), pod.metadata.namespace ?? '');
     }
   }
 
   /** Kind, name and uid must be those of a workload of ours (C11). */
   #enqueueOwner(owner: OwnerReference | undefined, namespace: string): void {
+    if (owner?.kind === 'ReplicaSet') {
+      // What stands between a workload and its pods: its own owner is meant.
+      const between = this.#cache.get('replicasets', namespace, owner.name);
+      if (between?.metadata.uid === owner.uid) this.#enqueueOwner(controllerOf(between), namespace);
+      return;
+    }
     const kind = KINDS.find((one) => one === owner?.kind);
     if (owner === undefined || kind === undefined || owner.apiVersion.split('/')[0] !== this.#group) {
       return;

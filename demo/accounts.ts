@@ -31,7 +31,7 @@ const GRANTS: readonly Grant[] = [
       {
         // Both: a workload of the other group under this name would be taken over without a restart.
         apiGroups: ['fairlead.dev', 'apps'],
-        resources: ['statefulsets', 'daemonsets'],
+        resources: ['statefulsets', 'daemonsets', 'deployments'],
         verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
       },
       {

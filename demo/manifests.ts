@@ -111,3 +111,37 @@ spec:
           image: ${image}
 `;
 }
+
+export const API_REPLICAS = 4;
+
+/** `registry.example/api:v1`; nothing is ever pulled. */
+export function apiImageOf(tag: string): string {
+  return `registry.example/api:${tag}`;
+}
+
+/** A Deployment that is rolled with one pod more, and never one less. */
+export function apiManifest(image: string): string {
+  return `apiVersion: fairlead.dev/v1beta1
+kind: Deployment
+metadata:
+  name: api
+spec:
+  replicas: ${String(API_REPLICAS)}
+  selector:
+    matchLabels:
+      app: api
+  strategy:
+    rollingUpdate:
+      maxSurge: 2
+      maxUnavailable: 0
+  template:
+    metadata:
+      labels:
+        app: api
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: api
+          image: ${image}
+`;
+}

@@ -14,7 +14,7 @@ import { groupVersion } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { templateOfData } from '../kubernetes/workload-revisions.ts';
 import { isReady, isTerminating } from '../planners/availability.ts';
-import type { ControllerRevision, Pod } from '../planners/objects.ts';
+import type { ControllerRevision, Node, Pod } from '../planners/objects.ts';
 import { NAMESPACE } from './accounts.ts';
 
 const API = 'fairlead.dev/v1beta1';
@@ -185,15 +185,9 @@ export class Observer {
   #look(): Sight | undefined {
     const object = this.#object();
     if (object === undefined) return undefined;
-    const { uid } = object.metadata;
-    const children = {
-      revisions: this.#cache.ownedBy<ControllerRevision>('controllerrevisions', uid),
-      pods: this.#pods(uid),
-      claims: [],
-      nodes: this.#cache.list('nodes'),
-    };
+    const belongings = { children: this.#cache, claims: [], nodes: this.#cache.list<Node>('nodes') };
     const now = Date.now();
-    const planned: PlannedWorkload = planWorkload(object, WEB, children, now);
+    const planned: PlannedWorkload = planWorkload(object, WEB, belongings, now);
     const view = viewRollout(planned, { kind: WEB.kind, api: API, name: WEB.name }, now);
     const pods = view.revisions.flatMap((revision) => revision.pods);
     return { object, view, pods: pods.toSorted((a, b) => a.name.localeCompare(b.name)) };

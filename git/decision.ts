@@ -85,7 +85,10 @@ export function readConflicts(
   }));
 }
 
-/** Managers whose writes to a template are an operator's way back, not another owner: `kubectl rollout undo` and our own verbs. */
+/**
+ * Managers whose writes to a template, and to the annotations that go with it, are an operator's way back, not another owner:
+ * `kubectl rollout undo` and our own verbs.
+ */
 const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
 
 /**
@@ -99,7 +102,7 @@ export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
 function isTakenBack({ field, manager }: FieldConflict): boolean {
   // A rolling update has made the whole object, out of what git said then.
   if (manager === UPDATE_FIELD_MANAGER) return true;
-  return UNDO_MANAGERS.has(manager) && /^\.spec\.template(?:\.|\[|$)/.test(field);
+  return UNDO_MANAGERS.has(manager) && /^\.(?:spec\.template|metadata\.annotations)(?:\.|\[|$)/.test(field);
 }
 
 /** Names every other owner and its fields, in few words; not what would be taken back were it alone. */

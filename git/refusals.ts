@@ -48,9 +48,7 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
         ? undefined
         : findFieldLine(source, object.manifest.line, field);
     const text = end(shorten(message));
-    // `yes`, `on` and numbers where text is wanted are the commonest mistake of all.
-    const quote = /expected string, got/.test(text) ? { next: 'Quote the value.' } : {};
-    return { ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line), ...quote };
+    return { ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line), ...hintFor(text) };
   }
   // Admission of an apiserver that is just starting.
   if (/not yet ready to handle request/.test(message)) return undefined;
@@ -63,6 +61,15 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
   if (conflicts !== undefined) return problemOf(object, 'Conflict', describeConflicts(conflicts));
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
+}
+
+/** What to do about a value of the wrong type, where that is plain. */
+function hintFor(text: string): Pick<Problem, 'next'> {
+  // A selector of nodes is labels; with matchLabels it would be one of pods.
+  if (/nodeSelector\.match(?:Labels|Expressions): expected string, got/i.test(text))
+    return { next: 'Write the labels of the nodes themselves: nodeSelector: {disk: ssd}.' };
+  // `yes`, `on` and numbers where text is wanted are the commonest mistake of all.
+  return /expected string, got a (?:boolean|number)/.test(text) ? { next: 'Quote the value.' } : {};
 }
 
 /** The server's own words, without the request in front. */

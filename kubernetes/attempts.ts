@@ -1,11 +1,13 @@
 /** What became of each run of a revision: the last 10, on the revision itself, so that history outlives Temporal's retention. */
 
 import { ANNOTATION } from '../planners/names.ts';
-import type { ControllerRevision } from '../planners/objects.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
 import { isConflict, isNotFound } from './api-error.ts';
-import type { KubernetesClient } from './client.ts';
+import type { KubernetesClient, ResourcePath } from './client.ts';
+import { revisionPath } from './revision-store.ts';
 import { asRecord } from './values.ts';
 import type { WorkloadTarget } from './workload-edit.ts';
+import { WORKLOAD_KINDS } from './workload-kinds.ts';
 
 const ATTEMPT_OUTCOMES = [
   'Running',
@@ -45,21 +47,25 @@ const REASON_LIMIT = 500;
  */
 export async function recordAttempt(
   client: KubernetesClient,
-  ref: Pick<WorkloadTarget, 'namespace' | 'uid'>,
+  ref: Pick<WorkloadTarget, 'kind' | 'namespace' | 'uid'>,
   revisionName: string,
   attempt: Attempt,
-): Promise<ControllerRevision | undefined> {
-  const path = {
-    group: 'apps',
-    version: 'v1',
-    resource: 'controllerrevisions',
-    namespace: ref.namespace,
-    name: revisionName,
-  };
+): Promise<KubernetesObject | undefined> {
+  const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
+  return await recordAttemptAt(client, path, ref.uid, attempt);
+}
+
+/** The same for the record of a rolling update, or whatever else keeps attempts; with `ownerUid` only if that controls it. */
+export async function recordAttemptAt(
+  client: KubernetesClient,
+  path: ResourcePath,
+  ownerUid: string | undefined,
+  attempt: Attempt,
+): Promise<KubernetesObject | undefined> {
   for (let tries = 1; ; tries += 1) {
     const revision = await getOrUndefined(client, path);
     const owner = revision?.metadata.ownerReferences?.find((reference) => reference.controller === true);
-    if (revision === undefined || (ref.uid !== undefined && owner?.uid !== ref.uid)) {
+    if (revision === undefined || (ownerUid !== undefined && owner?.uid !== ownerUid)) {
       return undefined;
     }
     const before = revision.metadata.annotations?.[ANNOTATION.attempts];
@@ -69,7 +75,7 @@ export async function recordAttempt(
     }
     const { uid, resourceVersion } = revision.metadata;
     try {
-      return await client.patch<ControllerRevision>(path, 'merge', {
+      return await client.patch(path, 'merge', {
         metadata: { uid, resourceVersion, annotations: { [ANNOTATION.attempts]: after } },
       });
     } catch (error) {
@@ -81,7 +87,7 @@ export async function recordAttempt(
 }
 
 /** The attempts of a revision, oldest first. What is not an attempt (somebody edited the annotation) is left out. */
-export function readAttempts(revision: Pick<ControllerRevision, 'metadata'>): readonly Attempt[] {
+export function readAttempts(revision: Pick<KubernetesObject, 'metadata'>): readonly Attempt[] {
   const text = revision.metadata.annotations?.[ANNOTATION.attempts];
   if (text === undefined) {
     return [];
@@ -119,9 +125,9 @@ function isAttempt(value: unknown): value is Attempt {
 async function getOrUndefined(
   client: KubernetesClient,
   path: Parameters<KubernetesClient['get']>[0],
-): Promise<ControllerRevision | undefined> {
+): Promise<KubernetesObject | undefined> {
   try {
-    return await client.get<ControllerRevision>(path);
+    return await client.get(path);
   } catch (error) {
     if (isNotFound(error)) {
       return undefined;

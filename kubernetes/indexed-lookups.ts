@@ -29,6 +29,11 @@ export abstract class IndexedLookups {
     return trusted<readonly T[]>(this.indexOf(resource).orphans(namespace));
   }
 
+  /** Objects that are bound to this node. */
+  onNode<T extends KubernetesObject = KubernetesObject>(resource: string, node: string): readonly T[] {
+    return trusted<readonly T[]>(this.indexOf(resource).onNode(node));
+  }
+
   inNamespace<T extends KubernetesObject = KubernetesObject>(
     resource: string,
     namespace: string,

@@ -1,6 +1,7 @@
 /** Objects of one resource with the indexes that planners look into: each lookup costs what it returns. */
 
 import type { KubernetesObject } from '../planners/objects.ts';
+import { trusted } from './values.ts';
 
 export function objectKey(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''}/${name}`;
@@ -11,6 +12,12 @@ export function controllerUid(object: KubernetesObject): string | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true)?.uid;
 }
 
+/** Name of the node that a pod is bound to. */
+function nodeNameOf(object: KubernetesObject): string | undefined {
+  const { spec } = trusted<{ readonly spec?: { readonly nodeName?: string } }>(object);
+  return spec?.nodeName === '' ? undefined : spec?.nodeName;
+}
+
 type Bucket = Map<string, KubernetesObject>;
 
 export class ObjectIndex {
@@ -18,6 +25,7 @@ export class ObjectIndex {
   readonly #byNamespace = new Map<string, Bucket>();
   readonly #byController = new Map<string, Bucket>();
   readonly #orphans = new Map<string, Bucket>();
+  readonly #byNode = new Map<string, Bucket>();
 
   get size(): number {
     return this.#objects.size;
@@ -43,6 +51,10 @@ export class ObjectIndex {
     return valuesOf(this.#orphans.get(namespace));
   }
 
+  onNode(name: string): readonly KubernetesObject[] {
+    return valuesOf(this.#byNode.get(name));
+  }
+
   /** Keys of a namespace, or of everything. */
   keys(namespace: string | undefined): readonly string[] {
     return [
@@ -59,6 +71,8 @@ export class ObjectIndex {
     const owner = controllerUid(object);
     if (owner === undefined) link(this.#orphans, namespace, key, object);
     else link(this.#byController, owner, key, object);
+    const node = nodeNameOf(object);
+    if (node !== undefined) link(this.#byNode, node, key, object);
   }
 
   delete(key: string): void {
@@ -74,6 +88,8 @@ export class ObjectIndex {
     const owner = controllerUid(object);
     if (owner === undefined) unlink(this.#orphans, namespace, key);
     else unlink(this.#byController, owner, key);
+    const node = nodeNameOf(object);
+    if (node !== undefined) unlink(this.#byNode, node, key);
   }
 }
 

@@ -1,12 +1,14 @@
 /** The parts that the wishes on a workload are made of: the pause, what counts as idle, and the words of the answers. Pure. */
 
-import { ANNOTATION, GROUP } from '../planners/names.ts';
+import { saysComplete } from '../planners/conditions.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import type { Condition, ControllerRevision } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import { trusted } from './values.ts';
 import { readPaused } from './wish-annotations.ts';
 import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations } from './workload-edit.ts';
+import { hasPausedField } from './workload-api.ts';
 
 /** Who wants it and why. */
 export interface Wisher {
@@ -24,7 +26,7 @@ export function pauseEdit(
   now: number,
 ): Edit<WishResult> {
   const { annotations } = object.metadata;
-  const paused = readPaused(annotations, target.group === GROUP && object.spec.paused === true);
+  const paused = readPaused(annotations, isSpecPaused(object, target));
   if (paused !== undefined) {
     return nothing(`${short(target)} is already paused${said(paused)}`);
   }
@@ -34,13 +36,15 @@ export function pauseEdit(
   };
 }
 
+/** `spec.paused`, where the kind has it: all of ours, and native Deployments. */
+export function isSpecPaused({ spec }: WorkloadObject, target: WorkloadTarget): boolean {
+  return hasPausedField(target) && spec.paused === true;
+}
+
 /** Whether the controller has seen the present spec and found nothing more to do. */
 export function isIdle({ metadata, status }: WorkloadObject): boolean {
   const conditions = trusted<readonly Condition[]>(status?.['conditions'] ?? []);
-  return (
-    status?.['observedGeneration'] === metadata.generation &&
-    conditions.some((condition) => condition.type === 'Progressing' && condition.reason === 'RolloutComplete')
-  );
+  return status?.['observedGeneration'] === metadata.generation && saysComplete(conditions);
 }
 
 /** Whether the controller has seen the last run end in a way after which it starts no other by itself. */
@@ -66,10 +70,7 @@ export function nothing(why: string): Edit<WishResult> {
 
 /** What to add to an answer while a pause holds the object. */
 export function pausedHint(object: WorkloadObject, target: WorkloadTarget): string {
-  const paused = readPaused(
-    object.metadata.annotations,
-    target.group === GROUP && object.spec.paused === true,
-  );
+  const paused = readPaused(object.metadata.annotations, isSpecPaused(object, target));
   return paused === undefined ? '' : `, once it is resumed (it is paused${said(paused)})`;
 }
 

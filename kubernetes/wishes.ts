@@ -4,16 +4,27 @@
  * preconditions, tries again on a conflict, and answers "nothing to do" when the object is so already.
  */
 
-import { ANNOTATION, GROUP } from '../planners/names.ts';
+import { ANNOTATION, DEPLOYMENT_ANNOTATION } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
 import type { Pin } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
 import { templateChange } from './template-change.ts';
 import { readPaused, readPinned } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
-import { hasEndedBadly, isIdle, label, nothing, pauseEdit, pausedHint, short, wish } from './wish-edits.ts';
+import {
+  hasEndedBadly,
+  isIdle,
+  isSpecPaused,
+  label,
+  nothing,
+  pauseEdit,
+  pausedHint,
+  short,
+  wish,
+} from './wish-edits.ts';
 import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations, editWorkload } from './workload-edit.ts';
+import { WORKLOAD_KINDS } from './workload-kinds.ts';
 import {
   lastComplete,
   listRevisions,
@@ -23,7 +34,7 @@ import {
 } from './workload-revisions.ts';
 
 export interface UndoRequest extends Wisher {
-  /** Number of a ControllerRevision; only with `undo`. */
+  /** Number of a revision; only with `undo`. */
   readonly toRevision?: number | bigint | undefined;
   readonly verb: 'undo' | 'abort' | 'deadline';
 }
@@ -49,13 +60,13 @@ export async function pauseWorkload(
 }
 
 /**
- * Lets a paused workload go on: removes the annotation, and sets `spec.paused` (fairlead.dev only) to false.
+ * Lets a paused workload go on: removes the annotation, and sets `spec.paused` to false where the kind has it.
  * @throws ApiError as the apiserver answers
  */
 export async function resumeWorkload(client: KubernetesClient, target: WorkloadTarget): Promise<WishResult> {
   return await editWorkload(client, target, (object) => {
     const { annotations } = object.metadata;
-    const specPaused = target.group === GROUP && object.spec.paused === true;
+    const specPaused = isSpecPaused(object, target);
     if (readPaused(annotations, specPaused) === undefined) {
       return nothing(`${short(target)} is not paused`);
     }
@@ -114,7 +125,7 @@ export async function undoWorkload(
   now: number,
 ): Promise<UndoResult> {
   return await editWorkload<UndoResult>(client, target, async (object) => {
-    const revisions = await listRevisions(client, object);
+    const revisions = await listRevisions(client, object, target);
     const present = presentRevision(object, target, revisions);
     const pin = readPinned(object.metadata.annotations);
     if (request.verb !== 'undo') {
@@ -145,6 +156,20 @@ export async function undoWorkload(
     }
     return rollbackEdit(object, target, request, present, back, now);
   });
+}
+
+/**
+ * Takes away the wish of {@link DEPLOYMENT_ANNOTATION.rollbackTo}, when it cannot be granted.
+ * @throws ApiError as the apiserver answers
+ */
+export async function dropRollbackRequest(client: KubernetesClient, target: WorkloadTarget): Promise<void> {
+  await editWorkload(client, target, ({ metadata }) => ({
+    operations:
+      metadata.annotations?.[DEPLOYMENT_ANNOTATION.rollbackTo] === undefined
+        ? []
+        : annotationOperations(metadata.annotations, { [DEPLOYMENT_ANNOTATION.rollbackTo]: undefined }),
+    result: { changed: true, message: `the request to roll ${short(target)} back was dropped` },
+  }));
 }
 
 /**
@@ -182,7 +207,9 @@ function rollbackEdit(
     operations: [
       { op: 'replace', path: '/spec/template', value: template },
       ...annotationOperations(annotations, {
+        ...WORKLOAD_KINDS[target.kind].history.annotationsBack(back),
         [ANNOTATION.pinned]: JSON.stringify(pin),
+        [DEPLOYMENT_ANNOTATION.rollbackTo]: undefined,
         ...templateChange(object, template, request.verb, request, now),
       }),
     ],

@@ -11,11 +11,17 @@ export type WorkloadApi = (typeof WORKLOAD_APIS)[number];
 export const WORKLOAD_RESOURCES: Readonly<Record<WorkloadKind, string>> = {
   StatefulSet: 'statefulsets',
   DaemonSet: 'daemonsets',
+  Deployment: 'deployments',
 };
 
 /** Whether a text, from outside, names a kind that we know. */
 export function isWorkloadKind(kind: string): kind is WorkloadKind {
   return Object.hasOwn(WORKLOAD_RESOURCES, kind);
+}
+
+/** Whether `spec.paused` is a field of the kind in that API: apps/v1 has it for Deployments alone. */
+export function hasPausedField({ group, kind }: Pick<WorkloadRef, 'group' | 'kind'>): boolean {
+  return group === GROUP || kind === 'Deployment';
 }
 
 /** Group and version of a workload API. */

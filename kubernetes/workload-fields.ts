@@ -6,6 +6,7 @@ import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type {
   NotReadyNodes,
   OnDeadline,
+  PodReplacementPolicy,
   PodUpdatePolicy,
   Workload,
   WorkloadKind,
@@ -44,6 +45,7 @@ export interface CommonSpec {
   readonly paused?: boolean;
   readonly progressDeadlineSeconds?: number;
   readonly onDeadline?: OnDeadline;
+  readonly podReplacementPolicy?: PodReplacementPolicy;
 }
 
 /** Settings that apps/v1 has no field for: undefined where nothing (usable) is said. */
@@ -60,6 +62,7 @@ export interface OwnFields {
   readonly prePullTimeoutSeconds: number | undefined;
   readonly progressDeadlineSeconds: number | undefined;
   readonly onDeadline: OnDeadline | undefined;
+  readonly podReplacementPolicy: PodReplacementPolicy | undefined;
 }
 
 /**
@@ -120,6 +123,7 @@ function fieldsOfSpec(spec: CommonSpec): OwnFields {
     prePullTimeoutSeconds: rollingUpdate?.prePull?.timeoutSeconds,
     progressDeadlineSeconds: spec.progressDeadlineSeconds,
     onDeadline: spec.onDeadline,
+    podReplacementPolicy: spec.podReplacementPolicy,
   };
 }
 
@@ -143,6 +147,10 @@ function fieldsOfAnnotations(annotations: Readonly<Record<string, string>>): Own
     prePullTimeoutSeconds: wholeNumber(annotations[ANNOTATION.prePullTimeoutSeconds]),
     progressDeadlineSeconds: wholeNumber(annotations[ANNOTATION.progressDeadlineSeconds]),
     onDeadline: oneOf(annotations[ANNOTATION.onDeadline], ['Report', 'Pause', 'Rollback']),
+    podReplacementPolicy: oneOf(annotations[ANNOTATION.podReplacementPolicy], [
+      'TerminationStarted',
+      'TerminationComplete',
+    ]),
   };
 }
 

@@ -8,8 +8,9 @@ import type {
   JsonObject,
   KubernetesObject,
   PersistentVolumeClaim,
-  PodTemplate,
 } from '../planners/objects.ts';
+import { planReplicaSetRevision } from '../planners/deployment-revision.ts';
+import { planDeployment } from '../planners/deployment.ts';
 import { planDaemonSet } from '../planners/daemonset.ts';
 import { LABEL } from '../planners/names.ts';
 import type { Plan } from '../planners/plan.ts';
@@ -18,9 +19,18 @@ import type { RevisionPlan } from '../planners/revision.ts';
 import { claimBelongsTo } from '../planners/statefulset-claims.ts';
 import { planStatefulSetRevision } from '../planners/statefulset-revision.ts';
 import { planStatefulSet } from '../planners/statefulset.ts';
-import { templateOfRevision } from '../planners/template-revision.ts';
-import type { DaemonSet, Snapshot, StatefulSet, Workload, WorkloadKind } from '../planners/workload.ts';
+import type {
+  DaemonSet,
+  Deployment,
+  Snapshot,
+  StatefulSet,
+  Workload,
+  WorkloadKind,
+} from '../planners/workload.ts';
 import { readDaemonSet } from './daemonset-adapter.ts';
+import { readDeployment } from './deployment-adapter.ts';
+import { CONTROLLER_REVISIONS, REPLICA_SETS } from './revision-store.ts';
+import type { RevisionStore } from './revision-store.ts';
 import { readStatefulSet } from './statefulset-adapter.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
@@ -38,9 +48,13 @@ export interface KindDefinition<W extends Workload> {
   readonly kind: WorkloadKind;
   readonly read: (object: KubernetesObject, api: WorkloadApi) => W;
   readonly plan: (snapshot: Snapshot<W>, now: number) => Plan<object>;
-  /** What `createRevision` has to do for the present template. */
-  readonly planRevision: (workload: W, revisions: readonly ControllerRevision[]) => RevisionPlan;
-  readonly templateOf: (revision: ControllerRevision) => PodTemplate;
+  readonly history: RevisionStore;
+  /** What `createRevision` has to do for the present template. `taken` are names of revisions that belong to others. */
+  readonly planRevision: (
+    workload: W,
+    revisions: readonly ControllerRevision[],
+    taken?: ReadonlySet<string>,
+  ) => RevisionPlan;
   /** Its pods are placed by node: the planner needs all nodes, and is asked again when one changes (D25). */
   readonly runsOnNodes: boolean;
   /** Other pods leave a node before its pod is replaced: the planner needs those, and is asked again when one goes. */
@@ -56,8 +70,8 @@ const STATEFULSET: KindDefinition<StatefulSet> = {
   kind: 'StatefulSet',
   read: readStatefulSet,
   plan: planStatefulSet,
+  history: CONTROLLER_REVISIONS,
   planRevision: planStatefulSetRevision,
-  templateOf: templateOfRevision,
   runsOnNodes: false,
   drains: () => false,
   hasHelpers: () => false,
@@ -69,11 +83,24 @@ const DAEMONSET: KindDefinition<DaemonSet> = {
   kind: 'DaemonSet',
   read: readDaemonSet,
   plan: planDaemonSet,
+  history: CONTROLLER_REVISIONS,
   planRevision: (workload, revisions) => planRevision(workload, revisions, LABEL.revisionHash),
-  templateOf: templateOfRevision,
   runsOnNodes: true,
   drains: ({ drain }) => drain !== undefined,
   hasHelpers: ({ prePull }) => prePull !== undefined,
+  hasClaims: () => false,
+  ownsClaim: () => false,
+};
+
+const DEPLOYMENT: KindDefinition<Deployment> = {
+  kind: 'Deployment',
+  read: readDeployment,
+  plan: planDeployment,
+  history: REPLICA_SETS,
+  planRevision: planReplicaSetRevision,
+  runsOnNodes: false,
+  drains: () => false,
+  hasHelpers: () => false,
   hasClaims: () => false,
   ownsClaim: () => false,
 };
@@ -84,4 +111,10 @@ export type AnyKind = KindDefinition<Workload>;
 export const WORKLOAD_KINDS: Readonly<Record<WorkloadKind, AnyKind>> = {
   StatefulSet: trusted<AnyKind>(STATEFULSET),
   DaemonSet: trusted<AnyKind>(DAEMONSET),
+  Deployment: trusted<AnyKind>(DEPLOYMENT),
 };
+
+/** Whether ReplicaSets stand between the workload and its pods. */
+export function hasReplicaSets({ history }: Pick<AnyKind, 'history'>): boolean {
+  return history === REPLICA_SETS;
+}

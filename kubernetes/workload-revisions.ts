@@ -1,29 +1,28 @@
-/** The ControllerRevisions of a workload, and which of them is the present one, the last complete one, the one before. */
+/** The revisions of a workload, and which of them is the present one, the last complete one, the one before. */
 
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
 import { compareRevisions, lastCompleteOf } from '../planners/revision.ts';
 import type { KubernetesClient } from './client.ts';
+import { revisionPath } from './revision-store.ts';
 import { asRecord, trusted } from './values.ts';
 import { parseWorkloadApi } from './workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
 
-/** What the workload's uid controls, oldest first (S7); never from a cache. */
+/** What the workload's uid controls, oldest first (S7, P4); never from a cache. */
 export async function listRevisions(
   client: KubernetesClient,
   workload: WorkloadObject,
+  { kind }: Pick<WorkloadTarget, 'kind'>,
 ): Promise<readonly ControllerRevision[]> {
   const { namespace, uid } = workload.metadata;
-  const { items } = await client.list<ControllerRevision>({
-    group: 'apps',
-    version: 'v1',
-    resource: 'controllerrevisions',
-    namespace,
-  });
+  const { history } = WORKLOAD_KINDS[kind];
+  const { items } = await client.list(revisionPath(history, namespace));
   return items
     .filter((one) =>
       one.metadata.ownerReferences?.some((owner) => owner.controller === true && owner.uid === uid),
     )
+    .map((one) => history.read(one))
     .sort(compareRevisions);
 }
 
@@ -71,7 +70,7 @@ export function templateOfData(revision: ControllerRevision): PodTemplate {
   const template = asRecord(asRecord(revision.data['spec'])['template']);
   if (template['$patch'] !== 'replace') {
     throw new Error(
-      `ControllerRevision ${revision.metadata.namespace ?? ''}/${revision.metadata.name} holds no complete pod template: ` +
+      `${revision.kind ?? 'ControllerRevision'} ${revision.metadata.namespace ?? ''}/${revision.metadata.name} holds no complete pod template: ` +
         'it was not written by Fairlead or kube-controller-manager; choose another with --to-revision',
     );
   }

@@ -13,8 +13,8 @@ function nodeName(index: number): string {
   return `node-${index}`;
 }
 
-function nodeObject(index: number): unknown {
-  const name = nodeName(index);
+/** A simulated node as a kubelet would register it; `index` decides its zone and its address. */
+export function nodeObject(name: string, index: number) {
   const now = new Date().toISOString();
   return {
     apiVersion: 'v1',
@@ -72,7 +72,9 @@ export async function addNodes(client: KubernetesClient, count: number): Promise
   const first = Math.max(-1, ...numbers) + 1;
   const indexes = Array.from({ length: count }, (_, offset) => first + offset);
   await Promise.all(
-    indexes.map((index) => client.create(NODES, nodeObject(index), { fieldManager: FIELD_MANAGER })),
+    indexes.map((index) =>
+      client.create(NODES, nodeObject(nodeName(index), index), { fieldManager: FIELD_MANAGER }),
+    ),
   );
   return indexes.map((index) => nodeName(index));
 }

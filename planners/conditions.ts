@@ -8,6 +8,35 @@ import type { Condition } from './objects.ts';
 import type { Reason, ReasonCode } from './plan.ts';
 import type { Wish } from './workload.ts';
 
+/** What a condition says beside its status. */
+export interface Words {
+  readonly reason: string;
+  readonly message?: string;
+}
+
+/** What Progressing says. */
+interface ProgressWords {
+  /** Of a rollout that has begun and not come further yet. */
+  readonly begun: Words;
+  readonly progressing: Words;
+  readonly complete: Words;
+  readonly paused: Words;
+  /** Until there is progress after a pause. */
+  readonly resumed?: Words;
+  /** Nothing can begin (P17: ReplicaSetCreateError). */
+  readonly refused?: Words;
+}
+
+/**
+ * Conditions of a kind that has its own (P16, P17, P20). Its Progressing follows upstream: without a deadline there is none, a
+ * pause shows whether or not anything is to be rolled out, and the time of the last progress is `lastUpdateTime`.
+ */
+export interface OwnConditions {
+  readonly words: ProgressWords;
+  /** By type; undefined = it is not there. */
+  readonly others: Readonly<Record<string, (Words & Pick<Condition, 'status'>) | undefined>>;
+}
+
 export interface ConditionInput {
   readonly previous: readonly Condition[];
   /** Nothing more is to be done under the present strategy. */
@@ -22,6 +51,8 @@ export interface ConditionInput {
   /** A run that ended badly and is not started again by itself, or a fault that only a change of the object can mend. */
   readonly blocked: { readonly reason: string; readonly message: string } | undefined;
   readonly waiting: readonly Reason[];
+  /** Of a kind that has its own; absent = those that every workload has. */
+  readonly own?: OwnConditions | undefined;
   /** Seconds; undefined = no deadline. */
   readonly deadlineSeconds: number | undefined;
   /** Milliseconds since the epoch: what was before counts for no deadline, a rollout could not have gone on. */
@@ -39,13 +70,42 @@ export interface ConditionResult {
   readonly deadlineAt?: number;
 }
 
-/** Reasons of Progressing that a rollout which has begun keeps until it is finished. */
-const UNDER_WAY: ReadonlySet<string> = new Set([
+const WORDS: ProgressWords = {
+  begun: { reason: 'RolloutProgressing' },
+  progressing: { reason: 'RolloutProgressing' },
+  complete: { reason: 'RolloutComplete' },
+  paused: { reason: 'RolloutPaused' },
+};
+const EXCEEDED = 'ProgressDeadlineExceeded';
+const REFUSED = 'ReplicaSetCreateError';
+const OURS = ['Ready', 'Reconciling', 'Stalled', 'Progressing'];
+
+/** Reasons of Progressing when nothing more is to be done under the present strategy, of all kinds. */
+const COMPLETE: ReadonlySet<string> = new Set(['RolloutComplete', 'NewReplicaSetAvailable']);
+const PAUSED: ReadonlySet<string> = new Set(['RolloutPaused', 'DeploymentPaused']);
+/** Reasons of a rollout that has begun and whose clock runs. */
+const RUNNING: ReadonlySet<string> = new Set([
   'RolloutProgressing',
-  'RolloutPaused',
-  'ProgressDeadlineExceeded',
+  'NewReplicaSetCreated',
+  'FoundNewReplicaSet',
+  'ReplicaSetUpdated',
+  'DeploymentResumed',
+  REFUSED,
 ]);
-const OURS = new Set(['Ready', 'Reconciling', 'Stalled', 'Progressing']);
+
+/** Whether these conditions say that the last rollout is over. Where there is no Progressing (P17), that nothing is to be done. */
+export function saysComplete(conditions: readonly Condition[]): boolean {
+  const progress = conditions.find(({ type }) => type === 'Progressing');
+  if (progress !== undefined) return COMPLETE.has(progress.reason ?? '');
+  return conditions.some(({ type, status }) => type === 'Reconciling' && status === 'False');
+}
+
+/** Whether these conditions say that the rollout is paused. */
+export function saysPaused(conditions: readonly Condition[]): boolean {
+  const progress = conditions.find(({ type }) => type === 'Progressing');
+  if (progress !== undefined) return PAUSED.has(progress.reason ?? '');
+  return conditions.some(({ type, reason }) => type === 'Reconciling' && reason === 'Paused');
+}
 
 /** Computes the four conditions; foreign ones are kept as they are. Nothing changes when called again with its own result. */
 export function computeConditions(input: ConditionInput): ConditionResult {
@@ -68,16 +128,25 @@ export function computeConditions(input: ConditionInput): ConditionResult {
         }
       : { type: 'Ready', status: 'False', ...(stalled ?? why) },
   ];
-  const kept = input.previous.filter((condition) => !OURS.has(condition.type));
+  const others = Object.entries(input.own?.others ?? {});
+  for (const [type, condition] of others) {
+    if (condition !== undefined) wanted.push({ type, ...condition });
+  }
+  const written = new Set([...OURS, ...others.map(([type]) => type)]);
+  const kept = input.previous.filter((condition) => !written.has(condition.type));
   return {
-    conditions: [...kept, progress.condition, ...wanted.map((condition) => transition(condition, input))],
+    conditions: [
+      ...kept,
+      ...(progress.condition === undefined ? [] : [progress.condition]),
+      ...wanted.map((condition) => transition(condition, input)),
+    ],
     timedOut: progress.timedOut,
     ...(progress.deadlineAt !== undefined && { deadlineAt: progress.deadlineAt }),
   };
 }
 
 interface ProgressingResult {
-  readonly condition: Condition;
+  readonly condition?: Condition;
   readonly timedOut: boolean;
   readonly deadlineAt?: number;
 }
@@ -87,44 +156,93 @@ interface ProgressingResult {
  * After a finished rollout progress is not estimated at all until another one begins: scaling and crashes never time out.
  */
 function progressing(input: ConditionInput): ProgressingResult {
+  const { own, finished, rolling } = input;
+  const words = own?.words ?? WORDS;
   const previous = input.previous.find((condition) => condition.type === 'Progressing');
-  const nowText = timestamp(input.now);
-  const since = previous?.lastTransitionTime;
-  const isUnderWay = input.rolling || UNDER_WAY.has(previous?.reason ?? '');
-  if (input.finished || !isUnderWay) {
-    const done = { type: 'Progressing', status: 'True', reason: 'RolloutComplete' } as const;
-    const lastTransitionTime =
-      previous?.reason === 'RolloutComplete' && since !== undefined ? since : nowText;
-    return { condition: { ...done, lastTransitionTime }, timedOut: false };
+  const reason = previous?.reason;
+  if (own !== undefined && input.deadlineSeconds === undefined) return { timedOut: false };
+  const isTimedOut = previous !== undefined && reason === EXCEEDED;
+  if (input.paused !== undefined && own !== undefined) {
+    // P19: a pause does not hide that time had run out.
+    if (isTimedOut && !finished) return { condition: previous, timedOut: true };
+    return { condition: told('Unknown', words.paused, input), timedOut: false };
+  }
+  const isRunning = isTimedOut || RUNNING.has(reason ?? '');
+  const isFound = own !== undefined && previous === undefined;
+  const isUnderWay = rolling || isRunning || isFound || reason === words.paused.reason;
+  if (finished || !isUnderWay) {
+    return { condition: told('True', words.complete, input), timedOut: false };
   }
   if (input.paused !== undefined) {
-    const paused = { type: 'Progressing', status: 'Unknown', reason: 'RolloutPaused' } as const;
-    const lastTransitionTime = previous?.reason === 'RolloutPaused' && since !== undefined ? since : nowText;
-    return { condition: { ...paused, lastTransitionTime }, timedOut: false };
+    return { condition: told('Unknown', words.paused, input), timedOut: false };
   }
-  const timedOutBefore = previous?.reason === 'ProgressDeadlineExceeded';
-  const running = previous?.reason === 'RolloutProgressing' || timedOutBefore;
-  const last = input.progressed || !running || since === undefined ? nowText : since;
-  const isTooEarly = Date.parse(last) < input.clockFrom && !timedOutBefore;
-  const lastTransitionTime = isTooEarly ? timestamp(input.clockFrom) : last;
+  const since = previous?.lastUpdateTime ?? previous?.lastTransitionTime;
+  const last = input.progressed || !isRunning || since === undefined ? timestamp(input.now) : since;
+  const isTooEarly = Date.parse(last) < input.clockFrom && !isTimedOut;
+  const progressedAt = isTooEarly ? timestamp(input.clockFrom) : last;
   const deadlineAt =
-    input.deadlineSeconds === undefined || (input.clockStopped && !timedOutBefore)
+    input.deadlineSeconds === undefined || (input.clockStopped && !isTimedOut)
       ? undefined
-      : Date.parse(lastTransitionTime) + input.deadlineSeconds * 1000;
+      : Date.parse(progressedAt) + input.deadlineSeconds * 1000;
   const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;
-  const condition: Condition = timedOut
+  const said: Condition = timedOut
     ? { type: 'Progressing', status: 'False', ...deadlineExceeded(input) }
-    : { type: 'Progressing', status: 'True', reason: 'RolloutProgressing' };
+    : underWay(input, previous, isRunning && !isTimedOut);
   return {
-    condition: { ...condition, lastTransitionTime },
+    condition: withTimes(said, previous, progressedAt, input),
     timedOut,
     ...(deadlineAt !== undefined && !timedOut && { deadlineAt }),
   };
 }
 
+/** What is said stays until there is progress (P18: the same status and reason are not touched). */
+function underWay(input: ConditionInput, previous: Condition | undefined, isRunning: boolean): Condition {
+  const words = input.own?.words ?? WORDS;
+  const isResumed = previous?.reason === words.paused.reason && words.resumed !== undefined;
+  if (isResumed) return { type: 'Progressing', status: 'Unknown', ...words.resumed };
+  const isMended = previous?.reason === REFUSED && words.refused === undefined;
+  if (previous !== undefined && isRunning && !input.progressed && words.refused === undefined && !isMended) {
+    const { status, reason, message } = previous;
+    return {
+      type: 'Progressing',
+      status,
+      ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { message }),
+    };
+  }
+  if (words.refused !== undefined) return { type: 'Progressing', status: 'False', ...words.refused };
+  const isGoing = previous?.reason === EXCEEDED || isRunning;
+  return { type: 'Progressing', status: 'True', ...(isGoing ? words.progressing : words.begun) };
+}
+
+/** A condition that is not a clock: its time is when it was said first. */
+function told(status: Condition['status'], words: Words, input: ConditionInput): Condition {
+  const previous = input.previous.find(({ type }) => type === 'Progressing');
+  const isSame = previous?.reason === words.reason;
+  const since = isSame ? (previous?.lastUpdateTime ?? previous?.lastTransitionTime) : undefined;
+  const condition: Condition = { type: 'Progressing', status, ...words };
+  return withTimes(condition, previous, since ?? timestamp(input.now), input);
+}
+
+/** The time of Progressing: of the last progress, which only Deployments have a field of its own for. */
+function withTimes(
+  condition: Condition,
+  previous: Condition | undefined,
+  at: string,
+  { own, now }: ConditionInput,
+): Condition {
+  if (own === undefined) return { ...condition, lastTransitionTime: at };
+  const isSame = previous?.status === condition.status;
+  return {
+    ...condition,
+    lastUpdateTime: at,
+    lastTransitionTime: (isSame ? previous?.lastTransitionTime : undefined) ?? timestamp(now),
+  };
+}
+
 function deadlineExceeded(input: ConditionInput): { readonly reason: string; readonly message: string } {
   return {
-    reason: 'ProgressDeadlineExceeded',
+    reason: EXCEEDED,
     message: `no progress for ${String(input.deadlineSeconds)} s: ${whyNotReady(input).message}`,
   };
 }
@@ -157,8 +275,12 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
 function transition(condition: Condition, input: ConditionInput): Condition {
   const previous = input.previous.find((one) => one.type === condition.type);
   const same = previous?.status === condition.status && previous.lastTransitionTime !== undefined;
+  const isUntouched = same && previous.reason === condition.reason && previous.message === condition.message;
   return {
     ...condition,
+    ...(input.own !== undefined && {
+      lastUpdateTime: (isUntouched ? previous.lastUpdateTime : undefined) ?? timestamp(input.now),
+    }),
     lastTransitionTime: same ? previous.lastTransitionTime : timestamp(input.now),
   };
 }

@@ -94,6 +94,8 @@ function describe(resource: WritableResource): string {
       return 'PersistentVolumeClaim';
     case 'controllerrevisions':
       return 'ControllerRevision';
+    case 'replicasets':
+      return 'ReplicaSet';
     case 'nodes':
       return 'Node';
   }

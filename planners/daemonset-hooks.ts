@@ -17,7 +17,7 @@ import {
 } from './node-drain.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { imagesToPull, pullStateOf, pullerManifest, pullerName, pullersOf } from './pre-pull.ts';
+import { imagesToPull, pullStateOf, pullerManifest, pullerName } from './pre-pull.ts';
 import { targetNodeOf } from './target-node.ts';
 import { templateOfRevision } from './template-revision.ts';
 import { asFields } from './values.ts';
@@ -26,7 +26,7 @@ import { asFields } from './values.ts';
 export function planHookEnds(view: DaemonSetView, plan: PlanBuilder): void {
   for (const place of view.places) endDrain(view, plan, place);
   const places = new Map(view.places.map((place) => [place.name, place]));
-  for (const puller of pullersOf(view.workload, view.snapshot.pods)) {
+  for (const puller of view.pullers.values()) {
     const place = places.get(targetNodeOf(puller) ?? '');
     if (puller.metadata.deletionTimestamp !== undefined || isPullWanted(view, puller, place)) continue;
     plan.addSteady({
@@ -147,7 +147,7 @@ export function pullFirst(
   update: ControllerRevision,
   mayBegin: boolean,
 ): Preparation {
-  const { workload, now, byLabel, snapshot } = view;
+  const { workload, now, byLabel, pullers } = view;
   if (workload.prePull === undefined) return 'go';
   const template = templateOfRevision(update);
   const from = byLabel.get(member.revision);
@@ -155,8 +155,7 @@ export function pullFirst(
   if (images.length === 0) return 'go';
   const { timeoutSeconds } = workload.prePull;
   const name = pullerName(workload, place.name, hashOf(update));
-  const puller = pullersOf(workload, snapshot.pods).find(({ metadata }) => metadata.name === name);
-  const state = pullStateOf(puller, timeoutSeconds, now);
+  const state = pullStateOf(pullers.get(name), timeoutSeconds, now);
   switch (state.phase) {
     case 'pulled':
       return 'go';

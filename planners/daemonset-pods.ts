@@ -35,7 +35,10 @@ export function daemonPodName(
   return `${set.ref.name.slice(0, LONGEST_PREFIX).replace(/[.-]+$/, '')}-${hash}`;
 }
 
-/** The pod to create on a node, built from a revision and never from spec.template; the scheduler binds it (D3). */
+/**
+ * The pod to create on a node, built from a revision and never from spec.template; the scheduler binds it (D3). A nodeName of a
+ * revision that was meant for another node is left out: the pod would land there.
+ */
 export function newDaemonPod(
   set: DaemonSet,
   name: string,
@@ -47,6 +50,7 @@ export function newDaemonPod(
   const { [ANNOTATION.inPlaceUpdate]: _, ...annotations } = template.metadata?.annotations ?? {};
   const finalizers = template.metadata?.['finalizers'];
   const generation = isUpdate ? set.templateGeneration : undefined;
+  const { nodeName, ...spec } = template.spec;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -63,7 +67,12 @@ export function newDaemonPod(
       ...(finalizers !== undefined && { finalizers }),
       ownerReferences: [controllerReference(set.ref)],
     },
-    spec: { ...template.spec, affinity: affinityTo(template, node), tolerations: tolerationsOf(template) },
+    spec: {
+      ...spec,
+      ...(nodeName === node && { nodeName }),
+      affinity: affinityTo(template, node),
+      tolerations: tolerationsOf(template),
+    },
   };
 }
 

@@ -105,8 +105,8 @@ export function createAction(
   purpose: Purpose,
 ): Action {
   const { workload } = view;
-  const beside = [...pods.map(({ pod }) => pod.metadata.uid), ...ghosts].sort().join(' ');
-  const name = daemonPodName(workload, node, revision, beside);
+  const beside = [...pods.map(({ pod }) => pod.metadata.uid), ...ghosts];
+  const name = freeName(view, node, revision, beside);
   return {
     verb: 'create',
     resource: 'pods',
@@ -117,6 +117,18 @@ export function createAction(
     revision: revision.metadata.name,
     message: `create Pod ${name} on node ${node} in DaemonSet ${workload.ref.name} at revision ${revision.metadata.name}`,
   };
+}
+
+/** A pod that was released keeps the name that its successor would have: then that one's name follows from it, too. */
+function freeName(
+  view: DaemonSetView,
+  node: string,
+  revision: ControllerRevision,
+  beside: readonly string[],
+): string {
+  const name = daemonPodName(view.workload, node, revision, [...beside].sort().join(' '));
+  const stranger = view.strangers.get(name);
+  return stranger === undefined ? name : freeName(view, node, revision, [...beside, stranger]);
 }
 
 /**

@@ -10,6 +10,7 @@ import { eligibilityOf } from './node-eligibility.ts';
 import type { Eligibility } from './node-eligibility.ts';
 import type { ControllerRevision, Node, Pod } from './objects.ts';
 import type { UpdateView } from './pod-updates.ts';
+import { isPullerOf } from './pre-pull.ts';
 import { planRevision } from './revision-plan.ts';
 import type { RevisionPlan } from './revision.ts';
 import { lastCompleteOf, revisionsOf } from './revision.ts';
@@ -60,6 +61,10 @@ export interface DaemonSetView extends UpdateView<DaemonMember> {
   /** Pods that are aimed at a node that is gone (D10), or on one. */
   readonly lost: readonly DaemonMember[];
   readonly released: readonly Pod[];
+  /** uids by name of pods that are not, or not any more, the set's: their names are taken (C4). */
+  readonly strangers: ReadonlyMap<string, string>;
+  /** Pods that pull images for the set, by name: of a large set each node looks for its own. */
+  readonly pullers: ReadonlyMap<string, Pod>;
   readonly snapshot: Snapshot<DaemonSet>;
 }
 
@@ -71,7 +76,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
   const updateLabel = update && hashOf(update);
   const others = revisions.filter((revision) => revision !== update);
-  const { members, released } = membersOf(snapshot, updateLabel, now);
+  const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, now);
   const { places, lost } = placesOf(snapshot, members, wantedSince(update));
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
@@ -89,6 +94,8 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     places,
     lost,
     released,
+    strangers,
+    pullers,
     snapshot,
   };
 }
@@ -107,14 +114,20 @@ function membersOf(
   { workload, pods }: Snapshot<DaemonSet>,
   updateLabel: string | undefined,
   now: number,
-): { readonly members: readonly DaemonMember[]; readonly released: readonly Pod[] } {
+): Pick<DaemonSetView, 'released' | 'strangers' | 'pullers'> & { readonly members: readonly DaemonMember[] } {
   const members: DaemonMember[] = [];
   const released: Pod[] = [];
+  const strangers = new Map<string, string>();
+  const pullers = new Map<string, Pod>();
   for (const pod of pods) {
-    if (pod.metadata.labels?.[LABEL.prePull] !== undefined) continue;
+    if (pod.metadata.labels?.[LABEL.prePull] !== undefined) {
+      if (isPullerOf(workload, pod)) pullers.set(pod.metadata.name, pod);
+      continue;
+    }
     const claim = claimOf(workload, pod, matchesSelector(workload.selector, pod.metadata.labels));
     const node = targetNodeOf(pod);
     if (claim === 'release') released.push(pod);
+    if (claim === 'release' || claim === 'ignore') strangers.set(pod.metadata.name, pod.metadata.uid);
     if (claim === 'ignore' || claim === 'release' || node === undefined) continue;
     const member = readMember(workload, pod, claim === 'owned', now);
     const generation = pod.metadata.labels?.[LABEL.templateGeneration];
@@ -124,7 +137,7 @@ function membersOf(
     members.push({ ...member, node, isNew: isNew && updateLabel !== undefined });
   }
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return { members, released };
+  return { members, released, strangers, pullers };
 }
 
 function placesOf(

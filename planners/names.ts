@@ -15,9 +15,9 @@ export const ANNOTATION = {
   changed: 'fairlead.dev/changed',
   /** On pods: state of an in-place update, JSON. */
   inPlaceUpdate: 'fairlead.dev/in-place-update',
-  /** On ControllerRevisions: the last 10 attempts, JSON. */
+  /** On revisions (ControllerRevisions, ReplicaSets): the last 10 attempts, JSON. */
   attempts: 'fairlead.dev/attempts',
-  /** On ControllerRevisions: since when the workload wants this one, RFC 3339. */
+  /** On revisions: since when the workload wants this one, RFC 3339. */
   wantedSince: 'fairlead.dev/wanted-since',
   /** On objects applied from git: the commit that last changed the manifest, its repository, its hash. */
   commit: 'fairlead.dev/commit',
@@ -45,6 +45,20 @@ export const ANNOTATION = {
   drainTimeoutSeconds: 'fairlead.dev/drain-timeout-seconds',
   prePullNodes: 'fairlead.dev/pre-pull-nodes',
   prePullTimeoutSeconds: 'fairlead.dev/pre-pull-timeout-seconds',
+  podReplacementPolicy: 'fairlead.dev/pod-replacement-policy',
+  /** On ReplicaSets: our annotations of their Deployment, JSON; `kubectl rollout undo` drops these from it. */
+  ofWorkload: 'fairlead.dev/of-workload',
+} as const;
+
+/** Annotations of Deployments and their ReplicaSets, as upstream names them (P4, P5). */
+export const DEPLOYMENT_ANNOTATION = {
+  revision: 'deployment.kubernetes.io/revision',
+  /** Numbers that a ReplicaSet had before it was gone back to, with commas. */
+  revisionHistory: 'deployment.kubernetes.io/revision-history',
+  desiredReplicas: 'deployment.kubernetes.io/desired-replicas',
+  maxReplicas: 'deployment.kubernetes.io/max-replicas',
+  /** On a Deployment: a revision to go back to, 0 = the one before (P6). */
+  rollbackTo: 'deprecated.deployment.rollback.to',
 } as const;
 
 /** Readiness gate that is False while a pod is updated in place. */
@@ -83,6 +97,8 @@ export const LABEL = {
   prePull: 'fairlead.dev/pre-pull',
   /** On ControllerRevisions that record the rolling update of a ReplicationController. */
   rollingUpdate: 'fairlead.dev/rolling-update',
+  /** Deployment: on ReplicaSets, in their selectors and on their pods (P2). */
+  podTemplateHash: 'pod-template-hash',
   /** On StatefulSet ControllerRevisions (S7). */
   controllerHash: 'controller.kubernetes.io/hash',
 } as const;

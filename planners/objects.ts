@@ -42,6 +42,8 @@ export interface Condition {
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
+  /** Conditions of Deployments alone have it. */
+  readonly lastUpdateTime?: string;
   readonly observedGeneration?: number;
 }
 
@@ -126,7 +128,29 @@ export interface PersistentVolumeClaim extends KubernetesObject {
   readonly status?: JsonObject;
 }
 
-/** `revision` is an int64: a bigint where it exceeds 2^53 (C10). */
+/** What keeps so many pods of one template. Native in both workload APIs. */
+export interface ReplicaSet extends KubernetesObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly minReadySeconds?: number;
+    readonly selector: LabelSelector;
+    readonly template: PodTemplate;
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    /** Pods that are neither finished nor being deleted (R3), as of the last look of its controller. */
+    readonly replicas?: number;
+    readonly readyReplicas?: number;
+    readonly availableReplicas?: number;
+    readonly terminatingReplicas?: number;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+/**
+ * One template in the history of a workload. A kind whose history is in other objects (ReplicaSets) shows them in this shape.
+ * `revision` is an int64: a bigint where it exceeds 2^53 (C10).
+ */
 export interface ControllerRevision extends KubernetesObject {
   readonly revision: number | bigint;
   readonly data: JsonObject;

@@ -1,6 +1,6 @@
 /** Collects writes and reasons while a planner runs: one place for refusals, "scaling first" and "one write a pod". */
 
-import type { Action, Purpose, Reason, ReasonCode, Refusal } from './plan.ts';
+import type { Action, Purpose, Reason, ReasonCode, Refusal, WritableResource } from './plan.ts';
 import { actionKey } from './plan.ts';
 import { compareReasons, sentence } from './reasons.ts';
 
@@ -36,6 +36,10 @@ const HOLDS_BATCH: Readonly<Record<Purpose, boolean>> = {
   Uncordon: false,
   PrePull: false,
   PrePullDone: false,
+  ScaleReplicaSet: true,
+  GrowReplicaSet: false,
+  ShrinkReplicaSet: false,
+  AnnotateReplicaSet: false,
 };
 
 interface Collected {
@@ -90,7 +94,12 @@ export class PlanBuilder {
 
   /** Whether the plan already writes to that pod: one plan writes to a pod once. */
   writesPod(name: string): boolean {
-    return this.#written.has(`pods/${name}`);
+    return this.writes('pods', name);
+  }
+
+  /** The same of any object. */
+  writes(resource: WritableResource, name: string): boolean {
+    return this.#written.has(`${resource}/${name}`);
   }
 
   /** Whether a steady write that can run now comes before the rollout. */

@@ -1,9 +1,11 @@
 /** What a planner answers. One shape for every kind: a controller and a rollout execute it without knowing the kind. */
 
+import type { OwnConditions } from './conditions.ts';
 import type { JsonObject } from './objects.ts';
 
 /** The plural resources that plans write to. */
-export type WritableResource = 'pods' | 'persistentvolumeclaims' | 'controllerrevisions' | 'nodes';
+export type WritableResource =
+  'pods' | 'persistentvolumeclaims' | 'controllerrevisions' | 'replicasets' | 'nodes';
 
 /**
  * One API write with its preconditions. Creates are idempotent by name: AlreadyExists counts as done only for an object
@@ -33,6 +35,10 @@ export interface Action {
   readonly message: string;
   /** The pod was Ready in the snapshot, so the write takes one from the budget (design "Budget"). */
   readonly charged?: boolean;
+  /** How many pods it makes or takes: more than one where a ReplicaSet gets another size. @default 1 */
+  readonly pods?: number;
+  /** How a run names it. @default the name */
+  readonly label?: string;
 }
 
 /** Why a write happens; also the label of metrics. `as const` so that switches are checked. */
@@ -58,6 +64,10 @@ export const PURPOSES = [
   'Uncordon',
   'PrePull',
   'PrePullDone',
+  'ScaleReplicaSet',
+  'GrowReplicaSet',
+  'ShrinkReplicaSet',
+  'AnnotateReplicaSet',
 ] as const;
 export type Purpose = (typeof PURPOSES)[number];
 
@@ -146,6 +156,10 @@ export interface Plan<Status> {
   readonly finished: boolean;
   /** Name of the revision of the present template; absent until it is created. */
   readonly updateRevision?: string;
+  /** Conditions and words of a kind that has its own. */
+  readonly conditions?: OwnConditions;
+  /** Annotations that the workload itself is to have, written with its status (P4); null = it is to be removed. */
+  readonly annotations?: Readonly<Record<string, string | null>>;
 }
 
 /** A write that the apiserver refused, kept by the executor so that the planner can step around it. */

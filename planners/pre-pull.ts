@@ -55,12 +55,11 @@ function containersOf({ spec }: PodTemplate) {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
-/** The pods of a workload that pull, whatever they are for; they have no controller, so that nobody counts or adopts them. */
-export function pullersOf({ ref }: Pick<Workload, 'ref'>, pods: readonly Pod[]): readonly Pod[] {
-  return pods.filter(
-    ({ metadata }) =>
-      metadata.labels?.[LABEL.prePull] !== undefined &&
-      metadata.ownerReferences?.some(({ uid }) => uid === ref.uid) === true,
+/** A pod of the workload that pulls, whatever it is for; it has no controller, so that nobody counts or adopts it. */
+export function isPullerOf({ ref }: Pick<Workload, 'ref'>, { metadata }: Pod): boolean {
+  return (
+    metadata.labels?.[LABEL.prePull] !== undefined &&
+    metadata.ownerReferences?.some(({ uid }) => uid === ref.uid) === true
   );
 }
 

@@ -28,7 +28,8 @@ export function revisionName(workloadName: string, data: JsonObject, collisionCo
   return `${workloadName.slice(0, LONGEST_PREFIX)}-${revisionHash(data, collisionCount)}`;
 }
 
-function revisionHash(data: JsonObject, collisionCount: number): string {
+/** The part of {@link revisionName} that tells templates apart. */
+export function revisionHash(data: JsonObject, collisionCount: number): string {
   let state = hashOfData.get(data);
   if (state === undefined) {
     state = fnv1(canonicalJson(data));
@@ -58,15 +59,23 @@ export function planRevision(
       : { outcome: 'renumber', revision: found, to: nextRevisionNumber(sorted) };
   }
   const taken = new Set(revisions.map((revision) => revision.metadata.name));
-  let collisionCount = workload.status.collisionCount ?? 0;
-  const last = collisionCount + COLLISION_LIMIT;
-  while (taken.has(revisionName(workload.ref.name, data, collisionCount)) && collisionCount < last) {
-    collisionCount += 1;
-  }
+  const collisionCount = freeCollisionCount(workload, data, taken);
   return {
     outcome: 'create',
     manifest: manifest(workload, data, nextRevisionNumber(sorted), collisionCount, hashLabel),
   };
+}
+
+/** The first count, from the stored one upwards (P3, S6), that gives a revision of this data a name that is not taken. */
+export function freeCollisionCount(
+  workload: Revisioned,
+  data: JsonObject,
+  taken: ReadonlySet<string>,
+): number {
+  let count = workload.status.collisionCount ?? 0;
+  const last = count + COLLISION_LIMIT;
+  while (taken.has(revisionName(workload.ref.name, data, count)) && count < last) count += 1;
+  return count;
 }
 
 /** The collision count that reproduces the revision's name, searched upwards from the stored one; else the stored one. */

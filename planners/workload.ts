@@ -10,10 +10,11 @@ import type {
   PersistentVolumeClaim,
   Pod,
   PodTemplate,
+  ReplicaSet,
 } from './objects.ts';
 import type { Refusal } from './plan.ts';
 
-export type WorkloadKind = 'StatefulSet' | 'DaemonSet';
+export type WorkloadKind = 'StatefulSet' | 'DaemonSet' | 'Deployment';
 
 /** `group` is `fairlead.dev` or `apps`. */
 export interface WorkloadRef {
@@ -64,6 +65,8 @@ export interface Workload {
   /** Seconds without progress after which `onDeadline` happens; absent = no deadline. */
   readonly progressDeadlineSeconds?: number;
   readonly onDeadline: OnDeadline;
+  /** Number of a revision that an annotation asks to go back to, 0 = the one before (P6); Deployments alone have it. */
+  readonly rollbackTo?: string;
 }
 
 export type PodUpdatePolicy = 'ReCreate' | 'InPlaceIfPossible' | 'InPlaceOnly';
@@ -144,10 +147,45 @@ export interface DaemonSetStatus {
   readonly conditions?: readonly Condition[];
 }
 
+/**
+ * Whether a pod that is being deleted keeps its place until it is gone. Upstream has it planned (KEP-5882); as it is there now,
+ * the place is free at once.
+ */
+export type PodReplacementPolicy = 'TerminationStarted' | 'TerminationComplete';
+
+export interface Deployment extends Workload {
+  readonly replicas: number;
+  readonly strategy: 'RollingUpdate' | 'Recreate';
+  /** As written: a number, or a percentage of replicas. */
+  readonly maxUnavailable: number | string;
+  /** As written: a number, or a percentage of replicas. */
+  readonly maxSurge: number | string;
+  readonly podReplacementPolicy: PodReplacementPolicy;
+  readonly status: DeploymentStatus;
+}
+
+/** Counters that are 0 are absent, as apps/v1 serves them. */
+export interface DeploymentStatus {
+  readonly observedGeneration?: number;
+  readonly replicas?: number;
+  readonly updatedReplicas?: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
+  readonly unavailableReplicas?: number;
+  readonly terminatingReplicas?: number;
+  readonly collisionCount?: number;
+  readonly conditions?: readonly Condition[];
+  /** fairlead.dev only: serialised selector for the scale subresource. */
+  readonly labelSelector?: string;
+}
+
 /** Everything a planner looks at. Children are those owned by the workload's uid plus orphans that match its selector. */
 export interface Snapshot<W extends Workload> {
   readonly workload: W;
   readonly revisions: readonly ControllerRevision[];
+  /** Of kinds whose pods are kept by ReplicaSets; the same objects as `revisions`, which show their templates. */
+  readonly replicaSets?: readonly ReplicaSet[];
+  /** Of a kind with ReplicaSets the pods of these. */
   readonly pods: readonly Pod[];
   /** Claims in the workload's namespace that belong to its volume claim templates (by name). */
   readonly claims: readonly PersistentVolumeClaim[];
@@ -170,4 +208,6 @@ export interface Snapshot<W extends Workload> {
    * back at the last revision that exists, so that pods are healed while Temporal is away.
    */
   readonly revisionMissingSince?: number;
+  /** Why the apiserver does not take a revision for the present template, in its words. */
+  readonly revisionRefused?: string;
 }

@@ -21,6 +21,7 @@ export function createWorkloadCache(client: KubernetesClient, config: WorkerConf
     sources: [
       ...workloads,
       { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespaces },
+      { group: 'apps', version: 'v1', resource: 'replicasets', namespaces },
       { group: '', version: 'v1', resource: 'pods', namespaces },
       { group: '', version: 'v1', resource: 'persistentvolumeclaims', namespaces },
       { group: '', version: 'v1', resource: 'nodes' },

@@ -91,6 +91,23 @@ const CONSTRAINTS: Readonly<Record<string, Readonly<Record<string, Keywords>>>> 
     observedGeneration: NOT_NEGATIVE,
     collisionCount: NOT_NEGATIVE,
   },
+  DeploymentSpec: {
+    replicas: NOT_NEGATIVE,
+    minReadySeconds: NOT_NEGATIVE,
+    revisionHistoryLimit: NOT_NEGATIVE,
+    progressDeadlineSeconds: NOT_NEGATIVE,
+  },
+  DeploymentStrategy: { type: { enum: ['RollingUpdate', 'Recreate'] } },
+  DeploymentStatus: {
+    replicas: NOT_NEGATIVE,
+    updatedReplicas: NOT_NEGATIVE,
+    readyReplicas: NOT_NEGATIVE,
+    availableReplicas: NOT_NEGATIVE,
+    unavailableReplicas: NOT_NEGATIVE,
+    terminatingReplicas: NOT_NEGATIVE,
+    observedGeneration: NOT_NEGATIVE,
+    collisionCount: NOT_NEGATIVE,
+  },
   LabelSelectorRequirement: {
     key: NOT_EMPTY,
     operator: { enum: ['In', 'NotIn', 'Exists', 'DoesNotExist'] },

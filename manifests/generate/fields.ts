@@ -7,6 +7,26 @@ export const ON_DEADLINE = ['Report', 'Pause', 'Rollback'] as const;
 
 const SECONDS: Schema = { type: 'integer', format: 'int32', minimum: 0 };
 
+const ON_DEADLINE_FIELD: Schema = {
+  description: 'What happens at the deadline: Report (default), Pause or Rollback.',
+  type: 'string',
+  enum: ON_DEADLINE,
+};
+
+export const POD_REPLACEMENT_POLICIES = ['TerminationStarted', 'TerminationComplete'] as const;
+
+/** Fields of `spec` of a Deployment, which has its own for pause and deadline. */
+export const DEPLOYMENT_FIELDS: Readonly<Record<string, Schema>> = {
+  onDeadline: ON_DEADLINE_FIELD,
+  podReplacementPolicy: {
+    description:
+      'When the place of a pod that is being deleted is free for another: TerminationStarted (default), or ' +
+      'TerminationComplete, so that there are never more pods than replicas and maxSurge, terminating ones included.',
+    type: 'string',
+    enum: POD_REPLACEMENT_POLICIES,
+  },
+};
+
 /** Fields of `spec` that every kind has. */
 export const COMMON_FIELDS: Readonly<Record<string, Schema>> = {
   paused: {
@@ -18,11 +38,7 @@ export const COMMON_FIELDS: Readonly<Record<string, Schema>> = {
     type: 'integer',
     format: 'int32',
   },
-  onDeadline: {
-    description: 'What happens at the deadline: Report (default), Pause or Rollback.',
-    type: 'string',
-    enum: ON_DEADLINE,
-  },
+  onDeadline: ON_DEADLINE_FIELD,
 };
 
 /** Fields of `spec.updateStrategy.rollingUpdate` of kinds whose pods can be updated in place. */
@@ -76,7 +92,6 @@ export const NODE_FIELDS: Readonly<Record<string, Schema>> = {
       'Label of nodes: those of one value are updated and available before those of the next begin. Default: no order.',
     type: 'string',
     maxLength: 317,
-    pattern: '^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$',
   },
   notReadyNodes: {
     description:

@@ -1,8 +1,17 @@
 /** The table of kinds: one entry is all that a further CRD needs. */
 
-import { COMMON_FIELDS, IN_PLACE_FIELDS, LABEL_SELECTOR, MAX_UNAVAILABLE, NODE_FIELDS } from './fields.ts';
+import {
+  COMMON_FIELDS,
+  DEPLOYMENT_FIELDS,
+  IN_PLACE_FIELDS,
+  LABEL_SELECTOR,
+  MAX_UNAVAILABLE,
+  NODE_FIELDS,
+} from './fields.ts';
+import { NODE_SETTINGS } from './policy-view.ts';
 import type { Setting, Variable } from './policy-view.ts';
 import { daemonSetRules } from './rules/daemonset.ts';
+import { deploymentRules } from './rules/deployment.ts';
 import { statefulSetRules } from './rules/statefulset.ts';
 import type { Schema } from './structural-schema.ts';
 
@@ -28,6 +37,8 @@ export interface WorkloadDefinition {
   readonly scalable: boolean;
   /** Settings of ours that apps/v1 keeps as annotations. */
   readonly settings: readonly Setting[];
+  /** Of these, the ones that apps/v1 has a field for. */
+  readonly nativeSettings?: readonly Setting[];
   /** What native objects are refused for by code of the apiserver. */
   readonly rules: readonly Variable[];
   readonly columns: readonly PrinterColumn[];
@@ -46,17 +57,6 @@ const SHARED_SETTINGS: readonly Setting[] = [
   'gracePeriodSeconds',
   'progressDeadlineSeconds',
   'onDeadline',
-];
-
-/** Of kinds that run on nodes. */
-const NODE_SETTINGS: readonly Setting[] = [
-  'partition',
-  'nodeSelector',
-  'topologyKey',
-  'notReadyNodes',
-  'drainTimeoutSeconds',
-  'prePullNodes',
-  'prePullTimeoutSeconds',
 ];
 
 const IMAGES: PrinterColumn = {
@@ -127,6 +127,39 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
       { name: 'Ready', type: 'integer', jsonPath: '.status.numberReady' },
       { name: 'Updated', type: 'integer', jsonPath: '.status.updatedNumberScheduled' },
       { name: 'Available', type: 'integer', jsonPath: '.status.numberAvailable' },
+      READY_REASON,
+      AGE,
+      IMAGES,
+    ],
+  },
+  {
+    kind: 'Deployment',
+    plural: 'deployments',
+    singular: 'deployment',
+    shortName: 'fdeploy',
+    definition: 'io.k8s.api.apps.v1.Deployment',
+    fields: { spec: DEPLOYMENT_FIELDS, status: { labelSelector: LABEL_SELECTOR } },
+    defaults: {
+      'spec.replicas': 1,
+      'spec.revisionHistoryLimit': 10,
+      'spec.progressDeadlineSeconds': 600,
+      'spec.strategy': {
+        type: 'RollingUpdate',
+        rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' },
+      },
+      'spec.strategy.type': 'RollingUpdate',
+      'spec.strategy.rollingUpdate.maxUnavailable': '25%',
+      'spec.strategy.rollingUpdate.maxSurge': '25%',
+    },
+    scalable: true,
+    settings: ['progressDeadlineSeconds', 'onDeadline', 'podReplacementPolicy'],
+    nativeSettings: ['progressDeadlineSeconds'],
+    rules: deploymentRules(),
+    columns: [
+      { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+      { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas' },
+      { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
       READY_REASON,
       AGE,
       IMAGES,

@@ -3,6 +3,10 @@
 import { ANNOTATION } from '../../planners/names.ts';
 import { literal } from './cel.ts';
 
+/** A key of a label (RE2): a name, which may follow a DNS subdomain and a slash. */
+export const LABEL_KEY =
+  '([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
+
 /** A named expression of a policy; later ones may use earlier ones as `variables.<name>`. */
 export interface Variable {
   readonly name: string;
@@ -56,8 +60,24 @@ export const SETTINGS = {
     annotation: ANNOTATION.progressDeadlineSeconds,
   },
   onDeadline: { field: 'spec.onDeadline', annotation: ANNOTATION.onDeadline },
+  podReplacementPolicy: {
+    field: 'spec.podReplacementPolicy',
+    annotation: ANNOTATION.podReplacementPolicy,
+  },
 } as const;
 export type Setting = keyof typeof SETTINGS;
+
+/** Settings of kinds that run on nodes. */
+export const NODE_SETTINGS: readonly Setting[] = [
+  'partition',
+  'nodeSelector',
+  'topologyKey',
+  'notReadyNodes',
+  'drainTimeoutSeconds',
+  'prePullNodes',
+  'prePullTimeoutSeconds',
+];
+
 export type PolicyApi = 'fairlead.dev' | 'apps';
 
 /** What a rule needs to know of the API that it is written for. */
@@ -78,11 +98,18 @@ export interface PolicyView {
 export function specView(settings: readonly Setting[]): PolicyView {
   const variables = settings.map((name) => {
     const steps = SETTINGS[name].field.split('.').slice(1);
-    const value = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue(dyn(""))`;
-    // A map has no text in CEL; its schema says what it may hold.
+    const field = `variables.spec${steps.map((step) => `.?${step}`).join('')}`;
+    const value = `${field}.orValue(dyn(""))`;
+    // A map as the annotation would have it; a key that would pass for more than one is put in quotes, which no label has.
     if (name === 'nodeSelector') {
-      const map = `variables.spec${steps.map((step) => `.?${step}`).join('')}.orValue({})`;
-      return { name, expression: `size(${map}) == 0 ? "" : "set"` };
+      const map = `${field}.orValue({})`;
+      const key = `k.matches("[=,]") ? "\\"" + k + "\\"" : k`;
+      return { name, expression: `${map}.map(k, (${key}) + "=" + ${map}[k]).join(",")` };
+    }
+    // Set to nothing is not the same as unset.
+    if (name === 'topologyKey') {
+      const isEmpty = `${field}.hasValue() && ${value} == ""`;
+      return { name, expression: `${isEmpty} ? "\\"\\"" : string(${value})` };
     }
     if (name !== 'maxUnavailable') return { name, expression: `string(${value})` };
     const quoted = `type(${value}) == string && ${value} != "" && !${value}.endsWith("%")`;
@@ -123,5 +150,6 @@ function places(of: (name: Setting) => string): Readonly<Record<Setting, string>
     gracePeriodSeconds: of('gracePeriodSeconds'),
     progressDeadlineSeconds: of('progressDeadlineSeconds'),
     onDeadline: of('onDeadline'),
+    podReplacementPolicy: of('podReplacementPolicy'),
   };
 }

@@ -30,7 +30,9 @@ const COMMON: readonly Variable[] = [
 
 /** The policy of one kind in one API, and its binding. */
 export function validatingPolicy(workload: WorkloadDefinition, api: PolicyApi): readonly object[] {
-  const view = api === 'apps' ? annotationView(workload.settings) : specView(workload.settings);
+  const { settings, nativeSettings = [] } = workload;
+  const annotated = settings.filter((name) => !nativeSettings.includes(name));
+  const view = api === 'apps' ? annotationView(annotated) : specView(settings);
   const rules = rulesOf(workload, view);
   const name = `fairlead-${workload.plural}.${api === 'apps' ? 'apps' : GROUP}`;
   const labels = { 'app.kubernetes.io/part-of': 'fairlead' };
@@ -72,7 +74,9 @@ interface Rules {
 
 /** Native objects were validated by the apiserver's own code; ours need the rest as well. */
 function rulesOf(workload: WorkloadDefinition, view: PolicyView): Rules {
-  const inPlace = inPlaceOnlyRules(view);
+  const inPlace = view.settings.includes('podUpdatePolicy')
+    ? inPlaceOnlyRules(view)
+    : { helpers: [], refusals: [] };
   const shared = [...ownSettingRules(view), ...annotationRules(view)];
   if (view.api === 'apps') return { helpers: inPlace.helpers, refusals: [...shared, ...inPlace.refusals] };
   const pods = podTemplateRules();

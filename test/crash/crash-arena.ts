@@ -21,6 +21,7 @@ import { isSameSite } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
 import { endState, startState } from './end-state.ts';
 import type { EndState } from './end-state.ts';
+import type { DescribedKindName } from '../support/described-kinds.ts';
 
 export interface CrashRun {
   /** Every place that this run came by, in order. */
@@ -56,7 +57,7 @@ export class CrashArena {
   async run(scenario: CrashScenario, site?: CrashSite): Promise<CrashRun> {
     this.#count += 1;
     const owner = `crash-${String(this.#count)}-${Math.random().toString(36).slice(2, 8)}`;
-    const scene = await this.#stage.scene('crash', { owner, ...scenario.description });
+    const scene = await scenario.open(this.#stage, owner);
     // Each request of it writes the file anew.
     this.#kubeconfig ??= this.#controlPlane.workerKubeconfig();
     const fight = await Fight.open({
@@ -66,6 +67,7 @@ export class CrashArena {
       owner,
       dist: this.#build,
       site,
+      seesAll: scenario.alone === true,
     });
     try {
       await fight.startWorker();
@@ -91,12 +93,7 @@ export class CrashArena {
       );
     } finally {
       await fight.close();
-      await this.#stage.cluster.client.delete({
-        group: '',
-        version: 'v1',
-        resource: 'namespaces',
-        name: scene.namespace,
-      });
+      await this.#stage.remove(scene);
     }
   }
 }
@@ -104,10 +101,12 @@ export class CrashArena {
 interface FightSettings {
   readonly controlPlane: ControlPlane;
   readonly kubeconfig: string;
-  readonly scene: Scene;
+  readonly scene: Scene<DescribedKindName>;
   readonly owner: string;
   readonly dist: string;
   readonly site: CrashSite | undefined;
+  /** The worker looks after all namespaces. */
+  readonly seesAll: boolean;
 }
 
 /** One worker, its proxies, and the place where it is to die. */
@@ -125,7 +124,8 @@ class Fight {
   #revival: Promise<void> | undefined;
   #restarted = false;
   #revivedAt: number | undefined;
-  #firstSignAt: number | undefined;
+  /** When the worker did something after the crash; what the dead one had under way may still be among it. */
+  readonly #signs: number[] = [];
   #lastSeenAt = Date.now();
   #fail: (error: unknown) => void = () => undefined;
 
@@ -144,14 +144,14 @@ class Fight {
   }
 
   static async open(settings: FightSettings): Promise<Fight> {
-    const { controlPlane, scene, owner, dist, site } = settings;
+    const { controlPlane, scene, owner, dist, site, seesAll } = settings;
     const folder = await mkdtemp(join(tmpdir(), 'fairlead-crash-'));
     const kubeconfig = join(folder, 'kubeconfig');
     const fight: Fight = new Fight(folder, site, async (self) =>
       startWorker({
         controlPlane,
         cluster: owner,
-        namespaces: [scene.namespace],
+        ...(!seesAll && { namespaces: [scene.namespace] }),
         kubeconfig,
         temporalAddress: self.#temporal?.address ?? '',
         dist,
@@ -164,6 +164,7 @@ class Fight {
       fight.#api = await ApiProxy.start({
         server: controlPlane.serverUrl,
         ca: await readFile(controlPlane.caFile),
+        ...(scene.nodes && { alias: scene.nodes.alias.bind(scene.nodes) }),
         onWrite: ({ key, kind, occurrence }, side) => {
           fight.#pass({ layer: 'apiserver', key, kind, occurrence, side });
           return undefined;
@@ -188,9 +189,9 @@ class Fight {
   }
 
   get resumedAfterMs(): number | undefined {
-    return this.#revivedAt === undefined || this.#firstSignAt === undefined
-      ? undefined
-      : this.#firstSignAt - this.#revivedAt;
+    const revivedAt = this.#revivedAt ?? Infinity;
+    const first = this.#signs.find((at) => at >= revivedAt);
+    return first === undefined ? undefined : first - revivedAt;
   }
 
   get tail(): string {
@@ -242,7 +243,7 @@ class Fight {
     if (this.#revival !== undefined) {
       // Events are written beside the work; everything else is the work itself.
       if (this.#restarted && !site.kind.endsWith(' events') && isWork(site)) {
-        this.#firstSignAt ??= Date.now();
+        this.#signs.push(Date.now());
       }
       return;
     }

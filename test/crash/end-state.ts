@@ -1,13 +1,16 @@
 /** What a rollout leaves behind, without what differs from run to run: a crash must not be seen in it. */
 
 import { readAttempts } from '../../kubernetes/attempts.ts';
-import type { Pod } from '../../planners/objects.ts';
+import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import { ANNOTATION, IN_PLACE_GATE, LABEL } from '../../planners/names.ts';
 import type { Pin } from '../../planners/workload.ts';
 import type { Scene } from '../support/scene.ts';
+import type { DescribedKindName } from '../support/described-kinds.ts';
 
 export interface EndPod {
+  /** A StatefulSet's pod by its name; one of a scene with nodes of its own by its node. */
   readonly name: string;
+  /** Its number: names follow from the template, which may name nodes of this run alone. */
   readonly revision: string | undefined;
   readonly images: readonly (string | undefined)[];
   /** The pod that was there before the rollout: same uid, same node, same address. */
@@ -22,7 +25,9 @@ export interface EndPod {
 export interface EndState {
   readonly pods: readonly EndPod[];
   readonly claims: readonly string[];
-  /** Oldest first: name, number and what became of its runs. */
+  /** Of a scene with nodes of its own: which take no new pods, which are marked as being drained. */
+  readonly nodes: readonly { readonly name: string; readonly cordoned: boolean; readonly marked: boolean }[];
+  /** Oldest first: number and what became of its runs. */
   readonly revisions: readonly string[];
   readonly set: {
     readonly generation: number | undefined;
@@ -41,12 +46,12 @@ export interface StartState {
   readonly runIds: ReadonlySet<string>;
 }
 
-export async function startState(scene: Scene): Promise<StartState> {
-  const [pods, runs] = await Promise.all([scene.pods(), scene.runs.all()]);
+export async function startState(scene: Scene<DescribedKindName>): Promise<StartState> {
+  const [pods, runs] = await Promise.all([scene.allPods(), scene.runs.all()]);
   return { pods, runIds: new Set(runs.map(({ runId }) => runId)) };
 }
 
-export async function endState(scene: Scene, start: StartState): Promise<EndState> {
+export async function endState(scene: Scene<DescribedKindName>, start: StartState): Promise<EndState> {
   const set = await scene.set();
   const { namespace, cluster } = scene;
   const claims = await cluster.client.list({
@@ -59,11 +64,18 @@ export async function endState(scene: Scene, start: StartState): Promise<EndStat
   const { conditions = [], ...status } = set.status ?? {};
   const annotations = set.metadata.annotations ?? {};
   return {
-    pods: (await scene.pods()).map((pod) => endPod(pod, start)),
+    pods: (await scene.allPods())
+      .map((pod) => endPod(scene, pod, revisions, start))
+      .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true })),
     claims: claims.items.map(({ metadata }) => metadata.name).sort(),
+    nodes: ((await scene.nodes?.list()) ?? []).map(({ metadata, spec: { unschedulable } = {} }) => ({
+      name: scene.nodes?.short(metadata.name) ?? '',
+      cordoned: unschedulable === true,
+      marked: metadata.annotations?.[ANNOTATION.drain] !== undefined,
+    })),
     revisions: revisions.map((revision) => {
       const outcomes = readAttempts(revision).map(({ outcome }) => outcome);
-      return `${revision.metadata.name} ${String(revision.revision)}: ${outcomes.join(', ')}`;
+      return `${String(revision.revision)}: ${outcomes.join(', ')}`;
     }),
     set: {
       generation: set.metadata.generation,
@@ -71,20 +83,29 @@ export async function endState(scene: Scene, start: StartState): Promise<EndStat
       conditions: conditions
         .map(({ type, status: value, reason = '' }) => `${type}=${value} ${reason}`)
         .sort(),
-      pinned: readPin(annotations[ANNOTATION.pinned]),
+      pinned: readPin(annotations[ANNOTATION.pinned], revisions),
       paused: annotations[ANNOTATION.paused] !== undefined,
     },
     runs: await endRuns(scene, start),
   };
 }
 
-function endPod(pod: Pod, start: StartState): EndPod {
+function endPod(
+  { nodes }: Scene<DescribedKindName>,
+  pod: Pod,
+  revisions: readonly ControllerRevision[],
+  start: StartState,
+): EndPod {
   const { metadata, spec, status } = pod;
+  const label = metadata.labels?.[LABEL.revisionHash];
+  const revision = revisions.find(
+    (one) => one.metadata.name === label || one.metadata.labels?.[LABEL.revisionHash] === label,
+  );
   const before = start.pods.find((other) => other.metadata.uid === metadata.uid);
   const condition = (type: string) => status?.conditions?.find((one) => one.type === type)?.status;
   return {
-    name: metadata.name,
-    revision: metadata.labels?.[LABEL.revisionHash],
+    name: nodes?.short(spec.nodeName ?? '') ?? metadata.name,
+    revision: revision && String(revision.revision),
     images: spec.containers.map(({ image }) => image),
     kept:
       before?.spec.nodeName === spec.nodeName &&
@@ -99,19 +120,27 @@ function endPod(pod: Pod, start: StartState): EndPod {
   };
 }
 
-function readPin(text: string | undefined): Partial<Pin> | undefined {
+/** Revisions by their numbers, as in {@link EndPod.revision}. */
+function readPin(
+  text: string | undefined,
+  revisions: readonly ControllerRevision[],
+): Partial<Pin> | undefined {
   if (text === undefined) {
     return undefined;
   }
   const { verb, to, revision } = JSON.parse(text) as Pin;
+  const numberOf = (name: string) => {
+    const found = revisions.find(({ metadata }) => metadata.name === name);
+    return found === undefined ? name : String(found.revision);
+  };
   return {
     ...(verb && { verb }),
-    ...(to !== undefined && { to }),
-    ...(revision !== undefined && { revision }),
+    ...(to !== undefined && { to: numberOf(to) }),
+    ...(revision !== undefined && { revision: numberOf(revision) }),
   };
 }
 
-async function endRuns(scene: Scene, start: StartState): Promise<readonly string[]> {
+async function endRuns(scene: Scene<DescribedKindName>, start: StartState): Promise<readonly string[]> {
   const runs = (await scene.runs.all()).filter(({ runId }) => !start.runIds.has(runId));
   return await Promise.all(
     runs.map(async ({ runId, status }) =>

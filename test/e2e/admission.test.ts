@@ -16,6 +16,11 @@ import {
   daemonManifestOf,
   daemonWords,
 } from '../support/admission/daemonset-cases.ts';
+import {
+  DEPLOYMENT_ACCEPTED,
+  DEPLOYMENT_CASES,
+  deploymentManifestOf,
+} from '../support/admission/deployment-cases.ts';
 import { openAdmission, refusalOf, waitForPolicies } from '../support/admission/admission-client.ts';
 import {
   BEFORE,
@@ -94,15 +99,24 @@ describe('DaemonSets', () => {
   it.each(accepted)('accepted: %s (%s)', async (_, api, given) => {
     await expect(create(api, daemonManifestOf(api, given))).resolves.toBeDefined();
   });
+});
 
-  it('accepted: nodes by their labels, as a map and as text', async () => {
-    const labels = { canary: 'true', 'example.com/disk': 'ssd' };
-    const ours = daemonManifestOf(OURS, { rollingUpdate: { nodeSelector: labels } });
-    const native = daemonManifestOf('apps/v1', {
-      settings: { nodeSelector: 'canary=true,example.com/disk=ssd' },
+describe('Deployments', () => {
+  const create = (api: WorkloadApi, manifest: Json) =>
+    client.create<WithTemplate>(workloadCollection(api, 'Deployment', 'default'), manifest, {
+      dryRun: true,
+      fieldValidation: 'Strict',
     });
-    await expect(create(OURS, ours)).resolves.toBeDefined();
-    await expect(create('apps/v1', native)).resolves.toBeDefined();
+  const table = DEPLOYMENT_CASES.flatMap((one) => one.apis.map((api) => [one.name, api, one] as const));
+  it.each(table)('refused: %s (%s)', async (_name, api, { refused, ...given }) => {
+    expect(await missingWords(create(api, deploymentManifestOf(api, given)), refused, api)).toEqual([]);
+  });
+
+  const accepted = DEPLOYMENT_ACCEPTED.flatMap(([name, given]) =>
+    BOTH.map((api) => [name, api, given] as const),
+  );
+  it.each(accepted)('accepted: %s (%s)', async (_, api, given) => {
+    await expect(create(api, deploymentManifestOf(api, given))).resolves.toBeDefined();
   });
 });
 
@@ -268,7 +282,7 @@ describe('the policies', () => {
     });
     const ours = policies.items.filter(({ metadata }) => metadata.name.startsWith('fairlead-'));
     // One for each kind and workload API.
-    expect(ours).toHaveLength(4);
+    expect(ours).toHaveLength(6);
     for (const { status } of ours) expect(status?.['typeChecking']).toEqual({});
   });
 });

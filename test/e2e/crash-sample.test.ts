@@ -1,6 +1,7 @@
 /**
- * A fixed sample of the crash matrix (`npm run test:crash` runs all of it): every kind of request of four whole rollouts, the
- * worker killed before the first of a kind and after the last. And the mutant that shows that the judge can convict.
+ * A fixed sample of the crash matrix (`npm run test:crash` runs all of it): every kind of request of four whole rollouts of a
+ * StatefulSet, the worker killed before the first of a kind and after the last, and of a DaemonSet's the deletes of pods, which
+ * nothing but its names makes safe. And the mutant that shows that the judge can convict.
  */
 
 import { rm } from 'node:fs/promises';
@@ -11,6 +12,7 @@ import { CrashArena } from '../crash/crash-arena.ts';
 import type { CrashRun } from '../crash/crash-arena.ts';
 import { runCampaign } from '../crash/crash-campaign.ts';
 import { CRASH_SCENARIOS, crashScenario } from '../crash/crash-scenarios.ts';
+import type { CrashScenario } from '../crash/crash-scenarios.ts';
 import { inParallel, sampleOf } from '../crash/crash-sites.ts';
 import { builtWorker, mutantOf } from '../support/built-worker.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -18,6 +20,8 @@ import { Stage } from '../support/stage.ts';
 
 /** Most of a run is waiting for the Lease of the dead to expire. */
 const PARALLEL = 8;
+const DAEMONS = 'DaemonSet: recreate';
+const SAMPLED = CRASH_SCENARIOS.filter(({ name }) => !name.startsWith('DaemonSet:') || name === DAEMONS);
 
 describe('crash sample', () => {
   const controlPlane = useControlPlane({ nodes: 8 });
@@ -30,14 +34,14 @@ describe('crash sample', () => {
     build = await builtWorker();
     stage = await Stage.open(controlPlane());
     arena = new CrashArena(controlPlane(), stage, build);
-    clean = await inParallel(CRASH_SCENARIOS, CRASH_SCENARIOS.length, (scenario) => arena.run(scenario));
+    clean = await inParallel(SAMPLED, SAMPLED.length, (scenario) => arena.run(scenario));
   }, 240_000);
 
   afterAll(async () => {
     await stage?.close();
   });
 
-  it.each(CRASH_SCENARIOS.map((scenario, index) => ({ scenario, name: scenario.name, index })))(
+  it.each(SAMPLED.map((scenario, index) => ({ scenario, name: scenario.name, index })))(
     'without a crash: $name',
     ({ scenario, index }) => {
       const { end, budget, sites } = clean[index] as CrashRun;
@@ -48,18 +52,20 @@ describe('crash sample', () => {
   );
 
   it('killed before and after every kind of write, every rollout ends as if nothing had been', async () => {
-    const places = CRASH_SCENARIOS.flatMap((scenario, index) => {
+    const places = SAMPLED.flatMap((scenario, index) => {
       const run = clean[index] as CrashRun;
       return run.sites.map((site) => ({ ...site, scenario, clean: run }));
     });
-    const cases = sampleOf(places).map(({ scenario, clean: run, ...site }) => ({
-      scenario,
-      clean: run,
-      site,
-    }));
+    const isDaemons = ({ scenario }: { readonly scenario: CrashScenario }) => scenario.name === DAEMONS;
+    const sample = [
+      ...sampleOf(places.filter((place) => !isDaemons(place))),
+      ...sampleOf(places.filter((place) => isDaemons(place) && place.kind === 'delete pods')),
+    ];
+    const cases = sample.map(({ scenario, clean: run, ...site }) => ({ scenario, clean: run, site }));
     const verdicts = await runCampaign(arena, cases, { parallel: PARALLEL, tries: 2, inTime: false });
 
     expect(verdicts.length).toBeGreaterThan(20);
+    expect(cases.filter(isDaemons)).toHaveLength(2);
     expect(new Set(cases.map(({ site }) => site.side))).toEqual(new Set(['before', 'after']));
     expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
     // How soon is judged by the full matrix, a few at a time: so many at once keep a small machine busy.
@@ -74,7 +80,7 @@ describe('crash sample', () => {
     });
     try {
       const mutated = new CrashArena(controlPlane(), stage, mutant);
-      const names = ['recreate', 'in place'];
+      const names = ['recreate', 'in place', DAEMONS];
       const runs = await inParallel(names, names.length, (name) => mutated.run(crashScenario(name)));
 
       for (const { budget } of runs) {

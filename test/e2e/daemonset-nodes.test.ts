@@ -2,32 +2,17 @@
 
 import { afterEach, describe, expect, it } from '@jest/globals';
 
-import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { Node, Pod } from '../../planners/objects.ts';
 import type { DaemonGround } from '../support/daemonset-ground.ts';
-import { NODES, allAt, imageOf, nodesOf, uidOf, useDaemonGround } from '../support/daemonset-ground.ts';
+import { NODES, allAt, imageOf, nodesOf, uidOf, useBothGrounds } from '../support/daemonset-ground.ts';
 import { found } from '../support/eventually.ts';
 
-const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const ZONE = 'topology.kubernetes.io/zone';
 const DRAIN = 'fairlead.dev/drain';
 
 describe('nodes of a DaemonSet', () => {
-  const GROUNDS = APIS.map((api) => ({ api, ground: useDaemonGround(api, 6) }));
-
-  /** Mostly waiting: in both workload APIs at once, each on a control plane of its own. */
-  function both(play: (ground: DaemonGround) => Promise<void>): () => Promise<void> {
-    return async () => {
-      const ends = await Promise.allSettled(GROUNDS.map(({ ground }) => play(ground)));
-      const failed = ends.flatMap((end, index) =>
-        end.status === 'rejected' ? [{ api: GROUNDS[index]?.api, cause: end.reason as unknown }] : [],
-      );
-      const [first] = failed;
-      if (first !== undefined)
-        throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
-    };
-  }
+  const { grounds: GROUNDS, both } = useBothGrounds(6);
 
   const isCordoned = ({ metadata, spec }: Node) =>
     spec?.unschedulable === true && metadata.annotations?.[DRAIN] !== undefined;

@@ -66,7 +66,7 @@ describe('npm run demo', () => {
       failed: rows.filter((row) => row?.endsWith('✔') !== true),
       err: run.err,
     }).toEqual({ code: 0, failed: [], err: '' });
-    expect(table).toMatch(/10 of 10 steps had their effect, [\d.]+ s in all/);
+    expect(table).toMatch(/11 of 11 steps had their effect, [\d.]+ s in all/);
   });
 
   it('shows that pods survive the update in place, why nothing moves, and a link for each run', () => {

@@ -1,5 +1,5 @@
 /**
- * "Migration is not an outage": commits that move a StatefulSet from the built-in controller (apps/v1) to Fairlead
+ * "Migration is not an outage": commits that move a StatefulSet or a Deployment from the built-in controller (apps/v1) to Fairlead
  * (fairlead.dev) and back. No pod changes its uid, no container restarts, in either direction.
  */
 
@@ -9,6 +9,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
 import { Cluster } from '../support/cluster.ts';
@@ -44,6 +45,24 @@ spec:
   volumeClaimTemplates:
   - metadata: {name: data}
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+`;
+
+const deploymentManifest = (apiVersion: string): string => `apiVersion: ${apiVersion}
+kind: Deployment
+metadata: {name: api}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: api}}
+  template:
+    metadata: {labels: {app: api}, annotations: {team: shop}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: main
+        image: api:1
+        ports: [{containerPort: 8080, name: http}]
+        resources: {requests: {cpu: "0.5", memory: 1024Mi}, limits: {cpu: 1000m}}
+        readinessProbe: {httpGet: {path: /, port: http}}
 `;
 
 describe('migration between the workload APIs', () => {
@@ -143,6 +162,62 @@ describe('migration between the workload APIs', () => {
     expect(await revisions()).toHaveLength(1);
   }, 150_000);
 
+  it('moves a Deployment there and back: its ReplicaSet and its pods stay', async () => {
+    const path = (group: string, version: string) => ({
+      group,
+      version,
+      resource: 'deployments',
+      namespace,
+      name: 'api',
+    });
+    const isRolledOut = ({ metadata, status }: DeploymentObject) =>
+      status?.observedGeneration === metadata.generation &&
+      status?.availableReplicas === 3 &&
+      status.updatedReplicas === 3;
+    const kept = async () => {
+      const sets = { group: 'apps', version: 'v1', resource: 'replicasets', namespace };
+      const { items } = await ours.client.list(sets);
+      return {
+        sets: items.map(({ metadata }) => [metadata.name, metadata.uid]),
+        pods: (await ours.pods(namespace, 'api')).map(({ metadata }) => metadata.uid),
+      };
+    };
+    const untilTaken = async ({ metadata: { uid } }: DeploymentObject) => {
+      const { sets } = await kept();
+      const [name = ''] = sets[0] ?? [];
+      await ours.until(
+        { group: 'apps', version: 'v1', resource: 'replicasets', namespace, name },
+        `owned by ${uid}`,
+        ({ metadata }) => metadata.ownerReferences?.[0]?.uid === uid,
+      );
+    };
+
+    await repository.commit({ 'api.yaml': deploymentManifest('apps/v1') });
+    await native.until<DeploymentObject>(
+      path('apps', 'v1'),
+      'rolled out by the built-in one',
+      isRolledOut,
+      60_000,
+    );
+    const before = await kept();
+    expect([before.sets.length, before.pods.length]).toEqual([1, 3]);
+
+    await repository.commit({ 'api.yaml': deploymentManifest('fairlead.dev/v1beta1') });
+    const moved = await ours.until<DeploymentObject>(
+      path('fairlead.dev', 'v1beta1'),
+      'there',
+      isRolledOut,
+      60_000,
+    );
+    await untilTaken(moved);
+    expect(await kept()).toEqual(before);
+
+    await repository.commit({ 'api.yaml': deploymentManifest('apps/v1') });
+    const back = await native.until<DeploymentObject>(path('apps', 'v1'), 'there again', isRolledOut, 60_000);
+    await untilTaken(back);
+    expect(await kept()).toEqual(before);
+  }, 150_000);
+
   async function revisions(): Promise<readonly ControllerRevision[]> {
     return await ours.revisions(namespace, 'web');
   }
@@ -167,7 +242,9 @@ async function grantSync(cluster: Cluster, namespace: string): Promise<void> {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'Role',
       metadata: { name: 'sync', namespace },
-      rules: [{ apiGroups: ['apps', 'fairlead.dev'], resources: ['statefulsets'], verbs: ['*'] }],
+      rules: [
+        { apiGroups: ['apps', 'fairlead.dev'], resources: ['statefulsets', 'deployments'], verbs: ['*'] },
+      ],
     },
   );
   await client.create(

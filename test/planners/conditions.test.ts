@@ -111,3 +111,86 @@ describe('the deadline', () => {
     expect(after([0], [10, away], [500, anew(500)]).deadlineAt).toBe(START + 560_000);
   });
 });
+
+describe('conditions of a kind that has its own (P16–P20)', () => {
+  const words = {
+    begun: { reason: 'NewReplicaSetCreated', message: 'Created new replica set "api-1"' },
+    progressing: { reason: 'ReplicaSetUpdated', message: 'ReplicaSet "api-1" is progressing.' },
+    complete: {
+      reason: 'NewReplicaSetAvailable',
+      message: 'ReplicaSet "api-1" has successfully progressed.',
+    },
+    paused: { reason: 'DeploymentPaused', message: 'Deployment is paused' },
+    resumed: { reason: 'DeploymentResumed', message: 'Deployment is resumed' },
+  };
+  const available = { status: 'True', reason: 'MinimumReplicasAvailable', message: 'enough' } as const;
+  const own = { own: { words, others: { Available: available, ReplicaFailure: undefined } } };
+  const play = (...moments: readonly Moment[]) =>
+    after(...moments.map(([seconds, change]): Moment => [seconds, { ...own, ...change }]));
+
+  it.each<[string, readonly Moment[], string, string]>([
+    ['a rollout begins', [[0]], 'True', 'NewReplicaSetCreated'],
+    ['it stays so without progress (P18)', [[0], [20]], 'True', 'NewReplicaSetCreated'],
+    ['it gets on', [[0], [20, progress]], 'True', 'ReplicaSetUpdated'],
+    ['it is through', [[0], [20, complete]], 'True', 'NewReplicaSetAvailable'],
+    [
+      'a crash after it changes nothing (P19)',
+      [[0], [20, complete], [900, crashed]],
+      'True',
+      'NewReplicaSetAvailable',
+    ],
+    ['time runs out', [[0], [60]], 'False', 'ProgressDeadlineExceeded'],
+    ['it recovers by itself (P19)', [[0], [60], [90, complete]], 'True', 'NewReplicaSetAvailable'],
+    ['a pause shows', [[0], [20, paused]], 'Unknown', 'DeploymentPaused'],
+    [
+      'a pause shows though nothing is to be rolled out',
+      [[0, { ...complete, ...paused }]],
+      'Unknown',
+      'DeploymentPaused',
+    ],
+    [
+      'a pause does not hide that time had run out (P19)',
+      [[0], [60], [70, paused]],
+      'False',
+      'ProgressDeadlineExceeded',
+    ],
+    ['it goes on after a pause', [[0], [20, paused], [30]], 'Unknown', 'DeploymentResumed'],
+    ['it gets on after a pause', [[0], [20, paused], [30], [40, progress]], 'True', 'ReplicaSetUpdated'],
+  ])('P17: %s', (_, moments, status, reason) => {
+    expect(progressing(play(...moments))).toMatchObject({ status, reason });
+  });
+
+  it('P17: a ReplicaSet that cannot be created is said, until it can', () => {
+    const refused = { reason: 'ReplicaSetCreateError', message: 'quota' };
+    const cannot = { own: { ...own.own, words: { ...words, refused } } };
+    expect(progressing(play([0, cannot]))).toMatchObject({ status: 'False', ...refused });
+    expect(progressing(play([0], [10, cannot], [20, cannot]))).toMatchObject({ status: 'False', ...refused });
+    expect(progressing(play([0, cannot], [10]))).toMatchObject({ status: 'True' });
+    expect(progressing(play([0, cannot], [60, cannot]))?.reason).toBe('ProgressDeadlineExceeded');
+  });
+
+  it('P18: progress moves lastUpdateTime, and lastTransitionTime only with the status', () => {
+    expect(progressing(play([0], [20, progress]))).toMatchObject({
+      lastUpdateTime: '2026-01-01T00:00:20Z',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+    expect(progressing(play([0], [20, progress], [80]))).toMatchObject({
+      status: 'False',
+      lastTransitionTime: '2026-01-01T00:01:20Z',
+    });
+  });
+
+  it('P17: without a deadline there is no Progressing', () => {
+    const { conditions } = play([0], [10, { deadlineSeconds: undefined }]);
+    expect(conditions.map(({ type }) => type)).toEqual(['Stalled', 'Reconciling', 'Ready', 'Available']);
+  });
+
+  it('P20: a condition of its own goes when it is over; foreign ones stay', () => {
+    const failing = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' } as const;
+    const foreign = { type: 'Checked', status: 'True' } as const;
+    const { conditions } = computeConditions({ ...rolling, ...own, previous: [failing, foreign] });
+    expect(conditions.map(({ type }) => type)).not.toContain('ReplicaFailure');
+    expect(conditions).toContainEqual(foreign);
+    expect(conditions.find(({ type }) => type === 'Available')).toMatchObject(available);
+  });
+});

@@ -352,3 +352,35 @@ describe('which images are pulled', () => {
     expect(imagesToPull(of('a:1'), to)).toEqual([]);
   });
 });
+
+describe('the cost of a plan', () => {
+  /** How often a plan reads one pod that pulls for another node, in a set of so many nodes that all wait for their images. */
+  function readsOfOnePuller(nodes: number): number {
+    const { set, old, revisions } = daemonRolloutOf({
+      prePull: { nodes, timeoutSeconds: 60 },
+      maxUnavailable: 1,
+    });
+    const names = Array.from({ length: nodes }, (_, index) => `n${String(index)}`);
+    let reads = 0;
+    const { metadata } = daemonPodOn(set, 'elsewhere', old);
+    const puller: Pod = {
+      get metadata() {
+        reads += 1;
+        return { ...metadata, labels: { [LABEL.prePull]: 'x' } };
+      },
+      spec: { containers: [] },
+    };
+    const pods = [...names.map((name) => daemonPodOn(set, name, old)), puller];
+    const { batch } = planDaemonSet(
+      daemonSnapshotOf(set, { revisions, nodes: names.map((name) => nodeOf(name)), pods }),
+      NOW,
+    );
+    expect(batch.filter(({ purpose }) => purpose === 'PrePull')).toHaveLength(nodes);
+    return reads;
+  }
+
+  it('a pod that pulls is looked at as often in a large set as in a small one', () => {
+    expect(readsOfOnePuller(4)).toBeGreaterThan(0);
+    expect(readsOfOnePuller(64)).toBe(readsOfOnePuller(4));
+  });
+});

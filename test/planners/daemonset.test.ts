@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { planDaemonSet } from '../../planners/daemonset.ts';
-import { daemonPodName } from '../../planners/daemonset-pods.ts';
+import { daemonPodName, newDaemonPod } from '../../planners/daemonset-pods.ts';
 import type { Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
 import type { DaemonSet, DaemonSetStatus, Snapshot } from '../../planners/workload.ts';
@@ -68,6 +68,31 @@ describe('a pod on each node (D6–D10)', () => {
     const [create] = planOf([ghost], [nodeOf('a')]).steady;
     expect(create).toMatchObject({ purpose: 'ScaleUp', place: 'a' });
     expect(create?.name).not.toBe(ghost.metadata.name);
+  });
+
+  it('C4, D6: a pod that was released keeps its name, and its place is taken by one of another name', () => {
+    const rollout = daemonRolloutOf();
+    const { update, revisions } = rollout;
+    const mine = daemonPodOn(rollout.set, 'a', update);
+    const { ownerReferences: _, ...metadata } = mine.metadata;
+    const released = { ...mine, metadata: { ...metadata, labels: { app: 'quarantine' } } };
+    const steadyOf = (pods: readonly Pod[]) =>
+      planDaemonSet(daemonSnapshotOf(rollout.set, { revisions, nodes: [nodeOf('a')], pods }), NOW).steady;
+    const [create] = steadyOf([released]);
+    expect(create).toMatchObject({ verb: 'create', place: 'a' });
+    expect(create?.name).not.toBe(mine.metadata.name);
+    expect(steadyOf([released])).toEqual(steadyOf([released]));
+    expect(steadyOf([])[0]?.name).toBe(mine.metadata.name);
+  });
+
+  it('D3: a revision that was meant for another node does not send the pod there', () => {
+    const { update } = daemonRolloutOf();
+    const template = templateOf('agent:2');
+    const elsewhere = daemonSetOf({ template: { ...template, spec: { ...template.spec, nodeName: 'b' } } });
+    const nodeNameOn = (node: string) =>
+      (newDaemonPod(set, 'x', node, daemonRevisionFor(elsewhere), true)['spec'] as Pod['spec']).nodeName;
+    expect([nodeNameOn('a'), nodeNameOn('b')]).toEqual([undefined, 'b']);
+    expect(newDaemonPod(set, 'x', 'a', update, true)['spec']).not.toHaveProperty('nodeName');
   });
 
   it('D7: a failed one goes after its back-off, a succeeded one at once, of two the older stays', () => {

@@ -10,7 +10,7 @@ import { Agent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 import { describeWrite, isIgnored } from './api-write.ts';
-import type { ApiWrite } from './api-write.ts';
+import type { Alias, ApiWrite } from './api-write.ts';
 
 export type Side = 'before' | 'after';
 
@@ -30,6 +30,8 @@ export interface ApiProxyOptions {
   readonly ca: Buffer;
   /** Called synchronously at each write, on both sides; a SIGKILL sent here hits before anything else happens. */
   readonly onWrite?: (write: ApiWrite, side: Side) => Fault | undefined;
+  /** Names in keys that are the same in every run. @default the names themselves */
+  readonly alias?: Alias;
   /** Called for each other request before it is forwarded. */
   readonly onRead?: (read: { readonly path: string; readonly watch: boolean }) => Fault | undefined;
 }
@@ -160,7 +162,7 @@ export class ApiProxy {
     if (this.#closedToWorker) {
       return;
     }
-    const described = describeWrite(request.method ?? '', url, body);
+    const described = describeWrite(request.method ?? '', url, body, this.#options.alias);
     const occurrence = (this.#occurrences.get(described.key) ?? 0) + 1;
     this.#occurrences.set(described.key, occurrence);
     const write: ApiWrite = {

@@ -42,11 +42,18 @@ export function isIgnored(url: URL): boolean {
   );
 }
 
-/** @throws Error for a path that is no resource's */
+/** What stands in a key for a name that is another one in every run. */
+export type Alias = (resource: string, name: string, body: object) => string;
+
+/**
+ * `alias` gives names that are the same in every run.
+ * @throws Error for a path that is no resource's
+ */
 export function describeWrite(
   method: string,
   url: URL,
   text: Buffer,
+  alias: Alias = (_, name) => name,
 ): Pick<ApiWrite, 'key' | 'kind' | 'verb' | 'resource' | 'namespace' | 'name'> {
   const match =
     /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(
@@ -62,9 +69,14 @@ export function describeWrite(
   const name = inPath ?? body.metadata?.name;
   const detail = plural === 'pods' && verb === 'patch' ? podPatch(body) : '';
   const kind = `${verb} ${resource}${detail === '' ? '' : ` ${detail}`}`;
-  // Events have random names; what tells them apart is their reason.
-  const label = plural === 'events' ? (body.reason ?? 'count') : (name ?? '');
+  const label = labelOf(plural, subresource, body) ?? alias(plural, name ?? '', body);
   return { key: `${kind} ${label}`.trimEnd(), kind, verb, resource, namespace, name };
+}
+
+/** Events have random names, and so have pods of others that are evicted: what tells them apart is the reason, or the order. */
+function labelOf(plural: string, subresource: string | undefined, body: Body): string | undefined {
+  if (plural === 'events') return body.reason ?? 'count';
+  return subresource === 'eviction' ? '' : undefined;
 }
 
 /** Which step of a pod's life in place a patch is. */

@@ -4,25 +4,21 @@
  */
 
 import { WriteDocket } from './budget-docket.ts';
-import type { Observation, PodWrite, SeenPod, SeenWorkload } from './budget-evidence.ts';
+import type { Observation, PodWrite, SeenKind, SeenNode, SeenPod, SeenWorkload } from './budget-evidence.ts';
 import { GateWatch } from './budget-gates.ts';
-import {
-  allowedUnavailable,
-  changeOf,
-  gateOf,
-  inPlaceMark,
-  isAvailable,
-  isFinished,
-  isInService,
-  isReady,
-  isWanted,
-  ordinalOf,
-  replicasOf,
-  revisionOf,
-} from './budget-rules.ts';
+import { SEEN_KINDS } from './budget-kinds.ts';
+import { changeOf, isFinished, isHelper, isReady, revisionOf } from './budget-rules.ts';
+import { crowdOf, tally } from './budget-tally.ts';
+import type { Scales, Tally } from './budget-tally.ts';
 
 export interface Violation {
-  readonly rule: 'budget' | 'deleted twice' | 'deleted for nothing' | 'in-place order' | 'ownership';
+  readonly rule:
+    | 'budget'
+    | 'deleted twice'
+    | 'deleted for nothing'
+    | 'in-place order'
+    | 'ownership'
+    | 'too many on a node';
   readonly namespace: string;
   readonly pod: string;
   /** Names the write, the state it met and what was allowed. */
@@ -70,19 +66,24 @@ function compareVersions(a: Observation, b: Observation): number {
 /** An event of one workload that can be taken back, to look at the states that a plan may have seen. */
 interface Step {
   readonly at: number;
-  readonly ordinal?: number;
+  /** Of the pod that changed. */
+  readonly uid?: string;
+  /** What it was before; undefined: not there. */
   readonly pod?: SeenPod | undefined;
   readonly workload?: SeenWorkload;
+  readonly node?: { readonly name: string; readonly before: SeenNode | undefined };
   readonly charged: boolean;
 }
 
 interface Case {
+  readonly kind: SeenKind;
   workload: SeenWorkload;
-  readonly pods: Map<number, SeenPod>;
+  /** By uid. */
+  readonly pods: Map<string, SeenPod>;
   readonly steps: Step[];
-  /** The last rollout delete of an ordinal. */
+  /** The last rollout delete of a slot. */
   readonly deleted: Map<
-    number,
+    string,
     { readonly revision: string; readonly template: string; readonly by: PodWrite }
   >;
 }
@@ -91,6 +92,7 @@ class Court {
   readonly #planAgeMs: number;
   readonly #cases = new Map<string, Case>();
   readonly #pods = new Map<string, SeenPod>();
+  readonly #nodes = new Map<string, SeenNode>();
   readonly #deleteRequests = new Map<string, PodWrite>();
   readonly #gates = new GateWatch();
   readonly #violations: Violation[] = [];
@@ -112,7 +114,11 @@ class Court {
   }
 
   see(observation: Observation, writes: readonly PodWrite[]): void {
-    if (observation.kind === 'workload') {
+    if (observation.kind === 'node') {
+      this.#seeNode(observation);
+      return;
+    }
+    if (observation.kind !== 'pod') {
       this.#seeWorkload(observation);
       return;
     }
@@ -129,11 +135,24 @@ class Court {
     this.#seePod(observation, before, charged);
   }
 
-  #seeWorkload({ type, object, at }: Observation & { readonly kind: 'workload' }): void {
+  #seeNode({ type, object, at }: Observation & { readonly kind: 'node' }): void {
+    const { name } = object.metadata;
+    const before = this.#nodes.get(name);
+    for (const { kind, steps } of this.#cases.values()) {
+      if (kind === 'DaemonSet') steps.push({ at, node: { name, before }, charged: false });
+    }
+    if (type === 'DELETED') {
+      this.#nodes.delete(name);
+    } else {
+      this.#nodes.set(name, object);
+    }
+  }
+
+  #seeWorkload({ kind, type, object, at }: Observation & { readonly kind: SeenKind }): void {
     const { uid } = object.metadata;
     const known = this.#cases.get(uid);
     if (known === undefined) {
-      this.#cases.set(uid, { workload: object, pods: new Map(), steps: [], deleted: new Map() });
+      this.#cases.set(uid, { kind, workload: object, pods: new Map(), steps: [], deleted: new Map() });
     } else if (type !== 'DELETED') {
       known.steps.push({ at, workload: known.workload, charged: false });
       known.workload = object;
@@ -147,7 +166,6 @@ class Court {
   ): void {
     const { uid } = pod.metadata;
     const found = this.#caseOf(pod);
-    const ordinal = ordinalOf(pod);
     if (type === 'DELETED') {
       this.#pods.delete(uid);
       this.#gates.forget(uid);
@@ -162,15 +180,16 @@ class Court {
     if (found === undefined) {
       return;
     }
-    const occupant = found.pods.get(ordinal);
-    found.steps.push({ at, ordinal, pod: occupant, charged });
-    if (type !== 'DELETED') {
-      if (occupant?.metadata.uid !== uid) {
-        this.#judgeReplacement(found, ordinal, pod);
-      }
-      found.pods.set(ordinal, pod);
-    } else if (occupant?.metadata.uid === uid) {
-      found.pods.delete(ordinal);
+    const known = found.pods.get(uid);
+    found.steps.push({ at, uid, pod: known, charged });
+    if (type === 'DELETED') {
+      found.pods.delete(uid);
+      return;
+    }
+    found.pods.set(uid, pod);
+    if (known === undefined) {
+      this.#judgeReplacement(found, pod);
+      this.#judgeCrowd(found, pod, at);
     }
   }
 
@@ -187,29 +206,32 @@ class Court {
       return false;
     }
     this.#deleteRequests.set(write.uid, write);
+    if (isHelper(before, (uid) => this.#cases.has(uid))) {
+      return false;
+    }
     const found = this.#caseOf(before);
     if (found === undefined) {
       this.#accuse('ownership', write, 'it belongs to no workload that was seen');
       return false;
     }
-    const ordinal = ordinalOf(before);
-    if (isFinished(before) || !this.#isWantedThroughout(found, ordinal, write.at)) {
+    const slot = SEEN_KINDS[found.kind].slotOf(before);
+    if (isFinished(before) || !this.#isWantedThroughout(found, slot, write.at)) {
       return false;
     }
     this.#deletes += 1;
     const template = JSON.stringify(found.workload.spec.template);
-    found.deleted.set(ordinal, { revision: revisionOf(before), template, by: write });
+    found.deleted.set(slot, { revision: revisionOf(before), template, by: write });
     return this.#charge(found, write, before);
   }
 
   /** A pod that scaling takes away, or was to take away when the write was planned, is nobody's budget. */
-  #isWantedThroughout(found: Case, ordinal: number, at: number): boolean {
-    if (!isWanted(found.workload, ordinal)) {
-      return false;
-    }
-    return found.steps.every(
-      (step) =>
-        step.workload === undefined || step.at < at - this.#planAgeMs || isWanted(step.workload, ordinal),
+  #isWantedThroughout({ kind, workload, steps }: Case, slot: string, at: number): boolean {
+    const isWanted = (seen: SeenWorkload) => SEEN_KINDS[kind].isWanted(seen, this.#nodes, slot);
+    return (
+      isWanted(workload) &&
+      steps.every(
+        (step) => step.workload === undefined || step.at < at - this.#planAgeMs || isWanted(step.workload),
+      )
     );
   }
 
@@ -231,9 +253,10 @@ class Court {
     return change === 'begins' && this.#charge(found, write, before);
   }
 
-  #judgeReplacement(found: Case, ordinal: number, pod: SeenPod): void {
-    const deleted = found.deleted.get(ordinal);
-    found.deleted.delete(ordinal);
+  #judgeReplacement(found: Case, pod: SeenPod): void {
+    const slot = SEEN_KINDS[found.kind].slotOf(pod);
+    const deleted = found.deleted.get(slot);
+    found.deleted.delete(slot);
     if (
       deleted !== undefined &&
       deleted.revision === revisionOf(pod) &&
@@ -247,17 +270,33 @@ class Court {
     }
   }
 
+  /** One pod a node; with a surge a second one, on so many nodes at a time (D6, D8, D16). */
+  #judgeCrowd({ kind, workload, pods }: Case, pod: SeenPod, at: number): void {
+    const why = crowdOf({ rules: SEEN_KINDS[kind], nodes: this.#nodes, at }, workload, pods, pod);
+    if (why !== undefined) {
+      const { namespace = '', name, resourceVersion } = pod.metadata;
+      const message = `pod ${namespace}/${name} at version ${resourceVersion}: ${why}`;
+      this.#violations.push({ rule: 'too many on a node', namespace, pod: name, message });
+    }
+  }
+
   /** A charged write is legal if unavailable + 1 ≤ maxUnavailable in a state that it can have been planned on. */
   #charge(found: Case, write: PodWrite, before: SeenPod): boolean {
     if (!isReady(before)) {
       return false;
     }
-    this.#charged += 1;
+    const nodes = new Map(this.#nodes);
+    const scales: Scales = { rules: SEEN_KINDS[found.kind], nodes, at: write.at };
     const pods = new Map(found.pods);
     let { workload } = found;
     let since = 0;
-    const now = tally(workload, pods, before, write.at);
-    let legal = now.unavailable + 1 <= now.allowed;
+    const now = tally(scales, workload, pods, before);
+    if (now.cost === 0) {
+      // Its successor serves already.
+      return false;
+    }
+    this.#charged += 1;
+    let legal = isLegal(now, 0);
     for (let index = found.steps.length - 1; index >= 0 && !legal; index -= 1) {
       const step = found.steps[index] as Step;
       if (step.at < write.at - this.#planAgeMs) {
@@ -265,22 +304,20 @@ class Court {
       }
       workload = step.workload ?? workload;
       since += step.charged ? 1 : 0;
-      if (step.ordinal !== undefined) {
-        if (step.pod === undefined) {
-          pods.delete(step.ordinal);
-        } else {
-          pods.set(step.ordinal, step.pod);
-        }
+      if (step.uid !== undefined) {
+        takeBack(pods, step.uid, step.pod);
       }
-      const then = tally(workload, pods, before, write.at);
-      legal = then.unavailable + since + 1 <= then.allowed;
+      if (step.node !== undefined) {
+        takeBack(nodes, step.node.name, step.node.before);
+      }
+      legal = isLegal(tally(scales, workload, pods, before), since);
     }
     if (!legal) {
-      const { unavailable, allowed, names } = now;
+      const { unavailable, allowed, names, wanted } = now;
       this.#accuse(
         'budget',
         write,
-        `it was Ready, ${String(unavailable)} of ${String(replicasOf(found.workload.spec))} were unavailable already ` +
+        `it was Ready, ${String(unavailable)} of ${String(wanted)} were unavailable already ` +
           `(${names.join(', ')}), and ${String(allowed)} may be`,
       );
     }
@@ -299,27 +336,15 @@ class Court {
   }
 }
 
-/** Wanted pods that are missing or not available. The written pod's own update in place does not count against it. */
-function tally(
-  workload: SeenWorkload,
-  pods: ReadonlyMap<number, SeenPod>,
-  written: SeenPod,
-  at: number,
-): { readonly unavailable: number; readonly allowed: number; readonly names: readonly string[] } {
-  const { minReadySeconds = 0, ordinals } = workload.spec;
-  const start = ordinals?.start ?? 0;
-  const names: string[] = [];
-  for (let ordinal = start; ordinal < start + replicasOf(workload.spec); ordinal += 1) {
-    const pod = pods.get(ordinal);
-    const own =
-      pod !== undefined &&
-      pod.metadata.uid === written.metadata.uid &&
-      inPlaceMark(pod) !== undefined &&
-      gateOf(pod) !== 'False' &&
-      isInService(pod, minReadySeconds, at);
-    if (!own && (pod === undefined || !isAvailable(pod, minReadySeconds, at))) {
-      names.push(pod?.metadata.name ?? `${workload.metadata.name}-${String(ordinal)} (missing)`);
-    }
+function takeBack<V>(map: Map<string, V>, key: string, before: V | undefined): void {
+  if (before === undefined) {
+    map.delete(key);
+  } else {
+    map.set(key, before);
   }
-  return { unavailable: names.length, allowed: allowedUnavailable(workload), names };
+}
+
+/** `since`: pods that the writer has taken after the state that it planned on. */
+function isLegal({ unavailable, allowed, cost }: Tally, since: number): boolean {
+  return cost === 0 || unavailable + since + cost <= allowed;
 }

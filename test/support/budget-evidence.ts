@@ -28,32 +28,73 @@ export interface SeenContainerStatus {
   readonly state?: { readonly running?: unknown };
 }
 
+export interface SeenCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime?: string | null;
+}
+
+interface SeenNodeAffinity {
+  readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+    readonly nodeSelectorTerms?: readonly {
+      readonly matchFields?: readonly { readonly key: string; readonly values?: readonly string[] }[];
+    }[];
+  };
+}
+
+export interface SeenNode extends SeenObject {
+  readonly spec?: {
+    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+  };
+  readonly status?: { readonly conditions?: readonly SeenCondition[] };
+}
+
+export interface SeenToleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+}
+
 export interface SeenPod extends SeenObject {
   readonly spec: {
+    readonly nodeName?: string;
+    readonly affinity?: { readonly nodeAffinity?: SeenNodeAffinity };
     readonly containers: readonly SeenContainer[];
     readonly initContainers?: readonly SeenContainer[];
   };
   readonly status?: {
     readonly phase?: string;
-    readonly conditions?: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly lastTransitionTime?: string | null;
-    }[];
+    readonly conditions?: readonly SeenCondition[];
     readonly containerStatuses?: readonly SeenContainerStatus[];
     readonly initContainerStatuses?: readonly SeenContainerStatus[];
   };
 }
 
-/** A StatefulSet of either API. */
+export type SeenKind = 'StatefulSet' | 'DaemonSet';
+
+/** A StatefulSet or DaemonSet of either API. */
 export interface SeenWorkload extends SeenObject {
   readonly spec: {
     readonly replicas?: number;
     readonly ordinals?: { readonly start?: number };
     readonly minReadySeconds?: number;
     readonly podManagementPolicy?: string;
-    readonly updateStrategy?: { readonly rollingUpdate?: { readonly maxUnavailable?: number | string } };
-    readonly template: unknown;
+    readonly updateStrategy?: {
+      readonly rollingUpdate?: {
+        readonly maxUnavailable?: number | string;
+        readonly maxSurge?: number | string;
+      };
+    };
+    readonly template: {
+      readonly spec?: {
+        readonly nodeSelector?: Readonly<Record<string, string>>;
+        readonly tolerations?: readonly SeenToleration[];
+        readonly affinity?: unknown;
+        readonly nodeName?: string;
+      };
+      readonly [field: string]: unknown;
+    };
   };
 }
 
@@ -65,7 +106,8 @@ interface Watched {
 
 export type Observation =
   | (Watched & { readonly kind: 'pod'; readonly object: SeenPod })
-  | (Watched & { readonly kind: 'workload'; readonly object: SeenWorkload });
+  | (Watched & { readonly kind: 'node'; readonly object: SeenNode })
+  | (Watched & { readonly kind: SeenKind; readonly object: SeenWorkload });
 
 /** A delete or patch of a pod by a worker that the apiserver answered with 2xx, from the audit log. */
 export interface PodWrite {

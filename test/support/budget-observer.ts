@@ -1,10 +1,10 @@
-/** Collects the evidence of the budget checker: watches of pods and StatefulSets, and the apiserver's audit log. */
+/** Collects the evidence of the budget checker: watches of pods, nodes and workloads, and the apiserver's audit log. */
 
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
-import { groupVersion } from '../../kubernetes/workload-api.ts';
+import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { readAuditLine } from './budget-evidence.ts';
 import type { Observation, PodWrite, SeenObject } from './budget-evidence.ts';
@@ -19,6 +19,9 @@ export interface BudgetObserverOptions {
 
 type Kind = Observation['kind'];
 
+/** What is watched; a namespace's evidence holds all nodes. */
+const KINDS: readonly Kind[] = ['pod', 'node', 'StatefulSet', 'DaemonSet'];
+
 const RETRY_MS = 50;
 const CATCH_UP_MS = 15_000;
 
@@ -28,7 +31,12 @@ export class BudgetObserver {
   readonly #writes: PodWrite[] = [];
   readonly #stopping = new AbortController();
   /** The newest version of each object that the watches have shown; those deleted are gone from it. */
-  readonly #present: Readonly<Record<Kind, Map<string, string>>> = { pod: new Map(), workload: new Map() };
+  readonly #present: Readonly<Record<Kind, Map<string, string>>> = {
+    pod: new Map(),
+    node: new Map(),
+    StatefulSet: new Map(),
+    DaemonSet: new Map(),
+  };
   #failure: unknown;
   #auditOffset = 0;
   #auditRest = '';
@@ -38,9 +46,9 @@ export class BudgetObserver {
     this.#options = options;
   }
 
-  /** Resolves when both watches stand. What happened before is the initial state, not judged. */
+  /** Resolves when the watches stand. What happened before is the initial state, not judged. */
   async start(): Promise<void> {
-    await Promise.all([this.#watch('pod'), this.#watch('workload')]);
+    await Promise.all(KINDS.map(async (kind) => await this.#watch(kind)));
     await this.#readAudit();
     this.#writes.length = 0;
   }
@@ -56,18 +64,22 @@ export class BudgetObserver {
   async evidence(
     namespace: string,
   ): Promise<{ readonly observations: readonly Observation[]; readonly writes: readonly PodWrite[] }> {
-    await Promise.all([this.#catchUp('pod', namespace), this.#catchUp('workload', namespace)]);
+    await Promise.all(
+      KINDS.map(async (kind) => await this.#catchUp(kind, kind === 'node' ? undefined : namespace)),
+    );
     await this.#readAudit();
     return {
-      observations: this.#observations.filter(({ object }) => object.metadata.namespace === namespace),
+      observations: this.#observations.filter(
+        ({ kind, object }) => kind === 'node' || object.metadata.namespace === namespace,
+      ),
       writes: this.#writes.filter((write) => write.namespace === namespace),
     };
   }
 
   #path(kind: Kind): ResourcePath {
-    return kind === 'pod'
-      ? { group: '', version: 'v1', resource: 'pods' }
-      : { ...groupVersion(this.#options.workloadApi), resource: 'statefulsets' };
+    return kind === 'pod' || kind === 'node'
+      ? { group: '', version: 'v1', resource: `${kind}s` }
+      : { ...groupVersion(this.#options.workloadApi), resource: WORKLOAD_RESOURCES[kind] };
   }
 
   async #watch(kind: Kind): Promise<void> {
@@ -151,7 +163,7 @@ export class BudgetObserver {
     this.#observations.push({ kind, type, object, at: Date.now() } as Observation);
   }
 
-  async #catchUp(kind: Kind, namespace: string): Promise<void> {
+  async #catchUp(kind: Kind, namespace: string | undefined): Promise<void> {
     const { items, resourceVersion } = await this.#options.client.list<SeenObject>({
       ...this.#path(kind),
       namespace,
@@ -179,7 +191,7 @@ export class BudgetObserver {
   /** What the watch has not shown yet, or undefined. */
   #behind(
     kind: Kind,
-    namespace: string,
+    namespace: string | undefined,
     listed: ReadonlyMap<string, bigint>,
     asOf: bigint,
   ): string | undefined {

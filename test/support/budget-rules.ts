@@ -1,49 +1,14 @@
-/** The few rules that the budget checker judges by, written once more and apart from the planners. */
+/** The few rules of pods that the budget checker judges by, written once more and apart from the planners. */
 
-import type { SeenContainer, SeenContainerStatus, SeenPod, SeenWorkload } from './budget-evidence.ts';
+import type { SeenContainer, SeenContainerStatus, SeenNode, SeenPod } from './budget-evidence.ts';
 
 const ANNOTATION = 'fairlead.dev/in-place-update';
-const MAX_UNAVAILABLE = 'fairlead.dev/max-unavailable';
+const PRE_PULL = 'fairlead.dev/pre-pull';
 const GATE = 'InPlaceUpdateReady';
 const REVISION = 'controller-revision-hash';
 
-/**
- * How many pods may be unavailable: 1 where pods are managed in order, else a number, or a percentage of the replicas rounded
- * down, at least 1 (C3). In apps/v1 it is the annotation that says so.
- */
-export function allowedUnavailable({ metadata, spec }: SeenWorkload): number {
-  if (spec.podManagementPolicy !== 'Parallel') {
-    return 1;
-  }
-  const written =
-    metadata.annotations?.[MAX_UNAVAILABLE] ?? spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1;
-  const text = String(written);
-  const value = text.endsWith('%')
-    ? Math.floor((Number(text.slice(0, -1)) / 100) * replicasOf(spec))
-    : Number(text);
-  if (!Number.isInteger(value)) {
-    throw new Error(`maxUnavailable ${text} of ${metadata.name} cannot be read`);
-  }
-  return Math.max(1, value);
-}
-
-export function replicasOf({ replicas = 1 }: SeenWorkload['spec']): number {
-  return replicas;
-}
-
-/** The ordinals that the workload wants. */
-export function isWanted(workload: SeenWorkload, ordinal: number): boolean {
-  const start = workload.spec.ordinals?.start ?? 0;
-  return ordinal >= start && ordinal < start + replicasOf(workload.spec);
-}
-
-/** The number at the end of the name; NaN if there is none. */
-export function ordinalOf(pod: SeenPod): number {
-  return Number(/-(\d+)$/.exec(pod.metadata.name)?.[1] ?? Number.NaN);
-}
-
-export function condition(pod: SeenPod, type: string): string | undefined {
-  return pod.status?.conditions?.find((one) => one.type === type)?.status;
+export function condition({ status }: SeenPod | SeenNode, type: string): string | undefined {
+  return status?.conditions?.find((one) => one.type === type)?.status;
 }
 
 export function isReady(pod: SeenPod): boolean {
@@ -58,8 +23,16 @@ export function isFinished(pod: SeenPod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-function isTerminating(pod: SeenPod): boolean {
+export function isTerminating(pod: SeenPod): boolean {
   return pod.metadata.deletionTimestamp !== undefined;
+}
+
+/** A pod that pulls images for a workload: it has no controller, and belongs to nobody's budget. */
+export function isHelper({ metadata }: SeenPod, isWorkload: (uid: string) => boolean): boolean {
+  return (
+    metadata.labels?.[PRE_PULL] !== undefined &&
+    (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller !== true && isWorkload(uid))
+  );
 }
 
 export function inPlaceMark(pod: SeenPod): string | undefined {

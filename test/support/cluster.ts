@@ -6,15 +6,22 @@ import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
-import type { ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
+import type { Condition, ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
+import type { WorkloadKind } from '../../planners/workload.ts';
+import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
+import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
-import { statefulSetManifest } from './statefulset-manifest.ts';
 
 export interface PodEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly pod: Pod;
   /** Milliseconds since the epoch at which it was seen. */
   readonly at: number;
+}
+
+/** What every kind's object has. */
+interface Served extends KubernetesObject {
+  readonly status?: { readonly conditions?: readonly Condition[]; readonly observedGeneration?: number };
 }
 
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
@@ -49,18 +56,26 @@ export class Cluster {
     return name;
   }
 
+  path(kind: WorkloadKind, namespace: string, name?: string): ResourcePath {
+    return { ...groupVersion(this.api), resource: WORKLOAD_RESOURCES[kind], namespace, name };
+  }
+
   setPath(namespace: string, name?: string): ResourcePath {
-    return { ...groupVersion(this.api), resource: WORKLOAD_RESOURCES.StatefulSet, namespace, name };
+    return this.path('StatefulSet', namespace, name);
   }
 
   /** Server-side apply as a user would. */
-  async applySet(description: StatefulSetDescription): Promise<StatefulSetObject> {
-    return await this.client.patch<StatefulSetObject>(
-      this.setPath(description.namespace, description.name),
+  async apply<K extends DescribedKindName>(kind: K, description: Descriptions[K]): Promise<ServedObjects[K]> {
+    return await this.client.patch<ServedObjects[K]>(
+      this.path(kind, description.namespace, description.name),
       'apply',
-      statefulSetManifest(this.api, description),
+      DESCRIBED_KINDS[kind].manifest(this.api, description),
       { fieldManager: 'test', force: true, fieldValidation: 'Strict' },
     );
+  }
+
+  async applySet(description: StatefulSetDescription): Promise<StatefulSetObject> {
+    return await this.apply('StatefulSet', description);
   }
 
   async set(namespace: string, name: string): Promise<StatefulSetObject> {
@@ -142,14 +157,23 @@ export class Cluster {
     );
   }
 
-  /** The set, once its controller calls it Ready at its newest generation. */
-  async untilReady(namespace: string, name: string, timeoutMs = 60_000): Promise<StatefulSetObject> {
-    return await this.until<StatefulSetObject>(
-      this.setPath(namespace, name),
+  /** The workload, once its controller calls it Ready at its newest generation. */
+  async untilReadyOf<K extends DescribedKindName>(
+    kind: K,
+    namespace: string,
+    name: string,
+    timeoutMs = 60_000,
+  ): Promise<ServedObjects[K]> {
+    return await this.until<ServedObjects[K]>(
+      this.path(kind, namespace, name),
       'Ready at its newest generation',
-      (set) => isReady(set) && set.status?.updateRevision !== undefined,
+      isReady,
       timeoutMs,
     );
+  }
+
+  async untilReady(namespace: string, name: string, timeoutMs?: number): Promise<StatefulSetObject> {
+    return await this.untilReadyOf('StatefulSet', namespace, name, timeoutMs);
   }
 
   /** Records the events of a namespace's pods from now on. */
@@ -175,7 +199,7 @@ export class Cluster {
 }
 
 /** kstatus: Ready is True and the controller has seen the newest generation. */
-export function isReady(set: StatefulSetObject): boolean {
-  const ready = set.status?.conditions?.find((condition) => condition.type === 'Ready');
-  return ready?.status === 'True' && set.status?.observedGeneration === set.metadata.generation;
+export function isReady({ metadata, status }: Served): boolean {
+  const ready = status?.conditions?.find((condition) => condition.type === 'Ready');
+  return ready?.status === 'True' && status?.observedGeneration === metadata.generation;
 }

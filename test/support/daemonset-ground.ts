@@ -4,7 +4,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 
 import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
-import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
+import { WORKLOAD_APIS } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { Node, Pod } from '../../planners/objects.ts';
 import type { CliRun } from './cli.ts';
@@ -12,7 +12,6 @@ import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
 import { useControlPlane } from './control-plane.ts';
 import type { DaemonSetDescription } from './daemonset-manifest.ts';
-import { daemonSetManifest } from './daemonset-manifest.ts';
 import { untilObjects } from './until-objects.ts';
 import { startWorker } from './worker-process.ts';
 import type { WorkerProcess } from './worker-process.ts';
@@ -42,19 +41,10 @@ export function useDaemonGround(api: WorkloadApi, nodes: number) {
     cluster?.close();
   }, 30_000);
 
-  const path = ({ namespace, name }: DaemonSetDescription) => ({
-    ...groupVersion(api),
-    resource: WORKLOAD_RESOURCES.DaemonSet,
-    namespace,
-    name,
-  });
+  const path = ({ namespace, name }: DaemonSetDescription) => cluster.path('DaemonSet', namespace, name);
 
   async function apply(description: DaemonSetDescription): Promise<void> {
-    await cluster.client.patch(path(description), 'apply', daemonSetManifest(api, description), {
-      fieldManager: 'test',
-      force: true,
-      fieldValidation: 'Strict',
-    });
+    await cluster.apply('DaemonSet', description);
   }
 
   /** Applies it in a namespace of its own and waits until all is well. */
@@ -66,16 +56,11 @@ export function useDaemonGround(api: WorkloadApi, nodes: number) {
     return description;
   }
 
-  async function untilReady(description: DaemonSetDescription, timeoutMs?: number): Promise<DaemonSetObject> {
-    return await cluster.until<DaemonSetObject>(
-      path(description),
-      'Ready at its newest generation',
-      (set) => {
-        const ready = set.status?.conditions?.find(({ type }) => type === 'Ready');
-        return ready?.status === 'True' && set.status?.observedGeneration === set.metadata.generation;
-      },
-      timeoutMs,
-    );
+  async function untilReady(
+    { namespace, name }: DaemonSetDescription,
+    timeoutMs = 30_000,
+  ): Promise<DaemonSetObject> {
+    return await cluster.untilReadyOf('DaemonSet', namespace, name, timeoutMs);
   }
 
   async function untilPods(
@@ -126,6 +111,26 @@ export function useDaemonGround(api: WorkloadApi, nodes: number) {
       await start();
     },
   };
+}
+
+/**
+ * The same in both workload APIs, each on a control plane of its own. `both` makes a test of a play: the two go on at once, for
+ * most of it is waiting.
+ */
+export function useBothGrounds(nodes: number) {
+  const grounds = WORKLOAD_APIS.map((api) => ({ api, ground: useDaemonGround(api, nodes) }));
+  function both(play: (ground: DaemonGround) => Promise<void>): () => Promise<void> {
+    return async () => {
+      const ends = await Promise.allSettled(grounds.map(({ ground }) => play(ground)));
+      const failed = ends.flatMap((end, index) =>
+        end.status === 'rejected' ? [{ api: grounds[index]?.api, cause: end.reason as unknown }] : [],
+      );
+      const [first] = failed;
+      if (first !== undefined)
+        throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
+    };
+  }
+  return { grounds, both };
 }
 
 export function imageOf({ spec }: Pod): string {

@@ -24,6 +24,10 @@ export interface DaemonSetDescription {
   readonly revisionHistoryLimit?: number;
   readonly templateAnnotations?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  /** Requested by the container. */
+  readonly requests?: Readonly<Record<string, string>>;
+  /** Further fields of the pods' spec. */
+  readonly podSpec?: Readonly<Record<string, unknown>>;
 }
 
 /** The manifest as a user of that API would write it. */
@@ -89,10 +93,17 @@ export function daemonSetManifest(
         metadata: { labels: { app: name }, annotations: description.templateAnnotations },
         spec: {
           terminationGracePeriodSeconds: 1,
+          ...description.podSpec,
           nodeSelector,
           tolerations,
           ...(inPlace && { readinessGates: [{ conditionType: 'InPlaceUpdateReady' }] }),
-          containers: [{ name: 'main', image: description.image }],
+          containers: [
+            {
+              name: 'main',
+              image: description.image,
+              ...(description.requests && { resources: { requests: description.requests } }),
+            },
+          ],
         },
       },
     },

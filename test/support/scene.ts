@@ -1,16 +1,18 @@
-/** One StatefulSet in a namespace of its own, with everything that a case about faults asks and asserts. */
+/** One workload in a namespace of its own, with everything that a case about faults asks and asserts. */
 
 import { expect } from '@jest/globals';
 
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
-import type { Pod } from '../../planners/objects.ts';
+import type { Condition, Node, Pod } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { BudgetReport } from './budget-checker.ts';
 import type { Cluster } from './cluster.ts';
+import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
+import { DESCRIBED_KINDS } from './described-kinds.ts';
+import type { OwnNodes } from './own-nodes.ts';
 import { untilObjects } from './until-objects.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
 import type { Stage } from './stage.ts';
@@ -36,25 +38,36 @@ interface EventObject extends WorkloadEvent {
 /** Reasons of a set whose rollout waits for pods that will not get ready. */
 const STUCK = new Set(['BudgetUsed', 'PodNotReady', 'InPlaceRestarting']);
 
-export class Scene {
+/** What a scene is played with. */
+export interface SceneSettings {
+  /** FAIRLEAD_CLUSTER of the worker that looks after it. */
+  readonly owner: string;
+  /** Nodes that only its pods use; absent: those that there are. */
+  readonly nodes?: OwnNodes | undefined;
+}
+
+export class Scene<K extends DescribedKindName = 'StatefulSet'> {
+  readonly kind: K;
   readonly cluster: Cluster;
   readonly runs: TemporalRuns;
   /** FAIRLEAD_CLUSTER of the worker that looks after it. */
   readonly owner: string;
+  readonly nodes: OwnNodes | undefined;
+  /** The namespace of pods that others have on its nodes, if there are any. */
+  neighbourhood: string | undefined;
   readonly #stage: Stage;
-  #description: StatefulSetDescription;
+  #description: Descriptions[K];
 
-  constructor(stage: Stage, owner: string, description: StatefulSetDescription) {
+  constructor(stage: Stage, kind: K, { owner, nodes }: SceneSettings, description: Descriptions[K]) {
     this.#stage = stage;
+    this.kind = kind;
     this.cluster = stage.cluster;
     this.#description = description;
     this.owner = owner;
+    this.nodes = nodes;
     const { namespace, name } = description;
     const { group } = groupVersion(this.api);
-    this.runs = new TemporalRuns(
-      stage.temporal,
-      rolloutWorkflowId(owner, { namespace, kind: 'StatefulSet', group, name }),
-    );
+    this.runs = new TemporalRuns(stage.temporal, rolloutWorkflowId(owner, { namespace, kind, group, name }));
   }
 
   get api(): WorkloadApi {
@@ -66,14 +79,14 @@ export class Scene {
   }
 
   get path(): ResourcePath {
-    return this.cluster.setPath(this.namespace, this.#description.name);
+    return this.cluster.path(this.kind, this.namespace, this.#description.name);
   }
 
   /** Applies the description with this change, which stays. Resolves with the time just before. */
-  async apply(change: Partial<StatefulSetDescription>): Promise<number> {
+  async apply(change: Partial<Descriptions[K]>): Promise<number> {
     this.#description = { ...this.#description, ...change };
     const at = Date.now();
-    await this.cluster.applySet(this.#description);
+    await this.cluster.apply(this.kind, this.#description);
     return at;
   }
 
@@ -87,30 +100,40 @@ export class Scene {
     await this.cluster.annotate(this.path, annotations);
   }
 
-  async set(): Promise<StatefulSetObject> {
-    return await this.cluster.client.get<StatefulSetObject>(this.path);
+  async set(): Promise<ServedObjects[K]> {
+    return await this.cluster.client.get<ServedObjects[K]>(this.path);
   }
 
   async untilSet(
     what: string,
-    predicate: (set: StatefulSetObject) => boolean,
+    predicate: (set: ServedObjects[K]) => boolean,
     timeoutMs = 30_000,
-  ): Promise<StatefulSetObject> {
-    return await this.cluster.until<StatefulSetObject>(this.path, what, predicate, timeoutMs);
+  ): Promise<ServedObjects[K]> {
+    return await this.cluster.until<ServedObjects[K]>(this.path, what, predicate, timeoutMs);
+  }
+
+  /** The status says that so many pods are at the update revision. */
+  async untilUpdated(count: number, timeoutMs?: number): Promise<ServedObjects[K]> {
+    const { updated } = DESCRIBED_KINDS[this.kind];
+    return await this.untilSet(`${String(count)} updated`, (set) => updated(set) === count, timeoutMs);
   }
 
   async pods(): Promise<readonly Pod[]> {
     return await this.cluster.pods(this.namespace, this.#description.name);
   }
 
-  /** The pods by name, as soon as they are so. */
+  /** Every pod of the namespace: those that help a rollout as well. */
+  async allPods(): Promise<readonly Pod[]> {
+    return (await this.cluster.client.list<Pod>(this.#podsPath())).items;
+  }
+
+  /** The pods of the namespace by name, as soon as they are so. */
   async untilPods(
     what: string,
     predicate: (pods: readonly Pod[]) => boolean,
     timeoutMs = 30_000,
   ): Promise<readonly Pod[]> {
-    const pods = { group: '', version: 'v1', resource: 'pods', namespace: this.namespace };
-    return await untilObjects<Pod>(this.cluster.client, pods, what, predicate, timeoutMs);
+    return await untilObjects<Pod>(this.cluster.client, this.#podsPath(), what, predicate, timeoutMs);
   }
 
   /** A rollout under way: at least one pod at this image, at least one at another. */
@@ -143,10 +166,10 @@ export class Scene {
           .sort()
           .join() === names.join(),
     );
+    const { updated } = DESCRIBED_KINDS[this.kind];
     await this.untilSet('waiting for pods that do not get ready', (set) => {
-      const { conditions = [], updatedReplicas } = set.status ?? {};
-      const why = conditions.find(({ type }) => type === 'Ready')?.reason ?? '';
-      return updatedReplicas === ordinals.length && STUCK.has(why);
+      const why = conditionOf(set, 'Ready')?.reason ?? '';
+      return updated(set) === ordinals.length && STUCK.has(why);
     });
   }
 
@@ -173,18 +196,24 @@ export class Scene {
 
   /** Orphaned or deleted for good. */
   async untilSetGone(): Promise<void> {
-    const sets = this.cluster.setPath(this.namespace);
+    const sets = this.cluster.path(this.kind, this.namespace);
     const { client } = this.cluster;
     await untilObjects(client, sets, 'the set is gone', (all) => all.length === 0, 30_000);
   }
 
+  /** The object, Ready at its newest generation. */
+  async untilReady(timeoutMs = 60_000): Promise<ServedObjects[K]> {
+    return await this.cluster.untilReadyOf(this.kind, this.namespace, this.#description.name, timeoutMs);
+  }
+
   /** Every wanted pod at the wanted image and ready, the object Ready at its newest generation, no run open. */
   async untilDone(timeoutMs = 60_000): Promise<readonly Pod[]> {
-    const { image, replicas, name } = this.#description;
-    const set = await this.cluster.untilReady(this.namespace, name, timeoutMs);
+    const { image } = this.#description;
+    const set = await this.untilReady(timeoutMs);
+    const wanted = await this.#wantedPods();
     const pods = await this.untilPods(
-      `${String(replicas)} pods ready at ${image}`,
-      (all) => all.length === replicas && all.every((pod) => imageOf(pod) === image && isPodReady(pod)),
+      `${String(wanted)} pods ready at ${image}`,
+      (all) => all.length === wanted && all.every((pod) => imageOf(pod) === image && isPodReady(pod)),
       timeoutMs,
     );
     const owners = pods.map((pod) => pod.metadata.ownerReferences?.[0]?.uid);
@@ -203,15 +232,15 @@ export class Scene {
     return runs.map((run) => run.status);
   }
 
-  /** Events on the StatefulSet, oldest first. */
+  /** Events on the workload, oldest first. */
   async events(): Promise<readonly WorkloadEvent[]> {
     const { items } = await this.cluster.client.list<EventObject>(this.#eventsPath());
-    return [...items].filter(isOnSet).sort(byAge);
+    return items.filter((event) => this.#isOnSet(event)).sort(byAge);
   }
 
   async untilEvent(reason: string, timeoutMs = 30_000): Promise<WorkloadEvent> {
     const find = (events: readonly EventObject[]) =>
-      events.find((event) => isOnSet(event) && event.reason === reason);
+      events.find((event) => this.#isOnSet(event) && event.reason === reason);
     const what = `an event ${reason}`;
     const { client } = this.cluster;
     const events = await untilObjects<EventObject>(
@@ -224,7 +253,7 @@ export class Scene {
     return find(events) as EventObject;
   }
 
-  /** The reasons of the warnings on the StatefulSet, each once, sorted. */
+  /** The reasons of the warnings on the workload, each once, sorted. */
   async warnings(): Promise<readonly string[]> {
     const events = await this.events();
     return [...new Set(events.filter(({ type }) => type === 'Warning').map(({ reason }) => reason))].sort();
@@ -249,6 +278,19 @@ export class Scene {
     }
   }
 
+  async #wantedPods(): Promise<number> {
+    const { items } = await this.cluster.client.list<Node>({ group: '', version: 'v1', resource: 'nodes' });
+    return DESCRIBED_KINDS[this.kind].wantedPods(this.#description, items);
+  }
+
+  #isOnSet({ involvedObject }: EventObject): boolean {
+    return involvedObject.kind === this.kind;
+  }
+
+  #podsPath(): ResourcePath {
+    return { group: '', version: 'v1', resource: 'pods', namespace: this.namespace };
+  }
+
   #eventsPath(): ResourcePath {
     return { group: '', version: 'v1', resource: 'events', namespace: this.namespace };
   }
@@ -271,12 +313,11 @@ export function isPodReady(pod: Pod): boolean {
   return ready?.status === 'True' && pod.metadata.deletionTimestamp === undefined;
 }
 
-export function conditionOf(set: StatefulSetObject, type: string) {
-  return set.status?.conditions?.find((condition) => condition.type === type);
-}
-
-function isOnSet(event: EventObject): boolean {
-  return event.involvedObject.kind === 'StatefulSet';
+export function conditionOf(
+  { status }: ServedObjects[DescribedKindName],
+  type: string,
+): Condition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
 }
 
 function byAge(a: EventObject, b: EventObject): number {

@@ -89,6 +89,25 @@ describe('a value that the apiserver quotes', () => {
     );
   });
 
+  it.each([
+    [
+      'a number where text is wanted',
+      `${PIN}: expected string, got &value.valueUnstructured{Value:8472}`,
+      'Quote the value.',
+    ],
+    [
+      'matchLabels where labels of nodes are wanted',
+      '.spec.updateStrategy.rollingUpdate.nodeSelector.matchLabels: expected string, got &value.valueUnstructured{Value:map[disk:ssd]}',
+      'Write the labels of the nodes themselves: nodeSelector: {disk: ssd}.',
+    ],
+  ])('says what to do: %s', (_, said, next) => {
+    expect(refusal(`${PATCH}${said}`)).toContain(next);
+  });
+
+  it('does not advise quotes for what no quotes mend', () => {
+    expect(refusal(`${PATCH}.spec.x: expected string, got &{map[a:b]}`)).not.toContain('Quote');
+  });
+
   it('is hidden in other words too, whether it was in quotes in git or not', () => {
     expect(refusal(`${PATCH}odd: 8472910355 and "hunter2"`)).toContain('odd: *** and "***".');
   });

@@ -2,7 +2,8 @@
 
 import { IN_PLACE_GATE } from '../../../planners/names.ts';
 import { joined, literal, literals, refusedIf, unsupported } from '../cel.ts';
-import { NOT_READY_NODES, ON_DEADLINE, POD_UPDATE_POLICIES } from '../fields.ts';
+import { NOT_READY_NODES, ON_DEADLINE, POD_REPLACEMENT_POLICIES, POD_UPDATE_POLICIES } from '../fields.ts';
+import { LABEL_KEY, NODE_SETTINGS } from '../policy-view.ts';
 import type { PolicyView, Setting, Variable } from '../policy-view.ts';
 import { surgeRules } from './daemonset.ts';
 
@@ -11,20 +12,17 @@ const MAX_UNAVAILABLE = '^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$';
 const SECONDS = '^[0-9]{1,9}$';
 /** What means nothing without a rolling update. */
 const OF_ROLLING_UPDATES: readonly Setting[] = [
-  'partition',
-  'nodeSelector',
-  'topologyKey',
-  'notReadyNodes',
-  'drainTimeoutSeconds',
-  'prePullNodes',
-  'prePullTimeoutSeconds',
+  ...NODE_SETTINGS,
   'maxUnavailable',
   'podUpdatePolicy',
   'gracePeriodSeconds',
 ];
-const LABEL_KEY = '([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?';
-const LABELS = `^${LABEL_KEY}=[-A-Za-z0-9_.]{0,63}(,${LABEL_KEY}=[-A-Za-z0-9_.]{0,63})*$`;
+const LABEL_VALUE = '([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?';
+/** DNS subdomains of labels have no more characters than this; told apart because RE2 cannot say both of one text. */
+const SHORT_PREFIX = '^([^/]{1,253}/)?[^/]*$';
 const POSITIVE_SECONDS = '^[1-9][0-9]{0,8}$';
+/** Of a field: also 2147483647, upstream's word for no deadline. */
+const DEADLINE_SECONDS = '^[1-9][0-9]{0,9}$';
 
 /** Budget, in-place policy and deadline (design §2, §3 "Budget"; A37). */
 export function ownSettingRules(view: PolicyView): readonly Variable[] {
@@ -33,6 +31,25 @@ export function ownSettingRules(view: PolicyView): readonly Variable[] {
     ...(settings.includes('maxUnavailable') ? maxUnavailableRules(view) : []),
     ...(settings.includes('partition') ? partitionRules(view) : []),
     ...(settings.includes('notReadyNodes') ? [...nodeRules(view), ...surgeRules()] : []),
+    ...(settings.includes('podUpdatePolicy') ? inPlaceRules(view) : []),
+    ...(settings.includes('podReplacementPolicy') ? podReplacementRules(view) : []),
+    ...OF_ROLLING_UPDATES.filter((name) => settings.includes(name)).map((name) => ({
+      name: `${name}NeedsRollingUpdate`,
+      expression: refusedIf(
+        `${isSet(name)} && variables.strategyType == "OnDelete"`,
+        literal(
+          `${place[name]}: Forbidden: only allowed for updateStrategy 'RollingUpdate'; ` +
+            'remove it or set spec.updateStrategy.type: RollingUpdate',
+        ),
+      ),
+    })),
+    ...deadlineRules(view),
+  ];
+}
+
+function inPlaceRules(view: PolicyView): readonly Variable[] {
+  const { place } = view;
+  return [
     {
       name: 'podUpdatePolicySupported',
       expression: refusedIf(
@@ -62,17 +79,18 @@ export function ownSettingRules(view: PolicyView): readonly Variable[] {
         joined(invalid(view, 'gracePeriodSeconds'), literal('must be a whole number of seconds, 0 or more')),
       ),
     },
-    ...OF_ROLLING_UPDATES.filter((name) => settings.includes(name)).map((name) => ({
-      name: `${name}NeedsRollingUpdate`,
+  ];
+}
+
+function podReplacementRules({ place }: PolicyView): readonly Variable[] {
+  return [
+    {
+      name: 'podReplacementPolicySupported',
       expression: refusedIf(
-        `${isSet(name)} && variables.strategyType == "OnDelete"`,
-        literal(
-          `${place[name]}: Forbidden: only allowed for updateStrategy 'RollingUpdate'; ` +
-            'remove it or set spec.updateStrategy.type: RollingUpdate',
-        ),
+        `${isSet('podReplacementPolicy')} && !(variables.podReplacementPolicy in ${literals(POD_REPLACEMENT_POLICIES)})`,
+        unsupported(place.podReplacementPolicy, 'variables.podReplacementPolicy', POD_REPLACEMENT_POLICIES),
       ),
-    })),
-    ...deadlineRules(view),
+    },
   ];
 }
 
@@ -124,7 +142,7 @@ function partitionRules(view: PolicyView): readonly Variable[] {
   ];
 }
 
-/** What the schema of the spec says of these fields; annotations have none. */
+/** What no schema says, and what the schema of the spec says of these fields: annotations have none. */
 function nodeRules(view: PolicyView): readonly Variable[] {
   const { place, api } = view;
   return [
@@ -133,6 +151,27 @@ function nodeRules(view: PolicyView): readonly Variable[] {
       expression: refusedIf(
         `${isSet('notReadyNodes')} && !(variables.notReadyNodes in ${literals(NOT_READY_NODES)})`,
         unsupported(place.notReadyNodes, 'variables.notReadyNodes', NOT_READY_NODES),
+      ),
+    },
+    {
+      name: 'nodeSelectorFormat',
+      expression: refusedIf(
+        `${isSet('nodeSelector')} && !variables.nodeSelector.split(",").all(label, ` +
+          `${matchesBoth('label', `^${LABEL_KEY}=${LABEL_VALUE}$`)})`,
+        joined(
+          invalid(view, 'nodeSelector'),
+          literal('must be labels of nodes, such as canary=true,disk=ssd'),
+        ),
+      ),
+    },
+    {
+      name: 'topologyKeyFormat',
+      expression: refusedIf(
+        `${isSet('topologyKey')} && !(${matchesBoth('variables.topologyKey', `^${LABEL_KEY}$`)})`,
+        joined(
+          invalid(view, 'topologyKey'),
+          literal('must be the key of a label of nodes, such as topology.kubernetes.io/zone'),
+        ),
       ),
     },
     ...(api === 'apps'
@@ -160,23 +199,35 @@ function nodeRules(view: PolicyView): readonly Variable[] {
               ),
             ),
           },
+        ]
+      : []),
+  ];
+}
+
+function deadlineRules(view: PolicyView): readonly Variable[] {
+  const { place, settings } = view;
+  const hasDeadline = settings.includes('progressDeadlineSeconds');
+  return [
+    ...(hasDeadline ? lengthOfDeadlineRules(view) : []),
+    {
+      name: 'onDeadlineSupported',
+      expression: refusedIf(
+        `${isSet('onDeadline')} && !(variables.onDeadline in ${literals(ON_DEADLINE)})`,
+        unsupported(place.onDeadline, 'variables.onDeadline', ON_DEADLINE),
+      ),
+    },
+    ...(hasDeadline
+      ? [
           {
-            name: 'nodeSelectorFormat',
+            name: 'onDeadlineNeedsDeadline',
             expression: refusedIf(
-              `${isSet('nodeSelector')} && ${fails('nodeSelector', LABELS)}`,
+              `variables.onDeadline in ["Pause", "Rollback"] && !(${isSet('progressDeadlineSeconds')})`,
               joined(
-                invalid(view, 'nodeSelector'),
-                literal('must be labels of nodes, such as canary=true,disk=ssd'),
-              ),
-            ),
-          },
-          {
-            name: 'topologyKeyFormat',
-            expression: refusedIf(
-              `${isSet('topologyKey')} && ${fails('topologyKey', `^${LABEL_KEY}$`)}`,
-              joined(
-                invalid(view, 'topologyKey'),
-                literal('must be the key of a label of nodes, such as topology.kubernetes.io/zone'),
+                literal(
+                  `${place.progressDeadlineSeconds}: Required value: without a deadline ${place.onDeadline} `,
+                ),
+                'variables.onDeadline',
+                literal(' would never happen'),
               ),
             ),
           },
@@ -185,13 +236,13 @@ function nodeRules(view: PolicyView): readonly Variable[] {
   ];
 }
 
-function deadlineRules(view: PolicyView): readonly Variable[] {
-  const { place } = view;
+function lengthOfDeadlineRules(view: PolicyView): readonly Variable[] {
+  const seconds = view.api === 'apps' ? POSITIVE_SECONDS : DEADLINE_SECONDS;
   return [
     {
       name: 'progressDeadlineFormat',
       expression: refusedIf(
-        `${isSet('progressDeadlineSeconds')} && ${fails('progressDeadlineSeconds', POSITIVE_SECONDS)}`,
+        `${isSet('progressDeadlineSeconds')} && ${fails('progressDeadlineSeconds', seconds)}`,
         joined(
           invalid(view, 'progressDeadlineSeconds'),
           literal('must be a whole number of seconds greater than 0'),
@@ -201,7 +252,7 @@ function deadlineRules(view: PolicyView): readonly Variable[] {
     {
       name: 'progressDeadlineLongEnough',
       expression: refusedIf(
-        `variables.progressDeadlineSeconds.matches(${literal(POSITIVE_SECONDS)}) && ` +
+        `variables.progressDeadlineSeconds.matches(${literal(seconds)}) && ` +
           'int(variables.progressDeadlineSeconds) <= variables.minReadySeconds',
         joined(
           invalid(view, 'progressDeadlineSeconds'),
@@ -211,31 +262,16 @@ function deadlineRules(view: PolicyView): readonly Variable[] {
         ),
       ),
     },
-    {
-      name: 'onDeadlineSupported',
-      expression: refusedIf(
-        `${isSet('onDeadline')} && !(variables.onDeadline in ${literals(ON_DEADLINE)})`,
-        unsupported(place.onDeadline, 'variables.onDeadline', ON_DEADLINE),
-      ),
-    },
-    {
-      name: 'onDeadlineNeedsDeadline',
-      expression: refusedIf(
-        `variables.onDeadline in ["Pause", "Rollback"] && !(${isSet('progressDeadlineSeconds')})`,
-        joined(
-          literal(
-            `${place.progressDeadlineSeconds}: Required value: without a deadline ${place.onDeadline} `,
-          ),
-          'variables.onDeadline',
-          literal(' would never happen'),
-        ),
-      ),
-    },
   ];
 }
 
 function isSet(name: Setting): string {
   return `variables.${name} != ""`;
+}
+
+/** CEL: the text has this form, and no prefix that is too long. */
+function matchesBoth(text: string, pattern: string): string {
+  return `${text}.matches(${literal(pattern)}) && ${text}.matches(${literal(SHORT_PREFIX)})`;
 }
 
 function fails(name: Setting, pattern: string): string {

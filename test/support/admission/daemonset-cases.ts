@@ -12,6 +12,8 @@ export interface DaemonCase {
   readonly apis: readonly WorkloadApi[];
   /** Settings of ours, by the names that rules use. */
   readonly settings?: Partial<Record<Setting, unknown>>;
+  /** The labels of {@link SETTINGS.nodeSelector}: a map in a spec, text in an annotation. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Merged over `spec.updateStrategy.rollingUpdate`. */
   readonly rollingUpdate?: Json;
   readonly spec?: Json;
@@ -25,8 +27,12 @@ export function daemonManifestOf(
   api: WorkloadApi,
   given: Omit<DaemonCase, 'name' | 'apis' | 'refused'>,
 ): Json {
-  const { settings = {}, rollingUpdate = {}, spec = {}, pod = {} } = given;
+  const { labels, rollingUpdate = {}, spec = {}, pod = {} } = given;
   const isNative = api === 'apps/v1';
+  const text = Object.entries(labels ?? {})
+    .map((label) => label.join('='))
+    .join(',');
+  const settings = { ...given.settings, ...(labels && { nodeSelector: isNative ? text : labels }) };
   const annotations: Record<string, string> = {};
   let whole: Json = { updateStrategy: { type: 'RollingUpdate', rollingUpdate } };
   for (const [name, value] of Object.entries(settings)) {
@@ -177,12 +183,42 @@ export const DAEMON_CASES: readonly DaemonCase[] = [
       '{nodeSelector}: Invalid value: "canary": must be labels of nodes, such as canary=true,disk=ssd',
     ],
   },
+  ...[
+    ['a space', 'disk type', 'ssd'],
+    ['an empty name', 'example.com/', 'ssd'],
+    ['two slashes', 'example.com/a/b', 'ssd'],
+    ['a capital in its prefix', 'Example.com/disk', 'ssd'],
+    ['a prefix with an empty part', 'example..com/disk', 'ssd'],
+    ['a prefix that is too long', `${'a.'.repeat(127)}a/disk`, 'ssd'],
+    ['a name that is too long', 'd'.repeat(64), 'ssd'],
+  ].map(([what = '', key = '', value = '']) => ({
+    name: `nodeSelector whose key has ${what}`,
+    apis: BOTH,
+    labels: { [key]: value },
+    refused: [
+      `{nodeSelector}: Invalid value: "${key}=${value}": must be labels of nodes, such as canary=true,disk=ssd`,
+    ],
+  })),
   {
-    name: 'a topologyKey that is none',
-    apis: NATIVE,
-    settings: { topologyKey: 'a zone' },
-    refused: ['{topologyKey}: Invalid value: "a zone": must be the key of a label of nodes'],
+    name: 'nodeSelector whose key would pass for two labels',
+    apis: OURS,
+    labels: { 'disk=ssd,canary': 'true' },
+    refused: ['{nodeSelector}: Invalid value: "disk=ssd,canary"=true: must be labels of nodes'],
   },
+  {
+    name: 'a value of a label that is none',
+    apis: NATIVE,
+    settings: { nodeSelector: 'disk=-' },
+    refused: ['{nodeSelector}: Invalid value: "disk=-": must be labels of nodes'],
+  },
+  ...['a zone', '', 'example.com/', '-zone'].map((topologyKey) => ({
+    name: `topologyKey "${topologyKey}"`,
+    apis: BOTH,
+    settings: { topologyKey },
+    refused: [
+      `{topologyKey}: Invalid value: "${topologyKey}": must be the key of a label of nodes, such as topology.kubernetes.io/zone`,
+    ],
+  })),
   {
     name: 'a partition with OnDelete',
     apis: NATIVE,
@@ -206,6 +242,7 @@ export const DAEMON_ACCEPTED: readonly (readonly [string, Omit<DaemonCase, 'name
     [
       'every setting',
       {
+        labels: { canary: 'true', 'example.com/disk': 'ssd', empty: '' },
         settings: {
           partition: 1,
           topologyKey: 'topology.kubernetes.io/zone',

@@ -12,8 +12,8 @@ const WORKLOADS = ['fairlead.dev', 'apps'].flatMap((group) =>
 
 export const MAY: readonly string[] = [
   ...WORKLOADS,
-  ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map(
-    (verb) => `${verb} apps/controllerrevisions default`,
+  ...['controllerrevisions', 'replicasets'].flatMap((resource) =>
+    ['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${verb} apps/${resource} default`),
   ),
   ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => `${verb} /pods default`),
   'patch /pods/status default',

@@ -14,6 +14,8 @@ describe('KIND/NAME', () => {
     ['statefulset.fairlead.dev/web', 'apps/v1', 'statefulset.fairlead.dev/web'],
     ['statefulsets.v1beta1.fairlead.dev/web', 'apps/v1', 'statefulset.fairlead.dev/web'],
     ['statefulsets.apps/web', 'fairlead.dev/v1beta1', 'statefulset.apps/web'],
+    ['deploy/web', 'apps/v1', 'deployment.apps/web'],
+    ['fdeploy/web', 'apps/v1', 'deployment.fairlead.dev/web'],
     ['sts.v1.apps/web.example', 'fairlead.dev/v1beta1', 'statefulset.apps/web.example'],
   ] as const)('%s with %s configured means %s', (text, api, expected) => {
     expect(formatWorkload(parseWorkloadArgument(text, api))).toBe(expected);
@@ -23,7 +25,7 @@ describe('KIND/NAME', () => {
     ['web', 'names no object: write KIND/NAME, for example sts/web'],
     ['sts/', 'names no object'],
     ['/web', 'is no kind of workload'],
-    ['deployment/web', 'is no kind of workload that Fairlead rolls out: statefulset (sts, fsts)'],
+    ['job/web', 'is no kind of workload that Fairlead rolls out: statefulset (sts, fsts)'],
     ['sts/We_b', 'cannot be the name of a workload'],
     ['sts/web/x', 'cannot be the name of a workload'],
     ['sts/..', 'cannot be the name of a workload'],

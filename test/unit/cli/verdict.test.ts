@@ -4,6 +4,7 @@ import { planWorkload } from '../../../cli/snapshot.ts';
 import type { Evidence } from '../../../cli/verdict.ts';
 import { judge } from '../../../cli/verdict.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
+import { lookupsOf } from '../../../kubernetes/workload-children.ts';
 import type { Pod } from '../../../planners/objects.ts';
 import { rollout } from '../../support/rollout-objects.ts';
 import type { ObjectOptions } from '../../support/workload-objects.ts';
@@ -35,7 +36,11 @@ function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): 
   const planned = planWorkload(
     made.object satisfies WorkloadObject,
     TARGET,
-    { revisions: made.revisions, pods: pods(made.pods), claims: [], nodes: [] },
+    {
+      children: lookupsOf({ controllerrevisions: made.revisions, pods: pods(made.pods) }),
+      claims: [],
+      nodes: [],
+    },
     NOW,
   );
   const result = judge({
@@ -63,9 +68,18 @@ describe('explain', () => {
     expect(verdict({})).toMatch(/^Done: nothing is to be done: all 3 pods are available at revision web-/);
   });
 
+  it.each([
+    [1, 'its only pod is available at revision web-'],
+    [0, 'no pods are wanted'],
+  ])('done, with %i of them wanted', (replicas, words) => {
+    expect(verdict({ object: { spec: { replicas } }, pods: (all) => all.slice(0, replicas) })).toContain(
+      `Done: nothing is to be done: ${words}`,
+    );
+  });
+
   it('done, and nobody there for the next change', () => {
     expect(verdict({ evidence: { lease: { state: 'free' } } })).toMatch(
-      /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → fairlead worker$/,
+      /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → start a worker: fairlead worker/,
     );
   });
 

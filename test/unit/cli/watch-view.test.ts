@@ -7,6 +7,7 @@ import { describeTransitions } from '../../../cli/transitions.ts';
 import { progressBar, renderTree, shortImage } from '../../../cli/tree.ts';
 import type { WatchView } from '../../../cli/watch-view.ts';
 import { viewRollout } from '../../../cli/watch-view.ts';
+import { lookupsOf } from '../../../kubernetes/workload-children.ts';
 import type { Pod } from '../../../planners/objects.ts';
 import { rollout } from '../../support/rollout-objects.ts';
 import type { ObjectOptions } from '../../support/workload-objects.ts';
@@ -27,8 +28,8 @@ function view(
   change = (pods: readonly Pod[]) => pods,
 ): WatchView {
   const made = rollout({ updated, object });
-  const children = { revisions: made.revisions, pods: change(made.pods), claims: [], nodes: [] };
-  const planned = planWorkload(made.object, TARGET, children, NOW);
+  const children = lookupsOf({ controllerrevisions: made.revisions, pods: change(made.pods) });
+  const planned = planWorkload(made.object, TARGET, { children, claims: [], nodes: [] }, NOW);
   return viewRollout(planned, { kind: 'StatefulSet', api: 'fairlead.dev/v1beta1', name: 'web' }, NOW);
 }
 

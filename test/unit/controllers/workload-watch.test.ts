@@ -26,6 +26,8 @@ describe('what wakes a workload', () => {
         { group: 'apps', version: 'v1', resource: 'controllerrevisions' },
         { group: 'apps', version: 'v1', resource: 'statefulsets' },
         { group: 'apps', version: 'v1', resource: 'daemonsets' },
+        { group: 'apps', version: 'v1', resource: 'deployments' },
+        { group: 'apps', version: 'v1', resource: 'replicasets' },
       ],
       onError: () => undefined,
     });
@@ -74,6 +76,20 @@ describe('what wakes a workload', () => {
     put('pods', 'web-1', { ...owned('StatefulSet', 'web', 'uid-before'), spec: {} });
     put('pods', 'web-2', { ...owned('Job', 'web', SET_UID), spec: {} });
     expect(woken).toEqual([]);
+  });
+
+  it('P12: a Deployment by its ReplicaSets, and by their pods, also when one goes', () => {
+    put('deployments', 'api', {});
+    put('replicasets', 'api-1', owned('Deployment', 'api', 'uid-api'));
+    put('replicasets', 'alone', {});
+    woken = [];
+    put('pods', 'api-1-x', { ...owned('ReplicaSet', 'api-1', 'uid-api-1'), spec: {} });
+    remove('pods', 'api-1-x');
+    remove('replicasets', 'api-1');
+    expect(woken).toEqual(['api', 'api', 'api']);
+    put('pods', 'api-1-y', { ...owned('ReplicaSet', 'api-1', 'uid-before'), spec: {} });
+    put('pods', 'alone-x', { ...owned('ReplicaSet', 'alone', 'uid-alone'), spec: {} });
+    expect(woken).toHaveLength(3);
   });
 
   it('C4: a pod that stood in the place of one of its own is gone', () => {

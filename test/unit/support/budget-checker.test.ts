@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { judge } from '../../support/budget-checker.ts';
 import type { BudgetReport, JudgeOptions, Violation } from '../../support/budget-checker.ts';
 import { readAuditLine } from '../../support/budget-evidence.ts';
+import type { SetDescription } from './evidence-builder.ts';
 import { EvidenceBuilder } from './evidence-builder.ts';
 
 function verdict(evidence: EvidenceBuilder, options: JudgeOptions = {}): BudgetReport {
@@ -238,6 +239,80 @@ describe('updates in place', () => {
       .wait(5_000);
 
     expect(rules(evidence.patch(3, { revision: 'b' }))).toEqual(['budget']);
+  });
+});
+
+describe('pods of a DaemonSet', () => {
+  const daemons = (description: SetDescription = {}) =>
+    new EvidenceBuilder('DaemonSet').nodes(4).set(description).readyDaemons(4);
+  /** The successor of a pod, on the same node under another name. */
+  const successor = (evidence: EvidenceBuilder, ordinal: number, ready = true) =>
+    evidence.create(ordinal + 10, { node: `node-${String(ordinal)}` }).change(ordinal + 10, { ready });
+
+  it('counts nodes: a slot is free when the successor on the same node is Ready', () => {
+    const replaced = successor(daemons({ maxUnavailable: 2 }).delete(3).delete(2).gone(3), 3);
+
+    expect(verdict(replaced.delete(1))).toEqual({ deletes: 3, patches: 0, charged: 3, violations: [] });
+  });
+
+  it('names the delete that takes one node too many', () => {
+    const { violations } = verdict(daemons({ maxUnavailable: 2 }).delete(3).delete(2).delete(1));
+
+    expect(violations).toMatchObject([{ rule: 'budget', pod: 'web-1' }]);
+    expect(violations[0]?.message).toContain('2 of 4 were unavailable already (web-2, web-3), and 2 may be');
+  });
+
+  it.each([
+    ['26%', 2],
+    ['25%', 1],
+    [0, 1],
+  ])('reads maxUnavailable %s of 4 nodes as %i, rounded up (C3)', (maxUnavailable, allowed) => {
+    const evidence = daemons({ maxUnavailable });
+    for (let ordinal = 0; ordinal < allowed; ordinal += 1) {
+      evidence.delete(ordinal);
+    }
+    expect(rules(evidence)).toEqual([]);
+    expect(rules(evidence.delete(allowed))).toEqual(['budget']);
+  });
+
+  it('leaves nodes that are not for it out of the budget (D1, D9)', () => {
+    const evidence = new EvidenceBuilder('DaemonSet').nodes(4, 2).set({ maxUnavailable: 1 }).readyDaemons(4);
+
+    expect(verdict(evidence.delete(0).delete(1).delete(2))).toMatchObject({ deletes: 1, violations: [] });
+    expect(rules(evidence.delete(3))).toEqual(['budget']);
+  });
+
+  it('forgives a node that joined between plan and write, but not for long', () => {
+    const joined = (pause: number) =>
+      daemons({ maxUnavailable: 1 }).wait(5_000).node('node-9').wait(pause).delete(3);
+
+    expect(rules(joined(300))).toEqual([]);
+    expect(rules(joined(1_500))).toEqual(['budget']);
+  });
+
+  it('names a second pod on a node without a surge, also beside one that is terminating (D6)', () => {
+    expect(rules(successor(daemons(), 3))).toEqual(['too many on a node']);
+    expect(rules(successor(daemons().delete(3), 3))).toEqual(['too many on a node']);
+    expect(rules(successor(daemons().delete(3).gone(3), 3))).toEqual([]);
+  });
+
+  it('allows a second pod on so many nodes as maxSurge says, and the old one goes for nothing (D16)', () => {
+    const surging = () => daemons({ maxUnavailable: 0, maxSurge: 1 });
+
+    expect(verdict(successor(surging(), 3).delete(3))).toMatchObject({
+      deletes: 1,
+      charged: 0,
+      violations: [],
+    });
+    expect(rules(successor(successor(surging(), 3, false), 2, false))).toEqual(['too many on a node']);
+    expect(rules(successor(successor(surging(), 3), 2, false))).toEqual([]);
+    expect(rules(successor(surging(), 3, false).wait(5_000).delete(3))).toEqual(['budget']);
+  });
+
+  it('names a third pod on a node, whatever the surge', () => {
+    const evidence = successor(daemons({ maxUnavailable: 0, maxSurge: 4 }), 3);
+
+    expect(rules(evidence.create(23, { node: 'node-3' }))).toEqual(['too many on a node']);
   });
 });
 

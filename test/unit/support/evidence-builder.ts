@@ -1,6 +1,12 @@
 /** Hand-made evidence for the tests of the budget checker: a small cluster whose every change is written down. */
 
-import type { Observation, PodWrite, SeenPod, SeenWorkload } from '../../support/budget-evidence.ts';
+import type {
+  Observation,
+  PodWrite,
+  SeenKind,
+  SeenPod,
+  SeenWorkload,
+} from '../../support/budget-evidence.ts';
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 
@@ -15,11 +21,14 @@ interface PodState {
   readonly phase?: string;
   readonly mark?: string;
   readonly terminating?: boolean;
+  /** That it is bound to. */
+  readonly node?: string;
 }
 
 export interface SetDescription {
   readonly replicas?: number;
   readonly maxUnavailable?: number | string;
+  readonly maxSurge?: number;
   readonly minReadySeconds?: number;
   readonly parallel?: boolean;
   readonly image?: string;
@@ -35,6 +44,11 @@ export class EvidenceBuilder {
   #uids = 0;
   #now = START;
   #set: SetDescription = {};
+  readonly #kind: SeenKind;
+
+  constructor(kind: SeenKind = 'StatefulSet') {
+    this.#kind = kind;
+  }
 
   /** Lets time pass, milliseconds. */
   wait(milliseconds: number): this {
@@ -48,6 +62,7 @@ export class EvidenceBuilder {
     const {
       replicas = 4,
       maxUnavailable = 2,
+      maxSurge,
       minReadySeconds = 0,
       parallel = true,
       image = 'app:1',
@@ -59,12 +74,40 @@ export class EvidenceBuilder {
         replicas,
         minReadySeconds,
         podManagementPolicy: parallel ? 'Parallel' : 'OrderedReady',
-        updateStrategy: { rollingUpdate: { maxUnavailable } },
+        updateStrategy: { rollingUpdate: { maxUnavailable, ...(maxSurge !== undefined && { maxSurge }) } },
         template: { image },
         ...(start !== undefined && { ordinals: { start } }),
       },
     };
-    this.observations.push({ kind: 'workload', type, object, at: this.#now });
+    this.observations.push({ kind: this.#kind, type, object, at: this.#now });
+    return this;
+  }
+
+  /** Nodes node-0…node-(count-1); the first `tainted` of them take no pods. */
+  nodes(count: number, tainted = 0): this {
+    for (let index = 0; index < count; index += 1) {
+      this.node(`node-${String(index)}`, index < tainted);
+    }
+    return this;
+  }
+
+  /** A Ready node joins. */
+  node(name: string, tainted = false): this {
+    const object = {
+      metadata: { name, uid: name, resourceVersion: this.#next() },
+      spec: tainted ? { taints: [{ key: 'broken', effect: 'NoExecute' }] } : {},
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    };
+    this.observations.push({ kind: 'node', type: 'ADDED', object, at: this.#now });
+    return this;
+  }
+
+  /** A Ready pod at revision `a` on each of so many nodes. */
+  readyDaemons(count: number): this {
+    for (let index = 0; index < count; index += 1) {
+      const since = { ready: true, readySince: START - 3_600_000, revision: 'a' };
+      this.create(index, { ...since, node: `node-${String(index)}` });
+    }
     return this;
   }
 
@@ -179,6 +222,7 @@ function podObject(name: string, uid: string, resourceVersion: string, state: Po
     image = 'app:1',
     mark,
     terminating = false,
+    node,
   } = state;
   const { containerID = 'c0', running = true, phase = 'Running' } = state;
   return {
@@ -194,7 +238,7 @@ function podObject(name: string, uid: string, resourceVersion: string, state: Po
       }),
       ...(terminating && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
     },
-    spec: { containers: [{ name: 'main', image }] },
+    spec: { containers: [{ name: 'main', image }], ...(node !== undefined && { nodeName: node }) },
     status: {
       phase,
       conditions: [

@@ -1,0 +1,41 @@
+/** The annotation `deprecated.deployment.rollback.to`: a rollback that is asked for on the object, as extensions/v1beta1 had it (P6). */
+
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import { ApiError } from '../kubernetes/api-error.ts';
+import { dropRollbackRequest, undoWorkload } from '../kubernetes/wishes.ts';
+import type { Workload } from '../planners/workload.ts';
+import type { EventReason } from './reported-reasons.ts';
+
+/** What has become of a request, for an event. */
+export interface RollbackAnswer {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: EventReason;
+  readonly message: string;
+}
+
+/**
+ * Does what the annotation asks for, and takes it away in any case; undefined if nothing is asked for. A paused workload waits
+ * with it, as upstream. `now` in milliseconds since the epoch.
+ *
+ * @throws ApiError as the apiserver answers
+ */
+export async function grantRollback(
+  client: KubernetesClient,
+  { ref, rollbackTo, paused, deleting }: Workload,
+  now: number,
+): Promise<RollbackAnswer | undefined> {
+  if (rollbackTo === undefined || paused !== undefined || deleting) return undefined;
+  try {
+    if (!/^\d{1,19}$/.test(rollbackTo)) throw new Error(`"${rollbackTo}" is not the number of a revision`);
+    const request = { by: 'annotation', verb: 'undo', toRevision: BigInt(rollbackTo) } as const;
+    const { changed, message } = await undoWorkload(client, ref, request, now);
+    if (changed) return { type: 'Normal', reason: 'DeploymentRollback', message };
+    await dropRollbackRequest(client, ref);
+    return { type: 'Warning', reason: 'DeploymentRollbackTemplateUnchanged', message };
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    await dropRollbackRequest(client, ref);
+    return { type: 'Warning', reason: 'DeploymentRollbackRevisionNotFound', message: toMessage(error) };
+  }
+}

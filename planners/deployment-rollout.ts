@@ -1,0 +1,108 @@
+/** The rollout of a Deployment: which ReplicaSets may get another size now (P10–P12, design "Budget"). */
+
+import { scaleAction } from './deployment-scale.ts';
+import { availableOf, totalAvailable, totalSize } from './deployment-view.ts';
+import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
+import type { PlanBuilder } from './plan-builder.ts';
+import { describeWish } from './reasons.ts';
+
+/**
+ * The legal writes of this moment. The new ReplicaSet grows as far as the surge has room (P10), the old ones shrink by what is
+ * not Ready, which costs nothing, and by as many available pods as may be missing (P11). Neither needs the other to be executed
+ * first: each is legal in the snapshot as it is.
+ */
+export function planDeploymentBatch(view: DeploymentView, plan: PlanBuilder): void {
+  const { workload, update, revisionPlan } = view;
+  const active = view.old.filter(({ size }) => size > 0);
+  if (update === undefined || revisionPlan.outcome !== 'exists') return;
+  if (workload.paused !== undefined || plan.holdsBatch) {
+    for (const { name } of active) {
+      if (workload.paused === undefined) plan.wait('ScalingFirst', { pod: name });
+      else plan.wait('Paused', { pod: name, detail: describeWish(workload.paused) });
+    }
+    return;
+  }
+  if (active.length === 0 || !update.owned) return;
+  if (workload.strategy === 'Recreate') {
+    planRecreate(view, plan, active);
+    return;
+  }
+  const to = sizeOfNew(view, plan, update);
+  if (to !== update.size) {
+    plan.addBatch(scaleAction(view, update, to, to > update.size ? 'GrowReplicaSet' : 'ShrinkReplicaSet'));
+  }
+  planShrinking(view, plan, update);
+}
+
+/** P12: all old ones go first; the new one gets its size when none of their pods is left. */
+function planRecreate(view: DeploymentView, plan: PlanBuilder, active: readonly OwnedReplicaSet[]): void {
+  for (const one of active) {
+    if (!one.owned || one.deleting) continue;
+    plan.addBatch({ ...scaleAction(view, one, 0, 'ShrinkReplicaSet'), charged: true });
+  }
+}
+
+/**
+ * The size that the new ReplicaSet may have now (P10): all that is wanted, but no more pods at a time than replicas and surge
+ * together. Pods that an old one is still to delete take their places until they are, and with TerminationComplete until they
+ * are gone (P12 for Recreate, which begins when nothing of the old ones is left); an old one that has not seen its size may
+ * have more than is known. Gives the reason where that is less than wanted.
+ */
+export function sizeOfNew(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaSet): number {
+  const { workload, budget, old, all } = view;
+  const { replicas, strategy, podReplacementPolicy } = workload;
+  if (update.size >= replicas) return replicas;
+  if (strategy === 'Recreate') {
+    const there = old.flatMap(({ active, terminating }) => [...active, ...terminating]);
+    for (const { metadata } of there) plan.wait('PodTerminating', { pod: metadata.name });
+    const isLeft = there.length > 0 || old.some((one) => placesUntilGone(one) > 0 || !one.observed);
+    return isLeft ? update.size : replicas;
+  }
+  const isComplete = podReplacementPolicy === 'TerminationComplete';
+  for (const { metadata } of isComplete ? all.flatMap(({ terminating }) => terminating) : [])
+    plan.wait('PodTerminating', { pod: metadata.name });
+  if (old.some(({ observed }) => !observed)) return update.size;
+  const taken = all.reduce((sum, one) => sum + (isComplete ? placesUntilGone(one) : one.places), 0);
+  const room = replicas + budget.maxSurge - taken;
+  return Math.min(replicas, update.size + Math.max(0, room));
+}
+
+/** Places that are taken as long as any pod is there, being deleted or not. */
+function placesUntilGone({ places, leaving, replicaSet }: OwnedReplicaSet): number {
+  return Math.max(places, replicaSet.status?.replicas ?? 0) + leaving;
+}
+
+/** P11: so many pods of old ReplicaSets may go that enough are available, were none of the new one's but those that are. */
+function planShrinking(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaSet): void {
+  const { workload, budget, old, all } = view;
+  const least = workload.replicas - budget.maxUnavailable;
+  const newUnavailable = Math.max(0, update.size - availableOf(update));
+  let may = totalSize(all) - least - newUnavailable;
+  let surplus = totalAvailable(all) - least;
+  const unavailable = Math.max(0, workload.replicas - totalAvailable(all));
+  const shrinking = old.filter(({ size, owned, deleting }) => size > 0 && owned && !deleting);
+  const free = new Map<OwnedReplicaSet, number>();
+  // Everywhere first what is not Ready, so that a broken revision is left before a good one pays for it.
+  for (const one of shrinking) {
+    const taken = one.observed ? Math.min(Math.max(0, may), Math.max(0, one.size - one.ready)) : 0;
+    free.set(one, taken);
+    may -= taken;
+  }
+  for (const one of shrinking) {
+    const unready = free.get(one) ?? 0;
+    const ready = one.observed ? Math.min(one.size - unready, Math.max(0, Math.min(may, surplus))) : 0;
+    may -= ready;
+    surplus -= ready;
+    if (unready + ready > 0) {
+      plan.addBatch({
+        ...scaleAction(view, one, one.size - unready - ready, 'ShrinkReplicaSet'),
+        ...(ready > 0 && { charged: true }),
+      });
+    } else {
+      plan.wait('BudgetUsed', {
+        pod: one.name,
+        detail: `${String(unavailable)} of ${String(budget.maxUnavailable)} unavailable`,
+      });
+    }
+  }
+}

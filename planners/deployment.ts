@@ -1,0 +1,97 @@
+/** The planner of the Deployment (P1–P21): one snapshot in, one plan out. Pure; see design "One planner per kind". */
+
+import { lostAnnotations } from './deployment-annotations.ts';
+import { planDeploymentBatch } from './deployment-rollout.ts';
+import {
+  conditionsOfDeployment,
+  failureOf,
+  isCompleteDeployment,
+  needsDeploymentRollout,
+  progressOfDeployment,
+  statusOfDeployment,
+} from './deployment-status.ts';
+import { planDeploymentSteady } from './deployment-steady.ts';
+import { viewDeployment } from './deployment-view.ts';
+import type { DeploymentView } from './deployment-view.ts';
+import { readMember } from './member.ts';
+import { DEPLOYMENT_ANNOTATION } from './names.ts';
+import type { Plan } from './plan.ts';
+import { PlanBuilder } from './plan-builder.ts';
+import { explainPod } from './pod-reasons.ts';
+import { describeWish } from './reasons.ts';
+import { isEmptySelector } from './selector.ts';
+import type { Deployment, DeploymentStatus, Snapshot } from './workload.ts';
+
+/**
+ * Plans a Deployment. `now` is milliseconds since the epoch; the same snapshot and time give the same plan.
+ * @throws {Error} if a ReplicaSet of it holds no pod template
+ */
+export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Plan<DeploymentStatus> {
+  const view = viewDeployment(snapshot, now);
+  const { workload, update, budget, revisionPlan } = view;
+  const plan = new PlanBuilder(snapshot.refusals, now);
+  const selectsAll = isEmptySelector(workload.selector);
+  if (workload.deleting) {
+    plan.wait('Deleting');
+  } else if (selectsAll) {
+    plan.wait('SelectorEmpty');
+  } else {
+    if (budget.problem !== undefined) plan.wait('InvalidField', { detail: budget.problem });
+    if (update === undefined || revisionPlan.outcome !== 'exists') {
+      if (workload.paused === undefined) waitForRevision(view, plan);
+      else plan.wait('Paused', { detail: describeWish(workload.paused) });
+    }
+    planDeploymentSteady(view, plan);
+    planDeploymentBatch(view, plan);
+    explainReplicaSets(view, plan);
+  }
+  if (workload.pinned !== undefined) plan.wait('Pinned', { detail: describeWish(workload.pinned) });
+  const { requeueAt } = plan;
+  return {
+    steady: plan.steady,
+    batch: plan.batch,
+    status: statusOfDeployment(view),
+    progress: progressOfDeployment(view),
+    waiting: plan.waiting,
+    ...(requeueAt !== undefined && { requeueAt }),
+    needsRollout: !selectsAll && needsDeploymentRollout(view),
+    finished: !selectsAll && isCompleteDeployment(view),
+    ...(update !== undefined && { updateRevision: update.name }),
+    conditions: conditionsOfDeployment(view),
+    ...annotationsOf(view),
+  };
+}
+
+function waitForRevision({ revisionRefused }: DeploymentView, plan: PlanBuilder): void {
+  if (revisionRefused === undefined) plan.wait('RevisionMissing');
+  else plan.wait('CreateRefused', { pod: 'the new ReplicaSet', detail: revisionRefused });
+}
+
+/** P4: the Deployment carries the number of its newest ReplicaSet, as soon as that has it; and what an undo has dropped comes back. */
+function annotationsOf({ workload, revisionPlan, revisions, update }: DeploymentView): {
+  readonly annotations?: Readonly<Record<string, string | null>>;
+} {
+  const before = revisions.findLast(({ metadata }) => metadata.name !== update?.name);
+  const lost = lostAnnotations(workload, before?.metadata);
+  const number = revisionPlan.outcome === 'exists' ? revisionPlan.revision.revision : 0;
+  const annotations = {
+    ...lost,
+    ...(number !== 0 && { [DEPLOYMENT_ANNOTATION.revision]: String(number) }),
+  };
+  return Object.keys(annotations).length === 0 ? {} : { annotations };
+}
+
+/** Why pods that are to stay are not available, and what ReplicaSets complain of (P20). */
+function explainReplicaSets(view: DeploymentView, plan: PlanBuilder): void {
+  for (const { replicaSet, name, size, active } of view.all) {
+    const failure = failureOf(replicaSet);
+    if (failure?.status === 'True') {
+      plan.wait('CreateRefused', { pod: `pods of ${name}`, detail: failure.message ?? failure.reason ?? '' });
+    }
+    if (size === 0) continue;
+    for (const pod of active) {
+      const member = readMember(view.workload, pod, true, view.now);
+      if (!member.available) explainPod(view, plan, member);
+    }
+  }
+}
