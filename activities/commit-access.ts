@@ -30,6 +30,7 @@ export interface CommitActivityDependencies {
   readonly workloadApi: WorkloadApi;
   /** Where the inventories are kept. */
   readonly inventoryNamespace: string;
+  readonly startRollingUpdate: CommitContext['startRollingUpdate'];
   readonly now: () => number;
   /** A commit has ended, for the log. */
   readonly onRecorded: (repository: string, commit: CommitStatus) => void;
@@ -75,6 +76,7 @@ export class CommitAccess {
       discovery: this.#discovery,
       store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
       workloadApi: this.#dependencies.workloadApi,
+      startRollingUpdate: this.#dependencies.startRollingUpdate,
       signal: Context.current().cancellationSignal,
     };
   }

@@ -1,5 +1,7 @@
 /** Durations as people type them, and ages as kubectl prints them. */
 
+import { InvalidArgumentError } from 'commander';
+
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /**
@@ -18,6 +20,15 @@ export function parseDuration(text: string): number {
     return Math.round(total);
   }
   throw new Error(`"${text}" is not a duration: write seconds, or like 30s, 1m30s, 2h; 0 means no limit`);
+}
+
+/** {@link parseDuration} for the grammar of the command line. @throws InvalidArgumentError */
+export function durationOption(text: string): number {
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** kubectl's ages: `45s`, `3m12s`, `25m`, `5h10m`, `12h`, `3d4h`, `12d`, `2y33d`. */

@@ -3,11 +3,13 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
-import type { Call } from './io.ts';
+import { ROLLING_UPDATE } from '../planners/names.ts';
+import { orController } from './controller-argument.ts';
+import { durationOption } from './durations.ts';
 import type { Attach } from './program.ts';
 import type { WishOptions } from './rollout-wishes.ts';
 
-const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web or statefulsets.apps/web';
+const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web, statefulsets.apps/web or rc/foo';
 
 /** Adds `get`, `watch`, `explain`, `rollout …` and `set image`. */
 export function addOperatorVerbs(program: Command, attach: Attach): void {
@@ -40,7 +42,10 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
           'fairlead watch sts/web -o json',
         ),
       ),
-    async () => (await import('./watch.ts')).runWatch,
+    orController(
+      async () => (await import('./watch.ts')).runWatch,
+      async () => (await import('./controller-views.ts')).runControllerWatch,
+    ),
   );
   attach(
     program
@@ -48,9 +53,13 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
       .description('why is nothing happening? One sentence, worked out here from what the cluster holds')
       .argument('<KIND/NAME>', WORKLOAD)
       .addHelpText('after', examples('fairlead explain sts/web', 'fairlead explain sts/web -o json')),
-    async () => (await import('./explain.ts')).runExplain,
+    orController(
+      async () => (await import('./explain.ts')).runExplain,
+      async () => (await import('./controller-views.ts')).runControllerExplain,
+    ),
   );
   addRollout(program, attach);
+  addRollingUpdate(program, attach);
   const set = program.command('set').description('change a field of a workload');
   attach(
     wishOptions(
@@ -86,7 +95,10 @@ function addRollout(program: Command, attach: Attach): void {
           'fairlead rollout status sts/web --watch=false',
         ),
       ),
-    async () => (await import('./rollout-status.ts')).runRolloutStatus,
+    orController(
+      async () => (await import('./rollout-status.ts')).runRolloutStatus,
+      async () => (await import('./controller-views.ts')).runControllerStatus,
+    ),
   );
   attach(
     rollout
@@ -103,7 +115,10 @@ function addRollout(program: Command, attach: Attach): void {
           'fairlead rollout history deploy/api --diff 2,3',
         ),
       ),
-    async () => (await import('./rollout-history.ts')).runRolloutHistory,
+    orController(
+      async () => (await import('./rollout-history.ts')).runRolloutHistory,
+      async () => (await import('./controller-views.ts')).runControllerHistory,
+    ),
   );
   addWish(
     rollout,
@@ -134,7 +149,48 @@ function addRollout(program: Command, attach: Attach): void {
         'fairlead rollout undo sts/web --to-revision 3 --reason "leaks memory"',
       ),
     ),
-    async () => (await import('./rollout-wishes.ts')).runUndo,
+    orController(
+      async () => (await import('./rollout-wishes.ts')).runUndo,
+      async () => (await import('./controller-wishes.ts')).runControllerUndo,
+    ),
+  );
+}
+
+function addRollingUpdate(program: Command, attach: Attach): void {
+  attach(
+    program
+      .command('rolling-update')
+      .description(
+        'replace a ReplicationController pod by pod; run again, it attaches to the update that runs',
+      )
+      .argument('<OLD>', 'the ReplicationController that is replaced')
+      .argument('[NEW]', 'the one that takes its place and keeps this name (default: it gets the old name)')
+      .option('--image <image>', 'roll out this image')
+      .option('--container <name>', 'which container gets the image, where there are several')
+      .option('-f, --filename <file>', 'roll out the ReplicationController in this file; - is standard input')
+      .option('--rollback', 'turn the update in progress round')
+      .option('--update-period <duration>', 'between growing and shrinking', durationOption, 0)
+      .option('--poll-interval <duration>', 'between two looks at the cluster', durationOption, 1_000)
+      .option(
+        '--deployment-label-key <key>',
+        "label that tells the two controllers' pods apart",
+        ROLLING_UPDATE.deployment,
+      )
+      .option('--max-surge <amount>', 'pods above the desired number, like 1 or 25%', '1')
+      .option('--max-unavailable <amount>', 'pods below the desired number, like 1 or 25%', '0')
+      .option('--dry-run', 'only say what would be rolled out')
+      .option('--reason <text>', 'why; kept with the update')
+      .option('--by <name>', "who (default: the kubeconfig's user)")
+      .addHelpText(
+        'after',
+        '\nWith --timeout it gives up waiting when nothing has moved for so long (default 5m); the update itself goes on.\n' +
+          examples(
+            'fairlead rolling-update foo --image=registry.example/foo:2',
+            'fairlead rolling-update foo foo-v2 -f foo-v2.yaml',
+            'fairlead rolling-update foo --rollback',
+          ),
+      ),
+    async () => (await import('./rolling-update.ts')).runRollingUpdate,
   );
 }
 
@@ -149,10 +205,16 @@ function addWish(rollout: Command, attach: Attach, verb: SimpleWish, description
         `fairlead rollout ${verb} sts/web -n shop --reason "db alarm"`,
       ),
     ),
-    async () => {
-      const { runWish } = await import('./rollout-wishes.ts');
-      return (call: Call<WishOptions>) => runWish(verb, call);
-    },
+    orController<WishOptions>(
+      async () => {
+        const { runWish } = await import('./rollout-wishes.ts');
+        return async (call) => await runWish(verb, call);
+      },
+      async () => {
+        const { runControllerWish } = await import('./controller-wishes.ts');
+        return async (call) => await runControllerWish(verb, call);
+      },
+    ),
   );
 }
 

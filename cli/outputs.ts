@@ -26,6 +26,7 @@ const SERVED: Readonly<Record<string, readonly OutputFormat[]>> = {
   'rollout restart': WISHES,
   'rollout undo': WISHES,
   'set image': WISHES,
+  'rolling-update': WISHES,
   'local status': WISHES,
 };
 

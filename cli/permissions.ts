@@ -48,6 +48,7 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
     ...each('apps', 'controllerrevisions', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
     ...each('apps', 'replicasets', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
     ...each('', 'pods', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
+    ...each('', 'replicationcontrollers', ['get', 'list', 'watch', 'create', 'patch', 'delete']),
     ...each('', 'pods/status', ['patch']),
     ...each('', 'pods/resize', ['patch']),
     ...each('', 'pods/finalizers', ['update']),

@@ -5,6 +5,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { checkCommit } from '../git/check.ts';
+import { bodyToApply, isController } from '../git/apply-controller.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findCounterpart } from '../git/counterpart.ts';
@@ -15,7 +16,7 @@ import type { Inventory } from '../git/inventory.ts';
 import { APPLYSET, InventoryStore, foreignSource } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { applyBody, counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
+import { counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import { fieldConflicts, toProblem } from '../git/refusals.ts';
@@ -74,6 +75,7 @@ export async function planCommit(
     discovery: new Discovery(client),
     store,
     workloadApi: api,
+    startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
   };
   const { problems } = await checkCommit(context, content);
   const { objects } = await prepareCommit(context, content);
@@ -160,7 +162,7 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
   });
   switch (decision.do) {
     case 'nothing':
-      return await driftOf(context, object, await dryRun(context, object, live));
+      return await driftOf(context, object, live, await dryRun(context, object, live));
     case 'refuse':
       return 'refused';
     case 'leave':
@@ -204,10 +206,15 @@ function templateOf(object: unknown): JsonObject {
 }
 
 /** A manifest that is applied already is not applied again, whatever has become of its object. */
-async function driftOf(context: CommitContext, prepared: PreparedObject, outcome: Outcome): Promise<Outcome> {
+async function driftOf(
+  context: CommitContext,
+  prepared: PreparedObject,
+  live: KubernetesObject | undefined,
+  outcome: Outcome,
+): Promise<Outcome> {
   if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
   const { object, differences: found } = outcome;
-  const owners = await otherOwners(context, prepared);
+  const owners = await otherOwners(context, prepared, live);
   const next =
     owners === undefined
       ? 'the next change of the manifest takes it back'
@@ -217,9 +224,13 @@ async function driftOf(context: CommitContext, prepared: PreparedObject, outcome
 }
 
 /** Who else holds fields of the manifest, so that it could not be applied; undefined where nobody does. */
-async function otherOwners(context: CommitContext, object: PreparedObject): Promise<string | undefined> {
-  const { client, repository, sha, store } = context;
-  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+async function otherOwners(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<string | undefined> {
+  const { client } = context;
+  const body = bodyToApply(context, object, live);
   try {
     await client.patch(object.path, 'apply', body, { dryRun: true, fieldValidation: 'Strict' });
     return undefined;
@@ -237,8 +248,8 @@ async function dryRun(
   object: PreparedObject,
   live: KubernetesObject | undefined,
 ): Promise<Outcome> {
-  const { client, repository, sha, store } = context;
-  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  const { client } = context;
+  const body = bodyToApply(context, object, live);
   try {
     const result = await client.patch(object.path, 'apply', body, {
       dryRun: true,
@@ -260,7 +271,7 @@ function describeChange(
 ): PlannedChange {
   const found = live === undefined ? [] : compare(object, live, result);
   const rolls =
-    isWorkload(object.manifest) &&
+    (isWorkload(object.manifest) || isController(object.manifest)) &&
     (live === undefined || found.some(({ path }) => path.startsWith('spec.template')));
   const pods = podsOf(object, live, result);
   return {

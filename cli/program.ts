@@ -1,11 +1,11 @@
 /** The grammar of the command line. Code of a verb is loaded when it runs, so that `--help` stays fast. */
 
 import { manyLines } from '../kubernetes/safe-text.ts';
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 
 import { trusted } from '../kubernetes/values.ts';
 import { addOperatorVerbs } from './operator-verbs.ts';
-import { parseDuration } from './durations.ts';
+import { durationOption } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Call, GlobalOptions, Io } from './io.ts';
@@ -138,13 +138,5 @@ function inherit(parent: Command): void {
   for (const command of parent.commands) {
     command.copyInheritedSettings(parent);
     inherit(command);
-  }
-}
-
-function durationOption(text: string): number {
-  try {
-    return parseDuration(text);
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }
 }

@@ -47,14 +47,18 @@ export class TemporalUnreachable extends Error {
   }
 }
 
+/** A connection to Temporal for longer than one call. */
+export interface OpenTemporal extends Temporal {
+  /** Runs one call; none takes longer than three seconds. */
+  readonly call: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+}
+
 /**
- * Connects as Temporal's own environment configuration says, runs `work`, closes.
- * @throws TemporalUnreachable, or what `work` throws
+ * Connects as Temporal's own environment configuration says; to be closed.
+ * @throws TemporalUnreachable
  */
-export async function withTemporal<T>(
-  environment: Environment,
-  work: (temporal: Temporal) => Promise<T>,
-): Promise<T> {
+export async function openTemporal(environment: Environment): Promise<OpenTemporal> {
   const [{ Client, Connection }, { loadClientConnectConfig }] = await Promise.all([
     import('@temporalio/client'),
     import('@temporalio/envconfig'),
@@ -63,24 +67,39 @@ export async function withTemporal<T>(
     (entry): entry is [string, string] => entry[1] !== undefined,
   );
   let address = environment['TEMPORAL_ADDRESS'] ?? 'localhost:7233';
-  let connection;
-  let namespace;
   try {
     const config = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(variables) });
     address = config.connectionOptions.address ?? address;
-    namespace = config.namespace ?? 'default';
-    connection = await Connection.connect({ ...config.connectionOptions, connectTimeout: CONNECT_TIMEOUT });
+    const connection = await Connection.connect({
+      ...config.connectionOptions,
+      connectTimeout: CONNECT_TIMEOUT,
+    });
+    const client = new Client({ connection, namespace: config.namespace ?? 'default' });
+    return {
+      client,
+      address,
+      namespace: client.options.namespace,
+      call: async (work) => await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, work),
+      close: async () => await connection.close(),
+    };
   } catch (error) {
     throw new TemporalUnreachable(address, error);
   }
+}
+
+/**
+ * Connects, runs `work`, closes.
+ * @throws TemporalUnreachable, or what `work` throws
+ */
+export async function withTemporal<T>(
+  environment: Environment,
+  work: (temporal: Temporal) => Promise<T>,
+): Promise<T> {
+  const temporal = await openTemporal(environment);
   try {
-    const opened = connection;
-    const client = new Client({ connection: opened, namespace });
-    return await opened.withDeadline(Date.now() + CALL_TIMEOUT_MS, () =>
-      work({ client, address, namespace: client.options.namespace }),
-    );
+    return await temporal.call(async () => await work(temporal));
   } finally {
-    await connection.close();
+    await temporal.close();
   }
 }
 

@@ -18,7 +18,9 @@ export interface EventRecorderOptions {
 
 /** What an event can be about. */
 export interface EventSubject {
-  readonly ref: Pick<WorkloadRef, 'group' | 'version' | 'kind' | 'namespace' | 'name' | 'uid'>;
+  readonly ref: Pick<WorkloadRef, 'group' | 'version' | 'namespace' | 'name' | 'uid'> & {
+    readonly kind: string;
+  };
 }
 
 interface Series {
@@ -107,7 +109,7 @@ export class EventRecorder {
         kind: 'Event',
         metadata: { name, namespace },
         involvedObject: {
-          apiVersion: `${ref.group}/${ref.version}`,
+          apiVersion: ref.group === '' ? ref.version : `${ref.group}/${ref.version}`,
           kind: ref.kind,
           namespace,
           name: ref.name,

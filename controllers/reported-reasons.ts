@@ -57,5 +57,6 @@ export const EVENT_REASONS = [
   'FailedRelease',
   'TemporalUnreachable',
   'RolloutRefused',
+  'RollingUpdate',
 ] as const;
 export type EventReason = (typeof EVENT_REASONS)[number];

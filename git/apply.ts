@@ -1,13 +1,16 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import { bodyToApply, isController, rollController } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { findCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import type { PreparedObject } from './prepare.ts';
-import { applyBody, counterpartPath } from './prepare.ts';
+import { counterpartPath } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from './resources.ts';
@@ -34,6 +37,11 @@ export async function applyObject(context: CommitContext, object: PreparedObject
   if (decision.do === 'refuse') return { outcome: 'refused', code: decision.code, message: decision.message };
   if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
   if (decision.do === 'apply') {
+    const controller = trusted<ReplicationController | undefined>(live);
+    if (isController(manifest) && (await rollController(context, object, controller))) {
+      if (decision.unpin) await unpin(client, object.path, live);
+      return { outcome: 'changed', uid: live?.metadata.uid ?? '' };
+    }
     const wishes = decision.create
       ? await orphanCounterpart(context, object)
       : await unfinishedWishes(context, object, live);
@@ -44,7 +52,7 @@ export async function applyObject(context: CommitContext, object: PreparedObject
     }
     if (Object.keys(wishes).length > 0)
       return { outcome: 'created', uid: await createWithWishes(context, object, wishes) };
-    const written = await write(context, object, decision.force);
+    const written = await write(context, object, decision.force, live);
     if (decision.unpin) await unpin(client, object.path, written);
     return { outcome: decision.create ? 'created' : 'changed', uid: written.metadata.uid };
   }
@@ -60,9 +68,10 @@ async function write(
   context: CommitContext,
   object: PreparedObject,
   force: boolean,
+  live: KubernetesObject | undefined,
 ): Promise<KubernetesObject> {
-  const { client, repository, sha, store } = context;
-  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  const { client } = context;
+  const body = bodyToApply(context, object, live);
   const options = {
     fieldValidation: 'Strict',
     ...(context.signal === undefined ? {} : { signal: context.signal }),

@@ -3,8 +3,12 @@
 import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { ResourcePath, WatchEvent } from '../kubernetes/client.ts';
+import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { ANNOTATION } from '../planners/names.ts';
+import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { isController, updateOf } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
+import { controllerState } from './controller-state.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isWorkload } from './prepare.ts';
@@ -38,9 +42,10 @@ export async function awaitRollouts(
   },
 ): Promise<AwaitedRollouts> {
   const workloads = objects.filter((object) => isWorkload(object.manifest));
+  const controllers = objects.filter((object) => isController(object.manifest));
   const states = new Map<string, RolloutState>();
   const unwell = new Map<string, string>();
-  if (workloads.length === 0) return { states, unwell: [] };
+  if (workloads.length + controllers.length === 0) return { states, unwell: [] };
   const stop = new AbortController();
   const signal = context.signal === undefined ? stop.signal : AbortSignal.any([context.signal, stop.signal]);
   const timer = setTimeout(() => stop.abort(), options.patienceMs);
@@ -55,11 +60,13 @@ export async function awaitRollouts(
   const change = (): void => {
     options.onChange?.(states);
     const isOver = [...states.values()].every(({ state }) => state !== 'InProgress');
-    if (isOver && listed === collections.size) stop.abort();
+    if (isOver && listed === collections.size + controllers.length) stop.abort();
   };
   const look = (object: PreparedObject, live: LiveWorkload | undefined): void => {
     const isOurs = live?.metadata.annotations?.[ANNOTATION.commit] === context.sha;
-    const state = rolloutState(live, object.manifest.hash);
+    note(object, rolloutState(live, object.manifest.hash), isOurs);
+  };
+  const note = (object: PreparedObject, state: RolloutState, isOurs: boolean): void => {
     const isUnderWay = state.state === 'InProgress' && !state.paused && !seen.has(object.label);
     if (isOurs || isUnderWay || states.has(object.label)) states.set(object.label, state);
     else if (state.state === 'Done') unwell.delete(object.label);
@@ -73,6 +80,14 @@ export async function awaitRollouts(
   const watches = [...collections.values()].map((members) =>
     watchCollection(watching, members, look, firstList, change),
   );
+  for (const object of controllers) {
+    const looked = (state: RolloutState, isOurs: boolean): void => {
+      if (!seen.has(object.label)) listed += 1;
+      note(object, state, isOurs);
+      change();
+    };
+    watches.push(lookAtController(watching, object, looked));
+  }
   try {
     await Promise.all(watches);
   } catch (error) {
@@ -84,6 +99,23 @@ export async function awaitRollouts(
   }
   context.signal?.throwIfAborted();
   return { states, unwell: [...unwell].map(([label, why]) => `${label}: ${why}`) };
+}
+
+/** Between two looks at a ReplicationController, milliseconds: a rename makes it vanish from watches for a moment. */
+const CONTROLLER_MS = 1_000;
+
+async function lookAtController(
+  { worker, sha, signal }: CommitContext,
+  object: PreparedObject,
+  looked: (state: RolloutState, isOurs: boolean) => void,
+): Promise<void> {
+  if (signal === undefined) return;
+  while (!signal.aborted) {
+    const plan = planRollingUpdate(await readUpdate(worker, updateOf(object), signal), Date.now());
+    const { state, commit } = controllerState(plan, object.manifest.hash);
+    looked(state, commit === sha);
+    await pause(CONTROLLER_MS, signal);
+  }
 }
 
 /** Milliseconds between two lists where the account may list and not watch. */

@@ -5,12 +5,13 @@ import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import { bodyToApply } from './apply-controller.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
-import { applyBody, problemOf } from './prepare.ts';
+import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem } from './refusals.ts';
@@ -65,13 +66,13 @@ export class ObjectCheck {
       case 'apply':
         this.changes += 1;
         if (decision.create) await this.#counterpart(object);
-        await this.#dryRun(object, decision.force);
+        await this.#dryRun(object, live, decision.force);
     }
   }
 
-  async #dryRun(object: PreparedObject, force: boolean): Promise<void> {
-    const { client, repository, sha, store, signal } = this.#context;
-    const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  async #dryRun(object: PreparedObject, live: KubernetesObject | undefined, force: boolean): Promise<void> {
+    const { client, signal } = this.#context;
+    const body = bodyToApply(this.#context, object, live);
     try {
       await client.patch(object.path, 'apply', body, {
         dryRun: true,

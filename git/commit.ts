@@ -3,6 +3,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
+import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import type { InventoryStore } from './inventory.ts';
 import type { Manifest } from './manifests.ts';
@@ -26,7 +27,15 @@ export interface CommitContext {
   readonly store: InventoryStore;
   /** The one whose workloads this worker keeps. */
   readonly workloadApi: WorkloadApi;
+  /** Makes sure that the run of a rolling update is open. */
+  readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** A rolling update that a commit asks for. */
+export interface CommittedUpdate extends UpdateReference {
+  readonly repository: string;
+  readonly commit: string;
 }
 
 /** The manifests of a commit, read and parsed. */

@@ -1,5 +1,6 @@
 /** What is to be done with one object of a commit, from the manifest and the live object alone. Pure. */
 
+import { UPDATE_FIELD_MANAGER } from '../kubernetes/rolling-update-objects.ts';
 import { readPinned } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
@@ -99,6 +100,8 @@ export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
 }
 
 function isTakenBack({ field, manager }: FieldConflict): boolean {
+  // A rolling update has made the whole object, out of what git said then.
+  if (manager === UPDATE_FIELD_MANAGER) return true;
   return UNDO_MANAGERS.has(manager) && /^\.(?:spec\.template|metadata\.annotations)(?:\.|\[|$)/.test(field);
 }
 

@@ -150,7 +150,9 @@ export function judgePrune(
       why: owner === undefined ? 'it is not from git any more' : `repository ${owner} holds it now`,
     };
   }
-  if (entry.uid !== undefined && entry.uid !== uid)
+  // The rename at the end of a rolling update makes a ReplicationController anew, with what git has written on it.
+  const isRenamed = entry.apiVersion === 'v1' && entry.kind === 'ReplicationController';
+  if (entry.uid !== undefined && entry.uid !== uid && !isRenamed)
     return { verdict: 'forget', why: 'it was deleted and made again by somebody else' };
   const controller = ownerReferences?.find((reference) => reference.controller === true);
   if (controller !== undefined)

@@ -1,12 +1,15 @@
 /** Deletes what a commit no longer holds: from the inventory, one by one, only the very objects that were applied. */
 
 import { isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
 import { GROUP } from '../planners/names.ts';
+import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
 import { entryKey, groupOf, judgePrune } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
+import { NotYetError } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
@@ -81,6 +84,20 @@ type Outcome = { readonly verdict: 'delete' | 'forget' } | { readonly verdict: '
 
 const TRIES = 5;
 
+/** Its rename would bring it back, and without it there is nothing to hold the next controller's pods. */
+async function refuseDuringUpdate(context: CommitContext, entry: InventoryEntry): Promise<void> {
+  const { apiVersion, kind, namespace = '', name } = entry;
+  if (apiVersion !== 'v1' || kind !== 'ReplicationController') return;
+  const { record, nextController } = viewUpdate(
+    await readUpdate(context.worker, { namespace, name }, context.signal),
+  );
+  if (record !== undefined || nextController !== undefined) {
+    throw new NotYetError(
+      `ReplicationController ${namespace}/${name} left the commit; its rolling update has to end first`,
+    );
+  }
+}
+
 async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: boolean): Promise<Outcome> {
   const { group, version } = parseApiVersion(entry.apiVersion);
   const options = withSignal(context.signal);
@@ -95,6 +112,7 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
       namespace: entry.namespace,
       name: entry.name,
     });
+    await refuseDuringUpdate(context, entry);
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
       const judged = judgePrune(entry, live, context.repository.name);

@@ -3,7 +3,7 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { isConflict, isNotFound } from './api-error.ts';
-import type { KubernetesClient } from './client.ts';
+import type { KubernetesClient, ResourcePath } from './client.ts';
 import { revisionPath } from './revision-store.ts';
 import { asRecord } from './values.ts';
 import type { WorkloadTarget } from './workload-edit.ts';
@@ -52,10 +52,20 @@ export async function recordAttempt(
   attempt: Attempt,
 ): Promise<KubernetesObject | undefined> {
   const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
+  return await recordAttemptAt(client, path, ref.uid, attempt);
+}
+
+/** The same for the record of a rolling update, or whatever else keeps attempts; with `ownerUid` only if that controls it. */
+export async function recordAttemptAt(
+  client: KubernetesClient,
+  path: ResourcePath,
+  ownerUid: string | undefined,
+  attempt: Attempt,
+): Promise<KubernetesObject | undefined> {
   for (let tries = 1; ; tries += 1) {
     const revision = await getOrUndefined(client, path);
     const owner = revision?.metadata.ownerReferences?.find((reference) => reference.controller === true);
-    if (revision === undefined || (ref.uid !== undefined && owner?.uid !== ref.uid)) {
+    if (revision === undefined || (ownerUid !== undefined && owner?.uid !== ownerUid)) {
       return undefined;
     }
     const before = revision.metadata.annotations?.[ANNOTATION.attempts];

@@ -5,7 +5,7 @@ import type { Action, WritableResource } from './plan.ts';
 import type { Workload, WorkloadRef } from './workload.ts';
 
 /** The owner reference that says `controller: true`. */
-function controllerOf(object: KubernetesObject): OwnerReference | undefined {
+export function controllerOf(object: KubernetesObject): OwnerReference | undefined {
   const owners = object.metadata.ownerReferences;
   if (owners !== undefined) {
     for (const owner of owners) {

@@ -28,6 +28,10 @@ export const ANNOTATION = {
   /** On the Lease: which workloads its holder keeps. Without the second: those of all namespaces. */
   keptApi: 'fairlead.dev/workload-api',
   keptNamespaces: 'fairlead.dev/namespaces',
+  /** On ReplicationControllers whose pods are told apart by a label of another key than {@link ROLLING_UPDATE.deployment}. */
+  deploymentLabelKey: 'fairlead.dev/deployment-label-key',
+  /** On records of rolling updates of ReplicationControllers, JSON: how far it is, and within which budget. */
+  rollingUpdateState: 'fairlead.dev/rolling-update-state',
   /** Our fields where apps/v1 lacks them. */
   partition: 'fairlead.dev/partition',
   maxUnavailable: 'fairlead.dev/max-unavailable',
@@ -62,6 +66,28 @@ export const DEPLOYMENT_ANNOTATION = {
 /** Readiness gate that is False while a pod is updated in place. */
 export const IN_PLACE_GATE = 'InPlaceUpdateReady';
 
+/** What a rolling update writes on ReplicationControllers (seed 001). */
+export const ROLLING_UPDATE = {
+  /** Annotation: how many replicas the controller is to have in the end; of the one that goes, 0. */
+  desiredReplicas: 'kubernetes.io/desired-replicas',
+  /** Annotation: name of the controller that is the other half of the update. */
+  partner: 'kubernetes.io/update-partner',
+  /** Label of controllers, in their selectors and on their pods, unless another key was asked for. */
+  deployment: 'kubernetes.io/deployment',
+} as const;
+
+/** What kubectl wrote instead, up to 1.17 (K1): understood when found, never written. */
+export const SHIPPED_ROLLING_UPDATE = {
+  desiredReplicas: 'kubectl.kubernetes.io/desired-replicas',
+  /** On the next controller: `<name>:<uid>` of the old one. */
+  sourceId: 'kubectl.kubernetes.io/update-source-id',
+  /** On the old controller: its size before the update. */
+  originalReplicas: 'kubectl.kubernetes.io/original-replicas',
+  /** On the old controller: name of the next one. */
+  nextController: 'kubectl.kubernetes.io/next-controller-id',
+  deployment: 'deployment',
+} as const;
+
 export const LABEL = {
   /** StatefulSet: the revision's name (S1). */
   revisionHash: 'controller-revision-hash',
@@ -71,6 +97,8 @@ export const LABEL = {
   templateGeneration: 'pod-template-generation',
   /** On pods that only pull images: the hash of the revision that they pull for. */
   prePull: 'fairlead.dev/pre-pull',
+  /** On ControllerRevisions that record the rolling update of a ReplicationController. */
+  rollingUpdate: 'fairlead.dev/rolling-update',
   /** Deployment: on ReplicaSets, in their selectors and on their pods (P2). */
   podTemplateHash: 'pod-template-hash',
   /** On StatefulSet ControllerRevisions (S7). */

@@ -17,6 +17,7 @@ export interface OwnerReference {
 
 export interface ObjectMeta {
   readonly name: string;
+  readonly generateName?: string;
   readonly namespace?: string;
   readonly uid: string;
   readonly resourceVersion: string;

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { createCommitActivities } from '../activities/commit.ts';
 import { createSyncActivities } from '../activities/sync.ts';
 import { RepositoryPoller } from '../controllers/repository-poller.ts';
+import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
@@ -97,6 +98,21 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         mirror,
         workloadApi: config.workloadApi,
         inventoryNamespace,
+        startRollingUpdate: async ({ namespace, name, repository, commit }) => {
+          const searchAttributes = await options.searchAttributes();
+          options.assertLeader();
+          const { cluster } = config;
+          await startRollingUpdate(temporal, {
+            cluster,
+            clusterUid,
+            namespace,
+            name,
+            repository,
+            commit,
+            searchAttributes,
+            ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
+          });
+        },
         now,
         onRecorded: (repository, commit) => {
           const { sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy } = commit;

@@ -3,6 +3,7 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 
+import { createRollingUpdateActivities } from '../activities/rolling-update.ts';
 import { createRolloutActivities } from '../activities/rollout.ts';
 import { ActionEvents } from '../controllers/action-events.ts';
 import { ClusterView } from '../controllers/cluster-view.ts';
@@ -168,8 +169,24 @@ export async function startLeader(options: LeaderOptions) {
   const { group } = groupVersion(config.workloadApi);
   void runs.takeOver((ref) => ref.group === group && (config.namespaces?.includes(ref.namespace) ?? true));
 
+  const rollingUpdates = createRollingUpdateActivities({
+    client,
+    clusterUid,
+    mutex,
+    events,
+    now,
+    onClosed: ({ update: { namespace, name }, runId, outcome, by, reason }) => {
+      const isWell = outcome === 'Succeeded' || outcome === 'Aborted';
+      log[isWell ? 'info' : 'warn'](
+        { workload: workloadKeyOf(namespace, name), runId, outcome, by, reason },
+        'rolling update ended',
+      );
+    },
+  });
+
   return {
     cache,
+    rollingUpdates,
     activities: createRolloutActivities({
       client,
       clusterUid,
@@ -206,6 +223,11 @@ export async function startLeader(options: LeaderOptions) {
 
 function keyOf({ ref: { kind, namespace, name } }: Workload): string {
   return workloadKey(kind, namespace, name);
+}
+
+/** Of a ReplicationController, as {@link workloadKey} forms it. */
+function workloadKeyOf(namespace: string, name: string): string {
+  return `ReplicationController/${namespace}/${name}`;
 }
 
 function commitOf(workload: Workload): { readonly commit?: string } {

@@ -279,7 +279,7 @@ class WorkerProcess {
     try {
       await this.#runTemporalWorker('leader activities', signal, {
         taskQueue: leaderTaskQueue(this.#config.cluster),
-        activities: { ...leader.activities, ...repositories.activities },
+        activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
         maxConcurrentActivityTaskExecutions: 1_000,
         maxHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '100ms',

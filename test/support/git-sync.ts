@@ -92,6 +92,7 @@ export class GitSync {
         repository: (name) => known(name),
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
         workloadApi: 'fairlead.dev/v1beta1',
+        startRollingUpdate: async () => await Promise.reject(new Error('no rolling update is expected')),
         inventoryNamespace: INVENTORY_NAMESPACE,
         now: Date.now,
         onRecorded: () => undefined,

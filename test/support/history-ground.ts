@@ -6,11 +6,15 @@ import { join } from 'node:path';
 
 import type { Client } from '@temporalio/client';
 
+import { startRollingUpdate } from '../../controllers/rolling-update-runs.ts';
+import { beginUpdate } from '../../kubernetes/rolling-update-begin.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
+import { ROLLING_UPDATE } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
 import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import type { Cluster } from './cluster.ts';
 import type { FileChange } from './git-repository.ts';
@@ -173,6 +177,30 @@ export class HistoryGround {
 
   get syncRuns(): TemporalRuns {
     return new TemporalRuns(this.#settings.temporal, syncWorkflowId(this.owner, this.owner));
+  }
+
+  /** The run of the update of a controller of this namespace, started as the command line does. */
+  async rollingUpdate(name: string, image: string, historyLimit?: number): Promise<TemporalRuns> {
+    const { client } = this.cluster;
+    const { namespace, owner: cluster } = this;
+    const change = { kind: 'image', image } as const;
+    const settings = { surge: 1, unavailable: 0, updatePeriodMs: 100, pollIntervalMs: 100 };
+    await beginUpdate(client, { namespace, name }, { change, key: ROLLING_UPDATE.deployment }, settings);
+    const { metadata } = await client.get({
+      group: '',
+      version: 'v1',
+      resource: 'namespaces',
+      name: 'kube-system',
+    });
+    const { workflowId } = await startRollingUpdate(this.#settings.temporal, {
+      cluster,
+      clusterUid: metadata.uid,
+      namespace,
+      name,
+      searchAttributes: [...SEARCH_ATTRIBUTES],
+      ...(historyLimit !== undefined && { historyLimit }),
+    });
+    return new TemporalRuns(this.#settings.temporal, workflowId);
   }
 
   commitRuns(sha: string): TemporalRuns {

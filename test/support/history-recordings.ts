@@ -8,6 +8,8 @@ import type { HistoryGround } from './history-ground.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 import type { TemporalRuns } from './temporal-runs.ts';
 
+import { ROLLING_UPDATE_RECORDINGS } from './rolling-update-recordings.ts';
+
 export interface RecordedRun {
   /** Added to the name of the file where one recording gives several. */
   readonly suffix?: string;
@@ -16,7 +18,7 @@ export interface RecordedRun {
 }
 
 export interface HistoryRecording {
-  /** Begins with the type of the workflow; becomes the name of the file. */
+  /** Begins with the type of the workflow, in kebab case; becomes the name of the file. */
   readonly name: string;
   /** What the history must hold, so that a file is what its name says: types of events, in their order. */
   readonly holds: readonly string[];
@@ -345,6 +347,7 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
       return run === undefined ? [] : [{ runs: ground.syncRuns, runId: run.runId }];
     },
   },
+  ...ROLLING_UPDATE_RECORDINGS,
 ];
 
 const SETTINGS = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {greeting: hello}\n';

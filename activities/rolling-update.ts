@@ -1,0 +1,227 @@
+/**
+ * Activities of a rolling update. Each reads the objects anew before every write and plans again, so that any attempt of any
+ * worker goes on where the one before stopped.
+ */
+
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+
+import type { EventRecorder } from '../controllers/events.ts';
+import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
+import { recordAttemptAt } from '../kubernetes/attempts.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { pathOf, readUpdate, writeUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
+import type { WishResult } from '../kubernetes/workload-edit.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
+import { newsAgainst } from './news.ts';
+import type {
+  AdvanceResult,
+  AwaitUpdateInput,
+  AwaitUpdateResult,
+  CloseUpdateInput,
+  UpdateRunReference,
+  UpdateWishInput,
+} from './rolling-update-types.ts';
+
+export interface RollingUpdateDependencies {
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  readonly mutex: KeyedMutex;
+  readonly events: EventRecorder;
+  readonly now: () => number;
+  /** A run has closed, for the log. */
+  readonly onClosed: (input: CloseUpdateInput) => void;
+}
+
+export type RollingUpdateActivities = ReturnType<typeof createRollingUpdateActivities>;
+
+/** No further write is begun after this share of startToClose: the workflow asks again. */
+const WRITING_SHARE = 0.5;
+/** Waiting ends at this share of startToClose. */
+const PATIENCE_SHARE = 0.7;
+/** Between two looks while pods have no controller, milliseconds. */
+const URGENT_MS = 25;
+/** After this, milliseconds, whatever it waits for is stuck, and looks are as far apart as they always are. */
+const URGENCY_MS = 10_000;
+/** So many plans in a row that the cluster had overtaken mean that somebody works against us. */
+const STALE_LIMIT = 20;
+const WRITTEN_LIMIT = 30;
+
+/** The activities, bound to this leader. */
+export function createRollingUpdateActivities(dependencies: RollingUpdateDependencies) {
+  const { clusterUid, mutex, events, now } = dependencies;
+
+  /** Writes step after step until something has to be waited for. */
+  async function advanceRollingUpdate(input: UpdateRunReference): Promise<AdvanceResult> {
+    refuseOtherCluster(input);
+    const { namespace, name } = input.update;
+    return await mutex.run(`ReplicationController/${namespace}/${name}`, async () => await advance(input));
+  }
+
+  async function advance(input: UpdateRunReference): Promise<AdvanceResult> {
+    const { update } = input;
+    const client = attemptClient(dependencies.client);
+    const { cancellationSignal: signal } = Context.current();
+    const written: string[] = [];
+    let stale = 0;
+    for (;;) {
+      const plan = await look(client, input, signal);
+      const { step } = plan;
+      const isUrgent = step.do === 'await' && step.urgent;
+      if ((step.do !== 'write' && !isUrgent) || attemptTimeLeft(WRITING_SHARE) <= 0) {
+        return { ...answer(plan), written: written.slice(-WRITTEN_LIMIT) };
+      }
+      if (step.do !== 'write') {
+        await pause(URGENT_MS, signal);
+        signal.throwIfAborted();
+        continue;
+      }
+      if ((await writeUpdate(client, update.namespace, step.write, signal)) === 'stale') {
+        stale += 1;
+        if (stale > STALE_LIMIT) {
+          throw new Error(
+            `${step.write.message}: the cluster has changed before each of ${String(stale)} tries`,
+          );
+        }
+        continue;
+      }
+      stale = 0;
+      written.push(step.write.message);
+      report(plan, step.write.message);
+      const { updatePeriodMs } = plan.view.state;
+      if (step.write.purpose === 'ScaleUp' && updatePeriodMs > 0) {
+        return { ...stateOf(plan), outcome: 'grown', updatePeriodMs, written: written.slice(-WRITTEN_LIMIT) };
+      }
+    }
+  }
+
+  /** Looks at the cluster until there is something to do, or to tell. */
+  async function awaitRollingUpdate(input: AwaitUpdateInput): Promise<AwaitUpdateResult> {
+    refuseOtherCluster(input);
+    const { cancellationSignal: signal } = Context.current();
+    const isNews = newsAgainst(input.shown);
+    const urgentUntil = now() + URGENCY_MS;
+    for (;;) {
+      const plan = await look(dependencies.client, input, signal);
+      const state = stateOf(plan);
+      const isSame = input.paused ? plan.step.do === 'paused' : plan.step.do === 'await';
+      if (!isSame) return { ...state, outcome: 'step' };
+      if (isNews(state.waiting.map(({ message }) => message))) return { ...state, outcome: 'news' };
+      if (attemptTimeLeft(PATIENCE_SHARE) <= 0) return { ...state, outcome: 'later' };
+      const isUrgent = plan.step.do === 'await' && plan.step.urgent && now() < urgentUntil;
+      await pause(isUrgent ? URGENT_MS : plan.view.state.pollIntervalMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** Writes an operator's wish that came as a signal onto the controllers; verbs of the CLI have written it already. */
+  async function recordUpdateWish({
+    verb,
+    by = 'signal',
+    reason,
+    ...input
+  }: UpdateWishInput): Promise<WishResult> {
+    refuseOtherCluster(input);
+    const client = attemptClient(dependencies.client);
+    switch (verb) {
+      case 'pause':
+        return await pauseUpdate(client, input.update, { by, reason }, now());
+      case 'resume':
+        return await resumeUpdate(client, input.update);
+      case 'abort':
+        return await abortUpdate(client, input.update, { by, reason }, now());
+    }
+  }
+
+  /** Last activity of every run: its attempt on the record, an event, the log. */
+  async function closeRollingUpdate(input: CloseUpdateInput): Promise<void> {
+    refuseOtherCluster(input);
+    const { update, outcome, record, workflowId, runId, startedAt, by, reason, commit } = input;
+    const client = attemptClient(dependencies.client);
+    if (record !== undefined) {
+      await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, record), undefined, {
+        runId,
+        workflowId,
+        startedAt,
+        endedAt: new Date(now()).toISOString(),
+        outcome,
+        ...(by !== undefined && { by }),
+        ...(reason !== undefined && { reason }),
+        ...(commit !== undefined && { commit }),
+      });
+    }
+    dependencies.onClosed(input);
+    const plan = await look(client, input, Context.current().cancellationSignal);
+    const words = `rolling update of ${update.name}: ${outcome}${reason === undefined ? '' : ` (${reason})`}`;
+    const eventReason = outcome === 'Succeeded' ? 'RolloutCompleted' : (`Rollout${outcome}` as const);
+    report(plan, words, eventReason, outcome === 'Succeeded' ? 'Normal' : 'Warning');
+  }
+
+  async function look(
+    client: KubernetesClient,
+    { update }: UpdateRunReference,
+    signal: AbortSignal,
+  ): Promise<RollingUpdatePlan> {
+    return planRollingUpdate(await readUpdate(client, update, signal), now());
+  }
+
+  /** On whichever of the controllers is there; in the gap of a rename there is none, and the record tells. */
+  function report(
+    { view }: RollingUpdatePlan,
+    message: string,
+    reason: Parameters<EventRecorder['record']>[2] = 'RollingUpdate',
+    type: 'Normal' | 'Warning' = 'Normal',
+  ): void {
+    const subject = view.old ?? view.nextController;
+    if (subject === undefined) return;
+    const { name, namespace = '', uid } = subject.metadata;
+    const ref = { group: '', version: 'v1', kind: 'ReplicationController', namespace, name, uid };
+    events.record({ ref }, type, reason, message);
+  }
+
+  function refuseOtherCluster(input: UpdateRunReference): void {
+    if (input.clusterUid !== clusterUid) {
+      throw ApplicationFailure.create({
+        type: 'WrongCluster',
+        nonRetryable: true,
+        message:
+          `this run belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ` +
+          `${clusterUid}: give each cluster its own FAIRLEAD_CLUSTER`,
+      });
+    }
+  }
+
+  return asActivities({ advanceRollingUpdate, awaitRollingUpdate, recordUpdateWish, closeRollingUpdate });
+}
+
+function stateOf({ step, progress, view }: RollingUpdatePlan) {
+  const record = (view.record ?? view.last)?.revision.metadata.name;
+  return {
+    progress,
+    waiting: step.do === 'await' ? step.waiting : [],
+    ...(record !== undefined && { record }),
+  };
+}
+
+function answer(plan: RollingUpdatePlan) {
+  const state = stateOf(plan);
+  const { step } = plan;
+  switch (step.do) {
+    case 'write':
+      return { ...state, outcome: 'more' } as const;
+    case 'await':
+      return { ...state, outcome: 'waiting' } as const;
+    case 'paused': {
+      const { do: _, ...paused } = step;
+      return { ...state, outcome: 'paused', paused } as const;
+    }
+    case 'done':
+      return { ...state, outcome: 'done', ending: step.outcome } as const;
+    case 'refuse':
+      return { ...state, outcome: 'refused', code: step.code, message: step.message } as const;
+  }
+}

@@ -1,0 +1,22 @@
+/** The uid of namespace kube-system, which tells clusters apart (design "Two clusters, one Temporal"). */
+
+import { isForbidden } from '../kubernetes/api-error.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS } from './session.ts';
+
+/** @throws CliError with the missing permission, ApiError for anything else */
+export async function readClusterUid({ client }: Session): Promise<string> {
+  const path = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
+  try {
+    return (await client.get(path, { timeoutMs: REQUEST_TIMEOUT_MS })).metadata.uid;
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    throw new CliError(
+      'you may not read namespace kube-system, whose uid tells clusters apart\n' +
+        '  add it: kubectl create clusterrole fairlead-cluster-uid --verb=get --resource=namespaces --resource-name=kube-system',
+      EXIT.failed,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,24 @@
+/** `rc/foo`: the verbs of a rollout take ReplicationControllers too, whose rollout is a rolling update. */
+
+import type { ExitCode } from './exit-codes.ts';
+import type { Call } from './io.ts';
+
+const OPERAND = /^(?:rc|replicationcontrollers?)(?:\.(?:v1|core))?\/(.*)$/i;
+
+/** The name, if the operand is about a ReplicationController. */
+export function controllerName(operand: string | undefined): string | undefined {
+  return OPERAND.exec(operand ?? '')?.[1];
+}
+
+/** The verb for workloads, or for the operand `rc/NAME` the one for ReplicationControllers; only what is needed is loaded. */
+export function orController<O>(
+  workloads: () => Promise<(call: Call<O>) => Promise<ExitCode>>,
+  controllers: () => Promise<(call: Call<O>) => Promise<ExitCode>>,
+): () => Promise<(call: Call<O>) => Promise<ExitCode>> {
+  return async () => async (call) => {
+    const load = controllerName(call.operands[0]) === undefined ? workloads : controllers;
+    return await (
+      await load()
+    )(call);
+  };
+}

@@ -1,0 +1,100 @@
+/** What the verbs on `rc/NAME` share: the update that the operand means, and the run that carries it out. */
+
+import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
+import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
+import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { ensureSearchAttributes } from '../worker/search-attributes.ts';
+import { rollingUpdateWorkflowId } from '../workflows/rolling-update-messages.ts';
+import { readClusterUid } from './cluster-uid.ts';
+import { controllerName } from './controller-argument.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import type { Session } from './session.ts';
+import type { OpenTemporal } from './temporal.ts';
+import { TemporalUnreachable, withTemporal } from './temporal.ts';
+
+const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** @throws CliError (usage) */
+export function updateOf({ namespace }: Session, { operands }: Call): UpdateReference {
+  const name = controllerName(operands[0]) ?? '';
+  if (!NAME.test(name)) {
+    throw new CliError(`"${operands[0] ?? ''}": write rc/NAME, for example rc/foo`, EXIT.usage);
+  }
+  return { namespace, name };
+}
+
+/** The update as it is now. @throws CliError when there is neither the controller nor an update of it */
+export async function readPlan(session: Session, reference: UpdateReference): Promise<RollingUpdatePlan> {
+  const { io, client, namespace } = session;
+  const plan = planRollingUpdate(await readUpdate(client, reference, io.interrupted), io.now());
+  const { old, nextController, record, last } = plan.view;
+  if (old ?? nextController ?? record ?? last) return plan;
+  throw new CliError(
+    `replicationcontroller/${reference.name} not found in namespace ${namespace}\n` +
+      `  \`kubectl get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+  );
+}
+
+/** Whether an update is under way, whatever became of its run. */
+export function isUnderWay({ view: { nextController, record } }: RollingUpdatePlan): boolean {
+  return nextController !== undefined || record !== undefined;
+}
+
+/** What Temporal knows of the run of an update. */
+export type UpdateRun =
+  | { readonly state: 'unreachable'; readonly message: string }
+  | { readonly state: 'none' }
+  | { readonly state: 'running' | 'closed'; readonly status: string; readonly workflowId: string };
+
+/** Never throws for want of a run, or of Temporal. */
+export async function readRun(session: Session, reference: UpdateReference): Promise<UpdateRun> {
+  const { WorkflowNotFoundError } = await import('@temporalio/client');
+  const workflowId = rollingUpdateWorkflowId(session.cluster, reference);
+  try {
+    return await withTemporal(session.io.environment, async ({ client }) => {
+      const { status } = await client.workflow.getHandle(workflowId).describe();
+      return { state: status.name === 'RUNNING' ? 'running' : 'closed', status: status.name, workflowId };
+    });
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { state: 'none' };
+    return { state: 'unreachable', message: toMessage(error) };
+  }
+}
+
+/** Makes sure that a run is open. @throws CliError (Temporal unreachable) */
+export async function ensureRun(
+  session: Session,
+  temporal: Pick<OpenTemporal, 'client' | 'namespace' | 'address' | 'call'>,
+  reference: UpdateReference,
+  who: { readonly by?: string | undefined; readonly reason?: string | undefined },
+): Promise<string> {
+  const clusterUid = await readClusterUid(session);
+  const { namespace, name, next } = reference;
+  try {
+    return await temporal.call(async () => {
+      const { registered } = await ensureSearchAttributes(temporal.client, temporal.namespace);
+      const { workflowId } = await startRollingUpdate(temporal.client, {
+        cluster: session.cluster,
+        clusterUid,
+        namespace,
+        name,
+        searchAttributes: registered,
+        ...(next !== undefined && { next }),
+        ...(who.by !== undefined && { by: who.by }),
+        ...(who.reason !== undefined && { reason: who.reason }),
+      });
+      return workflowId;
+    });
+  } catch (error) {
+    throw new CliError(
+      `it is written in the cluster, but no run could be started: ${new TemporalUnreachable(temporal.address, error).message}\n` +
+        `  \`fairlead rollout retry rc/${name} -n ${namespace}\` starts it`,
+      EXIT.temporalUnreachable,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,154 @@
+/** The flags of `fairlead rolling-update`, and what they ask for. */
+
+import { readFile } from 'node:fs/promises';
+
+import { isObject } from '../git/manifests.ts';
+import { readYaml } from '../git/yaml.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import type { UpdateSettings } from '../kubernetes/rolling-update-begin.ts';
+import { trusted } from '../kubernetes/values.ts';
+import { asText } from '../planners/values.ts';
+import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
+import type { ControllerManifest } from '../planners/rolling-update-record.ts';
+import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { Call } from './io.ts';
+
+export interface RollingUpdateOptions {
+  readonly image?: string;
+  readonly container?: string;
+  readonly filename?: string;
+  readonly deploymentLabelKey: string;
+  /** Milliseconds. */
+  readonly updatePeriod: number;
+  /** Milliseconds. */
+  readonly pollInterval: number;
+  readonly maxSurge: string;
+  readonly maxUnavailable: string;
+  readonly rollback?: boolean;
+  readonly dryRun?: boolean;
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+/** A command line, understood. */
+export interface RollingUpdateRequest {
+  readonly name: string;
+  /** As typed, or the name of the controller in the file. */
+  readonly newName: string | undefined;
+  readonly start: StartRequest;
+  readonly settings: UpdateSettings;
+}
+
+const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** @throws CliError (usage) for flags that do not go together, files that hold no controller, and amounts that are none */
+export async function readRequest(
+  { operands, options }: Call<RollingUpdateOptions>,
+  namespace: string,
+): Promise<RollingUpdateRequest> {
+  const [name = '', typed, ...more] = operands.map((operand) =>
+    operand.replace(/^(rc|replicationcontrollers?)\//, ''),
+  );
+  if (more.length > 0) throw usage(`two controllers at the most: ${operands.join(' ')}`);
+  for (const one of [name, ...(typed === undefined ? [] : [typed])]) {
+    if (!NAME.test(one)) throw usage(`"${one}" cannot be the name of a ReplicationController`);
+  }
+  if (typed === name)
+    throw usage(`${name} cannot be replaced by a controller of the same name: leave the second one out`);
+  const { image, filename, container, rollback = false } = options;
+  if (image !== undefined && filename !== undefined) throw usage('--image or -f, not both');
+  if (rollback && (image ?? filename) !== undefined) throw usage('--rollback takes no --image and no -f');
+  if (container !== undefined && image === undefined)
+    throw usage('--container says which container gets the --image');
+  const change = await readChange(options, namespace);
+  const inFile = change.kind === 'manifest' ? change.manifest.metadata.name : undefined;
+  if (inFile !== undefined && typed !== undefined && typed !== inFile) {
+    throw usage(`the file is about ${inFile}, the command line about ${typed}`);
+  }
+  const newName = typed ?? (inFile === name ? undefined : inFile);
+  return {
+    name,
+    newName,
+    start: { change, newName, key: options.deploymentLabelKey },
+    settings: readSettings(options),
+  };
+}
+
+async function readChange(
+  { image, container, filename }: RollingUpdateOptions,
+  namespace: string,
+): Promise<WantedChange> {
+  if (image !== undefined) {
+    if (image === '' || /\s/.test(image)) throw usage(`"${image}" is no image`);
+    return { kind: 'image', image, container };
+  }
+  if (filename === undefined) return { kind: 'none' };
+  return { kind: 'manifest', manifest: await readManifest(filename, namespace) };
+}
+
+async function readManifest(file: string, namespace: string): Promise<ControllerManifest> {
+  let text: string;
+  try {
+    text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8');
+  } catch (error) {
+    throw new CliError(`${file}: ${toMessage(error)}`, EXIT.usage, { cause: error });
+  }
+  const { documents, problems } = readYaml(text);
+  const [problem] = problems;
+  if (problem !== undefined) throw usage(`${file}:${String(problem.line)}: ${problem.message}`);
+  const [document, ...others] = documents;
+  const value = document?.value;
+  if (
+    !isObject(value) ||
+    others.length > 0 ||
+    value['apiVersion'] !== 'v1' ||
+    value['kind'] !== 'ReplicationController'
+  ) {
+    throw usage(`${file} must hold one ReplicationController (apiVersion: v1) and nothing else`);
+  }
+  const { metadata, spec } = value;
+  if (!isObject(metadata) || typeof metadata['name'] !== 'string' || !isObject(spec)) {
+    throw usage(`${file}: the ReplicationController needs metadata.name and spec`);
+  }
+  const written = asText(metadata['namespace']) ?? namespace;
+  if (written !== namespace) {
+    throw usage(`${file} is of namespace ${written}: choose it with -n`);
+  }
+  return trusted<ControllerManifest>({ ...value, status: undefined, metadata: { ...metadata, namespace } });
+}
+
+function readSettings({
+  maxSurge,
+  maxUnavailable,
+  updatePeriod,
+  pollInterval,
+}: RollingUpdateOptions): UpdateSettings {
+  const [surge, unavailable] = [
+    readAmount('--max-surge', maxSurge),
+    readAmount('--max-unavailable', maxUnavailable),
+  ];
+  if (isNone(surge) && isNone(unavailable)) {
+    throw usage('--max-surge and --max-unavailable cannot both be 0: no pod could ever be replaced');
+  }
+  if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
+  return { surge, unavailable, updatePeriodMs: updatePeriod, pollIntervalMs: pollInterval };
+}
+
+function readAmount(flag: string, text: string): number | string {
+  const amount = /^\d{1,6}$/.test(text) ? Number(text) : text;
+  try {
+    resolveIntOrPercent(amount, 1, 'up');
+    return amount;
+  } catch (error) {
+    throw new CliError(`${flag}: ${toMessage(error)}`, EXIT.usage, { cause: error });
+  }
+}
+
+function isNone(amount: number | string): boolean {
+  return amount === 0 || amount === '0%';
+}
+
+function usage(message: string): CliError {
+  return new CliError(message, EXIT.usage);
+}

@@ -1,0 +1,139 @@
+/**
+ * ReplicationControllers of a commit: a changed template would change no pod by itself, so it begins a rolling update, which
+ * ends with a controller that has the manifest's hash; everything else about them is applied like any object.
+ */
+
+import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
+import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
+import { turnUpdate } from '../kubernetes/rolling-update-wishes.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
+import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/names.ts';
+import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import { sizeOf } from '../planners/replication-controller.ts';
+import { makesSamePods, plainController } from '../planners/rolling-update-definition.ts';
+import { SHIPPED_BUDGET } from '../planners/rolling-update-scale.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
+import { viewUpdate } from '../planners/rolling-update-view.ts';
+import type { CommitContext } from './commit.ts';
+import type { Manifest } from './manifests.ts';
+import type { PreparedObject } from './prepare.ts';
+import { applyBody } from './prepare.ts';
+import { NotYetError } from './refusals.ts';
+import { withSignal } from './resources.ts';
+
+const SETTINGS = { ...SHIPPED_BUDGET, updatePeriodMs: 0, pollIntervalMs: 1_000 };
+
+/** Whether the object is one. */
+export function isController({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
+  return group === '' && kind === 'ReplicationController';
+}
+
+/** Namespace and name, by which an update is known. */
+export function updateOf({ namespace = '', manifest }: PreparedObject): UpdateReference {
+  return { namespace, name: manifest.name };
+}
+
+/** What is sent for an object of a commit, given what is there. */
+export function bodyToApply(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): JsonObject {
+  const { repository, sha, store } = context;
+  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  const isLive = live !== undefined && isController(object.manifest);
+  return isLive ? withLabel(body, trusted<ReplicationController>(live)) : body;
+}
+
+/**
+ * The label that an update has given the controller is left as it is, unless the manifest speaks of it itself: selectors are
+ * replaced as a whole.
+ */
+function withLabel(body: JsonObject, live: ReplicationController): JsonObject {
+  const key = keyOf(live);
+  const value = key === undefined ? undefined : live.spec.selector?.[key];
+  const spec = asRecord(body['spec']);
+  const template = asRecord(spec['template']);
+  const metadata = asRecord(template['metadata']);
+  if (key === undefined || value === undefined || asRecord(metadata['labels'])[key] !== undefined)
+    return body;
+  const labels = { ...asRecord(metadata['labels']), [key]: value };
+  return {
+    ...body,
+    spec: {
+      ...spec,
+      ...(spec['selector'] !== undefined && { selector: { ...asRecord(spec['selector']), [key]: value } }),
+      template: { ...template, metadata: { ...metadata, labels } },
+    },
+  };
+}
+
+function keyOf({ metadata, spec }: ReplicationController): string | undefined {
+  const own = metadata.annotations?.[ANNOTATION.deploymentLabelKey];
+  return [own, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find(
+    (key) => key !== undefined && spec.selector?.[key] !== undefined,
+  );
+}
+
+/**
+ * Begins the rolling update that the manifest asks for; false when it asks for none and is to be applied. Safe to repeat: an
+ * update of this very manifest is only made sure to run; one of another manifest is turned round first.
+ * @throws ApiError; NotYetError while an update has to end first
+ */
+export async function rollController(
+  context: CommitContext,
+  object: PreparedObject,
+  live: ReplicationController | undefined,
+): Promise<boolean> {
+  const reference = updateOf(object);
+  const view = viewUpdate(await readUpdate(context.worker, reference, context.signal));
+  const isInProgress = view.record !== undefined || view.nextController !== undefined;
+  if (live === undefined) {
+    if (isInProgress) throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);
+    return false;
+  }
+  if (isInProgress) return await joinUpdate(context, object, reference, view);
+  if (sizeOf(live) === 0) return false;
+  const wanted = await context.client.patch<ReplicationController>(
+    object.path,
+    'apply',
+    bodyToApply(context, object, live),
+    { dryRun: true, force: true, fieldValidation: 'Strict', ...withSignal(context.signal) },
+  );
+  if (makesSamePods(wanted.spec, live.spec)) return false;
+  const change = { kind: 'manifest', manifest: plainController(wanted, object.manifest.name) } as const;
+  const key = keyOf(live) ?? ROLLING_UPDATE.deployment;
+  // The account may change the controller, as the dry run has shown; the record is the worker's own.
+  const { decision } = await beginUpdate(context.worker, reference, { change, key }, SETTINGS);
+  if (decision.do === 'refuse') {
+    if (decision.code === 'NoChange' || decision.code === 'NoReplicas') return false;
+    throw new NotYetError(`${object.label}: ${decision.message}`);
+  }
+  await start(context, reference);
+  return true;
+}
+
+async function joinUpdate(
+  context: CommitContext,
+  object: PreparedObject,
+  reference: UpdateReference,
+  view: UpdateView,
+): Promise<boolean> {
+  const hash = view.record?.controller.metadata.annotations?.[ANNOTATION.manifestHash];
+  if (hash === object.manifest.hash && !view.isRollback) {
+    await start(context, reference);
+    return true;
+  }
+  const { message } = await turnUpdate(context.worker, reference);
+  await start(context, reference);
+  throw new NotYetError(`${object.label}: another update of it has to end first (${message})`);
+}
+
+async function start(
+  { startRollingUpdate, repository, sha }: CommitContext,
+  reference: UpdateReference,
+): Promise<void> {
+  await startRollingUpdate({ ...reference, repository: repository.name, commit: sha });
+}

@@ -1,0 +1,117 @@
+/** What a rolling update reads of a cluster, and how it writes: never from a cache, never without a precondition. */
+
+import { LABEL } from '../planners/names.ts';
+import type { ControllerRevision, Pod } from '../planners/objects.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
+import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
+import { viewUpdate } from '../planners/rolling-update-view.ts';
+import { formatSelector } from '../planners/selector.ts';
+import { isAlreadyExists, isConflict, isNotFound } from './api-error.ts';
+import type { KubernetesClient, ResourcePath } from './client.ts';
+import { readPaused } from './wish-annotations.ts';
+
+/** Which update: a controller, and the one that replaces it where it was named. */
+export interface UpdateReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly next?: string | undefined;
+}
+
+/** Who owns the fields that an update writes; a commit may take them over. */
+export const UPDATE_FIELD_MANAGER = 'fairlead-rolling-update';
+
+/** @throws ApiError */
+export async function readUpdate(
+  client: KubernetesClient,
+  { namespace, name, next }: UpdateReference,
+  signal?: AbortSignal,
+): Promise<RollingUpdateSnapshot> {
+  const options = signal === undefined ? {} : { signal };
+  // The pods last: the decision is about them, and what the controllers said before is checked when it is written.
+  const [{ items: controllers }, { items: revisions }] = await Promise.all([
+    client.list<ReplicationController>(pathOf('replicationcontrollers', namespace), options),
+    client.list<ControllerRevision>(pathOf('controllerrevisions', namespace), {
+      ...options,
+      labelSelector: LABEL.rollingUpdate,
+    }),
+  ]);
+  const bare = { name, next, controllers, revisions, pods: [] };
+  const { old, nextController, record } = viewUpdate(bare);
+  const selectors = [old?.spec, nextController?.spec, record?.controller.spec].flatMap((spec) =>
+    spec === undefined ? [] : [spec.selector ?? {}],
+  );
+  const paused =
+    readPaused(old?.metadata.annotations, undefined) ??
+    readPaused(nextController?.metadata.annotations, undefined);
+  return { ...bare, pods: await listPods(client, namespace, selectors, options), paused };
+}
+
+type Selector = Readonly<Record<string, string>>;
+
+/** What all selectors ask for finds the pods of all, and those that lost a label on the way; without such, each for itself. */
+async function listPods(
+  client: KubernetesClient,
+  namespace: string,
+  selectors: readonly Selector[],
+  options: { readonly signal?: AbortSignal },
+): Promise<readonly Pod[]> {
+  const [first] = selectors;
+  if (first === undefined) return [];
+  const common = Object.fromEntries(
+    Object.entries(first).filter(([key, value]) => selectors.every((selector) => selector[key] === value)),
+  );
+  const asked = Object.keys(common).length > 0 ? [common] : selectors;
+  const lists = await Promise.all(
+    asked.map(
+      async (matchLabels) =>
+        await client.list<Pod>(pathOf('pods', namespace), {
+          ...options,
+          labelSelector: formatSelector({ matchLabels }),
+        }),
+    ),
+  );
+  const byUid = new Map(lists.flatMap(({ items }) => items).map((pod) => [pod.metadata.uid, pod]));
+  return [...byUid.values()];
+}
+
+/**
+ * Executes a write of a plan. `stale`: what it was planned on is not so any more; look and plan again.
+ * @throws ApiError for everything else
+ */
+export async function writeUpdate(
+  client: KubernetesClient,
+  namespace: string,
+  { verb, resource, name, body, uid, resourceVersion, orphan }: UpdateWrite,
+  signal?: AbortSignal,
+): Promise<'done' | 'stale'> {
+  const options = { fieldManager: UPDATE_FIELD_MANAGER, ...(signal !== undefined && { signal }) };
+  try {
+    switch (verb) {
+      case 'create':
+        await client.create(pathOf(resource, namespace), body, options);
+        break;
+      case 'patch':
+        await client.patch(pathOf(resource, namespace, name), 'merge', body, options);
+        break;
+      case 'delete':
+        await client.delete(pathOf(resource, namespace, name), {
+          ...(uid !== undefined && { uid }),
+          ...(resourceVersion !== undefined && { resourceVersion }),
+          ...(orphan === true && { propagationPolicy: 'Orphan' }),
+          ...(signal !== undefined && { signal }),
+        });
+        break;
+    }
+    return 'done';
+  } catch (error) {
+    if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return 'stale';
+    throw error;
+  }
+}
+
+/** Where the objects of an update are served. */
+export function pathOf(resource: UpdateWrite['resource'], namespace: string, name?: string): ResourcePath {
+  const group = resource === 'controllerrevisions' ? 'apps' : '';
+  return { group, version: 'v1', resource, namespace, name };
+}

@@ -1,0 +1,115 @@
+/** What operators want of a rolling update, written on its controllers: shared by the command line and by runs that got a signal. */
+
+import { ANNOTATION } from '../planners/names.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import { decideRollback } from '../planners/rolling-update-start.ts';
+import type { UpdateStep } from '../planners/rolling-update-steps.ts';
+import { annotate } from '../planners/rolling-update-steps.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
+import { viewUpdate } from '../planners/rolling-update-view.ts';
+import type { Pin } from '../planners/workload.ts';
+import type { KubernetesClient } from './client.ts';
+import type { UpdateReference } from './rolling-update-objects.ts';
+import { readUpdate, writeUpdate } from './rolling-update-objects.ts';
+import { readPaused } from './wish-annotations.ts';
+import type { Wisher } from './wish-edits.ts';
+import { wish } from './wish-edits.ts';
+import type { WishResult } from './workload-edit.ts';
+
+const CONFLICT_LIMIT = 12;
+
+type Decision = WishResult & { readonly step?: UpdateStep };
+
+/**
+ * Holds the update before its next step. A rename that has begun is finished: its pods have no controller.
+ * @throws ApiError
+ */
+export async function pauseUpdate(
+  client: KubernetesClient,
+  reference: UpdateReference,
+  wisher: Wisher,
+  now: number,
+): Promise<WishResult> {
+  return await edit(client, reference, (view) => {
+    const { name, old, nextController: next, record, paused } = view;
+    const subject = old ?? next;
+    if (subject === undefined || (next === undefined && record === undefined)) {
+      return nothing(`no update of ${name} is in progress`);
+    }
+    if (paused !== undefined) return nothing(`the update of ${name} is already paused`);
+    const text = JSON.stringify(wish(wisher, now));
+    const message = `the update of ${name} is paused`;
+    return change(message, annotate(subject, { [ANNOTATION.paused]: text }, 'Annotate', message));
+  });
+}
+
+/** Lets it go on. @throws ApiError */
+export async function resumeUpdate(
+  client: KubernetesClient,
+  reference: UpdateReference,
+): Promise<WishResult> {
+  const result = await edit(client, reference, ({ name, old, nextController }) => {
+    const isHeld = (one: ReplicationController | undefined): one is ReplicationController =>
+      one !== undefined && readPaused(one.metadata.annotations, undefined) !== undefined;
+    const held = [old, nextController].find(isHeld);
+    if (held === undefined) return nothing(`the update of ${name} is not paused`);
+    const message = `the update of ${name} goes on`;
+    return change(message, annotate(held, { [ANNOTATION.paused]: null }, 'Annotate', message));
+  });
+  // Both may have been held.
+  return result.changed ? { ...(await resumeUpdate(client, reference)), ...result } : result;
+}
+
+/** Turns it round: the old controller gets its size back (seed, "Abort"). @throws ApiError */
+export async function abortUpdate(
+  client: KubernetesClient,
+  reference: UpdateReference,
+  wisher: Wisher,
+  now: number,
+): Promise<WishResult> {
+  return await edit(client, reference, (view) => turn(view, { verb: 'abort', ...wish(wisher, now) }));
+}
+
+/**
+ * The same for a newer commit, which takes the place of one that is under way: nobody has rejected that, so nothing is pinned.
+ * @throws ApiError
+ */
+export async function turnUpdate(client: KubernetesClient, reference: UpdateReference): Promise<WishResult> {
+  return await edit(client, reference, (view) => turn(view, undefined));
+}
+
+function turn(view: UpdateView, pin: Omit<Pin, 'rejected' | 'revision'> | undefined): Decision {
+  const decision = decideRollback(view, pin);
+  switch (decision.do) {
+    case 'refuse':
+      return nothing(decision.message);
+    case 'turn':
+      return change(`the update of ${view.name} is rolled back`, { do: 'write', write: decision.write });
+    case 'attach':
+    case 'begin':
+      return nothing(`the update of ${view.name} is being rolled back already`);
+  }
+}
+
+async function edit(
+  client: KubernetesClient,
+  reference: UpdateReference,
+  decide: (view: UpdateView) => Decision,
+): Promise<WishResult> {
+  for (let tries = 1; ; tries += 1) {
+    const { step, ...result } = decide(viewUpdate(await readUpdate(client, reference)));
+    if (step?.do !== 'write') return result;
+    if ((await writeUpdate(client, reference.namespace, step.write)) === 'done') return result;
+    if (tries === CONFLICT_LIMIT) {
+      throw new Error(`the controllers of the update of ${reference.name} change too fast: try again`);
+    }
+  }
+}
+
+function nothing(why: string): Decision {
+  return { changed: false, message: `nothing to do: ${why}` };
+}
+
+function change(message: string, step: UpdateStep): Decision {
+  return { changed: true, message, step };
+}

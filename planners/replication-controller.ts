@@ -1,0 +1,83 @@
+/** ReplicationControllers as they come over the wire, and what a rolling update has left on them (seed 001, K1). */
+
+import { controllerOf } from './controller-ref.ts';
+import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
+import type { KubernetesObject, Pod, PodTemplate } from './objects.ts';
+
+/** The fields that a rolling update reads; whatever else there is, is kept. */
+export interface ReplicationController extends KubernetesObject {
+  readonly spec: ReplicationControllerSpec;
+  readonly status?: {
+    readonly replicas?: number;
+    readonly availableReplicas?: number;
+    readonly observedGeneration?: number;
+  };
+}
+
+export interface ReplicationControllerSpec {
+  readonly replicas?: number;
+  readonly minReadySeconds?: number;
+  readonly selector?: Readonly<Record<string, string>>;
+  readonly template?: PodTemplate;
+}
+
+/** `spec.replicas`; the apiserver makes 1 of an absent one. */
+export function sizeOf({ spec }: ReplicationController): number {
+  return spec.replicas ?? 1;
+}
+
+/** How many replicas the update wants of this controller; undefined without the mark, the seed's or the shipped one (K1). */
+export function desiredOf({ metadata }: ReplicationController): number | undefined {
+  const { annotations } = metadata;
+  return (
+    count(annotations?.[ROLLING_UPDATE.desiredReplicas]) ??
+    count(annotations?.[SHIPPED_ROLLING_UPDATE.desiredReplicas])
+  );
+}
+
+/** Size of the old controller before the update, where kubectl wrote it down (K1, K9). */
+export function originalSizeOf({ metadata }: ReplicationController): number | undefined {
+  return count(metadata.annotations?.[SHIPPED_ROLLING_UPDATE.originalReplicas]);
+}
+
+/** Name of the other half of the update that this controller is part of (seed 001, K1). */
+export function partnerOf({ metadata }: ReplicationController): string | undefined {
+  const { annotations } = metadata;
+  const source = annotations?.[SHIPPED_ROLLING_UPDATE.sourceId];
+  return (
+    annotations?.[ROLLING_UPDATE.partner] ??
+    annotations?.[SHIPPED_ROLLING_UPDATE.nextController] ??
+    // `<name>:<uid>`
+    source?.slice(0, source.includes(':') ? source.indexOf(':') : undefined)
+  );
+}
+
+/** Whether kubectl made it the next controller of an update, so that it cannot be the old one (K1). */
+export function isShippedNext({ metadata }: ReplicationController): boolean {
+  return metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;
+}
+
+/** The pods that it controls, by uid and never by name (C4). */
+export function podsOf(controller: ReplicationController, pods: readonly Pod[]): readonly Pod[] {
+  return pods.filter((pod) => controllerOf(pod)?.uid === controller.metadata.uid);
+}
+
+/** The annotations that a finished update takes away, the shipped ones included; `null` removes in a merge patch. */
+export function strippedMarks(controller: ReplicationController): Readonly<Record<string, null>> {
+  const present = controller.metadata.annotations ?? {};
+  return Object.fromEntries(MARKS.filter((name) => present[name] !== undefined).map((name) => [name, null]));
+}
+
+/** Every annotation of an update: not part of what a controller is. */
+export const MARKS: readonly string[] = [
+  ROLLING_UPDATE.desiredReplicas,
+  ROLLING_UPDATE.partner,
+  SHIPPED_ROLLING_UPDATE.desiredReplicas,
+  SHIPPED_ROLLING_UPDATE.sourceId,
+  SHIPPED_ROLLING_UPDATE.originalReplicas,
+  SHIPPED_ROLLING_UPDATE.nextController,
+];
+
+function count(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}

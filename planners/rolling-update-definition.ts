@@ -1,0 +1,198 @@
+/** What controllers of a rolling update look like: the next one, and the one under the name that stays (seed 001, K2, K3). */
+
+import { createHash } from 'node:crypto';
+
+import { canonicalJson } from './canonical-json.ts';
+import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
+import type { Container, JsonObject, PodTemplate } from './objects.ts';
+import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
+import { MARKS } from './replication-controller.ts';
+import type { ControllerManifest, RecordData } from './rolling-update-record.ts';
+
+/** Characters of a label's value. */
+const LABEL_VALUE = 63;
+
+/** What is written on controllers for git's sake: only the one that stays has it. */
+const GIT_ANNOTATIONS: readonly string[] = [
+  ANNOTATION.repository,
+  ANNOTATION.manifestHash,
+  ANNOTATION.commit,
+];
+const GIT_LABEL = 'applyset.kubernetes.io/part-of';
+
+/** What an operator has said of the update that is over by then. */
+const WISHES: readonly string[] = [
+  ANNOTATION.paused,
+  ANNOTATION.pinned,
+  ANNOTATION.retried,
+  'kubectl.kubernetes.io/last-applied-configuration',
+];
+
+/** A controller without marks, wishes, status and whatever the apiserver has filled in. */
+export function plainController(controller: ReplicationController, name: string): ControllerManifest {
+  const { labels, annotations, namespace = '' } = controller.metadata;
+  const kept = without(annotations, [...MARKS, ...WISHES]);
+  return {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: {
+      name,
+      namespace,
+      ...(labels !== undefined && { labels }),
+      ...(kept !== undefined && { annotations: kept }),
+    },
+    spec: controller.spec,
+  };
+}
+
+/**
+ * The definition with the label that tells its pods apart: `key` is in its labels, its selector and its template. The value is
+ * the hash of the complete JSON of the next controller, which depends on neither the label itself, nor a size, nor
+ * the metadata (seed 001).
+ */
+export function labelled(
+  controller: ControllerManifest,
+  key: string,
+): { readonly controller: ControllerManifest; readonly hash: string } {
+  const bare = relabelled(controller, key, undefined);
+  const hash = createHash('sha256')
+    .update(canonicalJson({ ...bare, metadata: {}, spec: { ...bare.spec, replicas: 0 } }))
+    .digest('hex')
+    .slice(0, LABEL_VALUE);
+  return { controller: relabelled(controller, key, hash), hash };
+}
+
+/** The value of the label for the controller that was there before (K2: `<hash>-orig`). */
+export function originalHash(controller: ReplicationController, key: string): string {
+  const { hash } = labelled(plainController(controller, controller.metadata.name), key);
+  return `${hash.slice(0, LABEL_VALUE - ORIGINAL.length)}${ORIGINAL}`;
+}
+
+const ORIGINAL = '-orig';
+
+function relabelled(
+  controller: ControllerManifest,
+  key: string,
+  value: string | undefined,
+): ControllerManifest {
+  const { metadata, spec } = controller;
+  const { template } = spec;
+  const change = (labels: Readonly<Record<string, string>> | undefined): Record<string, string> => {
+    const { [key]: _, ...rest } = labels ?? {};
+    return value === undefined ? rest : { ...rest, [key]: value };
+  };
+  return {
+    ...controller,
+    metadata: { ...metadata, labels: change(metadata.labels) },
+    spec: {
+      ...spec,
+      selector: change(spec.selector ?? template?.metadata?.labels),
+      ...(template !== undefined && {
+        template: {
+          ...template,
+          metadata: { ...template.metadata, labels: change(template.metadata?.labels) },
+        },
+      }),
+    },
+  };
+}
+
+/** The next controller: without pods at first, without anything of git (a prune must not find it), and marked. */
+export function nextManifest(data: RecordData, desired: number): ControllerManifest {
+  const { controller, from, next } = data;
+  const { labels, annotations, namespace } = controller.metadata;
+  return {
+    ...controller,
+    metadata: {
+      name: next,
+      namespace,
+      labels: without(labels, [GIT_LABEL]) ?? {},
+      annotations: {
+        ...without(annotations, GIT_ANNOTATIONS),
+        [ROLLING_UPDATE.desiredReplicas]: String(desired),
+        [ROLLING_UPDATE.partner]: from,
+      },
+    },
+    spec: { ...controller.spec, replicas: 0 },
+  };
+}
+
+/** The controller that stays, of its present size. */
+export function finalManifest({ controller, to }: RecordData, desired: number): ControllerManifest {
+  return {
+    ...controller,
+    metadata: { ...controller.metadata, name: to },
+    spec: { ...controller.spec, replicas: desired },
+  };
+}
+
+/**
+ * Of a next controller that has no record, or was changed since: the data of one. What comes from git is taken over from the
+ * record of before, if there is one.
+ */
+export function dataOfNext(
+  next: ReplicationController,
+  names: Pick<RecordData, 'from' | 'to' | 'key'>,
+  before: RecordData | undefined,
+): RecordData {
+  const plain = plainController(next, names.to);
+  const { labels, annotations } = before?.controller.metadata ?? {};
+  const controller: ControllerManifest = {
+    ...plain,
+    metadata: {
+      ...plain.metadata,
+      labels: { ...labels, ...plain.metadata.labels },
+      annotations: { ...annotations, ...plain.metadata.annotations },
+    },
+  };
+  const whole = { controller, next: next.metadata.name };
+  const hash = createHash('sha256').update(canonicalJson(whole)).digest('hex').slice(0, LABEL_VALUE);
+  return { ...names, ...whole, hash };
+}
+
+/** Whether two specs make the same pods: selector and template, not the size. */
+export function makesSamePods(a: ReplicationControllerSpec, b: ReplicationControllerSpec): boolean {
+  return canonicalJson(podsOfSpec(a)) === canonicalJson(podsOfSpec(b));
+}
+
+function podsOfSpec({ selector, template }: ReplicationControllerSpec): JsonObject {
+  return { selector, template };
+}
+
+/** Whether two controllers select by the same labels. */
+export function selectsSame(a: ReplicationControllerSpec, b: ReplicationControllerSpec): boolean {
+  return canonicalJson(a.selector ?? {}) === canonicalJson(b.selector ?? {});
+}
+
+export type ImageChange =
+  | { readonly outcome: 'changed'; readonly template: PodTemplate }
+  | { readonly outcome: 'same' | 'noContainer' | 'severalContainers'; readonly message: string };
+
+/** K2: the template with another image. A pod of several containers needs the name of one. */
+export function withImage(template: PodTemplate, image: string, container: string | undefined): ImageChange {
+  const { containers } = template.spec;
+  const names = containers.map(({ name }) => name).join(', ');
+  if (container === undefined && containers.length > 1) {
+    return {
+      outcome: 'severalContainers',
+      message: `its pods have ${String(containers.length)} containers (${names})`,
+    };
+  }
+  const chosen = container === undefined ? containers[0] : containers.find(({ name }) => name === container);
+  if (chosen === undefined) {
+    return { outcome: 'noContainer', message: `its pods have no container ${container ?? ''}, but ${names}` };
+  }
+  if (chosen.image === image) {
+    return { outcome: 'same', message: `container ${chosen.name} has the image ${image} already` };
+  }
+  const changed = containers.map((one): Container => (one === chosen ? { ...one, image } : one));
+  return { outcome: 'changed', template: { ...template, spec: { ...template.spec, containers: changed } } };
+}
+
+function without(
+  fields: Readonly<Record<string, string>> | undefined,
+  names: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  if (fields === undefined) return undefined;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+}

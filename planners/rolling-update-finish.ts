@@ -1,0 +1,78 @@
+/** The last writes of an update: pods adopted, records kept with the controller that stays, the state that says it is over. */
+
+import { isActive } from './availability.ts';
+import { controllerOf } from './controller-ref.ts';
+import type { ReplicationController } from './replication-controller.ts';
+import { strippedMarks } from './replication-controller.ts';
+import type { UpdateRecord } from './rolling-update-record.ts';
+import { isActiveRecord } from './rolling-update-record.ts';
+import type { UpdateStep } from './rolling-update-steps.ts';
+import { annotate, patch, remove, setState, wait } from './rolling-update-steps.ts';
+import type { UpdateView } from './rolling-update-view.ts';
+import { matchesSelector } from './selector.ts';
+
+/** So many finished records are kept, as `revisionHistoryLimit` of other kinds does by default. */
+const KEPT = 10;
+
+/** What is left to do before the update is over, one write after the other; then the outcome. */
+export function finish(
+  view: UpdateView,
+  final: ReplicationController,
+  outcome: 'Succeeded' | 'Aborted',
+): UpdateStep {
+  const adoption = adoptionStep(view, final);
+  if (adoption !== undefined) return adoption;
+  const marks = strippedMarks(final);
+  if (Object.keys(marks).length > 0) {
+    return annotate(final, marks, 'Strip', `the update of ${final.metadata.name} is over`);
+  }
+  const own = view.records.filter(({ from, to }) => from === view.name || to === final.metadata.name);
+  const ownerless = own.find((record) => isOwnerless(record, view));
+  if (ownerless !== undefined) return ownStep(ownerless, final);
+  const open = own.filter((record) => record.from === view.name && isActiveRecord(record));
+  // The one that was rolled out is closed last: until then this is an update that is to be finished.
+  const closing = open.find((record) => record !== view.record) ?? view.record;
+  if (closing !== undefined) {
+    const phase = closing === view.record && outcome === 'Succeeded' ? 'Done' : 'Aborted';
+    return setState(closing, { phase }, `the update of ${view.name} is over: ${outcome}`);
+  }
+  const superfluous = own.filter((record) => !isActiveRecord(record)).slice(0, -KEPT);
+  const oldest = superfluous[0];
+  if (oldest !== undefined) {
+    const message = `delete the record ${oldest.revision.metadata.name}: ${String(KEPT)} newer ones are kept`;
+    return remove('controllerrevisions', oldest.revision, false, 'TrimHistory', message);
+  }
+  const verb = outcome === 'Succeeded' ? 'is rolled out' : 'is as it was before the update';
+  return { do: 'done', outcome, message: `${final.metadata.name} ${verb}` };
+}
+
+/** Until the controller has taken up the pods that were left for it, they are nobody's. */
+function adoptionStep({ pods }: UpdateView, final: ReplicationController): UpdateStep | undefined {
+  const selector = { matchLabels: final.spec.selector ?? {} };
+  const orphans = pods.filter(
+    (pod) =>
+      isActive(pod) && matchesSelector(selector, pod.metadata.labels) && controllerOf(pod) === undefined,
+  );
+  if (orphans.length === 0) return undefined;
+  const names = orphans.map(({ metadata }) => metadata.name);
+  return wait('Adoption', `${final.metadata.name} has not adopted all its pods yet`, names, true);
+}
+
+function isOwnerless({ revision }: UpdateRecord, { controllers }: UpdateView): boolean {
+  const owner = controllerOf(revision);
+  return owner === undefined || !controllers.some(({ metadata }) => metadata.uid === owner.uid);
+}
+
+function ownStep({ revision }: UpdateRecord, final: ReplicationController): UpdateStep {
+  const { name, uid } = final.metadata;
+  // The garbage collector takes it when its controller is deleted; nothing has to wait for that.
+  const owner = { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true };
+  const change = { metadata: { ownerReferences: [owner] } };
+  return patch(
+    'controllerrevisions',
+    revision,
+    change,
+    'Own',
+    `${name} keeps the record ${revision.metadata.name}`,
+  );
+}

@@ -1,0 +1,155 @@
+/**
+ * The record of a rolling update: a ControllerRevision that holds what is rolled out in full. From it the next controller is
+ * made, and the renamed one; what it says, any worker can finish. Finished records are the history of the controller.
+ */
+
+import { compareRevisions, nextRevisionNumber } from './revision.ts';
+import { ANNOTATION, LABEL } from './names.ts';
+import type { ControllerRevision, JsonObject } from './objects.ts';
+import type { ReplicationControllerSpec } from './replication-controller.ts';
+import type { UpdateBudget } from './rolling-update-scale.ts';
+import { SHIPPED_BUDGET } from './rolling-update-scale.ts';
+import { asFields, trusted } from './values.ts';
+
+/**
+ * `Rolling`: one grows, the other shrinks. `Renaming`: the old controller goes, then the next one without its pods, then the
+ * definition is created under its name; must be finished whatever happens. The others are ends.
+ */
+const RECORD_PHASES = ['Rolling', 'Renaming', 'Done', 'Aborted'] as const;
+export type RecordPhase = (typeof RECORD_PHASES)[number];
+
+/** The part of a record that changes: its annotation. */
+export interface RecordState extends UpdateBudget {
+  readonly phase: RecordPhase;
+  /** Replicas in the end. */
+  readonly desired: number;
+  /** Between growing and shrinking, milliseconds. */
+  readonly updatePeriodMs: number;
+  /** Between two looks at the cluster, milliseconds. */
+  readonly pollIntervalMs: number;
+}
+
+/** A controller as it is to be created; `metadata` without anything that the apiserver fills in. */
+export interface ControllerManifest {
+  readonly apiVersion: 'v1';
+  readonly kind: 'ReplicationController';
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec: ReplicationControllerSpec;
+}
+
+/** The part of a record that never changes: its data. */
+export interface RecordData {
+  /** Name of the controller that is replaced, */
+  readonly from: string;
+  /** of the one that takes its pods' place, */
+  readonly next: string;
+  /** and of what is there in the end: `from` again, or `next`. */
+  readonly to: string;
+  /** Key of the label that tells the two apart, and its value for the next. */
+  readonly key: string;
+  readonly hash: string;
+  /** What is there in the end, in full. */
+  readonly controller: ControllerManifest;
+}
+
+export interface UpdateRecord extends RecordData {
+  readonly revision: ControllerRevision;
+  readonly state: RecordState;
+}
+
+/** Settings of an update of which nobody wrote any down. */
+export const DEFAULT_STATE: Omit<RecordState, 'desired'> = {
+  phase: 'Rolling',
+  ...SHIPPED_BUDGET,
+  updatePeriodMs: 0,
+  pollIntervalMs: 1_000,
+};
+
+/** Names of ControllerRevisions are names of subdomains. */
+const LONGEST_NAME = 240;
+const HASH_IN_NAME = 10;
+
+/** `<from>-<hash>`, as the seed forms the name of the next controller: it follows from what is rolled out. */
+export function nameByHash(from: string, hash: string): string {
+  return `${from.slice(0, LONGEST_NAME).replace(/[.-]+$/, '')}-${hash.slice(0, HASH_IN_NAME)}`;
+}
+
+/** The records of a namespace that can be read, oldest first; what somebody spoilt by hand is left out. */
+export function readRecords(revisions: readonly ControllerRevision[]): readonly UpdateRecord[] {
+  return [...revisions].sort(compareRevisions).flatMap((revision) => {
+    const record = readRecord(revision);
+    return record === undefined ? [] : [record];
+  });
+}
+
+function readRecord(revision: ControllerRevision): UpdateRecord | undefined {
+  if (revision.metadata.labels?.[LABEL.rollingUpdate] === undefined) return undefined;
+  const { from, next, to, key, hash, controller } = revision.data;
+  const texts = [from, next, to, key, hash].every((field) => typeof field === 'string');
+  if (!texts || asFields(asFields(controller)?.['spec']) === undefined) return undefined;
+  const data = trusted<RecordData>(revision.data);
+  return { ...data, revision, state: readState(revision, data.controller) };
+}
+
+function readState({ metadata }: ControllerRevision, controller: ControllerManifest): RecordState {
+  const fallback = { ...DEFAULT_STATE, desired: controller.spec.replicas ?? 1 };
+  const text = metadata.annotations?.[ANNOTATION.rollingUpdateState];
+  if (text === undefined) return fallback;
+  try {
+    const found = asFields(JSON.parse(text)) ?? {};
+    const known = Object.entries(found).filter(([name, value]) => isSetting(name, value));
+    return trusted<RecordState>({ ...fallback, ...Object.fromEntries(known) });
+  } catch {
+    return fallback;
+  }
+}
+
+/** Somebody may have edited it by hand: what is no setting counts as not written. */
+function isSetting(name: string, value: unknown): boolean {
+  switch (name) {
+    case 'phase':
+      return RECORD_PHASES.some((phase) => phase === value);
+    case 'desired':
+    case 'updatePeriodMs':
+    case 'pollIntervalMs':
+      return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+    case 'surge':
+    case 'unavailable':
+      return typeof value === 'number'
+        ? Number.isSafeInteger(value) && value >= 0
+        : typeof value === 'string' && /^\d{1,6}%$/.test(value);
+    default:
+      return false;
+  }
+}
+
+/** Whether the update of this record is under way. */
+export function isActiveRecord({ state }: UpdateRecord): boolean {
+  return state.phase === 'Rolling' || state.phase === 'Renaming';
+}
+
+/** The ControllerRevision to create. `records` are all of the namespace: the number is the highest of this controller's + 1. */
+export function recordManifest(
+  data: RecordData,
+  state: RecordState,
+  records: readonly UpdateRecord[],
+): JsonObject {
+  const own = records.filter(({ from, to }) => from === data.from || to === data.from);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: {
+      name: nameByHash(data.from, data.hash),
+      namespace: data.controller.metadata.namespace,
+      labels: { [LABEL.rollingUpdate]: 'record' },
+      annotations: { [ANNOTATION.rollingUpdateState]: JSON.stringify(state) },
+    },
+    revision: nextRevisionNumber(own.map(({ revision }) => revision)),
+    data: { ...data },
+  };
+}

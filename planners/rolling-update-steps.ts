@@ -1,0 +1,146 @@
+/** What a rolling update answers: one write with its preconditions, or why there is none. */
+
+import { ANNOTATION } from './names.ts';
+import type { JsonObject, KubernetesObject } from './objects.ts';
+import type { ReplicationController } from './replication-controller.ts';
+import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
+
+/** One API write. Patches are merge patches that carry uid and resourceVersion; so do deletes. */
+export interface UpdateWrite {
+  readonly verb: 'create' | 'patch' | 'delete';
+  readonly resource: 'replicationcontrollers' | 'controllerrevisions' | 'pods';
+  readonly name: string;
+  /** The object to create, or the patch. */
+  readonly body?: JsonObject;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** Of deletes: children stay (`Orphan`). */
+  readonly orphan?: boolean;
+  readonly purpose: UpdatePurpose;
+  /** One sentence for events and logs. */
+  readonly message: string;
+}
+
+/** Why a write happens. */
+export type UpdatePurpose =
+  | 'CreateNext'
+  | 'Annotate'
+  | 'LabelTemplate'
+  | 'LabelPod'
+  | 'LabelSelector'
+  | 'DeleteStray'
+  | 'ScaleUp'
+  | 'ScaleDown'
+  | 'Record'
+  | 'Phase'
+  | 'DeleteOld'
+  | 'DeleteNext'
+  | 'Create'
+  | 'Strip'
+  | 'Own'
+  | 'TrimHistory';
+
+/** What is waited for, or stands in the way. */
+export interface UpdateReason {
+  readonly code: string;
+  readonly message: string;
+  /** At most 10 names. */
+  readonly pods?: readonly string[];
+}
+
+/** Where an update is. */
+export type UpdatePhase = 'Initialising' | 'Rolling' | 'RollingBack' | 'CleaningUp' | 'Renaming' | 'Finished';
+
+/** Sizes for people. */
+export interface UpdateProgress {
+  readonly phase: UpdatePhase;
+  readonly desired: number;
+  readonly old: ControllerProgress | undefined;
+  readonly next: ControllerProgress | undefined;
+  readonly surge: number;
+  readonly unavailable: number;
+}
+
+export interface ControllerProgress {
+  readonly name: string;
+  readonly replicas: number;
+  readonly available: number;
+}
+
+/** The one next step. */
+export type UpdateStep =
+  | { readonly do: 'write'; readonly write: UpdateWrite }
+  /** `urgent`: pods have no controller, or are about to lose theirs: look again at once. */
+  | { readonly do: 'await'; readonly urgent: boolean; readonly waiting: readonly UpdateReason[] }
+  | { readonly do: 'paused'; readonly by?: string; readonly reason?: string }
+  | { readonly do: 'done'; readonly outcome: 'Succeeded' | 'Aborted'; readonly message: string }
+  /** Nothing that this update could do makes it possible. */
+  | { readonly do: 'refuse'; readonly code: UpdateRefusal; readonly message: string };
+
+export type UpdateRefusal = 'NotFound' | 'NothingToDo' | 'OtherUpdate' | 'SelectorSame' | 'NextLost';
+
+/** Annotations of a controller changed; `null` takes one away. */
+export function annotate(
+  controller: ReplicationController,
+  annotations: Readonly<Record<string, string | null>>,
+  purpose: UpdatePurpose,
+  message: string,
+): UpdateStep {
+  return patch('replicationcontrollers', controller, { metadata: { annotations } }, purpose, message);
+}
+
+/** A merge patch with both preconditions. */
+export function patch(
+  resource: UpdateWrite['resource'],
+  object: KubernetesObject,
+  change: { readonly metadata?: JsonObject; readonly [field: string]: unknown },
+  purpose: UpdatePurpose,
+  message: string,
+): UpdateStep {
+  const { name, uid, resourceVersion } = object.metadata;
+  const body = { ...change, metadata: { ...change.metadata, uid, resourceVersion } };
+  return write({ verb: 'patch', resource, name, uid, resourceVersion, body, purpose, message });
+}
+
+/** A delete with both preconditions. */
+export function remove(
+  resource: UpdateWrite['resource'],
+  object: KubernetesObject,
+  orphan: boolean,
+  purpose: UpdatePurpose,
+  message: string,
+): UpdateStep {
+  const { name, uid, resourceVersion } = object.metadata;
+  return write({ verb: 'delete', resource, name, uid, resourceVersion, orphan, purpose, message });
+}
+
+/** The state of a record changed, and who owns it. */
+export function setState(
+  { revision, state }: UpdateRecord,
+  change: Partial<RecordState>,
+  message: string,
+): UpdateStep {
+  const annotations = { [ANNOTATION.rollingUpdateState]: JSON.stringify({ ...state, ...change }) };
+  return patch('controllerrevisions', revision, { metadata: { annotations } }, 'Phase', message);
+}
+
+export function write(one: UpdateWrite): UpdateStep {
+  return { do: 'write', write: one };
+}
+
+export function wait(
+  code: string,
+  message: string,
+  pods: readonly string[] = [],
+  urgent = false,
+): UpdateStep {
+  return {
+    do: 'await',
+    urgent,
+    waiting: [{ code, message, ...(pods.length > 0 && { pods: pods.slice(0, 10) }) }],
+  };
+}
+
+export function refuse(code: UpdateRefusal, message: string): UpdateStep {
+  return { do: 'refuse', code, message };
+}

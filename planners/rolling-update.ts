@@ -1,0 +1,366 @@
+/**
+ * Rolling update of a ReplicationController: from what is there to the one next step (seed 001; K4–K9). Nothing else is
+ * remembered: an update that anybody began, and that was stopped anywhere, goes on from its objects.
+ *
+ * | old | next | record | then |
+ * |---|---|---|---|
+ * | there | there | any | mark, label, roll; at its end clean up or rename |
+ * | there | gone | active | create the next; or, renamed already, finish |
+ * | gone | there | any | it is called so: finish; else rename |
+ * | gone | gone | `Renaming` | create the old name again |
+ */
+
+import { isActive } from './availability.ts';
+import { controllerOf } from './controller-ref.ts';
+import { ROLLING_UPDATE } from './names.ts';
+import type { JsonObject } from './objects.ts';
+import type { ReplicationController } from './replication-controller.ts';
+import { desiredOf, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
+import {
+  dataOfNext,
+  finalManifest,
+  makesSamePods,
+  nextManifest,
+  selectsSame,
+} from './rolling-update-definition.ts';
+import { finish } from './rolling-update-finish.ts';
+import { labelStep } from './rolling-update-labels.ts';
+import type { UpdateRecord } from './rolling-update-record.ts';
+import { nameByHash, recordManifest } from './rolling-update-record.ts';
+import { scaleStep } from './rolling-update-scale.ts';
+import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
+import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
+import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
+import { countPods, describeProgress, viewUpdate } from './rolling-update-view.ts';
+import { matchesSelector } from './selector.ts';
+import { trusted } from './values.ts';
+
+export interface RollingUpdatePlan {
+  readonly step: UpdateStep;
+  readonly progress: UpdateProgress;
+  readonly view: UpdateView;
+}
+
+type Decision = readonly [UpdatePhase, UpdateStep];
+
+/** The next step. `now` in milliseconds since the epoch. @throws {RangeError} for a budget that is none (a record spoilt by hand) */
+export function planRollingUpdate(snapshot: RollingUpdateSnapshot, now: number): RollingUpdatePlan {
+  const view = viewUpdate(snapshot);
+  const [phase, step] = decide(view, now);
+  return { step, progress: describeProgress(view, now, phase), view };
+}
+
+function decide(view: UpdateView, now: number): Decision {
+  const { old, nextController: next } = view;
+  if (old !== undefined && next !== undefined) return withBoth(view, old, next, now);
+  if (next !== undefined) return withoutOld(view, next);
+  if (old !== undefined) return withoutNext(view, old);
+  return withNeither(view);
+}
+
+/** "Assume that we are in a partial rollout" (seed, "Initialization"). */
+function withBoth(
+  view: UpdateView,
+  old: ReplicationController,
+  next: ReplicationController,
+  now: number,
+): Decision {
+  const going = [old, next].find(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  if (going !== undefined) return ['CleaningUp', waitUntilGone(going)];
+  const wrong = contradiction(old, next) ?? recordStep(view, next, 'Rolling');
+  if (wrong !== undefined) return ['Initialising', wrong];
+  const mark = view.isRollback ? moveMarks(view, next) : setMarks(view, old, next);
+  if (mark !== undefined) return ['Initialising', mark];
+  const label = view.isRollback ? undefined : labelStep(view, old, next);
+  if (label !== undefined) return ['Initialising', label];
+  const [from, to] = view.isRollback ? [next, old] : [old, next];
+  const rolling = roll(view, from, to, now);
+  if (rolling !== undefined) return [view.isRollback ? 'RollingBack' : 'Rolling', rolling];
+  if (view.isRollback) {
+    const message = `delete ${next.metadata.name}: ${old.metadata.name} is back`;
+    return ['CleaningUp', remove('replicationcontrollers', next, true, 'DeleteNext', message)];
+  }
+  if (view.paused !== undefined) return ['CleaningUp', paused(view)];
+  if (view.keepsName) {
+    const message = `delete ${old.metadata.name}: ${next.metadata.name} has taken its place`;
+    return ['CleaningUp', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
+  }
+  const recorded = recordStep(view, next, 'Renaming');
+  if (recorded !== undefined) return ['Renaming', recorded];
+  const message = `delete ${old.metadata.name}: its name is for ${next.metadata.name}`;
+  return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
+}
+
+function contradiction(old: ReplicationController, next: ReplicationController): UpdateStep | undefined {
+  for (const [one, other] of [
+    [old, next],
+    [next, old],
+  ] as const) {
+    const partner = partnerOf(one);
+    if (partner !== undefined && partner !== other.metadata.name) {
+      return refuse(
+        'OtherUpdate',
+        `${one.metadata.name} belongs to another update, with ${partner} and not with ${other.metadata.name}`,
+      );
+    }
+  }
+  if (selectsSame(old.spec, next.spec)) {
+    return refuse(
+      'SelectorSame',
+      `${old.metadata.name} and ${next.metadata.name} have the same selector: each would count the pods of the other`,
+    );
+  }
+  return undefined;
+}
+
+/** Seed, "Recovery": on both, who the other is and how many replicas are wanted; shipped marks will do (K1). */
+function setMarks(
+  { state }: UpdateView,
+  old: ReplicationController,
+  next: ReplicationController,
+): UpdateStep | undefined {
+  const [oldName, nextName] = [old.metadata.name, next.metadata.name];
+  if (desiredOf(next) === undefined || partnerOf(next) === undefined) {
+    const marks = {
+      [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
+      [ROLLING_UPDATE.partner]: oldName,
+    };
+    return annotate(
+      next,
+      marks,
+      'Annotate',
+      `${nextName} is to replace ${oldName}, with ${String(state.desired)} replicas`,
+    );
+  }
+  if (desiredOf(old) === undefined || partnerOf(old) === undefined) {
+    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: nextName };
+    return annotate(old, marks, 'Annotate', `${oldName} is replaced by ${nextName}`);
+  }
+  return undefined;
+}
+
+/** Seed, "Abort": the desired size is with the old controller by now, so it is taken from the next. */
+function moveMarks(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
+  if (desiredOf(next) !== 0) {
+    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: view.name };
+    return annotate(next, marks, 'Annotate', `${next.metadata.name} gives its place back to ${view.name}`);
+  }
+  if (view.record?.state.phase === 'Renaming') {
+    return setState(view.record, { phase: 'Rolling' }, `${view.name} is not renamed: it rolls back`);
+  }
+  return undefined;
+}
+
+/** One up, one down, each awaited (seed, "Rollout"; K5). Undefined when nothing is left to be rolled. */
+function roll(
+  view: UpdateView,
+  from: ReplicationController,
+  to: ReplicationController,
+  now: number,
+): UpdateStep | undefined {
+  const { desired } = view.state;
+  const leaving = countPods(from, view.pods, now);
+  const coming = countPods(to, view.pods, now);
+  const [fromName, toName] = [from.metadata.name, to.metadata.name];
+  const sizes = {
+    desired,
+    from: sizeOf(from),
+    fromActive: leaving.active.length,
+    to: sizeOf(to),
+    toActive: coming.active.length,
+    toAvailable: coming.available,
+  };
+  const scale = scaleStep(sizes, view.budget);
+  if (scale !== undefined) {
+    if (view.paused !== undefined) return paused(view);
+    const controller = scale.scale === 'up' ? to : from;
+    const message = `scale ${controller.metadata.name} from ${String(sizeOf(controller))} to ${String(scale.replicas)}`;
+    const purpose = scale.scale === 'up' ? 'ScaleUp' : 'ScaleDown';
+    return patch(
+      'replicationcontrollers',
+      controller,
+      { spec: { replicas: scale.replicas } },
+      purpose,
+      message,
+    );
+  }
+  const names = (pods: typeof coming.lacking) => pods.map(({ metadata }) => metadata.name);
+  if (coming.lacking.length > 0) {
+    const { length } = coming.lacking;
+    const message = `${String(length)} of ${String(coming.active.length)} pods of ${toName} ${length === 1 ? 'is' : 'are'} not available`;
+    return wait('PodNotReady', message, names(coming.lacking));
+  }
+  if (sizes.toActive !== sizes.to) {
+    return wait('PodMissing', `${toName} has ${String(sizes.toActive)} of ${String(sizes.to)} pods`);
+  }
+  if (sizes.fromActive > sizes.from) {
+    const message = `${fromName} has ${String(sizes.fromActive)} pods and is to have ${String(sizes.from)}`;
+    return wait('PodLeaving', message, names(leaving.active));
+  }
+  return undefined;
+}
+
+/** "Assume that we are in the rename phase" (seed), unless the next controller keeps its name. */
+function withoutOld(view: UpdateView, next: ReplicationController): Decision {
+  if (view.keepsName) {
+    // Without its marks, and without a record, nothing would tell that it was an update.
+    const isMarked = Object.keys(strippedMarks(next)).length > 0;
+    const recorded = isMarked ? recordStep(view, next, 'Rolling') : undefined;
+    return ['CleaningUp', recorded ?? finish(view, next, 'Succeeded')];
+  }
+  if (next.metadata.deletionTimestamp !== undefined) return ['Renaming', waitUntilGone(next)];
+  if (view.paused !== undefined) return ['Renaming', paused(view)];
+  const recorded = recordStep(view, next, 'Renaming');
+  if (recorded !== undefined) return ['Renaming', recorded];
+  const message = `delete ${next.metadata.name}, its pods stay for ${view.name}`;
+  return ['Renaming', remove('replicationcontrollers', next, true, 'DeleteNext', message)];
+}
+
+/**
+ * The record of the update: that there is one (kubectl writes none, and somebody may delete it), and before anything of a rename
+ * that it holds what is to have the old name, in full.
+ */
+function recordStep(
+  view: UpdateView,
+  next: ReplicationController,
+  phase: 'Rolling' | 'Renaming',
+): UpdateStep | undefined {
+  const { record, name, state } = view;
+  const change = { phase, desired: state.desired };
+  const nextName = next.metadata.name;
+  const message =
+    phase === 'Rolling'
+      ? `${nextName} is to replace ${name}`
+      : `${nextName} becomes ${name}: any worker can finish it from here`;
+  if (record !== undefined && (phase === 'Rolling' || makesSamePods(record.controller.spec, next.spec))) {
+    const isSet =
+      phase === 'Rolling' || (record.state.phase === phase && record.state.desired === state.desired);
+    return isSet ? undefined : setState(record, change, message);
+  }
+  const names = {
+    from: name,
+    to: view.keepsName ? nextName : name,
+    key: record?.key ?? ROLLING_UPDATE.deployment,
+  };
+  const data = dataOfNext(next, names, record);
+  const recordName = nameByHash(name, data.hash);
+  const known = view.records.find(({ revision }) => revision.metadata.name === recordName);
+  if (known !== undefined) return setState(known, change, message);
+  const body = recordManifest(data, { ...state, ...change }, view.records);
+  return write({
+    verb: 'create',
+    resource: 'controllerrevisions',
+    name: recordName,
+    body,
+    purpose: 'Record',
+    message,
+  });
+}
+
+/** `foo` alone: before the first step, after the last, or on the way back. */
+function withoutNext(view: UpdateView, old: ReplicationController): Decision {
+  const { record, last, state } = view;
+  if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
+  if (record !== undefined && selectsSame(old.spec, record.controller.spec)) {
+    return ['Finished', finish(view, old, 'Succeeded')];
+  }
+  if (view.isRollback) return backAlone(view, old);
+  if (record !== undefined) return ['Initialising', createNext(record, state.desired)];
+  const isNew = last?.state.phase === 'Done' && selectsSame(old.spec, last.controller.spec);
+  if (isNew || last?.state.phase === 'Aborted') {
+    return ['Finished', finish(view, old, isNew ? 'Succeeded' : 'Aborted')];
+  }
+  const partner = partnerOf(old);
+  if (partner !== undefined) {
+    return [
+      'Initialising',
+      refuse(
+        'NextLost',
+        `${partner}, which was to replace ${view.name}, is gone, and no record says what it was`,
+      ),
+    ];
+  }
+  return ['Initialising', refuse('NothingToDo', `no update of ${view.name} is in progress`)];
+}
+
+/** The way back is over, or the next controller was deleted by hand in the middle of it. */
+function backAlone(view: UpdateView, old: ReplicationController): Decision {
+  const { desired } = view.state;
+  if (sizeOf(old) < desired) {
+    const message = `scale ${view.name} from ${String(sizeOf(old))} to ${String(desired)}`;
+    return [
+      'RollingBack',
+      patch('replicationcontrollers', old, { spec: { replicas: desired } }, 'ScaleUp', message),
+    ];
+  }
+  // The record first: without the marks nothing else would tell an update given up from one that is to begin.
+  const closing =
+    view.record && setState(view.record, { phase: 'Aborted' }, `the update of ${view.name} was given up`);
+  return [
+    'CleaningUp',
+    closing ?? annotate(old, strippedMarks(old), 'Strip', `${view.name} is as it was before the update`),
+  ];
+}
+
+function createNext(record: UpdateRecord, desired: number): UpdateStep {
+  return write({
+    verb: 'create',
+    resource: 'replicationcontrollers',
+    name: record.next,
+    body: trusted<JsonObject>(nextManifest(record, desired)),
+    purpose: 'CreateNext',
+    message: `create ${record.next}, which is to replace ${record.from}`,
+  });
+}
+
+/** In the middle of a rename the pods have no controller: nothing holds this up. */
+function withNeither(view: UpdateView): Decision {
+  const { record, last, name, controllers, pods } = view;
+  const final = controllers.find(({ metadata }) => metadata.name === last?.to);
+  if (record === undefined && last?.state.phase === 'Done' && final !== undefined) {
+    return ['Finished', finish(view, final, 'Succeeded')];
+  }
+  if (record?.state.phase !== 'Renaming') {
+    return [
+      'Initialising',
+      refuse('NotFound', `there is no ReplicationController ${name}, nor one that is to replace it`),
+    ];
+  }
+  const selector = { matchLabels: record.controller.spec.selector ?? {} };
+  const bound = pods.filter(
+    (pod) =>
+      isActive(pod) && controllerOf(pod) !== undefined && matchesSelector(selector, pod.metadata.labels),
+  );
+  if (bound.length > 0) {
+    const names = bound.map(({ metadata }) => metadata.name);
+    return ['Renaming', wait('PodsBound', `pods still belong to ${record.next}, which is gone`, names, true)];
+  }
+  return [
+    'Renaming',
+    write({
+      verb: 'create',
+      resource: 'replicationcontrollers',
+      name: record.to,
+      body: trusted<JsonObject>(finalManifest(record, record.state.desired)),
+      purpose: 'Create',
+      message: `create ${record.to} as ${record.next} was, for its ${String(podCount(view, record))} pods`,
+    }),
+  ];
+}
+
+function podCount({ pods }: UpdateView, { controller }: UpdateRecord): number {
+  const selector = { matchLabels: controller.spec.selector ?? {} };
+  return pods.filter((pod) => isActive(pod) && matchesSelector(selector, pod.metadata.labels)).length;
+}
+
+function waitUntilGone({ metadata }: ReplicationController): UpdateStep {
+  return wait('ControllerLeaving', `${metadata.name} is being deleted`, [], true);
+}
+
+function paused({ paused: wish }: UpdateView): UpdateStep {
+  return {
+    do: 'paused',
+    ...(wish?.by !== undefined && { by: wish.by }),
+    ...(wish?.reason !== undefined && { reason: wish.reason }),
+  };
+}

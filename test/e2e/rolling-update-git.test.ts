@@ -1,0 +1,124 @@
+/** A ReplicationController in a watched repository: commits roll it out, change it in place, take each other's place, prune it. */
+
+import { Client, Connection } from '@temporalio/client';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { Pod } from '../../planners/objects.ts';
+import { ANNOTATION } from '../../planners/names.ts';
+import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import { HistoryGround } from '../support/history-ground.ts';
+import { untilObjects } from '../support/until-objects.ts';
+
+const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
+const SETTINGS = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {greeting: hello}\n';
+
+function foo(image: string, { replicas = 3, labels = '' } = {}): string {
+  return `apiVersion: v1
+kind: ReplicationController
+metadata: {name: foo, labels: {${labels}}}
+spec:
+  replicas: ${String(replicas)}
+  selector: {app: foo}
+  template:
+    metadata:
+      labels: {app: foo}
+      annotations: {sim.fairlead.dev/ready-delay: 300ms}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: "${image}"}]
+`;
+}
+
+describe('a ReplicationController in git', () => {
+  let cluster: Cluster;
+  let temporal: Client;
+  let ground: HistoryGround;
+
+  afterAll(async () => {
+    await ground?.close();
+    await temporal?.connection.close();
+    cluster?.close();
+  }, 30_000);
+
+  const controlPlane = useControlPlane();
+
+  beforeAll(async () => {
+    cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
+    temporal = new Client({
+      connection: await Connection.connect({ address: controlPlane().temporalAddress }),
+    });
+    ground = await HistoryGround.create({ controlPlane: controlPlane(), cluster, temporal }, 'rc-git');
+    await ground.startWorkerWithRepository();
+  }, 120_000);
+
+  async function committed(files: Parameters<HistoryGround['commit']>[0]): Promise<string> {
+    const sha = await ground.commit(files);
+    await ground
+      .commitRuns(sha)
+      .until('the newest is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000)
+      .catch((error: unknown) => {
+        throw new Error(ground.tail, { cause: error });
+      });
+    return sha;
+  }
+
+  async function controllers(): Promise<readonly ReplicationController[]> {
+    return (await cluster.client.list<ReplicationController>({ ...RCS, namespace: ground.namespace })).items;
+  }
+
+  const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
+
+  it('is rolled out by a changed template, and only by that', async () => {
+    const first = await committed({ 'foo.yaml': foo('foo:1'), 'settings.yaml': SETTINGS });
+    const [before] = await controllers();
+    expect(before?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: first });
+
+    const second = await committed({ 'foo.yaml': foo('foo:2') });
+    const [rolled, ...others] = await controllers();
+    expect(others).toEqual([]);
+    expect(rolled?.metadata.uid).not.toBe(before?.metadata.uid);
+    expect(rolled?.metadata.annotations).toMatchObject({
+      [ANNOTATION.commit]: second,
+      [ANNOTATION.repository]: 'rc-git',
+      [ANNOTATION.manifestHash]: expect.stringMatching(/./),
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:2']);
+
+    // No template: applied like anything else, although the update has written every field.
+    const third = await committed({ 'foo.yaml': foo('foo:2', { replicas: 4, labels: 'tier: old' }) });
+    const [changed] = await controllers();
+    expect(changed?.metadata.uid).toBe(rolled?.metadata.uid);
+    expect(changed?.spec.replicas).toBe(4);
+    expect(changed?.metadata.labels).toMatchObject({ tier: 'old' });
+    expect(changed?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: third });
+
+    await committed({ 'foo.yaml': foo('foo:1', { replicas: 4 }) });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:1']);
+  }, 120_000);
+
+  it('a good commit takes the place of one whose pods never start', async () => {
+    await ground.commit({ 'foo.yaml': foo('foo:bad') });
+    await untilObjects<ReplicationController>(
+      cluster.client,
+      { ...RCS, namespace: ground.namespace },
+      'the next controller has a pod',
+      (all) => all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
+      30_000,
+    );
+    await committed({ 'foo.yaml': foo('foo:3') });
+
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, others]).toEqual(['foo', []]);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
+
+  it('is pruned after a rename too', async () => {
+    await committed({ 'foo.yaml': undefined });
+
+    expect((await controllers()).filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toEqual(
+      [],
+    );
+  }, 60_000);
+});

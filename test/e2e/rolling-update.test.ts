@@ -1,0 +1,288 @@
+/** `fairlead rolling-update` against real servers: the seed's paths, the command interrupted, the worker killed in each phase. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { ControllerRevision, Pod } from '../../planners/objects.ts';
+import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { readAttempts } from '../../kubernetes/attempts.ts';
+import type { CliRun } from '../support/cli.ts';
+import { runCli } from '../support/cli.ts';
+import type { CliProcessRun } from '../support/cli-process.ts';
+import { runCliProcess } from '../support/cli-process.ts';
+import { Cluster } from '../support/cluster.ts';
+import { ControllerHistory } from '../support/controller-history.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+import { startWorker } from '../support/worker-process.ts';
+
+const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
+const RECORDS = { group: 'apps', version: 'v1', resource: 'controllerrevisions' } as const;
+
+/** A namespace with a controller of three pods, and everything that happens in it. */
+interface Scene {
+  readonly namespace: string;
+  readonly history: ControllerHistory;
+  /** In a process of its own: it can be interrupted. */
+  readonly spawned: (words: string, interruptWhen?: (out: string) => boolean) => Promise<CliProcessRun>;
+  /** In this process. */
+  readonly cli: (words: string) => Promise<CliRun>;
+  readonly controllers: () => Promise<readonly ReplicationController[]>;
+  readonly pods: () => Promise<readonly Pod[]>;
+  readonly records: () => Promise<readonly ControllerRevision[]>;
+}
+
+const uidsOf = (list: readonly Pod[]) => list.map(({ metadata }) => metadata.uid).sort();
+const imagesOf = (list: readonly Pod[]) => [...new Set(list.map(({ spec }) => spec.containers[0]?.image))];
+const isNext = ({ object }: { readonly object: ReplicationController }) =>
+  object.metadata.name.startsWith('foo-');
+
+const FOO = {
+  apiVersion: 'v1',
+  kind: 'ReplicationController',
+  metadata: { name: 'foo' },
+  spec: {
+    replicas: 3,
+    selector: { app: 'foo' },
+    template: {
+      metadata: { labels: { app: 'foo' }, annotations: { 'sim.fairlead.dev/ready-delay': '300ms' } },
+      spec: { containers: [{ name: 'main', image: 'foo:1' }] },
+    },
+  },
+};
+
+describe('rolling update of a ReplicationController', () => {
+  let cluster: Cluster;
+  let worker: WorkerProcess;
+  let frail: WorkerProcess;
+  const histories: ControllerHistory[] = [];
+
+  afterAll(async () => {
+    await Promise.all([worker?.stop(), frail?.stop(), ...histories.map(async (one) => await one.close())]);
+    cluster?.close();
+  }, 30_000);
+
+  const controlPlane = useControlPlane();
+  const start = async (name: string) => await startWorker({ controlPlane: controlPlane(), cluster: name });
+
+  beforeAll(async () => {
+    cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
+    [worker, frail] = await Promise.all([start('rc'), start('rc-frail')]);
+  }, 120_000);
+
+  async function scene(owner = 'rc'): Promise<Scene> {
+    const namespace = await cluster.createNamespace('rc');
+    const history = new ControllerHistory(cluster.client, namespace);
+    histories.push(history);
+    await cluster.client.create({ ...RCS, namespace }, FOO);
+    const path = { ...RCS, namespace, name: 'foo' };
+    const isReady = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+    await cluster.until<ReplicationController>(path, 'has three pods', isReady, 30_000);
+    const environment = {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: owner,
+      PATH: process.env['PATH'] ?? '',
+    };
+    return {
+      namespace,
+      history,
+      cli: async (words) => await runCli([...words.split(' '), '-n', namespace], { environment }),
+      spawned: async (words, interruptWhen) =>
+        await runCliProcess([...words.split(' '), '-n', namespace], {
+          environment,
+          ...(interruptWhen && { interruptWhen }),
+        }),
+      controllers: async () =>
+        (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items,
+      pods: async () => await cluster.pods(namespace, 'foo'),
+      records: async () => (await cluster.client.list<ControllerRevision>({ ...RECORDS, namespace })).items,
+    };
+  }
+
+  /** Pods as they were when the next controller was deleted for the rename. */
+  async function podsAtRename({ history, pods }: Scene): Promise<readonly string[]> {
+    const isGoing = ({ object: { metadata } }: { object: ReplicationController }) =>
+      metadata.name.startsWith('foo-') && metadata.deletionTimestamp !== undefined;
+    await history.untilController('the next controller is being deleted', isGoing, 60_000);
+    return uidsOf(await pods());
+  }
+
+  async function expectAlone(
+    { controllers, pods, history }: Scene,
+    image: string,
+    begun: number,
+  ): Promise<void> {
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, others]).toEqual(['foo', []]);
+    expect(only?.spec).toMatchObject({ replicas: 3, template: { spec: { containers: [{ image }] } } });
+    expect(only?.metadata.annotations ?? {}).toEqual({});
+    const present = await pods();
+    expect(imagesOf(present)).toEqual([image]);
+    await history.caughtUp(present);
+    // Surge 1, unavailability 0.
+    const { most, fewestReady } = history.extremes(begun);
+    expect([most, fewestReady]).toEqual([4, 3]);
+  }
+
+  it.concurrent(
+    'is started, interrupted, attached to, and renamed with its pods',
+    async () => {
+      const here = await scene();
+      const { spawned, pods, records, history, namespace } = here;
+      const begun = performance.now();
+      const first = await spawned(
+        'rolling-update foo --image=foo:2 --poll-interval 100ms --reason test',
+        (out) => out.includes('rolling: foo'),
+      );
+      expect(first).toMatchObject({ code: 130, err: expect.stringContaining('the same command attaches') });
+
+      const atRename = podsAtRename(here);
+      const second = await spawned('rolling-update foo --image=foo:2 --poll-interval 100ms');
+
+      expect(second).toMatchObject({ code: 0, err: expect.stringContaining('attached') });
+      expect(second.out).toContain('foo is rolled out');
+      await expectAlone(here, 'foo:2', begun);
+      expect(uidsOf(await pods())).toEqual(await atRename);
+      const [record] = await records();
+      const [owner] = record?.metadata.ownerReferences ?? [];
+      expect(owner).toMatchObject({ kind: 'ReplicationController', name: 'foo' });
+      expect(readAttempts(record as ControllerRevision)).toMatchObject([
+        { outcome: 'Succeeded', reason: 'test' },
+      ]);
+      const next = history.controllers.find(isNext)?.object.metadata.name ?? '';
+      const gap = history.gap(next, 'foo');
+      // A figure to look at: a busy machine must not fail the test.
+      process.stdout.write(`without a controller: ${gap.toFixed(0)} ms\n`);
+      expect(gap).toBeGreaterThan(0);
+      const events = (await cluster.events(namespace)).map(({ message }) => message);
+      expect(events).toContain(`delete foo: its name is for ${next}`);
+    },
+    90_000,
+  );
+
+  it('is paused, explained, resumed, and turned round in the middle', async () => {
+    const here = await scene();
+    const { cli, records, history } = here;
+    const begun = performance.now();
+    const forward = cli('rolling-update foo --image=foo:2 --poll-interval 100ms --update-period 2s');
+    const hasShrunk = ({ object }: { object: ReplicationController }) =>
+      object.metadata.name === 'foo' && object.spec.replicas === 2;
+    await history.untilController('foo has shrunk', hasShrunk);
+    expect(await cli('rollout pause rc/foo --by ann --reason look')).toMatchObject({
+      code: 0,
+      out: 'the update of foo is paused\n',
+    });
+    expect((await cli('explain rc/foo')).out).toContain('paused by ann: look');
+    expect((await cli('rollout status rc/foo --watch=false')).out).toContain('paused by ann: look');
+    expect((await cli('rollout pause rc/foo')).out).toContain('already paused');
+    expect((await cli('rollout resume rc/foo')).out).toContain('goes on');
+    const back = await cli('rolling-update foo --rollback --poll-interval 100ms');
+
+    expect(back).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('the update of foo was rolled back'),
+    });
+    expect(await forward).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back') });
+    await expectAlone(here, 'foo:1', begun);
+    const [record] = await records();
+    expect(readAttempts(record as ControllerRevision)).toMatchObject([{ outcome: 'Aborted' }]);
+  }, 90_000);
+
+  it('keeps the next controller under a name of its own', async () => {
+    const { cli, controllers, pods } = await scene();
+    const done = await cli('rolling-update foo foo-v2 --image=foo:2 --poll-interval 100ms');
+
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo-v2 is rolled out') });
+    expect(await cli('rolling-update foo-v2 --image=foo:2')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('already'),
+    });
+    expect((await cli('rollout history rc/foo-v2')).out).toMatch(/foo:2 +Succeeded/);
+    expect((await cli('explain rc/foo-v2')).out).toContain('successfully rolled out');
+    expect(await cli('rollout status rc/foo-v2')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('successfully'),
+    });
+    expect((await controllers()).map(({ metadata }) => metadata.name)).toEqual(['foo-v2']);
+    expect(imagesOf(await pods())).toEqual(['foo:2']);
+  }, 90_000);
+
+  it('rolls out a file of the same name, within another budget', async () => {
+    const { cli, controllers, pods, history } = await scene();
+    const folder = await mkdtemp(join(tmpdir(), 'fairlead-rc-'));
+    const file = join(folder, 'foo.json');
+    const template = { ...FOO.spec.template, spec: { containers: [{ name: 'main', image: 'foo:7' }] } };
+    await writeFile(file, JSON.stringify({ ...FOO, spec: { ...FOO.spec, replicas: 4, template } }));
+    const begun = performance.now();
+    const words = `rolling-update foo -f ${file} --max-surge 100% --poll-interval 100ms --deployment-label-key stage`;
+    const done = await cli(words);
+    await rm(folder, { recursive: true });
+
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const [only] = await controllers();
+    expect(only?.spec).toMatchObject({
+      replicas: 4,
+      selector: { app: 'foo', stage: expect.stringMatching(/./) },
+    });
+    const present = await pods();
+    expect(imagesOf(present)).toEqual(['foo:7']);
+    await history.caughtUp(present);
+    // The three of before and all four at once.
+    expect(history.extremes(begun).most).toBe(7);
+  }, 60_000);
+
+  it('refuses what cannot be, with the next command, and writes nothing', async () => {
+    const { cli, records } = await scene();
+    const cases: readonly [string, number, string][] = [
+      ['rolling-update bar --image=x', 1, 'there is no ReplicationController bar'],
+      ['rolling-update foo --image=foo:1', 1, 'has the image foo:1 already'],
+      ['rolling-update foo', 2, '--image=IMAGE or -f FILE'],
+      ['rolling-update foo --rollback', 1, 'no rolling update of foo is in progress'],
+      ['rolling-update foo --image=foo:2 --max-surge 0', 2, 'cannot both be 0'],
+      ['rolling-update foo --image=foo:2 --container=x', 2, 'no container x'],
+      ['rollout abort rc/bar', 1, 'not found'],
+    ];
+    for (const [words, code, err] of cases) {
+      expect(await cli(words)).toMatchObject({ code, err: expect.stringContaining(err) });
+    }
+    const dry = await cli('rolling-update foo --image=foo:2 --dry-run');
+    expect(dry.out).toMatch(
+      /^foo would be replaced by foo-[0-9a-f]{10} with 3 replicas, which then becomes foo/,
+    );
+    expect(await records()).toEqual([]);
+  }, 60_000);
+
+  it.concurrent(
+    'goes on after its worker was killed: at its beginning, in its middle, and within the rename',
+    async () => {
+      const here = await scene('rc-frail');
+      const { spawned, history, pods } = here;
+      const begun = performance.now();
+      const atRename = podsAtRename(here);
+      const whole = spawned('rolling-update foo --image=foo:2 --poll-interval 100ms');
+      const kills: readonly [string, Parameters<ControllerHistory['untilController']>[1]][] = [
+        ['the next controller was created', (seen) => isNext(seen) && seen.type === 'ADDED'],
+        ['one pod each was replaced', (seen) => isNext(seen) && seen.object.spec.replicas === 2],
+        [
+          'the next controller is being deleted',
+          (seen) => isNext(seen) && seen.object.metadata.deletionTimestamp !== undefined,
+        ],
+      ];
+      for (const [what, when] of kills) {
+        await history.untilController(what, when, 30_000);
+        frail.killNow();
+        await frail.kill();
+        frail = await start('rc-frail');
+      }
+
+      expect(await whole).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      await expectAlone(here, 'foo:2', begun);
+      expect(uidsOf(await pods())).toEqual(await atRename);
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,477 @@
+/** The planner of rolling updates by the seed's states (seed 001 "Initialization", "Rename", "Abort", "Recovery"; K1–K9). */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
+import type { ControllerRevision } from '../../planners/objects.ts';
+import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { recordManifest } from '../../planners/rolling-update-record.ts';
+import type { RecordState } from '../../planners/rolling-update-record.ts';
+import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
+import type { StartRequest } from '../../planners/rolling-update-start.ts';
+import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
+import { viewUpdate } from '../../planners/rolling-update-view.ts';
+import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const KEY = ROLLING_UPDATE.deployment;
+const IMAGE: StartRequest = { change: { kind: 'image', image: 'app:2' }, key: KEY };
+const STATE: RecordState = {
+  phase: 'Rolling',
+  desired: 3,
+  surge: 1,
+  unavailable: 0,
+  updatePeriodMs: 0,
+  pollIntervalMs: 1_000,
+};
+
+function foo(replicas = 3): SimulatedControllers {
+  const world = new SimulatedControllers();
+  world.controller('foo', { replicas, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') });
+  world.settle();
+  return world;
+}
+
+/** As `rolling-update foo [newName] --image=app:2` would. */
+function begin(world: SimulatedControllers, newName?: string, state: RecordState = STATE): string {
+  const request = newName === undefined ? IMAGE : { ...IMAGE, newName };
+  const decision = decideStart(viewUpdate(world.snapshot('foo', newName)), request);
+  if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+  const { data } = decision;
+  const body = recordManifest(data, { ...state, desired: decision.desired }, []);
+  const { name } = body['metadata'] as { name: string };
+  world.apply({
+    verb: 'create',
+    resource: 'controllerrevisions',
+    name,
+    body,
+    purpose: 'Record',
+    message: '',
+  });
+  return data.next;
+}
+
+function stepOf(world: SimulatedControllers, next?: string) {
+  return planRollingUpdate(world.snapshot('foo', next), NOW).step;
+}
+
+/** Runs until it is over, in a cluster that does its part at once; answers what was written. */
+function run(
+  world: SimulatedControllers,
+  options: { next?: string; until?: (write: UpdateWrite) => boolean } = {},
+) {
+  const written: string[] = [];
+  for (let turns = 0; turns < 500; turns += 1) {
+    const step = stepOf(world, options.next);
+    if (step.do === 'done') return { written, outcome: step.outcome };
+    if (step.do === 'refuse' || step.do === 'paused') return { written, outcome: step.do };
+    if (step.do === 'await') {
+      world.collect();
+      world.settle();
+      continue;
+    }
+    if (options.until?.(step.write) === true) return { written, outcome: 'stopped' };
+    written.push(step.write.purpose);
+    expect(world.apply(step.write)).toBe('done');
+  }
+  throw new Error(`no end: ${written.join(' ')}`);
+}
+
+const ROLL = ['ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown'];
+const LABEL = ['LabelTemplate', 'LabelPod', 'LabelPod', 'LabelPod', 'LabelSelector'];
+const RENAME = ['Phase', 'DeleteOld', 'DeleteNext', 'Create', 'Own', 'Phase'];
+
+describe('from the beginning', () => {
+  it('renames the next controller when no name was given, and keeps every pod', () => {
+    const world = foo();
+    const next = begin(world);
+    const before = run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    const pods = world.activePods.map(({ metadata }) => metadata.uid);
+    const after = run(world);
+
+    expect([...before.written, ...after.written]).toEqual([
+      'CreateNext',
+      'Annotate',
+      ...LABEL,
+      ...ROLL,
+      ...RENAME,
+    ]);
+    expect(after.outcome).toBe('Succeeded');
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    expect(world.activePods.map(({ metadata }) => metadata.uid)).toEqual(pods);
+    expect(world.find('foo')?.spec).toMatchObject({
+      replicas: 3,
+      template: { spec: { containers: [{ image: 'app:2' }] } },
+    });
+    expect(world.find('foo')?.metadata.annotations).toEqual({});
+    expect(next).toMatch(/^foo-[0-9a-f]{10}$/);
+  });
+
+  it('keeps the next controller under a name that was given, without marks', () => {
+    const world = foo();
+    begin(world, 'foo-v2');
+
+    expect(run(world, { next: 'foo-v2' }).outcome).toBe('Succeeded');
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['foo-v2']);
+    expect(world.find('foo-v2')?.metadata.annotations).toEqual({});
+  });
+
+  it('writes the seed’s marks on both and a label on all pods', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    const label = (name: string) => world.find(name)?.spec.selector?.[KEY] ?? '';
+
+    expect(world.find(next)?.metadata.annotations).toEqual({
+      [ROLLING_UPDATE.desiredReplicas]: '3',
+      [ROLLING_UPDATE.partner]: 'foo',
+    });
+    expect(world.find('foo')?.metadata.annotations).toEqual({
+      [ROLLING_UPDATE.desiredReplicas]: '0',
+      [ROLLING_UPDATE.partner]: next,
+    });
+    expect(label(next)).toMatch(/^[0-9a-f]{63}$/);
+    expect(label('foo')).toMatch(/^[0-9a-f]{58}-orig$/);
+    expect(world.activePods.every(({ metadata }) => metadata.labels?.[KEY] !== undefined)).toBe(true);
+  });
+
+  it('deletes what the old controller made without the label in between, and nothing else', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'LabelSelector' });
+    const step = stepOf(world);
+    const stray = world.addPod('foo', { app: 'foo' });
+    const bystander = world.addPod('foo', { app: 'foo', [KEY]: 'of somebody else' });
+    if (step.do === 'write') world.apply(step.write);
+    world.settle();
+
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'DeleteStray', name: stray } });
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.pods.map(({ metadata }) => metadata.name)).toContain(bystander);
+    expect(world.pods.map(({ metadata }) => metadata.name)).not.toContain(stray);
+  });
+});
+
+describe('recovered from the objects alone', () => {
+  it('the seed: both exist, only the annotation of the next is missing', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    world.edit(next, (one) => ({ ...one, metadata: { ...one.metadata, annotations: {} } }));
+
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'Annotate', name: next } });
+    expect(run(world).outcome).toBe('Succeeded');
+  });
+
+  it('the seed: without any record the desired size is the present one of the old controller', () => {
+    const world = foo();
+    world.controller(
+      'foo-next',
+      {
+        replicas: 0,
+        selector: { app: 'foo', [KEY]: 'x' },
+        template: IMAGE_TEMPLATE('app:2', { app: 'foo', [KEY]: 'x' }),
+      },
+      { [ROLLING_UPDATE.partner]: 'foo' },
+    );
+    const { written, outcome } = run(world);
+
+    expect(outcome).toBe('Succeeded');
+    expect(written.slice(0, 2)).toEqual(['Record', 'Annotate']);
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+
+  it('the seed: only the next exists', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    world.forget('replicationcontrollers', 'foo');
+
+    expect(run(world)).toEqual({ outcome: 'Succeeded', written: RENAME.slice(2) });
+  });
+
+  it('the seed: only the next exists, without a record', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    world.forget('replicationcontrollers', 'foo');
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+
+    expect(run(world)).toMatchObject({ outcome: 'Succeeded', written: ['Record', ...RENAME.slice(2)] });
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+
+  it('the seed: only the old exists, and a record says what was to come', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    world.forget('replicationcontrollers', next);
+    for (const pod of world.pods)
+      if (pod.metadata.generateName === `${next}-`) world.forget('pods', pod.metadata.name);
+
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'CreateNext', name: next } });
+    expect(run(world).outcome).toBe('Succeeded');
+  });
+
+  it('the seed: only the old exists, and nothing says what was to come', () => {
+    const world = foo();
+    expect(stepOf(world)).toMatchObject({ do: 'refuse', code: 'NothingToDo' });
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { [ROLLING_UPDATE.partner]: 'foo-x' } },
+    }));
+    expect(stepOf(world)).toMatchObject({ do: 'refuse', code: 'NextLost' });
+  });
+
+  it('neither exists', () => {
+    expect(stepOf(new SimulatedControllers())).toMatchObject({ do: 'refuse', code: 'NotFound' });
+  });
+
+  it('neither exists in the middle of a rename: pods without a controller come first', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'Create' });
+
+    expect(world.controllers).toEqual([]);
+    expect(world.activePods).toHaveLength(3);
+    expect(run(world)).toEqual({ outcome: 'Succeeded', written: RENAME.slice(3) });
+  });
+
+  it('an update that kubectl began, by the names that it shipped (K1)', () => {
+    const world = foo();
+    world.edit('foo', (one) => ({
+      ...one,
+      spec: { ...one.spec, replicas: 2 },
+      metadata: {
+        ...one.metadata,
+        annotations: {
+          [SHIPPED_ROLLING_UPDATE.originalReplicas]: '3',
+          [SHIPPED_ROLLING_UPDATE.nextController]: 'foo-b',
+        },
+      },
+    }));
+    world.controller(
+      'foo-b',
+      {
+        replicas: 1,
+        selector: { app: 'foo', deployment: 'b' },
+        template: IMAGE_TEMPLATE('app:2', { app: 'foo', deployment: 'b' }),
+      },
+      { [SHIPPED_ROLLING_UPDATE.sourceId]: 'foo:uid-1', [SHIPPED_ROLLING_UPDATE.desiredReplicas]: '3' },
+    );
+    world.settle();
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.controllers.map(({ metadata }) => [metadata.name, metadata.annotations])).toEqual([
+      ['foo', {}],
+    ]);
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+
+  it('a next controller that was changed in between is renamed as it is now', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    world.edit(next, (one) => ({
+      ...one,
+      spec: { ...one.spec, template: IMAGE_TEMPLATE('app:3', one.spec.selector) },
+    }));
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find('foo')?.spec.template?.spec.containers[0]?.image).toBe('app:3');
+  });
+});
+
+describe('the way back', () => {
+  function turn(world: SimulatedControllers): void {
+    const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort', by: 'ann' });
+    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+    expect(world.apply(decision.write)).toBe('done');
+  }
+
+  it.each([1, 2, 3])('in the middle, after %i steps', (steps) => {
+    const world = foo();
+    begin(world);
+    let count = 0;
+    run(world, { until: ({ purpose }) => purpose.startsWith('Scale') && ++count > steps });
+    turn(world);
+
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    expect(world.find('foo')?.spec).toMatchObject({
+      replicas: 3,
+      template: { spec: { containers: [{ image: 'app:1' }] } },
+    });
+    expect(world.find('foo')?.metadata.annotations).toEqual({});
+    expect(world.activePods.every(({ spec }) => spec.containers[0]?.image === 'app:1')).toBe(true);
+  });
+
+  it('moves the desired size: the mark of the old controller counts while both have one', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    turn(world);
+
+    expect(stepOf(world)).toMatchObject({
+      write: { name: next, body: { metadata: { annotations: { [ROLLING_UPDATE.desiredReplicas]: '0' } } } },
+    });
+  });
+
+  it('also when the rename was about to begin', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    turn(world);
+
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+
+  it('not without a next, and not without an old controller (seed, "Abort")', () => {
+    const world = foo();
+    expect(decideRollback(viewUpdate(world.snapshot('foo')), {})).toMatchObject({ code: 'NotInProgress' });
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteNext' });
+    expect(decideRollback(viewUpdate(world.snapshot('foo')), {})).toMatchObject({ code: 'NotFound' });
+  });
+
+  it('pins the manifest in git that was rejected', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    const [record] = world.revisions as [ControllerRevision];
+    const data = JSON.parse(JSON.stringify(record.data)) as {
+      controller: { metadata: Record<string, unknown> };
+    };
+    data.controller.metadata['annotations'] = { [ANNOTATION.manifestHash]: 'h2' };
+    const view = viewUpdate({ ...world.snapshot('foo'), revisions: [{ ...record, data }] });
+
+    expect(view.nextController?.metadata.name).toBe(next);
+    const decision = decideRollback(view, { verb: 'abort' });
+    const pin = decision.do === 'turn' ? JSON.stringify(decision.write.body) : '';
+    expect(pin).toContain('\\"rejected\\":\\"h2\\"');
+  });
+});
+
+describe('what holds it', () => {
+  it('a pause: no step, no deletion, but a rename without controllers goes on', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    const paused = { by: 'ann', reason: 'look' };
+    expect(planRollingUpdate({ ...world.snapshot('foo'), paused }, NOW).step).toEqual({
+      do: 'paused',
+      ...paused,
+    });
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    expect(planRollingUpdate({ ...world.snapshot('foo'), paused }, NOW).step).toEqual({
+      do: 'paused',
+      ...paused,
+    });
+    run(world, { until: ({ purpose }) => purpose === 'Create' });
+    expect(planRollingUpdate({ ...world.snapshot('foo'), paused }, NOW).step).toMatchObject({ do: 'write' });
+  });
+
+  it('another update that one of the two belongs to', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    world.edit(next, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { [ROLLING_UPDATE.partner]: 'bar' } },
+    }));
+
+    expect(stepOf(world)).toMatchObject({ do: 'refuse', code: 'OtherUpdate' });
+  });
+
+  it('a selector that does not differ', () => {
+    const world = foo();
+    world.controller('foo-v2', { replicas: 0, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:2') });
+
+    expect(stepOf(world, 'foo-v2')).toMatchObject({ do: 'refuse', code: 'SelectorSame' });
+  });
+});
+
+describe('what a request means', () => {
+  const decide = (world: SimulatedControllers, request: Partial<StartRequest> = {}) =>
+    decideStart(viewUpdate(world.snapshot('foo', request.newName)), { ...IMAGE, ...request });
+
+  it.each<[string, SimulatedControllers, Partial<StartRequest>, string]>([
+    ['no such controller', new SimulatedControllers(), {}, 'NotFound'],
+    ['the same image', foo(), { change: { kind: 'image', image: 'app:1' } }, 'NoChange'],
+    ['replicas 0', foo(0), {}, 'NoReplicas'],
+    [
+      'no such container',
+      foo(),
+      { change: { kind: 'image', image: 'app:2', container: 'x' } },
+      'NoContainer',
+    ],
+    ['nothing asked for', foo(), { change: { kind: 'none' } }, 'NothingAsked'],
+  ])('%s', (_, world, request, code) => {
+    expect(decide(world, request)).toMatchObject({ do: 'refuse', code });
+  });
+
+  it('several containers need the name of one', () => {
+    const world = new SimulatedControllers();
+    const template = IMAGE_TEMPLATE('app:1');
+    const containers = [...template.spec.containers, { name: 'side', image: 'side:1' }];
+    world.controller('foo', {
+      replicas: 1,
+      selector: { app: 'foo' },
+      template: { ...template, spec: { containers } },
+    });
+
+    expect(decide(world)).toMatchObject({ do: 'refuse', code: 'SeveralContainers' });
+    expect(decide(world, { change: { kind: 'image', image: 'side:2', container: 'side' } })).toMatchObject({
+      do: 'begin',
+    });
+  });
+
+  it('the same command again attaches, another image is refused', () => {
+    const world = foo();
+    begin(world);
+    expect(decide(world)).toEqual({ do: 'attach' });
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    expect(decide(world)).toEqual({ do: 'attach' });
+    expect(decide(world, { change: { kind: 'image', image: 'app:3' } })).toMatchObject({
+      code: 'OtherChange',
+    });
+  });
+
+  it('a name that another update has taken is refused', () => {
+    const world = foo();
+    const decision = decide(world);
+    const next = decision.do === 'begin' ? decision.data.next : '';
+    world.controller(
+      next,
+      { replicas: 0, selector: { a: 'b' }, template: IMAGE_TEMPLATE('x') },
+      { [ROLLING_UPDATE.partner]: 'bar' },
+    );
+
+    expect(decide(world)).toMatchObject({ do: 'refuse', code: 'OtherUpdate' });
+  });
+
+  it('a file of another name needs a selector of its own (K3), one of the same name does not', () => {
+    const manifest = (name: string, selector: Record<string, string>) => ({
+      change: {
+        kind: 'manifest' as const,
+        manifest: {
+          apiVersion: 'v1' as const,
+          kind: 'ReplicationController' as const,
+          metadata: { name, namespace: 'default' },
+          spec: { selector, template: IMAGE_TEMPLATE('app:2', selector) },
+        },
+      },
+    });
+    expect(decide(foo(), manifest('bar', { app: 'foo' }))).toMatchObject({ code: 'SelectorSame' });
+    expect(decide(foo(), manifest('bar', { app: 'bar' }))).toMatchObject({
+      do: 'begin',
+      desired: 3,
+      data: { next: 'bar', to: 'bar' },
+    });
+    expect(decide(foo(), manifest('foo', { app: 'foo' }))).toMatchObject({
+      do: 'begin',
+      data: { to: 'foo' },
+    });
+  });
+});

@@ -1,0 +1,43 @@
+/** One command line as a process of its own: the built code, ended as a user would end it. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+import { builtWorker } from './built-worker.ts';
+
+export interface CliProcessOptions {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Called with all that was printed so far, whenever there is more; answers whether Ctrl-C is pressed now. */
+  readonly interruptWhen?: (out: string) => boolean;
+}
+
+export interface CliProcessRun {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs it to its end. */
+export async function runCliProcess(
+  words: readonly string[],
+  { environment, interruptWhen }: CliProcessOptions,
+): Promise<CliProcessRun> {
+  const child = spawn(process.execPath, [`${await builtWorker()}/cli/main.js`, ...words], {
+    env: { ...environment, HOME: process.env['HOME'] ?? '' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [out, err] = ['', ''];
+  let isInterrupted = false;
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+    if (!isInterrupted && interruptWhen?.(out) === true) {
+      isInterrupted = true;
+      child.kill('SIGINT');
+    }
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text;
+  });
+  await once(child, 'close');
+  return { code: child.exitCode, out, err };
+}

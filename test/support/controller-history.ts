@@ -1,0 +1,111 @@
+/** Everything that happens to the ReplicationControllers and pods of a namespace, and what is to be said of it afterwards. */
+
+import type { KubernetesClient } from '../../kubernetes/client.ts';
+import type { KubernetesObject, Pod } from '../../planners/objects.ts';
+import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { isActive, isReady } from '../../planners/availability.ts';
+import { found } from './eventually.ts';
+
+interface Seen<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly object: T;
+  /** Milliseconds, monotonic, at which this process was told. */
+  readonly at: number;
+}
+
+export class ControllerHistory {
+  readonly controllers: Seen<ReplicationController>[] = [];
+  readonly pods: Seen<Pod>[] = [];
+  readonly #stop = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  readonly #watches: readonly Promise<void>[];
+  #error: unknown;
+
+  constructor(client: KubernetesClient, namespace: string) {
+    const watch = async <T extends KubernetesObject>(resource: string, events: Seen<T>[]): Promise<void> => {
+      const path = { group: '', version: 'v1', resource, namespace };
+      const options = { timeoutSeconds: 600, signal: this.#stop.signal };
+      for await (const { type, object } of client.watch<T>(path, options)) {
+        if (type === 'BOOKMARK') continue;
+        events.push({ type, object, at: performance.now() });
+        for (const listener of this.#listeners) listener();
+      }
+    };
+    const failed = (error: unknown) => {
+      if (!this.#stop.signal.aborted) this.#error = error;
+    };
+    this.#watches = [
+      watch<ReplicationController>('replicationcontrollers', this.controllers).catch(failed),
+      watch<Pod>('pods', this.pods).catch(failed),
+    ];
+  }
+
+  /** The first event of a controller, told already or to come, that matches; called at once when it comes. */
+  async untilController(
+    what: string,
+    matches: (seen: Seen<ReplicationController>) => boolean,
+    timeoutMs = 30_000,
+  ): Promise<Seen<ReplicationController>> {
+    return await new Promise((resolve, reject) => {
+      const end = (act: () => void) => {
+        clearTimeout(timer);
+        this.#listeners.delete(look);
+        act();
+      };
+      const look = () => {
+        const event = this.controllers.find(matches);
+        if (event !== undefined) end(() => resolve(event));
+      };
+      const timer = setTimeout(
+        () => end(() => reject(new Error(`not within ${String(timeoutMs)} ms: ${what}`))),
+        timeoutMs,
+      );
+      this.#listeners.add(look);
+      look();
+    });
+  }
+
+  /** Pods that were there and not terminating, and those of them that were Ready: the most and the fewest after `from`. */
+  extremes(from: number): { readonly most: number; readonly fewestReady: number } {
+    const present = new Map<string, Pod>();
+    let [most, fewestReady] = [0, Number.POSITIVE_INFINITY];
+    for (const { type, object, at } of this.pods) {
+      if (type === 'DELETED') present.delete(object.metadata.uid);
+      else present.set(object.metadata.uid, object);
+      if (at < from) continue;
+      const active = [...present.values()].filter(isActive);
+      most = Math.max(most, active.length);
+      fewestReady = Math.min(fewestReady, active.filter(isReady).length);
+    }
+    return { most, fewestReady };
+  }
+
+  /** Milliseconds in which neither controller was there: from the end of the one to the beginning of the other. */
+  gap(next: string, name: string): number {
+    const gone = this.controllers.find(
+      ({ type, object }) => type === 'DELETED' && object.metadata.name === next,
+    );
+    const back = this.controllers.find(
+      ({ type, object, at }) =>
+        type === 'ADDED' && object.metadata.name === name && at >= (gone?.at ?? Infinity),
+    );
+    return (back?.at ?? Number.NaN) - (gone?.at ?? Number.NaN);
+  }
+
+  /** Waits until the watches have told what is so by now. */
+  async caughtUp(pods: readonly Pod[]): Promise<void> {
+    const known = () =>
+      new Set(this.pods.map(({ object }) => `${object.metadata.uid} ${object.metadata.resourceVersion}`));
+    await found('the watch told of every pod', async () =>
+      pods.every(({ metadata }) => known().has(`${metadata.uid} ${metadata.resourceVersion}`))
+        ? true
+        : undefined,
+    );
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#watches);
+  }
+}

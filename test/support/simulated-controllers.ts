@@ -1,0 +1,246 @@
+/**
+ * A namespace with ReplicationControllers in memory: writes with their preconditions, the controller manager's part (R1, R2, C4)
+ * and the garbage collector's, each a step of its own, so that a test can put anything between any two of them.
+ */
+
+import type { ControllerRevision, JsonObject, OwnerReference, Pod } from '../../planners/objects.ts';
+import type {
+  ReplicationController,
+  ReplicationControllerSpec,
+} from '../../planners/replication-controller.ts';
+import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
+import type { RollingUpdateSnapshot } from '../../planners/rolling-update-view.ts';
+import { matchesSelector } from '../../planners/selector.ts';
+import { isActive, isReady } from '../../planners/availability.ts';
+
+type Stored = ReplicationController | ControllerRevision | Pod;
+type Resource = UpdateWrite['resource'];
+
+export const IMAGE_TEMPLATE = (image: string, labels: Record<string, string> = { app: 'foo' }) => ({
+  metadata: { labels },
+  spec: { containers: [{ name: 'main', image }] },
+});
+
+/** Ready since long ago: minReadySeconds is another table's matter. */
+const READY = [{ type: 'Ready', status: 'True', lastTransitionTime: '2020-01-01T00:00:00Z' }] as const;
+
+export class SimulatedControllers {
+  readonly #objects = new Map<string, Stored>();
+  #version = 0;
+  #names = 0;
+
+  controller(name: string, spec: ReplicationControllerSpec, annotations: Record<string, string> = {}): void {
+    this.#put('replicationcontrollers', {
+      apiVersion: 'v1',
+      kind: 'ReplicationController',
+      metadata: { ...this.#meta(name), generation: 1, annotations, labels: spec.selector ?? {} },
+      spec,
+      status: { replicas: 0, observedGeneration: 1 },
+    });
+  }
+
+  /** Controllers as they are, with all their pods, ready. */
+  settle(): void {
+    for (let changed = true; changed;) {
+      changed = this.controllers.some(({ metadata: { name } }) => this.manage(name));
+      for (const pod of this.pods) this.becomeReady(pod.metadata.name);
+    }
+  }
+
+  get controllers(): readonly ReplicationController[] {
+    return this.#all<ReplicationController>('replicationcontrollers');
+  }
+
+  get pods(): readonly Pod[] {
+    return this.#all<Pod>('pods');
+  }
+
+  get revisions(): readonly ControllerRevision[] {
+    return this.#all<ControllerRevision>('controllerrevisions');
+  }
+
+  get activePods(): readonly Pod[] {
+    return this.pods.filter(isActive);
+  }
+
+  find(name: string): ReplicationController | undefined {
+    return this.#objects.get(`replicationcontrollers/${name}`) as ReplicationController | undefined;
+  }
+
+  snapshot(name: string, next?: string): RollingUpdateSnapshot {
+    const { controllers, revisions, pods } = this;
+    return { name, next, controllers, revisions, pods };
+  }
+
+  /** Anybody's hand. */
+  edit(name: string, change: (controller: ReplicationController) => ReplicationController): void {
+    const found = this.find(name);
+    if (found !== undefined) this.#put('replicationcontrollers', change(found));
+  }
+
+  forget(resource: Resource, name: string): void {
+    this.#objects.delete(`${resource}/${name}`);
+  }
+
+  /** As the apiserver: preconditions, merge patches, foreground of an orphaning delete. */
+  apply({ verb, resource, name, body = {}, uid, resourceVersion, orphan }: UpdateWrite): 'done' | 'stale' {
+    const key = `${resource}/${name}`;
+    const found = this.#objects.get(key);
+    if (verb === 'create') {
+      if (found !== undefined) return 'stale';
+      const metadata = body['metadata'] as JsonObject;
+      const created = { ...body, metadata: { ...this.#meta(name), generation: 1, ...metadata } };
+      this.#put(resource, created as unknown as Stored);
+      return 'done';
+    }
+    if (
+      found === undefined ||
+      found.metadata.uid !== uid ||
+      found.metadata.resourceVersion !== resourceVersion
+    ) {
+      return 'stale';
+    }
+    if (verb === 'patch') {
+      const patched = merge(found, body) as Stored;
+      const isSpec = 'spec' in body;
+      const generation = (found.metadata.generation ?? 1) + (isSpec ? 1 : 0);
+      this.#put(resource, { ...patched, metadata: { ...patched.metadata, generation } });
+    } else if (orphan === true) {
+      const deletionTimestamp = '2026-01-01T00:00:00Z';
+      this.#put(resource, { ...found, metadata: { ...found.metadata, deletionTimestamp } });
+    } else {
+      this.#objects.delete(key);
+    }
+    return 'done';
+  }
+
+  /** One turn of the controller manager for one controller: adopt, release, then one pod more or less. False: nothing to do. */
+  manage(name: string): boolean {
+    const controller = this.find(name);
+    if (controller === undefined || controller.metadata.deletionTimestamp !== undefined) return false;
+    const { uid } = controller.metadata;
+    const matchLabels = controller.spec.selector ?? {};
+    let changed = false;
+    for (const pod of this.activePods) {
+      const owner = ownerOf(pod);
+      const matches = matchesSelector({ matchLabels }, pod.metadata.labels);
+      if (owner === undefined && matches) {
+        this.#own(pod, { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true });
+        changed = true;
+      } else if (owner?.uid === uid && !matches) {
+        this.#own(pod, undefined);
+        changed = true;
+      }
+    }
+    const own = this.activePods.filter((pod) => ownerOf(pod)?.uid === uid);
+    const wanted = controller.spec.replicas ?? 1;
+    if (own.length < wanted) {
+      this.#create(controller);
+      changed = true;
+    } else if (own.length > wanted) {
+      // R2: what is not ready goes first.
+      const victim = own.find((pod) => !isReady(pod)) ?? own[0];
+      if (victim !== undefined) this.#objects.delete(`pods/${victim.metadata.name}`);
+      changed = true;
+    }
+    const generation = controller.metadata.generation ?? 1;
+    if (controller.status?.observedGeneration !== generation) {
+      this.edit(name, (one) => ({ ...one, status: { ...one.status, observedGeneration: generation } }));
+      changed = true;
+    }
+    return changed;
+  }
+
+  /** A pod as the controller would have made it from an earlier template. */
+  addPod(name: string, labels: Readonly<Record<string, string>>): string {
+    const controller = this.find(name);
+    if (controller === undefined) throw new Error(`no controller ${name}`);
+    const { template } = controller.spec;
+    this.#create({
+      ...controller,
+      spec: {
+        ...controller.spec,
+        template: { metadata: { labels }, spec: template?.spec ?? { containers: [] } },
+      },
+    });
+    return `${name}-${String(this.#names)}`;
+  }
+
+  becomeReady(name: string): void {
+    const pod = this.#objects.get(`pods/${name}`) as Pod | undefined;
+    if (pod !== undefined && !isReady(pod)) {
+      this.#put('pods', { ...pod, status: { phase: 'Running', conditions: READY } });
+    }
+  }
+
+  /** The garbage collector orphans the children of one controller that is being deleted, and lets it go. */
+  collect(): boolean {
+    const going = this.controllers.find(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    if (going === undefined) return false;
+    for (const [key, object] of this.#objects) {
+      if (ownerOf(object)?.uid === going.metadata.uid) {
+        const [resource] = key.split('/') as [Resource];
+        this.#put(resource, { ...object, metadata: { ...object.metadata, ownerReferences: [] } });
+      }
+    }
+    this.#objects.delete(`replicationcontrollers/${going.metadata.name}`);
+    return true;
+  }
+
+  #create({ metadata: { name, uid }, spec }: ReplicationController): void {
+    this.#names += 1;
+    const owner = { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true };
+    const podName = `${name}-${String(this.#names)}`;
+    this.#put('pods', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...this.#meta(podName),
+        generateName: `${name}-`,
+        labels: spec.template?.metadata?.labels ?? {},
+        ownerReferences: [owner],
+      },
+      spec: spec.template?.spec ?? { containers: [] },
+      status: { phase: 'Pending' },
+    });
+  }
+
+  #own(pod: Pod, owner: OwnerReference | undefined): void {
+    const ownerReferences = owner === undefined ? [] : [owner];
+    this.#put('pods', { ...pod, metadata: { ...pod.metadata, ownerReferences } });
+  }
+
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says which type
+  #all<T>(resource: Resource): readonly T[] {
+    return [...this.#objects]
+      .filter(([key]) => key.startsWith(`${resource}/`))
+      .map(([, object]) => object as T);
+  }
+
+  #meta(name: string) {
+    this.#version += 1;
+    return { name, namespace: 'default', uid: `uid-${String(this.#version)}`, resourceVersion: '' };
+  }
+
+  #put(resource: Resource, object: Stored): void {
+    this.#version += 1;
+    const metadata = { ...object.metadata, resourceVersion: String(this.#version) };
+    this.#objects.set(`${resource}/${object.metadata.name}`, { ...object, metadata });
+  }
+}
+
+function ownerOf({ metadata }: Stored): OwnerReference | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+/** RFC 7386. */
+function merge(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
+  const result: Record<string, unknown> =
+    typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merge(result[key], value);
+  }
+  return result;
+}

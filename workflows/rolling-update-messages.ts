@@ -1,0 +1,61 @@
+/** Inputs, results and the query of the rolling update workflow; its signals are those of a rollout. */
+
+import { defineQuery } from '@temporalio/workflow';
+
+import type { UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
+import type { OperatorMessage } from './messages.ts';
+import { rolloutWorkflowPrefix } from './messages.ts';
+import type { SearchAttributeName } from './search-attributes.ts';
+
+export const ROLLING_UPDATE_WORKFLOW = 'rollingUpdate';
+
+export interface RollingUpdateInput {
+  readonly cluster: string;
+  /** uid of the kube-system namespace: activities of another cluster refuse (design "Two clusters, one Temporal"). */
+  readonly clusterUid: string;
+  readonly namespace: string;
+  /** Name of the controller that is replaced, and of the one that takes its place, if that is known. */
+  readonly name: string;
+  readonly next?: string;
+  /** Why there is this run: the commit that brought the template, or who else did. */
+  readonly commit?: string;
+  readonly repository?: string;
+  readonly by?: string;
+  readonly reason?: string;
+  readonly searchAttributes: readonly SearchAttributeName[];
+  /** Continue-as-new after this many events. @default the server's suggestion */
+  readonly historyLimit?: number;
+  /** Set by continue-as-new only. */
+  readonly carried?: { readonly startedAt: string; readonly steps: number; readonly record?: string };
+}
+
+export type RollingUpdateOutcome = 'Succeeded' | 'Aborted';
+
+export interface RollingUpdateResult {
+  readonly outcome: RollingUpdateOutcome;
+  /** Writes of this run. */
+  readonly steps: number;
+}
+
+export interface RollingUpdateView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly startedAt: string;
+  /** Writes of this run. */
+  readonly steps: number;
+  /** The newest of them, in sentences. */
+  readonly written: readonly string[];
+  readonly progress: UpdateProgress | undefined;
+  readonly waiting: readonly UpdateReason[];
+  readonly paused?: OperatorMessage;
+}
+
+export const rollingUpdateQuery = defineQuery<RollingUpdateView>('progress');
+
+/** `rollout/<cluster>/<namespace>/ReplicationController.core/<name>`: Temporal lets only one update of a controller run. */
+export function rollingUpdateWorkflowId(
+  cluster: string,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): string {
+  return `${rolloutWorkflowPrefix(cluster)}${namespace}/ReplicationController.core/${name}`;
+}
