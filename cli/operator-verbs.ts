@@ -1,7 +1,7 @@
 /** Grammar of the verbs that look at workloads and steer their rollouts. */
 
 import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 import { ROLLING_UPDATE } from '../planners/names.ts';
 import { orController } from './controller-argument.ts';
@@ -169,8 +169,16 @@ function addRollingUpdate(program: Command, attach: Attach): void {
       .option('--container <name>', 'which container gets the image, where there are several')
       .option('-f, --filename <file>', 'roll out the ReplicationController in this file; - is standard input')
       .option('--rollback', 'turn the update in progress round')
-      .option('--update-period <duration>', 'between growing and shrinking', durationOption, 0)
-      .option('--poll-interval <duration>', 'between two looks at the cluster', durationOption, 1_000)
+      .addOption(
+        new Option('--update-period <duration>', 'between growing and shrinking')
+          .argParser(durationOption)
+          .default(0, 'none'),
+      )
+      .addOption(
+        new Option('--poll-interval <duration>', 'between two looks at the cluster')
+          .argParser(durationOption)
+          .default(1_000, '1s'),
+      )
       .option(
         '--deployment-label-key <key>',
         "label that tells the two controllers' pods apart",

@@ -4,11 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { readAttempts } from '../../kubernetes/attempts.ts';
+import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages.ts';
 import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
 import type { CliProcessRun } from '../support/cli-process.ts';
@@ -192,6 +194,25 @@ describe('rolling update of a ReplicationController', () => {
     expect(readAttempts(record as ControllerRevision)).toMatchObject([{ outcome: 'Aborted' }]);
   }, 90_000);
 
+  it('goes on after its run was terminated, when somebody says so', async () => {
+    const here = await scene();
+    const { cli, history, namespace } = here;
+    const begun = performance.now();
+    const first = cli('rolling-update foo --image=foo:2 --poll-interval 100ms --update-period 2s');
+    await history.untilController('the next controller was created', isNext);
+    const workflowId = rollingUpdateWorkflowId('rc', { namespace, name: 'foo' });
+    const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+    await new Client({ connection }).workflow.getHandle(workflowId).terminate('clicked by a test');
+    await connection.close();
+
+    expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('terminated') });
+    expect((await cli('explain rc/foo')).out).toContain('no run is open (the last one is terminated)');
+    expect((await cli('rollout retry rc/foo')).out).toContain('has a run again');
+    const status = await cli('rollout status rc/foo --timeout 30s');
+    expect(status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
+    await expectAlone(here, 'foo:2', begun);
+  }, 60_000);
+
   it('keeps the next controller under a name of its own', async () => {
     const { cli, controllers, pods } = await scene();
     const done = await cli('rolling-update foo foo-v2 --image=foo:2 --poll-interval 100ms');
@@ -219,10 +240,17 @@ describe('rolling update of a ReplicationController', () => {
     await writeFile(file, JSON.stringify({ ...FOO, spec: { ...FOO.spec, replicas: 4, template } }));
     const begun = performance.now();
     const words = `rolling-update foo -f ${file} --max-surge 100% --poll-interval 100ms --deployment-label-key stage`;
-    const done = await cli(words);
+    const done = await cli(`${words} -o json`);
     await rm(folder, { recursive: true });
 
-    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect(done.code).toBe(0);
+    expect(JSON.parse(done.out)).toMatchObject({ kind: 'RollingUpdate', outcome: 'Succeeded', name: 'foo' });
+    const status = JSON.parse((await cli('rollout status rc/foo -o json')).out) as unknown;
+    expect(status).toMatchObject({ kind: 'RolloutStatus', outcome: 'done', progress: { desired: 4 } });
+    const watched = (await cli('watch rc/foo --until-done -o json')).out.trimEnd().split('\n');
+    expect(watched.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ outcome: 'done' }]);
+    const explained = JSON.parse((await cli('explain rc/foo -o json')).out) as unknown;
+    expect(explained).toMatchObject({ kind: 'Explanation', verdict: 'Complete' });
     const [only] = await controllers();
     expect(only?.spec).toMatchObject({
       replicas: 4,
