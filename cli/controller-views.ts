@@ -169,7 +169,8 @@ export function explain(
     const { outcome, sentence } = judge(plan, false);
     return { verdict: outcome === 'done' ? 'Complete' : 'NoUpdate', sentence };
   }
-  if (step.do === 'paused') return { verdict: 'Paused', sentence: reasonOf(plan) ?? 'it is paused' };
+  const isPaused = step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
+  if (isPaused) return { verdict: 'Paused', sentence: reasonOf(plan) ?? 'it is paused' };
   if (dead !== undefined) return { verdict: 'NoRun', sentence: `the update does not go on: ${dead}` };
   if (step.do === 'refuse') return { verdict: step.code, sentence: step.message };
   const [reason] = step.do === 'await' ? step.waiting : [];

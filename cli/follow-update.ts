@@ -8,6 +8,7 @@ import { oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { ControllerProgress, UpdateProgress } from '../planners/rolling-update-steps.ts';
+import type { Wish } from '../planners/workload.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
 import { formatAge } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -16,6 +17,7 @@ import type { Session } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
+import { describeWish } from './workload-state.ts';
 
 export interface FollowedUpdate {
   readonly reference: UpdateReference;
@@ -61,7 +63,8 @@ export async function followUpdate(
   let lookedAt = 0;
   while (!io.interrupted.aborted) {
     const plan = planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
-    const held = plan.step.do === 'paused' ? ` (${reasonOf(plan) ?? 'paused'})` : '';
+    const { paused } = plan.view;
+    const held = paused === undefined ? '' : ` (${describePause(paused)})`;
     const line = `${describeProgress(plan.progress)}${held}`;
     if (line !== shown) {
       shown = line;
@@ -186,13 +189,20 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
   Finished: 'finished',
 };
 
-/** What it waits for, in a sentence. */
-export function reasonOf({ step }: RollingUpdatePlan): string | undefined {
+function describePause(wish: Wish): string {
+  return `paused ${describeWish(wish)}`.trimEnd();
+}
+
+/** What it waits for, in a sentence: who paused it comes first, also while the last step before the pause is still awaited. */
+export function reasonOf({ step, view: { paused } }: RollingUpdatePlan): string | undefined {
   switch (step.do) {
-    case 'await':
-      return step.waiting[0]?.message;
+    case 'await': {
+      const what = step.waiting[0]?.message;
+      if (paused === undefined) return what;
+      return `${describePause(paused)}${what === undefined ? '' : `; meanwhile ${what}`}`;
+    }
     case 'paused':
-      return `paused${step.by === undefined ? '' : ` by ${step.by}`}${step.reason === undefined ? '' : `: ${step.reason}`}`;
+      return describePause(step);
     case 'refuse':
       return step.message;
     case 'write':

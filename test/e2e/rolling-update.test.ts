@@ -134,7 +134,7 @@ describe('rolling update of a ReplicationController', () => {
     'is started, interrupted, attached to, and renamed with its pods',
     async () => {
       const here = await scene();
-      const { spawned, pods, records, history, namespace } = here;
+      const { cli, spawned, pods, records, history, namespace } = here;
       const begun = performance.now();
       const first = await spawned(
         'rolling-update foo --image=foo:2 --poll-interval 100ms --reason test',
@@ -142,8 +142,15 @@ describe('rolling update of a ReplicationController', () => {
       );
       expect(first).toMatchObject({ code: 130, err: expect.stringContaining('the same command attaches') });
 
+      // Held until the second is there, which would else find it done on a machine that is slow to start it.
+      await cli('rollout pause rc/foo');
       const atRename = podsAtRename(here);
-      const second = await spawned('rolling-update foo --image=foo:2 --poll-interval 100ms');
+      let resumed: Promise<unknown> | undefined;
+      const second = await spawned('rolling-update foo --image=foo:2 --poll-interval 100ms', (out) => {
+        if (out.includes('paused')) resumed ??= cli('rollout resume rc/foo');
+        return false;
+      });
+      await resumed;
 
       expect(second).toMatchObject({ code: 0, err: expect.stringContaining('attached') });
       expect(second.out).toContain('foo is rolled out');
