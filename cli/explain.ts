@@ -48,7 +48,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     const { object, workload, plan } = planned;
     const notes = [...planned.notes];
     const git = await readGitState(session, object, notes);
-    const trouble = gitTrouble(git, target);
+    const trouble = gitTrouble(git, target, workload.pinned !== undefined);
     const verdict = judge({
       object,
       workload,

@@ -58,8 +58,13 @@ export interface GitTrouble {
 /**
  * `repository shop cannot be read since …`, or `commit 56124dbb of shop was refused: …` for a commit of which nothing was applied,
  * or that failed for this workload; else undefined: what became of others is not its business.
+ * @param isPinned An operator or a deadline has gone back from what failed already: that is told as a pin.
  */
-export function gitTrouble(git: GitState | undefined, target: NamedWorkload): GitTrouble | undefined {
+export function gitTrouble(
+  git: GitState | undefined,
+  target: NamedWorkload,
+  isPinned: boolean,
+): GitTrouble | undefined {
   if (git?.unreadable !== undefined) {
     const { problem, since } = git.unreadable;
     return {
@@ -70,9 +75,11 @@ export function gitTrouble(git: GitState | undefined, target: NamedWorkload): Gi
   if (git === undefined || (git.outcome !== 'Refused' && git.outcome !== 'Failed')) return undefined;
   const [first, ...more] =
     git.outcome === 'Refused' ? git.problems : git.problems.filter((problem) => isAbout(problem, target));
-  if (git.outcome === 'Failed' && first === undefined) return undefined;
+  if (git.outcome === 'Failed' && (first === undefined || isPinned)) return undefined;
   const others = more.length === 0 ? '' : ` (and ${String(more.length)} more)`;
-  const what = git.outcome === 'Refused' ? 'was refused' : 'failed';
+  const isOfOthers = !git.problems.some((problem) => isAbout(problem, target));
+  const refused = isOfOthers ? 'was refused as a whole, for another object' : 'was refused';
+  const what = git.outcome === 'Refused' ? refused : 'failed';
   const why = first === undefined ? '' : `: ${withoutStop(first)}${others}`;
   return {
     text: `commit ${shortSha(git.commit)} of ${git.repository} ${what}${why}`,

@@ -102,6 +102,14 @@ function daemonSetSentence(object: WorkloadObject): RolloutSentence {
     return waiting('Waiting for daemon set spec update to be observed...');
   }
   const wanted = desired - (updateStrategy?.rollingUpdate?.partition ?? 0);
+  // A canary by the labels of nodes, or by an annotation: the object does not say how many nodes that are, the controller does.
+  const isThrough = conditionOf(object, 'Progressing')?.reason === 'RolloutComplete';
+  if (updated < wanted && isThrough && available >= desired) {
+    return {
+      done: true,
+      sentence: `${name} is rolled out to the nodes that its strategy selects: ${String(updated)} of ${String(desired)} pods are new`,
+    };
+  }
   if (updated < wanted) {
     return waiting(
       `Waiting for ${name} rollout to finish: ${String(updated)} out of ${String(wanted)} new pods have been updated...`,

@@ -115,7 +115,8 @@ async function noteFailedCommit(
   argument: WorkloadArgument,
 ): Promise<void> {
   const { namespace = session.namespace } = object.metadata;
-  const trouble = gitTrouble(await readGitState(session, object), { ...argument, namespace });
+  const isPinned = readPinned(object.metadata.annotations) !== undefined;
+  const trouble = gitTrouble(await readGitState(session, object), { ...argument, namespace }, isPinned);
   if (trouble !== undefined) session.io.err(`note: ${oneLine(trouble.text)}\n`);
 }
 

@@ -42,6 +42,9 @@ export interface Verdict {
   readonly next?: string;
 }
 
+/** The strategy leaves pods at an older revision, as asked. */
+const KEEPS_OLD: ReadonlySet<Reason['code']> = new Set(['Partition', 'NodeSelector', 'OnDelete']);
+
 /** Faults that only the worker sees, because they are answers to its writes. */
 const WORKER_ONLY = new Set(['CreateRefused', 'WriteRefused']);
 
@@ -93,7 +96,7 @@ function finished({ workload, plan, lease, leaseName, gitTrouble }: Evidence): V
   const unkept =
     lease.state === 'free' ? describeFree(lease, leaseName) : whyNotKept(lease, workload.ref, leaseName);
   const alone = unkept === undefined ? '' : `; but ${unkept}`;
-  const strategy = plan.waiting.find(({ code }) => code === 'Partition' || code === 'OnDelete');
+  const strategy = plan.waiting.find(({ code }) => KEEPS_OLD.has(code));
   const what =
     strategy === undefined
       ? `${allAvailable(desired)}${desired === 0 ? '' : ` at revision ${plan.updateRevision ?? '<none>'}`}`

@@ -98,3 +98,24 @@ describe("kubectl's sentences of `rollout status` for a Deployment", () => {
     expect(`${failed === true ? 'fails' : done ? 'done' : 'waits'}: ${said}`).toBe(expected);
   });
 });
+
+describe('the sentences of `rollout status` for a DaemonSet', () => {
+  const counts = { desiredNumberScheduled: 3, updatedNumberScheduled: 1, numberAvailable: 3 };
+  const said = (options: ObjectOptions) => rolloutSentence('DaemonSet', workloadObject(options));
+
+  it("kubectl's, while nodes are to be updated", () => {
+    expect(said({ status: counts })).toEqual({
+      done: false,
+      sentence: 'Waiting for daemon set "web" rollout to finish: 1 out of 3 new pods have been updated...',
+    });
+  });
+
+  it('a canary by the labels of nodes is through when the controller says so', () => {
+    const conditions = [{ type: 'Progressing', status: 'True', reason: 'RolloutComplete' }] as const;
+    expect(said({ status: counts, conditions })).toEqual({
+      done: true,
+      sentence: 'daemon set "web" is rolled out to the nodes that its strategy selects: 1 of 3 pods are new',
+    });
+    expect(said({ status: { ...counts, numberAvailable: 2 }, conditions }).done).toBe(false);
+  });
+});
