@@ -14,6 +14,8 @@ const project = (displayName, directories, extra = {}) => ({
   extensionsToTreatAsEsm: ['.ts'],
   transform,
   testEnvironment: 'node',
+  // Against hanging, not against a machine that is busy with the servers of another file.
+  testTimeout: 30_000,
   ...extra,
 });
 

@@ -400,6 +400,6 @@ describe('an https repository', () => {
     await expect(remote().resolveRef(AbortSignal.timeout(200))).rejects.toMatchObject({
       name: 'TimeoutError',
     });
-    expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(performance.now() - begun).toBeLessThan(10_000);
   });
 });
