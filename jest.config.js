@@ -23,8 +23,8 @@ const project = (displayName, directories, extra = {}) => ({
 export default {
   // Files that start servers mostly wait for them: two at a time, also where jest would take one (two cores) or many.
   maxWorkers: 2,
-  // Cases of `it.concurrent` mostly wait for servers.
-  maxConcurrency: 12,
+  // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
+  maxConcurrency: 8,
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   projects: [
     project('unit', ['planners', 'unit']),

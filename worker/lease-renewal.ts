@@ -68,7 +68,7 @@ export async function release(context: LeaseContext, lease: Lease): Promise<void
   const { store, clock, timing, onError } = context;
   try {
     const spec = { ...lease.spec, holderIdentity: '', renewTime: microTime(clock.now().wall) };
-    await store.write(lease, spec, timing.retryMs);
+    await store.write(lease, spec, tryMs(timing));
   } catch (error) {
     onError(explain(store, error));
   }

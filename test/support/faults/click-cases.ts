@@ -8,7 +8,8 @@ import { conditionOf, imageOf, uidOf } from '../scene.ts';
 import type { Bench, FaultCase } from './fault-case.ts';
 
 async function midRollout(bench: Bench, name: string): Promise<Scene> {
-  const scene = await bench.deployed(name);
+  // Slow enough for a click to come before its end, also where the machine is busy.
+  const scene = await bench.deployed(name, { maxUnavailable: 1 });
   await scene.apply({ image: 'app:2' });
   await scene.runs.untilOpen();
   await scene.untilMidRollout('app:2');
