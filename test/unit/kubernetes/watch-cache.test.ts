@@ -466,10 +466,16 @@ it('10,000 objects: lookups by owner cost what they return', async () => {
   }
   await cache.start(stop.signal);
   const owners = Array.from({ length: 100 }, (_, index) => `set-${String(index)}`);
+  /** The quickest of ten: what else the machine does meanwhile does not count. */
   const time = (lookup: (owner: string) => number): { readonly found: number; readonly ms: number } => {
-    const started = performance.now();
-    const found = owners.reduce((sum, owner) => sum + lookup(owner), 0);
-    return { found, ms: performance.now() - started };
+    let found = 0;
+    let ms = Infinity;
+    for (let tries = 0; tries < 10; tries += 1) {
+      const started = performance.now();
+      found = owners.reduce((sum, owner) => sum + lookup(owner), 0);
+      ms = Math.min(ms, performance.now() - started);
+    }
+    return { found, ms };
   };
   const indexed = time((owner) => cache.ownedBy('pods', owner).length);
   const scanned = time((owner) => cache.list('pods').filter((pod) => controllerUid(pod) === owner).length);
