@@ -14,17 +14,17 @@ const project = (displayName, directories, extra = {}) => ({
   extensionsToTreatAsEsm: ['.ts'],
   transform,
   testEnvironment: 'node',
-  // Against hanging, not against a machine that is busy with the servers of another file.
-  testTimeout: 30_000,
   ...extra,
 });
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
-  // Files that start servers mostly wait for them: two at a time, also where jest would take one (two cores) or many.
-  maxWorkers: 2,
+  // Files that start servers also wait for them: two at a time are quicker, also on two cores. Where a merge hangs on it (CI), one.
+  maxWorkers: process.env.CI === undefined ? 2 : 1,
   // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
   maxConcurrency: 8,
+  // Against hanging, not against a machine that is busy with the servers of another file.
+  testTimeout: 30_000,
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   projects: [
     project('unit', ['planners', 'unit']),

@@ -60,6 +60,7 @@ describe('seeds 002 and 000', () => {
       await ground.untilPods(description, 'orphans', (pods) =>
         pods.every(({ metadata }) => (metadata.ownerReferences ?? []).length === 0),
       );
+      await ground.cluster().untilGone(ground.path(description));
       await ground.apply(description);
       const { metadata } = await ground.untilReady(description);
       const after = await ground.untilPods(description, 'adopted', (pods) =>

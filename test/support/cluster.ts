@@ -9,6 +9,7 @@ import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts'
 import type { Condition, ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
+import { untilObjects } from './until-objects.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
 
@@ -155,6 +156,12 @@ export class Cluster {
     throw new Error(
       `${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${JSON.stringify(last, null, 1)}`,
     );
+  }
+
+  /** Until there is no object of that name: what was orphaned goes only when its finalizer is through. */
+  async untilGone({ name, ...collection }: ResourcePath): Promise<void> {
+    const isGone = (all: readonly KubernetesObject[]) => all.every(({ metadata }) => metadata.name !== name);
+    await untilObjects(this.client, collection, `${name ?? ''} is gone`, isGone, 30_000);
   }
 
   /** The workload, once its controller calls it Ready at its newest generation. */

@@ -7,7 +7,7 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import { ANNOTATION, DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
-import type { Condition, KubernetesObject, Pod, ReplicaSet } from '../../planners/objects.ts';
+import type { Condition, Pod, ReplicaSet } from '../../planners/objects.ts';
 import type { CliRun } from './cli.ts';
 import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
@@ -130,14 +130,7 @@ export function useDeploymentGround(api: WorkloadApi) {
   }
 
   async function untilGone(wanted: Pick<DeploymentDescription, 'namespace' | 'name'>): Promise<void> {
-    const { name, ...collection } = path(wanted);
-    await untilObjects<KubernetesObject>(
-      cluster.client,
-      collection,
-      `${name} is gone`,
-      (all) => all.every(({ metadata }) => metadata.name !== name),
-      30_000,
-    );
+    await cluster.untilGone(path(wanted));
   }
 
   async function untilSets(
