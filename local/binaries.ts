@@ -15,7 +15,7 @@ import { downloadRelease, releaseOf } from './download.ts';
 import { withLock } from './file-lock.ts';
 import { buildWithGo } from './go-build.ts';
 import { BINARY_NAMES, BINARY_SOURCES, VERSIONS } from './versions.ts';
-import type { BinaryName } from './versions.ts';
+import type { BinaryName, ProgramName } from './versions.ts';
 
 export type Binaries = Readonly<Record<BinaryName, string>>;
 
@@ -47,7 +47,7 @@ async function isExecutable(path: string): Promise<boolean> {
   }
 }
 
-async function hasPinnedVersion(name: BinaryName, path: string): Promise<boolean> {
+async function hasPinnedVersion(name: ProgramName, path: string): Promise<boolean> {
   const { versionArguments, versionPattern } = BINARY_SOURCES[name];
   try {
     const { stdout } = await run(path, [...versionArguments], { timeout: VERSION_TIMEOUT_MS, env: {} });
@@ -58,7 +58,7 @@ async function hasPinnedVersion(name: BinaryName, path: string): Promise<boolean
   }
 }
 
-async function findOnPath(name: BinaryName, path: string): Promise<string | undefined> {
+async function findOnPath(name: ProgramName, path: string): Promise<string | undefined> {
   for (const directory of path.split(delimiter)) {
     if (directory === '') continue;
     const candidate = join(directory, name);
@@ -67,7 +67,7 @@ async function findOnPath(name: BinaryName, path: string): Promise<string | unde
   return undefined;
 }
 
-async function fetchOrBuild(name: BinaryName, target: string, options: FindOptions): Promise<void> {
+async function fetchOrBuild(name: ProgramName, target: string, options: FindOptions): Promise<void> {
   const { report = () => undefined, signal, environment = process.env } = options;
   const release = releaseOf(name, environment);
   if (release !== undefined) {
@@ -91,7 +91,7 @@ async function fetchOrBuild(name: BinaryName, target: string, options: FindOptio
  * The path of one program; fetched or built if it is nowhere. Several processes that miss the same program do it once.
  * Rejects if the environment names a program that cannot be run, or with all that was tried.
  */
-export async function findBinary(name: BinaryName, options: FindOptions = {}): Promise<string> {
+export async function findBinary(name: ProgramName, options: FindOptions = {}): Promise<string> {
   const { environment = process.env, report = () => undefined, signal } = options;
   const { environmentVariable, product } = BINARY_SOURCES[name];
   const named = environment[environmentVariable];

@@ -15,7 +15,7 @@ import { promisify } from 'node:util';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { asError, trusted } from '../kubernetes/values.ts';
 import { VERSIONS } from './versions.ts';
-import type { BinaryName } from './versions.ts';
+import type { ProgramName } from './versions.ts';
 
 /** Replaces `https://github.com`; the rest of the path stays, and so does the checksum. */
 const MIRROR_VARIABLE = 'FAIRLEAD_DOWNLOAD_MIRROR';
@@ -39,7 +39,7 @@ interface ReleaseFile {
 }
 
 /** By program, then by `<platform>-<architecture>` as Node names them. */
-const FILES: Readonly<Partial<Record<BinaryName, Readonly<Record<string, ReleaseFile>>>>> = {
+const FILES: Readonly<Partial<Record<ProgramName, Readonly<Record<string, ReleaseFile>>>>> = {
   kwok: {
     'linux-x64': {
       path: `/kubernetes-sigs/kwok/releases/download/v${VERSIONS.kwok}/kwok-linux-amd64`,
@@ -57,7 +57,7 @@ const FILES: Readonly<Partial<Record<BinaryName, Readonly<Record<string, Release
 
 /** The release of a program for this machine, if its checksum is known. */
 export function releaseOf(
-  name: BinaryName,
+  name: ProgramName,
   environment: Readonly<Record<string, string | undefined>>,
   machine = `${process.platform}-${process.arch}`,
 ): Release | undefined {

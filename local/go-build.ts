@@ -1,4 +1,4 @@
-/** Builds programs with the Go tool chain from the pinned modules in `toolchain/`. */
+/** Builds programs with the Go tool chain from the pinned modules. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { asError, trusted } from '../kubernetes/values.ts';
 import { packageRoot } from './package-root.ts';
 import { BINARY_SOURCES, VERSIONS } from './versions.ts';
-import type { BinaryName } from './versions.ts';
+import type { ProgramName } from './versions.ts';
 
 const PROGRESS_MS = 15_000;
 const TAIL_LINES = 20;
@@ -27,10 +27,10 @@ function minutes(seconds: number): string {
  * Builds one program to `target`, which appears whole or not at all. Rejects with what is missing (no `go`) or with the end
  * of the compiler's output.
  */
-export async function buildWithGo(name: BinaryName, target: string, options: BuildOptions): Promise<void> {
+export async function buildWithGo(name: ProgramName, target: string, options: BuildOptions): Promise<void> {
   const { report, signal } = options;
   const source = BINARY_SOURCES[name];
-  const module = join(packageRoot(), 'local', 'toolchain', source.product);
+  const module = join(packageRoot(), source.module);
   const temporary = await mkdtemp(`${target}.build-`);
   const output = join(temporary, name);
   const linker = [

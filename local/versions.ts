@@ -21,11 +21,19 @@ export const BINARY_NAMES = [
 
 export type BinaryName = (typeof BINARY_NAMES)[number];
 
+/** Upstream's tests and the kubectl of their release: only `npm run conformance` needs them. */
+export const CONFORMANCE_NAMES = ['sig-apps-e2e', 'kubectl'] as const;
+
+/** Every program that can be found. */
+export type ProgramName = BinaryName | (typeof CONFORMANCE_NAMES)[number];
+
 /** How one program is recognised, fetched and built. */
 export interface BinarySource {
   readonly product: Product;
   /** Names a program to use as it is, whatever its version. */
   readonly environmentVariable: string;
+  /** Folder of the go.mod that it is built from, below the package root. */
+  readonly module: string;
   /** Go package of the program. */
   readonly goPackage: string;
   /** Values that the upstream build stamps into the program. */
@@ -47,6 +55,7 @@ const kubernetesValues = {
 function kubernetesProgram(name: string, environmentVariable: string, buildSeconds: number): BinarySource {
   return {
     product: 'kubernetes',
+    module: 'local/toolchain/kubernetes',
     environmentVariable,
     goPackage: `k8s.io/kubernetes/cmd/${name}`,
     linkerValues: kubernetesValues,
@@ -56,9 +65,10 @@ function kubernetesProgram(name: string, environmentVariable: string, buildSecon
   };
 }
 
-export const BINARY_SOURCES: Readonly<Record<BinaryName, BinarySource>> = {
+export const BINARY_SOURCES: Readonly<Record<ProgramName, BinarySource>> = {
   etcd: {
     product: 'etcd',
+    module: 'local/toolchain/etcd',
     environmentVariable: 'FAIRLEAD_ETCD',
     goPackage: 'go.etcd.io/etcd/server/v3',
     linkerValues: {},
@@ -75,6 +85,7 @@ export const BINARY_SOURCES: Readonly<Record<BinaryName, BinarySource>> = {
   'kube-scheduler': kubernetesProgram('kube-scheduler', 'FAIRLEAD_KUBE_SCHEDULER', 30),
   kwok: {
     product: 'kwok',
+    module: 'local/toolchain/kwok',
     environmentVariable: 'FAIRLEAD_KWOK',
     goPackage: 'sigs.k8s.io/kwok/cmd/kwok',
     linkerValues: {},
@@ -84,11 +95,28 @@ export const BINARY_SOURCES: Readonly<Record<BinaryName, BinarySource>> = {
   },
   temporal: {
     product: 'temporal',
+    module: 'local/toolchain/temporal',
     environmentVariable: 'FAIRLEAD_TEMPORAL',
     goPackage: 'github.com/temporalio/cli/cmd/temporal',
     linkerValues: { 'github.com/temporalio/cli/temporalcli.Version': VERSIONS.temporal },
     versionArguments: ['--version'],
     versionPattern: new RegExp(`^temporal version ${VERSIONS.temporal.replaceAll('.', '\\.')}\\b`, 'm'),
     buildSeconds: 120,
+  },
+  'sig-apps-e2e': {
+    product: 'kubernetes',
+    module: 'conformance/upstream',
+    environmentVariable: 'FAIRLEAD_SIG_APPS_E2E',
+    goPackage: '.',
+    linkerValues: kubernetesValues,
+    versionArguments: ['--version'],
+    versionPattern: new RegExp(`^sig-apps-e2e v${VERSIONS.kubernetes.replaceAll('.', '\\.')}$`, 'm'),
+    buildSeconds: 300,
+  },
+  kubectl: {
+    ...kubernetesProgram('kubectl', 'FAIRLEAD_KUBECTL', 30),
+    module: 'conformance/upstream',
+    versionArguments: ['version', '--client'],
+    versionPattern: new RegExp(`^Client Version: v${VERSIONS.kubernetes.replaceAll('.', '\\.')}$`, 'm'),
   },
 };
