@@ -1,5 +1,6 @@
 /** What goes in and out of the activities of sync and commit: references and counts, never a manifest. */
 
+import type { ApplyStep } from '../git/order.ts';
 import type { ProblemList } from '../git/problems.ts';
 
 /** Which repository of which cluster. */
@@ -28,6 +29,8 @@ export interface CheckCommitResult {
   readonly report: string;
   /** Objects of each stage. */
   readonly stages: readonly number[];
+  /** What is applied together, in order. Absent in results of before there were waves: a stage was one step. */
+  readonly steps?: readonly ApplyStep[];
   readonly deferred: number;
   readonly changes: number;
   readonly prunes: number;
@@ -42,13 +45,15 @@ export interface ClaimResult {
 
 export interface ApplyStageInput extends CommitReference {
   readonly stage: number;
-  /** Index of the first object of the stage to apply. */
+  /** Absent: all waves of the stage. */
+  readonly wave?: number;
+  /** Index of the first object of the step to apply. */
   readonly from: number;
 }
 
 export interface ApplyStageResult {
   readonly outcome: 'applied' | 'superseded';
-  /** Index to go on from; absent when the stage is done. */
+  /** Index to go on from; absent when the step is done. */
   readonly next?: number;
   readonly created: number;
   readonly changed: number;
@@ -80,6 +85,16 @@ export interface AwaitRolloutsInput extends CommitReference {
   readonly shown?: readonly string[];
 }
 
+export interface AwaitWaveInput extends AwaitRolloutsInput {
+  readonly stage: number;
+  /** What is to be applied next: everything of earlier waves of the stage is awaited. */
+  readonly wave: number;
+  /** Milliseconds since the epoch when the wait began. */
+  readonly since: number;
+  /** Something of an earlier wave could not even be applied: there is nothing to wait for. */
+  readonly refused: boolean;
+}
+
 export interface AwaitRolloutsResult {
   /** `waiting`: the wait was long; ask again. */
   readonly outcome: 'finished' | 'waiting';
@@ -94,6 +109,12 @@ export interface AwaitRolloutsResult {
 
 export type CommitOutcome = 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled';
 
+/** Between the tries of a commit that the cluster did not take, milliseconds: doubled from the first to the longest. */
+export interface RetryDelays {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
 export interface RecordCommitInput extends CommitReference {
   readonly outcome: CommitOutcome | 'Progressing';
   /** RFC 3339. */
@@ -106,6 +127,8 @@ export interface RecordCommitInput extends CommitReference {
   readonly notes: readonly string[];
   /** The newer commit. */
   readonly supersededBy?: string;
+  /** For the note that it is tried again. */
+  readonly retry?: RetryDelays;
 }
 
 export interface RecordCommitResult {

@@ -1,10 +1,6 @@
 /** Activities of a commit: check → claim → apply in stages → prune → await rollouts → record. Each may be repeated. */
 
-import { Context } from '@temporalio/activity';
-
 import { applyStage as applyObjects } from '../git/apply-stage.ts';
-import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
-import type { RolloutStates } from '../git/await-rollouts.ts';
 import { checkCommit as check } from '../git/check.ts';
 import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
 import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
@@ -13,14 +9,12 @@ import type { Inventory, InventoryStore } from '../git/inventory.ts';
 import { foreignSource } from '../git/inventory.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
-import { ProblemError, bounded, formatProblems, mayPassLater, problem } from '../git/problems.ts';
+import { ProblemError, bounded, formatProblems, mayPassLater } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
-  AwaitRolloutsInput,
-  AwaitRolloutsResult,
   CheckCommitInput,
   CheckCommitResult,
   ClaimResult,
@@ -29,21 +23,19 @@ import type {
   PruneResult,
   RecordCommitInput,
   RecordCommitResult,
+  RetryDelays,
 } from './commit-types.ts';
 import { asActivities, attemptClient, beat } from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
-import { newsAgainst } from './news.ts';
+import { createCommitWaits } from './commit-waits.ts';
 
 export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
-/** Waiting ends at this share of startToClose; the workflow asks again. */
-const PATIENCE_SHARE = 0.7;
-/** Part of a stage that one activity applies, milliseconds. */
+/** Part of a step that one activity applies, milliseconds. */
 const SLICE_MS = 6_000;
 const PRUNE_SLICE = 200;
 const NAME_LIMIT = 50;
-const LOOK_MS = 1_000;
 
 /** The activities, bound to this leader. */
 export function createCommitActivities(dependencies: CommitActivityDependencies) {
@@ -67,6 +59,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       problems: list,
       report: formatProblems(list, input.sha),
       stages: [],
+      steps: [],
       deferred: 0,
       changes: 0,
       prunes: 0,
@@ -98,13 +91,16 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     return { entries: written?.entries.size ?? 0 };
   }
 
-  /** Applies a part of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
+  /** Applies a part of a wave of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
   async function applyStage(input: ApplyStageInput): Promise<ApplyStageResult> {
     const context = access.contextOf(input);
     if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
     const content = await access.readOrThrow(context);
     const prepared = await access.prepare(context);
-    const objects = prepared.objects.filter((object) => object.stage === input.stage);
+    const { stage, wave } = input;
+    const objects = prepared.objects.filter(
+      (object) => object.stage === stage && (wave === undefined || object.wave === wave),
+    );
     const slice = await applyObjects(context, objects.slice(input.from), {
       texts: content.texts,
       untilMs: Date.now() + SLICE_MS,
@@ -163,59 +159,11 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     };
   }
 
-  /** Waits for the rollouts of the workloads that this commit changed. */
-  async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
-    const context = access.contextOf(input);
-    const { startToCloseTimeoutMs } = Context.current().info;
-    const { objects } = await access.prepare(context);
-    const isNews = newsAgainst(input.shown);
-    const news = new AbortController();
-    let latest: RolloutStates = new Map();
-    const looking = setInterval(() => {
-      if (isNews(linesOf(latest))) news.abort();
-    }, LOOK_MS);
-    const { states, unwell } = await watchRollouts(context, objects, {
-      patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
-      stop: news.signal,
-      onChange: (present) => {
-        latest = present;
-        beat(
-          [...present]
-            .slice(0, 20)
-            .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
-        );
-      },
-    }).finally(() => {
-      clearInterval(looking);
-    });
-    const waiting = linesOf(states);
-    const problems = [...states].flatMap(([label, state]) => {
-      if (state.state !== 'Failed') return [];
-      const object = objects.find((item) => item.label === label);
-      const { next } = state;
-      const where = {
-        object: label,
-        file: object?.manifest.file,
-        line: object?.manifest.line,
-        ...(next !== undefined && { next }),
-      };
-      return [problem(state.rolledBack ? 'RolledBack' : 'RolloutFailed', `${state.message}.`, where)];
-    });
-    return {
-      outcome: waiting.length > 0 ? 'waiting' : 'finished',
-      done: [...states.values()].filter(({ state }) => state === 'Done').length,
-      total: states.size,
-      waiting,
-      unwell: unwell.slice(0, 20),
-      problems: bounded(problems),
-    };
-  }
-
   /** Last activity of every commit: the inventory's status and an Event. */
   async function recordCommit(input: RecordCommitInput): Promise<RecordCommitResult> {
     const isOver = input.outcome === 'Refused' || input.outcome === 'Failed';
     const tryAgain = isOver && mayPassLater(input.problems);
-    const notes = tryAgain ? [...input.notes, TRIED_AGAIN] : input.notes;
+    const notes = tryAgain ? [...input.notes, triedAgain(input.retry)] : input.notes;
     const context = access.contextOf(input);
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
     const commit = {
@@ -257,7 +205,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     applyStage,
     awaitFoundations,
     pruneCommit,
-    awaitRollouts,
+    ...createCommitWaits(access),
     recordCommit,
   });
 }
@@ -275,13 +223,10 @@ async function updateOwn(
   }
 }
 
-/** What is under way; at most 20 lines. */
-function linesOf(states: RolloutStates): readonly string[] {
-  return [...states]
-    .flatMap(([label, state]) => (state.state === 'InProgress' ? [`${label}: ${state.message}`] : []))
-    .slice(0, 20);
+function triedAgain(retry: RetryDelays | undefined): string {
+  if (retry === undefined) return 'it is tried again by itself';
+  const [first, longest] = [retry.firstMs, retry.longestMs].map((ms) => `${Math.round(ms / 1000)} s`);
+  return `it is tried again by itself, after ${first} at first, every ${longest} in the end`;
 }
-
-const TRIED_AGAIN = 'it is tried again by itself, after ten seconds at first, every ten minutes in the end';
 
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: bounded([]) } as const;

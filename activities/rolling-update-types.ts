@@ -2,7 +2,7 @@
 
 import type { AttemptOutcome } from '../kubernetes/attempts.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
-import type { UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
+import type { UpdateEnding, UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
 
 /** Which run: identified by name and partner, not by a uid, which a rename changes. */
 export interface UpdateRunReference {
@@ -20,7 +20,7 @@ interface UpdateState {
 
 interface UpdateEnd extends UpdateState {
   readonly outcome: 'done';
-  readonly ending: 'Succeeded' | 'Aborted';
+  readonly ending: UpdateEnding;
 }
 
 interface UpdateRefused extends UpdateState {
@@ -67,7 +67,7 @@ export interface UpdateWishInput extends UpdateRunReference {
 }
 
 export interface CloseUpdateInput extends UpdateRunReference {
-  readonly outcome: Extract<AttemptOutcome, 'Succeeded' | 'Aborted' | 'Failed' | 'Canceled'>;
+  readonly outcome: Extract<AttemptOutcome, UpdateEnding | 'Failed' | 'Canceled'>;
   readonly record?: string;
   readonly workflowId: string;
   readonly runId: string;

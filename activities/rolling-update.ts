@@ -13,6 +13,7 @@ import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { pathOf, readUpdate, writeUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
+import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
@@ -140,8 +141,10 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   /** Last activity of every run: its attempt on the record, an event, the log. */
   async function closeRollingUpdate(input: CloseUpdateInput): Promise<void> {
     refuseOtherCluster(input);
-    const { update, outcome, record, workflowId, runId, startedAt, by, reason, commit } = input;
+    const { update, outcome, record, workflowId, runId, startedAt, commit } = input;
     const client = attemptClient(dependencies.client);
+    const plan = await look(client, input, Context.current().cancellationSignal);
+    const { by, reason } = causeOf(plan, input);
     if (record !== undefined) {
       await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, record), undefined, {
         runId,
@@ -154,11 +157,19 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         ...(commit !== undefined && { commit }),
       });
     }
-    dependencies.onClosed(input);
-    const plan = await look(client, input, Context.current().cancellationSignal);
+    dependencies.onClosed({
+      ...input,
+      ...(by !== undefined && { by }),
+      ...(reason !== undefined && { reason }),
+    });
     const words = `rolling update of ${update.name}: ${outcome}${reason === undefined ? '' : ` (${reason})`}`;
     const eventReason = outcome === 'Succeeded' ? 'RolloutCompleted' : (`Rollout${outcome}` as const);
-    report(plan, words, eventReason, outcome === 'Succeeded' ? 'Normal' : 'Warning');
+    report(
+      plan,
+      words,
+      eventReason,
+      outcome === 'Succeeded' || outcome === 'Superseded' ? 'Normal' : 'Warning',
+    );
   }
 
   async function look(
@@ -196,6 +207,12 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   }
 
   return asActivities({ advanceRollingUpdate, awaitRollingUpdate, recordUpdateWish, closeRollingUpdate });
+}
+
+/** Who is behind the end of a run: of one that was turned round, who did that; else who began it. */
+function causeOf({ view }: RollingUpdatePlan, { outcome, by, reason }: CloseUpdateInput): Wisher {
+  const turned = outcome === 'Aborted' || outcome === 'Superseded' ? view.last?.state.turned : undefined;
+  return turned === undefined ? { by, reason } : { by: turned.by, reason: turned.reason };
 }
 
 function stateOf({ step, progress, view }: RollingUpdatePlan) {

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { INSTANCE_VARIABLE } from '../local/component-process.ts';
 import type { Arena } from './arena.ts';
 
@@ -21,8 +22,10 @@ const TAIL = 30;
 export interface WorkerOptions {
   /** FAIRLEAD_CLUSTER */
   readonly cluster: string;
-  /** The only one that it looks at. */
-  readonly namespace: string;
+  /** @default 'fairlead.dev/v1beta1' */
+  readonly workloadApi?: WorkloadApi;
+  /** The only one that it looks at; absent: all. */
+  readonly namespace?: string;
   /** FAIRLEAD_REPOSITORIES */
   readonly repositories: string | undefined;
 }
@@ -42,7 +45,7 @@ export class WorkerProcess {
 
   /** Starts a worker; it is not ready yet. */
   static spawn(
-    { controlPlane, instanceId, profiles }: Arena,
+    { controlPlane, instanceId, profiles }: Pick<Arena, 'controlPlane' | 'instanceId' | 'profiles'>,
     kubeconfig: string,
     options: WorkerOptions,
   ): WorkerProcess {
@@ -59,8 +62,8 @@ export class WorkerProcess {
         [INSTANCE_VARIABLE]: instanceId,
         TEMPORAL_ADDRESS: controlPlane.temporalAddress,
         FAIRLEAD_CLUSTER: options.cluster,
-        FAIRLEAD_WORKLOAD_API: 'fairlead.dev/v1beta1',
-        FAIRLEAD_NAMESPACES: options.namespace,
+        FAIRLEAD_WORKLOAD_API: options.workloadApi ?? 'fairlead.dev/v1beta1',
+        ...(options.namespace !== undefined && { FAIRLEAD_NAMESPACES: options.namespace }),
         ...(options.repositories !== undefined && { FAIRLEAD_REPOSITORIES: options.repositories }),
       },
     });

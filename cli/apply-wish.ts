@@ -7,7 +7,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { formatAge } from './durations.ts';
 import { awaitWorkload } from './follow-workload.ts';
-import { describeFree, glanceAtLease, leaseName, readLease, whyNotKept } from './lease.ts';
+import { describeFree, findKeeper, leaseName, readLease, whyNotKept } from './lease.ts';
 import type { LeaseState } from './lease.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
@@ -65,11 +65,9 @@ const LEASE_AGAIN_MS = 3_000;
 /** Exit code 3 when the effect was not seen in time, although the wish stands on the object. */
 export async function applyWish(session: Session, wish: WishToApply, wait: boolean): Promise<ExitCode> {
   const { io, options } = session;
-  const glance = await glanceAtLease(session);
-  // A worker that has died keeps nothing: only one that leads now may stand in the way of a wish.
-  const isOfOthers = whyNotKept(glance, wish.target, leaseName(session)) !== undefined;
-  const lease = isOfOthers ? await readLease(session) : glance;
-  const notKept = whyNotKept(lease, wish.target, leaseName(session));
+  const { lease, notKept } = await findKeeper(session, (one) =>
+    whyNotKept(one, wish.target, leaseName(session)),
+  );
   if (notKept !== undefined && wish.needsKeeper === true) {
     const name = `${formatWorkload(wish.argument)} -n ${session.namespace}`;
     throw new CliError(

@@ -3,11 +3,21 @@
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 
+/** How people write the kind. */
+export const CONTROLLER_KIND = 'rc';
+
 const OPERAND = /^(?:rc|replicationcontrollers?)(?:\.(?:v1|core))?\/(.*)$/i;
 
 /** The name, if the operand is about a ReplicationController. */
 export function controllerName(operand: string | undefined): string | undefined {
   return OPERAND.exec(operand ?? '')?.[1];
+}
+
+const KIND = /^(?:rc|replicationcontrollers?)(?:\.(?:v1|core))?$/i;
+
+/** Whether the operand is about them, one or all. */
+function isAboutControllers(operand: string | undefined): boolean {
+  return KIND.test(operand ?? '') || controllerName(operand) !== undefined;
 }
 
 /** The verb for workloads, or for the operand `rc/NAME` the one for ReplicationControllers; only what is needed is loaded. */
@@ -16,7 +26,7 @@ export function orController<O>(
   controllers: () => Promise<(call: Call<O>) => Promise<ExitCode>>,
 ): () => Promise<(call: Call<O>) => Promise<ExitCode>> {
   return async () => async (call) => {
-    const load = controllerName(call.operands[0]) === undefined ? workloads : controllers;
+    const load = isAboutControllers(call.operands[0]) ? controllers : workloads;
     return await (
       await load()
     )(call);

@@ -2,7 +2,7 @@
 
 import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
-import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
@@ -11,6 +11,8 @@ import { rollingUpdateWorkflowId } from '../workflows/rolling-update-messages.ts
 import { readClusterUid } from './cluster-uid.ts';
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
+import type { GitState } from './git-state.ts';
+import { readGitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import type { Session } from './session.ts';
 import type { OpenTemporal } from './temporal.ts';
@@ -27,21 +29,24 @@ export function updateOf({ namespace }: Session, { operands }: Call): UpdateRefe
   return { namespace, name };
 }
 
-/** The update as it is now. @throws CliError when there is neither the controller nor an update of it */
+/** The update as it is at one moment. @throws CliError when there is neither the controller nor an update of it */
 export async function readPlan(session: Session, reference: UpdateReference): Promise<RollingUpdatePlan> {
   const { io, client, namespace } = session;
-  const plan = planRollingUpdate(await readUpdate(client, reference, io.interrupted), io.now());
+  const plan = planRollingUpdate(await readUpdateAtOnce(client, reference, io.interrupted), io.now());
   const { old, nextController, record, last } = plan.view;
   if (old ?? nextController ?? record ?? last) return plan;
   throw new CliError(
     `replicationcontroller/${reference.name} not found in namespace ${namespace}\n` +
-      `  \`kubectl get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+      `  \`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
   );
 }
 
-/** Whether an update is under way, whatever became of its run. */
-export function isUnderWay({ view: { nextController, record } }: RollingUpdatePlan): boolean {
-  return nextController !== undefined || record !== undefined;
+/** What became of the last commit of the repository that the controller comes from. */
+export async function readControllerGit(
+  session: Session,
+  { view: { old } }: RollingUpdatePlan,
+): Promise<GitState | undefined> {
+  return old === undefined ? undefined : await readGitState(session, old);
 }
 
 /** What Temporal knows of the run of an update. */
@@ -77,7 +82,7 @@ export async function ensureRun(
   try {
     return await temporal.call(async () => {
       const { registered } = await ensureSearchAttributes(temporal.client, temporal.namespace);
-      const { workflowId } = await startRollingUpdate(temporal.client, {
+      return await startRollingUpdate(temporal.client, {
         cluster: session.cluster,
         clusterUid,
         namespace,
@@ -87,7 +92,6 @@ export async function ensureRun(
         ...(who.by !== undefined && { by: who.by }),
         ...(who.reason !== undefined && { reason: who.reason }),
       });
-      return workflowId;
     });
   } catch (error) {
     throw new CliError(

@@ -1,24 +1,22 @@
 /** `rollout status`, `watch`, `explain`, `rollout history` of `rc/NAME`: from what the cluster holds, as for any workload. */
 
-import type { Attempt } from '../kubernetes/attempts.ts';
-import { readAttempts } from '../kubernetes/attempts.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
-import { sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { UpdateRun } from './controller-session.ts';
-import { isUnderWay, readPlan, readRun, updateOf } from './controller-session.ts';
-import { ageOf } from './durations.ts';
+import { readControllerGit, readPlan, readRun, updateOf } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
-import { describeProgress, reasonOf } from './follow-update.ts';
+import type { GitState } from './git-state.ts';
+import { gitTrouble } from './git-state.ts';
 import type { Call } from './io.ts';
-import type { LeaseState } from './lease.ts';
-import { describeFree, leaseName, readLease } from './lease.ts';
+import { leaseName, readLease, whyNamespaceNotKept } from './lease.ts';
+import { LeaseWatch, whyNobodyActs } from './lease-watch.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
-import { formatTable } from './table.ts';
+import type { UpdateOutcome } from './update-state.ts';
+import { describeProgress, isUnderWay, judgeUpdate, reasonOf } from './update-state.ts';
 
 const LOOK_MS = 500;
 
@@ -32,7 +30,16 @@ export async function runControllerWatch(call: Call<{ readonly untilDone?: boole
   return await follow(call, { isOnce: false, untilDone: call.options.untilDone === true, isWatch: true });
 }
 
-type Outcome = 'done' | 'rolledBack' | 'progressing' | 'stalled' | 'timeout';
+type Outcome = UpdateOutcome | 'timeout';
+
+const EXIT_CODES: Readonly<Record<Outcome, ExitCode>> = {
+  done: EXIT.ok,
+  progressing: EXIT.ok,
+  // What was to be rolled out is not: a pipeline must not go on as if it were.
+  rolledBack: EXIT.failed,
+  stalled: EXIT.failed,
+  timeout: EXIT.timeout,
+};
 
 async function follow(
   call: Call,
@@ -47,28 +54,30 @@ async function follow(
     const reference = updateOf(session, call);
     const isQuiet = options.output === 'json' || options.output === 'yaml';
     const isStream = isWatch && options.output === 'json';
+    const keeper = new LeaseWatch(session);
     const began = io.now();
     let shown = '';
-    let wasUnderWay = false;
+    let nobody: string | undefined;
     while (!io.interrupted.aborted) {
       const plan = await readPlan(session, reference);
-      const { outcome, sentence } = judge(plan, wasUnderWay);
-      wasUnderWay ||= isUnderWay(plan);
+      const { outcome, sentence } = judgeUpdate(plan, await readControllerGit(session, plan));
       if (sentence !== shown && !isQuiet) io.out(`${oneLine(sentence)}\n`);
       if (sentence !== shown && isStream)
         io.out(`${escapeUnsafe(stringifyJson(documentOf(plan, outcome, sentence)))}\n`);
       shown = sentence;
+      const before = nobody;
+      nobody = isUnderWay(plan) ? await keeper.look() : undefined;
+      if (nobody !== undefined && before === undefined) io.err(`  ${oneLine(nobody)}, so nobody acts\n`);
       const isLate = (options.timeout ?? 0) > 0 && io.now() - began >= (options.timeout ?? 0);
       const ended: Outcome | undefined =
         outcome !== 'progressing' && untilDone ? outcome : isOnce ? outcome : isLate ? 'timeout' : undefined;
       if (ended !== undefined) {
         if (!isStream) await printStructured(io, options, documentOf(plan, ended, sentence));
-        if (ended === 'timeout') io.err(`error: timed out waiting for the update of ${reference.name}\n`);
-        return ended === 'timeout'
-          ? EXIT.timeout
-          : ended === 'stalled' || ended === 'rolledBack'
-            ? EXIT.failed
-            : EXIT.ok;
+        if (ended === 'timeout') {
+          const why = nobody === undefined ? '' : `: ${oneLine(nobody)}`;
+          io.err(`error: timed out waiting for the update of ${reference.name}${why}\n`);
+        }
+        return EXIT_CODES[ended];
       }
       await pause(LOOK_MS, io.interrupted);
     }
@@ -80,106 +89,124 @@ function documentOf({ progress, view: { name } }: RollingUpdatePlan, outcome: Ou
   return { apiVersion: CLI_API_VERSION, kind: 'RolloutStatus', outcome, sentence, name, progress } as const;
 }
 
-function judge(
-  plan: RollingUpdatePlan,
-  wasUnderWay: boolean,
-): { readonly outcome: Outcome; readonly sentence: string } {
-  const { view, step, progress } = plan;
-  if (isUnderWay(plan)) {
-    if (step.do === 'refuse') return { outcome: 'stalled', sentence: step.message };
-    const why = reasonOf(plan);
-    return {
-      outcome: 'progressing',
-      sentence: `${describeProgress(progress)}${why === undefined ? '' : ` (${why})`}`,
-    };
-  }
-  const { old, last, name } = view;
-  if (wasUnderWay && last?.state.phase === 'Aborted') {
-    return { outcome: 'rolledBack', sentence: `the update of ${name} was rolled back` };
-  }
-  if (old === undefined) {
-    const to = last?.to ?? name;
-    return last?.state.phase === 'Done'
-      ? { outcome: 'done', sentence: `replication controller "${to}" has taken the place of "${name}"` }
-      : { outcome: 'stalled', sentence: `there is no ReplicationController ${name}` };
-  }
-  const [desired, available] = [sizeOf(old), old.status?.availableReplicas ?? 0];
-  return available < desired
-    ? {
-        outcome: 'progressing',
-        sentence: `${String(available)} of ${String(desired)} replicas of ${name} are available`,
-      }
-    : { outcome: 'done', sentence: `replication controller "${name}" successfully rolled out` };
-}
-
 /** Runs `explain`: what an operator wants to hear first, in one sentence. */
 export async function runControllerExplain(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const reference = updateOf(session, call);
-    const [plan, run, lease] = await Promise.all([
+    const [plan, run, lease, nobody] = await Promise.all([
       readPlan(session, reference),
       readRun(session, reference),
       readLease(session),
+      whyNobodyActs(session),
     ]);
-    const { verdict, sentence } = explain(plan, run, lease, leaseName(session));
+    const git = await readControllerGit(session, plan);
+    const notKept = whyNamespaceNotKept(lease, reference.namespace, leaseName(session));
+    const { verdict, sentence, next } = explain(plan, { run, nobody: nobody ?? notKept, git });
     const document = {
       apiVersion: CLI_API_VERSION,
       kind: 'Explanation',
       verdict,
       sentence,
+      ...(next !== undefined && { next }),
       run,
       lease,
       progress: plan.progress,
       namespace: reference.namespace,
       name: reference.name,
       waiting: plan.step.do === 'await' ? plan.step.waiting : [],
+      ...(git && { git }),
     } as const;
     if (await printStructured(io, options, document)) return EXIT.ok;
     io.out(`${oneLine(`replicationcontroller/${reference.name}: ${sentence}.`)}\n`);
-    if (isUnderWay(plan)) io.out(`${oneLine(`  ${describeProgress(plan.progress)}`)}\n`);
+    if (isUnderWay(plan)) io.out(`${oneLine(`  progress: ${describeProgress(plan.progress)}`)}\n`);
+    if (next !== undefined) io.out(`${oneLine(`  next:     ${next}`)}\n`);
     return EXIT.ok;
   });
 }
 
+/** What an explanation is made of, beside the plan. */
+export interface UpdateEvidence {
+  readonly run: UpdateRun;
+  /** Why nobody acts, in one clause. */
+  readonly nobody: string | undefined;
+  readonly git: GitState | undefined;
+}
+
+export interface UpdateExplanation {
+  readonly verdict: string;
+  /** Without a full stop. */
+  readonly sentence: string;
+  /** What to do about it; absent when waiting is right. */
+  readonly next?: string;
+}
+
 /** Pods without a controller come first: nothing heals them. Then what keeps the update from going on, then what it waits for. */
-export function explain(
-  plan: RollingUpdatePlan,
-  run: UpdateRun,
-  lease: LeaseState,
-  leaseText: string,
-): { readonly verdict: string; readonly sentence: string } {
+export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvidence): UpdateExplanation {
   const { view, step } = plan;
-  const { name, namespace } = { name: view.name, namespace: namespaceOf(plan) };
-  const retry = `\`fairlead rollout retry rc/${name} -n ${namespace}\``;
+  const { name } = view;
+  const who = `rc/${name} -n ${namespaceOf(plan)}`;
+  const retry = `fairlead rollout retry ${who}`;
   const dead =
-    lease.state === 'free'
-      ? describeFree(lease, leaseText)
+    nobody !== undefined
+      ? { why: nobody, next: 'start a worker: fairlead worker (with the same --cluster)' }
       : run.state === 'unreachable'
-        ? run.message
+        ? { why: run.message, next: 'check TEMPORAL_ADDRESS; `fairlead check`' }
         : run.state === 'running'
           ? undefined
-          : `no run is open${run.state === 'closed' ? ` (the last one is ${run.status.toLowerCase()})` : ''}: ${retry} starts one`;
-  const nobody = view.old === undefined && view.nextController === undefined;
-  if (nobody && view.record?.state.phase === 'Renaming') {
+          : {
+              why: `no run is open${run.state === 'closed' ? ` (the last one is ${run.status.toLowerCase()})` : ''}`,
+              next: retry,
+            };
+  const next = dead === undefined ? {} : { next: dead.next };
+  if (
+    view.old === undefined &&
+    view.nextController === undefined &&
+    view.record?.state.phase === 'Renaming'
+  ) {
     const pods = `${String(view.pods.length)} pods have no controller: ${view.record.next} is gone and ${name} is not there yet`;
-    return { verdict: 'PodsWithoutController', sentence: dead === undefined ? pods : `${pods}; ${dead}` };
+    const sentence = dead === undefined ? pods : `${pods}; ${dead.why}`;
+    return { verdict: 'PodsWithoutController', sentence, ...next };
   }
-  if (!isUnderWay(plan)) {
-    const { outcome, sentence } = judge(plan, false);
-    return { verdict: outcome === 'done' ? 'Complete' : 'NoUpdate', sentence };
-  }
+  if (!isUnderWay(plan)) return explainIdle(plan, git);
   const isPaused = step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
-  if (isPaused) return { verdict: 'Paused', sentence: reasonOf(plan) ?? 'it is paused' };
-  if (dead !== undefined) return { verdict: 'NoRun', sentence: `the update does not go on: ${dead}` };
+  if (isPaused) {
+    const held = { verdict: 'Paused', next: `fairlead rollout resume ${who}` };
+    return { ...held, sentence: reasonOf(plan) ?? 'it is paused' };
+  }
+  if (dead !== undefined) {
+    return { verdict: 'NoRun', sentence: `the update does not go on: ${dead.why}`, ...next };
+  }
   if (step.do === 'refuse') return { verdict: step.code, sentence: step.message };
   const [reason] = step.do === 'await' ? step.waiting : [];
-  return reason === undefined
-    ? {
-        verdict: 'Progressing',
-        sentence: step.do === 'write' ? `about to ${step.write.message}` : 'it goes on',
-      }
-    : { verdict: reason.code, sentence: reason.message };
+  if (reason === undefined) {
+    const sentence = step.do === 'write' ? `about to ${step.write.message}` : 'it goes on';
+    return { verdict: 'Progressing', sentence };
+  }
+  const isStuck = reason.code === 'PodNotReady' && !view.isRollback;
+  return {
+    verdict: reason.code,
+    sentence: reason.message,
+    ...(isStuck && { next: `wait, or go back: fairlead rollout abort ${who}` }),
+  };
+}
+
+const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {
+  done: 'Complete',
+  rolledBack: 'RolledBack',
+  progressing: 'NoUpdate',
+  stalled: 'NoUpdate',
+};
+
+function explainIdle(plan: RollingUpdatePlan, git: GitState | undefined): UpdateExplanation {
+  const { outcome, sentence } = judgeUpdate(plan, git);
+  const target = { kind: 'ReplicationController', namespace: namespaceOf(plan), name: plan.view.name };
+  const trouble = gitTrouble(git, target, outcome === 'rolledBack');
+  return {
+    verdict: IDLE_VERDICTS[outcome],
+    sentence: trouble === undefined ? sentence : `${sentence}; but ${trouble.text}`,
+    ...(trouble !== undefined && { next: trouble.next }),
+  };
 }
 
 function namespaceOf({ view: { old, nextController, record } }: RollingUpdatePlan): string {
@@ -189,56 +216,4 @@ function namespaceOf({ view: { old, nextController, record } }: RollingUpdatePla
     record?.controller.metadata.namespace ??
     'default'
   );
-}
-
-/** Runs `rollout history`: the records of the controller, and what became of each run. */
-export async function runControllerHistory(call: Call): Promise<ExitCode> {
-  return await withSession(call, async (session) => {
-    const { io, options } = call;
-    const reference = updateOf(session, call);
-    const { name, namespace } = reference;
-    const { view } = await readPlan(session, reference);
-    const revisions = view.records
-      .filter(({ from, to }) => from === name || to === name)
-      .map(({ revision, controller, state, from, to }) => ({
-        revision: revision.revision,
-        name: revision.metadata.name,
-        from,
-        to,
-        phase: state.phase,
-        images: (controller.spec.template?.spec.containers ?? []).map(({ image = '' }) => image),
-        attempts: readAttempts(revision),
-      }));
-    const document = {
-      apiVersion: CLI_API_VERSION,
-      kind: 'RolloutHistory',
-      workload: `replicationcontroller/${name}`,
-      namespace,
-      revisions,
-    } as const;
-    if (await printStructured(io, options, document)) return EXIT.ok;
-    if (revisions.length === 0) {
-      io.out(`no rolling update of ${name} has been recorded\n`);
-      return EXIT.ok;
-    }
-    const rows = revisions.flatMap((one) => {
-      const attempts: readonly (Attempt | undefined)[] =
-        one.attempts.length === 0 ? [undefined] : one.attempts;
-      return attempts.map((attempt) => ({ one, attempt }));
-    });
-    const table = formatTable(
-      [
-        { title: 'REVISION', value: ({ one }) => String(one.revision) },
-        { title: 'RECORD', value: ({ one }) => one.name },
-        { title: 'IMAGES', value: ({ one }) => one.images.join(',') },
-        { title: 'OUTCOME', value: ({ one, attempt }) => attempt?.outcome ?? one.phase },
-        { title: 'AGE', value: ({ attempt }) => ageOf(attempt?.startedAt, io.now()) },
-        { title: 'BY', value: ({ attempt }) => attempt?.by ?? '' },
-        { title: 'WHY', value: ({ attempt }) => attempt?.reason ?? attempt?.commit?.slice(0, 8) ?? '' },
-      ],
-      rows,
-    );
-    io.out(table);
-    return EXIT.ok;
-  });
 }

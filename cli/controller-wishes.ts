@@ -1,17 +1,24 @@
 /** `fairlead rollout pause|resume|abort|retry rc/NAME`: written on the controllers, then told to the run. */
 
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
+import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
-import { ensureRun, isUnderWay, readPlan, updateOf } from './controller-session.ts';
+import { ensureRun, readPlan, updateOf } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import type { RolloutWish, WishOptions } from './rollout-wishes.ts';
+import { parseImages } from './set-image.ts';
+import { findKeeper, leaseName, whyNamespaceNotKept } from './lease.ts';
+import { whyNobodyActs } from './lease-watch.ts';
+import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
-import type { OpenTemporal } from './temporal.ts';
+import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import { TemporalUnreachable, openTemporal } from './temporal.ts';
+import { isUnderWay } from './update-state.ts';
 import { whoAmI } from './who-am-i.ts';
 
 /** Runs one of the verbs. */
@@ -20,7 +27,7 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     const { io, client, namespace } = session;
     const reference = updateOf(session, call);
     const { name } = reference;
-    if (verb === 'restart') throw instead('restart', name, `rolling-update ${name} -f FILE`, namespace);
+    if (verb === 'restart') throw noRestart(name, namespace);
     const plan = await readPlan(session, reference);
     const { reason } = call.options;
     const by = call.options.by ?? (await whoAmI(session));
@@ -35,18 +42,28 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
             : { changed: false, message: `nothing to do: no update of ${name} is in progress` },
         ),
     };
-    const { changed, message } = await writes[verb]();
-    let note: string | undefined;
-    if (changed) {
-      const told = { by, reason, onObject: true } as const;
-      note = await tell(session, async (temporal) => {
-        // A pause needs no run: it holds whichever comes.
-        const workflowId = await ensureRun(session, temporal, reference, { by, reason });
-        if (verb === 'retry') return;
-        const handle = temporal.client.workflow.getHandle(workflowId);
-        await temporal.call(async () => await handle.signal(verb, told));
-      });
+    const { notKept } = await findKeeper(session, (lease) =>
+      whyNamespaceNotKept(lease, namespace, leaseName(session)),
+    );
+    if (notKept !== undefined && (verb === 'pause' || verb === 'retry')) {
+      throw new CliError(
+        `${verb} of rc/${name} -n ${namespace} would have no effect: ${notKept}\n` +
+          `  nothing was written; \`fairlead explain rc/${name} -n ${namespace}\` says more`,
+      );
     }
+    const { changed, message } = await writes[verb]();
+    const run = changed ? await tellRun(session, verb, reference, { by, reason }) : undefined;
+    const nobody =
+      changed && notKept === undefined && call.options.wait ? await whyNobodyActs(session) : undefined;
+    const effect = !changed
+      ? 'notAwaited'
+      : notKept !== undefined
+        ? 'notKept'
+        : nobody !== undefined
+          ? 'noLeader'
+          : call.options.wait && run?.outcome === 'signalled'
+            ? 'seen'
+            : 'notAwaited';
     const workload = `replicationcontroller/${name}`;
     const document = {
       apiVersion: CLI_API_VERSION,
@@ -58,11 +75,19 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
       message,
       ...(by !== undefined && { by }),
       ...(reason !== undefined && { reason }),
+      effect,
+      ...(run && { run }),
     } as const;
-    if (!(await printStructured(io, call.options, document))) {
-      io.out(call.options.output === 'name' ? `${workload}\n` : `${oneLine(message)}\n`);
-    }
-    if (note !== undefined) io.err(`note: ${oneLine(note)}\n`);
+    if (await printStructured(io, call.options, document)) return EXIT.ok;
+    io.out(call.options.output === 'name' ? `${workload}\n` : `${oneLine(message)}\n`);
+    const notes = [
+      run?.outcome === 'unreachable' && `written on the object; the run was not told: ${run.message}`,
+      notKept !== undefined &&
+        changed &&
+        `written on the object, but Fairlead does nothing about it: ${notKept}`,
+      nobody !== undefined && `written on the object; ${nobody}, so it takes effect when a worker is there`,
+    ];
+    for (const note of notes) if (typeof note === 'string') io.err(`note: ${oneLine(note)}\n`);
     return EXIT.ok;
   });
 }
@@ -71,32 +96,65 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
 export async function runControllerUndo(call: Call<WishOptions>): Promise<ExitCode> {
   return await withSession(call, (session) => {
     const { name } = updateOf(session, call);
-    const next = `rolling-update ${name} --rollback turns the update in progress round; else: fairlead rolling-update ${name} --image=…`;
-    return Promise.reject(instead('undo', name, next, session.namespace));
+    return Promise.reject(
+      new CliError(
+        `undo knows no ReplicationControllers: an update in progress is aborted, an earlier image rolled out again\n` +
+          `  fairlead rollout abort rc/${name} -n ${session.namespace}\n` +
+          `  fairlead rolling-update ${name} --image=… -n ${session.namespace}   # \`fairlead rollout history rc/${name}\` has the images`,
+        EXIT.usage,
+      ),
+    );
   });
 }
 
-function instead(verb: string, name: string, next: string, namespace: string): CliError {
+/** `set image rc/NAME`: a changed template would change no pod. */
+export async function runControllerSetImage(call: Call<WishOptions>): Promise<ExitCode> {
+  return await withSession(call, (session) => {
+    const { name, namespace } = updateOf(session, call);
+    const images = Object.entries(parseImages(call.operands.slice(1)));
+    const next = images.map(([container, image]) => {
+      const which = container === '*' ? '' : ` --container=${container}`;
+      return `  fairlead rolling-update ${name} --image=${image}${which} -n ${namespace}`;
+    });
+    return Promise.reject(
+      new CliError(
+        `set image knows no ReplicationControllers: a changed template changes no pod of theirs, a rolling update does\n${next.join('\n')}`,
+        EXIT.usage,
+      ),
+    );
+  });
+}
+
+function noRestart(name: string, namespace: string): CliError {
   return new CliError(
-    `${verb} knows no ReplicationControllers\n  fairlead ${next} -n ${namespace} (${name})`,
+    `restart knows no ReplicationControllers: roll out a template with another annotation\n` +
+      `  fairlead rolling-update ${name} -f FILE -n ${namespace}`,
     EXIT.usage,
   );
 }
 
-async function tell(
-  { io }: { readonly io: Call['io'] },
-  work: (temporal: OpenTemporal) => Promise<void>,
-): Promise<string | undefined> {
+/** Makes sure that there is a run, and that it has heard. A pause holds whichever comes. */
+async function tellRun(
+  session: Session,
+  verb: Exclude<RolloutWish, 'restart'>,
+  reference: UpdateReference,
+  who: Wisher,
+): Promise<SignalOutcome> {
   let temporal: OpenTemporal;
   try {
-    temporal = await openTemporal(io.environment);
+    temporal = await openTemporal(session.io.environment);
   } catch (error) {
     if (!(error instanceof TemporalUnreachable)) throw error;
-    return `written on the object; the run was not told: ${error.message}`;
+    return { outcome: 'unreachable', address: error.address, message: error.message };
   }
   try {
-    await work(temporal);
-    return undefined;
+    const workflowId = await ensureRun(session, temporal, reference, who);
+    if (verb !== 'retry') {
+      const handle = temporal.client.workflow.getHandle(workflowId);
+      const told = { ...who, onObject: true } as const;
+      await temporal.call(async () => await handle.signal(verb, told));
+    }
+    return { outcome: 'signalled', workflowId };
   } finally {
     await temporal.close();
   }

@@ -19,6 +19,7 @@ import type { Verdict } from './verdict.ts';
 import { causesFirst, describeReason, judge } from './verdict.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadView } from './workload-view.ts';
+import { conditionOf } from './workload-state.ts';
 import { viewWorkload } from './workload-view.ts';
 
 interface ExplanationDocument extends Document, Verdict {
@@ -48,7 +49,8 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     const { object, workload, plan } = planned;
     const notes = [...planned.notes];
     const git = await readGitState(session, object, notes);
-    const trouble = gitTrouble(git, target, workload.pinned !== undefined);
+    const goesOn = run.state === 'running' && conditionOf(object, 'Stalled')?.status !== 'True';
+    const trouble = gitTrouble(git, target, workload.pinned !== undefined || goesOn);
     const verdict = judge({
       object,
       workload,

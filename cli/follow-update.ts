@@ -5,18 +5,19 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
-import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
-import type { ControllerProgress, UpdateProgress } from '../planners/rolling-update-steps.ts';
-import type { Wish } from '../planners/workload.ts';
+import type { Turned } from '../planners/rolling-update-record.ts';
+import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
 import { formatAge } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
+import { LeaseWatch } from './lease-watch.ts';
 import type { Session } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
+import { describePause, describeProgress, reasonOf } from './update-state.ts';
 import { describeWish } from './workload-state.ts';
 
 export interface FollowedUpdate {
@@ -29,7 +30,7 @@ export interface FollowedUpdate {
   readonly pollIntervalMs: number;
 }
 
-type Outcome = 'Succeeded' | 'Aborted' | 'failed' | 'timeout' | 'interrupted';
+type Outcome = UpdateEnding | 'failed' | 'timeout' | 'interrupted';
 
 interface RollingUpdateDocument extends Document {
   readonly kind: 'RollingUpdate';
@@ -38,10 +39,22 @@ interface RollingUpdateDocument extends Document {
   readonly name: string;
   readonly next?: string;
   readonly message: string;
+  /** Who rolled it back. */
+  readonly turned?: Turned;
 }
 
 /** How the run ended, if it has. */
-type RunEnd = { readonly outcome: 'Succeeded' | 'Aborted' | 'failed'; readonly message: string } | undefined;
+type RunEnd = { readonly outcome: UpdateEnding | 'failed'; readonly message: string } | undefined;
+
+/** What is told at the end. */
+interface End {
+  readonly outcome: Outcome;
+  /** Why; empty where the outcome says all. */
+  readonly detail: string;
+  /** Who turned the update round, if somebody has, and whether that is under way. */
+  readonly turned: Turned | undefined;
+  readonly isGoingBack: boolean;
+}
 
 /** kubectl's, and that without progress (K5). */
 const DEFAULT_TIMEOUT_MS = 300_000;
@@ -57,13 +70,21 @@ export async function followUpdate(
   const { io, options, client } = session;
   const isQuiet = options.output !== 'table' && options.output !== 'wide';
   const timeoutMs = options.timeout ?? DEFAULT_TIMEOUT_MS;
+  const keeper = new LeaseWatch(session);
   let shown = '';
   let why = '';
+  let toldNobody: string | undefined;
   let movedAt = io.now();
   let lookedAt = 0;
+  let isGoingBack = false;
+  const finish = async (outcome: Outcome, detail: string, turned?: Turned) =>
+    await report(session, followed, { isGoingBack, turned, outcome, detail });
+  const look = async () =>
+    planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
   while (!io.interrupted.aborted) {
-    const plan = planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
-    const { paused } = plan.view;
+    const plan = await look();
+    const { paused, isRollback } = plan.view;
+    isGoingBack = isRollback;
     const held = paused === undefined ? '' : ` (${describePause(paused)})`;
     const line = `${describeProgress(plan.progress)}${held}`;
     if (line !== shown) {
@@ -75,20 +96,32 @@ export async function followUpdate(
     if (io.now() - lookedAt >= RUN_LOOK_MS) {
       lookedAt = io.now();
       const end = await lookAtRun(session, temporal, followed.workflowId);
-      if (end !== undefined) return await report(session, followed, end.outcome, end.message);
+      // Who ended it is known only by what it has written last.
+      if (end !== undefined)
+        return await finish(end.outcome, end.message, (await look()).view.last?.state.turned);
+      toldNobody = noteKeeper(session, toldNobody, await keeper.look());
     }
     if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
-      const waits = why === '' ? '' : `: ${why}`;
-      return await report(session, followed, 'timeout', `no progress for ${formatAge(timeoutMs)}${waits}`);
+      const waits = toldNobody ?? why;
+      return await finish(
+        'timeout',
+        `no progress for ${formatAge(timeoutMs)}${waits === '' ? '' : `: ${waits}`}`,
+      );
     }
     await pause(Math.min(followed.pollIntervalMs, RUN_LOOK_MS), io.interrupted);
   }
-  return await report(
-    session,
-    followed,
-    'interrupted',
-    'the update goes on; the same command attaches to it again',
-  );
+  return await finish('interrupted', 'the update goes on');
+}
+
+/** Says once that nobody acts, and once that somebody does again. */
+function noteKeeper(
+  { io }: Session,
+  before: string | undefined,
+  now: string | undefined,
+): string | undefined {
+  if (before === undefined && now !== undefined) io.err(`note: ${now}: the update waits for a worker\n`);
+  if (before !== undefined && now === undefined) io.err('note: a worker is there: the update goes on\n');
+  return now;
 }
 
 async function lookAtRun({ io }: Session, temporal: OpenTemporal, workflowId: string): Promise<RunEnd> {
@@ -124,15 +157,19 @@ function rootMessage(error: unknown): string {
 async function report(
   session: Session,
   { reference, shownNext, isRollback }: FollowedUpdate,
-  outcome: Outcome,
-  detail: string,
+  end: End,
 ): Promise<ExitCode> {
   const { io, options } = session;
+  const { outcome, detail, turned } = end;
   const { name, namespace } = reference;
   const to = shownNext === undefined || reference.next === undefined ? name : reference.next;
+  const who = turned === undefined ? '' : ` ${describeWish(turned)}`.trimEnd();
   const sentences: Readonly<Record<Outcome, string>> = {
-    Succeeded: `${to} is rolled out`,
-    Aborted: `the update of ${name} was rolled back`,
+    Succeeded: isRollback
+      ? `the update of ${name} could not be rolled back: it was over`
+      : `${to} is rolled out`,
+    Aborted: `the update of ${name} was rolled back${who}`,
+    Superseded: `the update of ${name} was superseded: ${turned?.reason ?? 'a commit brings another manifest'}`,
     failed: `the rolling update of ${name} failed: ${detail}`,
     timeout: detail,
     interrupted: detail,
@@ -146,67 +183,46 @@ async function report(
     name,
     ...(shownNext !== undefined && { next: shownNext }),
     message,
+    ...(turned !== undefined && (outcome === 'Aborted' || outcome === 'Superseded') && { turned }),
   };
-  const isWell = outcome === 'Succeeded' || (outcome === 'Aborted' && isRollback);
+  const isWell = outcome === (isRollback ? 'Aborted' : 'Succeeded');
   if (!(await printStructured(io, options, document))) {
-    if (isWell) io.out(options.output === 'name' ? `replicationcontroller/${to}\n` : `${message}\n`);
-    else if (outcome === 'interrupted') io.err(`note: ${message}\n`);
-    else {
-      io.err(`error: ${oneLine(message)}\n`);
-      io.err(
-        `  it is as the line above says; \`fairlead rolling-update ${name} -n ${namespace}\` attaches again\n`,
-      );
-    }
+    const next = nextStep(reference, isRollback, end);
+    if (isWell) io.out(options.output === 'name' ? `replicationcontroller/${to}\n` : `${oneLine(message)}\n`);
+    else if (outcome === 'interrupted') io.err(`note: ${message}; ${next}\n`);
+    else io.err(`error: ${oneLine(message)}\n  ${next}\n`);
   }
-  switch (outcome) {
-    case 'Succeeded':
-      return EXIT.ok;
-    case 'Aborted':
-      return isRollback ? EXIT.ok : EXIT.failed;
-    case 'failed':
-      return EXIT.failed;
-    case 'timeout':
-      return EXIT.timeout;
-    case 'interrupted':
-      return EXIT.interrupted;
-  }
+  return isWell ? EXIT.ok : EXIT_CODES[outcome];
 }
 
-/** `rolling: foo 2 (2 available), foo-9f3a 2 (1 available); 3 wanted` */
-export function describeProgress({ phase, old, next, desired }: UpdateProgress): string {
-  const size = (one: ControllerProgress | undefined) =>
-    one === undefined ? [] : [`${one.name} ${String(one.replicas)} (${String(one.available)} available)`];
-  const both = [...size(old), ...size(next)].join(', ');
-  return `${PHASES[phase]}: ${both === '' ? 'pods without a controller' : both}; ${String(desired)} wanted`;
-}
-
-const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
-  Initialising: 'beginning',
-  Rolling: 'rolling',
-  RollingBack: 'rolling back',
-  CleaningUp: 'cleaning up',
-  Renaming: 'renaming',
-  Finished: 'finished',
+const EXIT_CODES: Readonly<Record<Outcome, ExitCode>> = {
+  Succeeded: EXIT.failed,
+  Aborted: EXIT.failed,
+  Superseded: EXIT.failed,
+  failed: EXIT.failed,
+  timeout: EXIT.timeout,
+  interrupted: EXIT.interrupted,
 };
 
-function describePause(wish: Wish): string {
-  return `paused ${describeWish(wish)}`.trimEnd();
-}
-
-/** What it waits for, in a sentence: who paused it comes first, also while the last step before the pause is still awaited. */
-export function reasonOf({ step, view: { paused } }: RollingUpdatePlan): string | undefined {
-  switch (step.do) {
-    case 'await': {
-      const what = step.waiting[0]?.message;
-      if (paused === undefined) return what;
-      return `${describePause(paused)}${what === undefined ? '' : `; meanwhile ${what}`}`;
-    }
-    case 'paused':
-      return describePause(step);
-    case 'refuse':
-      return step.message;
-    case 'write':
-    case 'done':
-      return undefined;
+/** What helps now. The same command attaches only while the update goes the way that it asks for. */
+function nextStep(
+  { name, namespace }: UpdateReference,
+  isRollback: boolean,
+  { outcome, isGoingBack }: End,
+): string {
+  const [rc, where] = [`rc/${name}`, `-n ${namespace}`];
+  switch (outcome) {
+    case 'interrupted':
+    case 'timeout':
+      return isGoingBack === isRollback
+        ? `the same command attaches to it again; \`fairlead explain ${rc} ${where}\` says what it waits for`
+        : `it is being rolled back meanwhile: \`fairlead rollout status ${rc} ${where}\` follows it`;
+    case 'Superseded':
+      return `\`fairlead rollout status ${rc} ${where}\` follows the one that comes after it`;
+    case 'failed':
+      return `\`fairlead explain ${rc} ${where}\` says how it stands; \`fairlead rollout retry ${rc} ${where}\` starts it again`;
+    case 'Aborted':
+    case 'Succeeded':
+      return `\`fairlead rollout history ${rc} ${where}\` shows what became of it; the same command begins anew`;
   }
 }

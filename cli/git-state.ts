@@ -24,7 +24,7 @@ export interface GitState {
  */
 export async function readGitState(
   session: Session,
-  { metadata }: WorkloadObject,
+  { metadata }: Pick<WorkloadObject, 'metadata'>,
   notes: string[] = [],
 ): Promise<GitState | undefined> {
   const repository = metadata.annotations?.[ANNOTATION.repository];
@@ -46,7 +46,7 @@ export async function readGitState(
   }
 }
 
-type NamedWorkload = Pick<WorkloadTarget, 'kind' | 'namespace' | 'name'>;
+type NamedWorkload = Pick<WorkloadTarget, 'namespace' | 'name'> & { readonly kind: string };
 
 /** Why git does not get to the workload, and what to do about it. */
 export interface GitTrouble {
@@ -58,12 +58,12 @@ export interface GitTrouble {
 /**
  * `repository shop cannot be read since …`, or `commit 56124dbb of shop was refused: …` for a commit of which nothing was applied,
  * or that failed for this workload; else undefined: what became of others is not its business.
- * @param isPinned An operator or a deadline has gone back from what failed already: that is told as a pin.
+ * @param isOver What failed has been answered already: by going back, which is told as a pin, or by a rollout that went on since.
  */
 export function gitTrouble(
   git: GitState | undefined,
   target: NamedWorkload,
-  isPinned: boolean,
+  isOver: boolean,
 ): GitTrouble | undefined {
   if (git?.unreadable !== undefined) {
     const { problem, since } = git.unreadable;
@@ -75,7 +75,7 @@ export function gitTrouble(
   if (git === undefined || (git.outcome !== 'Refused' && git.outcome !== 'Failed')) return undefined;
   const [first, ...more] =
     git.outcome === 'Refused' ? git.problems : git.problems.filter((problem) => isAbout(problem, target));
-  if (git.outcome === 'Failed' && (first === undefined || isPinned)) return undefined;
+  if (git.outcome === 'Failed' && (first === undefined || isOver)) return undefined;
   const others = more.length === 0 ? '' : ` (and ${String(more.length)} more)`;
   const isOfOthers = !git.problems.some((problem) => isAbout(problem, target));
   const refused = isOfOthers ? 'was refused as a whole, for another object' : 'was refused';

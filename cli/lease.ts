@@ -14,6 +14,8 @@ export type LeaseState =
       readonly holder: string;
       /** Undefined: not known. */
       readonly keeps?: Kept;
+      /** RFC 3339, by the clock of its machine. */
+      readonly renewedAt?: string;
     }
   | {
       readonly state: 'free';
@@ -27,7 +29,7 @@ export type LeaseState =
 
 type Free = LeaseState & { readonly state: 'free' };
 
-/** A leader renews each second or two. */
+/** A leader renews each second. */
 const SECOND_LOOK_MS = 2_500;
 
 /**
@@ -74,14 +76,34 @@ export function whyNotKept(
   name: string,
 ): string | undefined {
   if (lease.state !== 'held' || lease.keeps === undefined) return undefined;
-  const { workloadApi, namespaces } = lease.keeps;
-  const who = `the worker that holds the Lease ${name}`;
-  if (workloadApi !== `${group}/${version}`) {
-    return `${who} keeps the workloads of ${workloadApi}, not those of ${group}/${version}`;
-  }
+  const { workloadApi } = lease.keeps;
+  return workloadApi === `${group}/${version}`
+    ? whyNamespaceNotKept(lease, namespace, name)
+    : `the worker that holds the Lease ${name} keeps the workloads of ${workloadApi}, not those of ${group}/${version}`;
+}
+
+/** The same for what is there in one API only, as ReplicationControllers are. @param name {@link leaseName} */
+export function whyNamespaceNotKept(lease: LeaseState, namespace: string, name: string): string | undefined {
+  const namespaces = lease.state === 'held' ? lease.keeps?.namespaces : undefined;
   return namespaces === undefined || namespaces.includes(namespace)
     ? undefined
-    : `${who} keeps the workloads of ${namespaces.join(', ')}, not those of namespace ${namespace}`;
+    : `the worker that holds the Lease ${name} keeps the workloads of ${namespaces.join(', ')}, not those of namespace ${namespace}`;
+}
+
+/** Who leads, and why it has no eyes for something. */
+export interface Keeper {
+  readonly lease: LeaseState;
+  readonly notKept: string | undefined;
+}
+
+/** A worker that has died keeps nothing: only one that leads now may stand in the way of a wish. */
+export async function findKeeper(
+  session: Session,
+  why: (lease: LeaseState) => string | undefined,
+): Promise<Keeper> {
+  const glance = await glanceAtLease(session);
+  const lease = why(glance) === undefined ? glance : await readLease(session);
+  return { lease, notKept: why(lease) };
 }
 
 /** `, for fairlead.dev/v1beta1 in shop, tools`; empty where it is not known. */
@@ -110,7 +132,13 @@ function isFresh({ spec }: Lease, now: number): boolean {
 
 function held(lease: Lease): LeaseState {
   const keeps = keptBy(lease);
-  return { state: 'held', holder: holderOf(lease), ...(keeps && { keeps }) };
+  const renewedAt = lease.spec?.renewTime ?? undefined;
+  return {
+    state: 'held',
+    holder: holderOf(lease),
+    ...(keeps && { keeps }),
+    ...(renewedAt !== undefined && { renewedAt }),
+  };
 }
 
 function free(lease: Lease): LeaseState {

@@ -17,14 +17,22 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
     program
       .command('get')
       .description('list workloads: desired, ready, updated, available, revision, state and why')
-      .argument('[KIND[/NAME]]', 'all kinds if absent')
+      .argument('[KIND[/NAME]]', 'all kinds if absent, but ReplicationControllers (rc)')
       .option('-A, --all-namespaces', 'of every namespace')
       .option('-l, --selector <labels>', 'only those with these labels, like app=web,tier!=db')
       .addHelpText(
         'after',
-        examples('fairlead get', 'fairlead get sts -A -l team=shop', 'fairlead get sts/web -o json'),
+        examples(
+          'fairlead get',
+          'fairlead get sts -A -l team=shop',
+          'fairlead get sts/web -o json',
+          'fairlead get rc',
+        ),
       ),
-    async () => (await import('./get.ts')).runGet,
+    orController(
+      async () => (await import('./get.ts')).runGet,
+      async () => (await import('./controller-list.ts')).runGetControllers,
+    ),
   );
   attach(
     program
@@ -75,12 +83,21 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
         `fairlead set image sts/web '*=web:1.2' --reason "hotfix"`,
       ),
     ),
-    async () => (await import('./set-image.ts')).runSetImage,
+    orController<WishOptions>(
+      async () => (await import('./set-image.ts')).runSetImage,
+      async () => (await import('./controller-wishes.ts')).runControllerSetImage,
+    ),
   );
 }
 
 function addRollout(program: Command, attach: Attach): void {
-  const rollout = program.command('rollout').description('look at a rollout and steer it');
+  const rollout = program
+    .command('rollout')
+    .description('look at a rollout and steer it')
+    .addHelpText(
+      'after',
+      examples('fairlead rollout status sts/web --timeout 10m', 'fairlead rollout undo deploy/api'),
+    );
   attach(
     rollout
       .command('status')
@@ -117,7 +134,7 @@ function addRollout(program: Command, attach: Attach): void {
       ),
     orController(
       async () => (await import('./rollout-history.ts')).runRolloutHistory,
-      async () => (await import('./controller-views.ts')).runControllerHistory,
+      async () => (await import('./controller-history.ts')).runControllerHistory,
     ),
   );
   addWish(
@@ -184,8 +201,14 @@ function addRollingUpdate(program: Command, attach: Attach): void {
         "label that tells the two controllers' pods apart",
         ROLLING_UPDATE.deployment,
       )
-      .option('--max-surge <amount>', 'pods above the desired number, like 1 or 25%', '1')
-      .option('--max-unavailable <amount>', 'pods below the desired number, like 1 or 25%', '0')
+      .option(
+        '--max-surge <amount>',
+        'pods above the desired number, like 1 or 25% (default: annotation fairlead.dev/max-surge, 1)',
+      )
+      .option(
+        '--max-unavailable <amount>',
+        'pods below it (default: annotation fairlead.dev/max-unavailable, 0)',
+      )
       .option('--dry-run', 'only say what would be rolled out')
       .option('--reason <text>', 'why; kept with the update')
       .option('--by <name>', "who (default: the kubeconfig's user)")

@@ -15,6 +15,7 @@ import type { InventoryEntry } from '../git/inventory-content.ts';
 import type { Inventory } from '../git/inventory.ts';
 import { APPLYSET, InventoryStore, foreignSource } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
+import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
@@ -34,6 +35,8 @@ export interface PlannedChange {
   readonly object: string;
   /** `move`: from one workload API to the other. */
   readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'later';
+  /** Annotation `fairlead.dev/wave`, where it is not 0. */
+  readonly wave?: number;
   /** Why it is left, kept or put off. */
   readonly why?: string;
   readonly differences: readonly Difference[];
@@ -86,13 +89,14 @@ export async function planCommit(
     const isPromised = namespaces.has(object.namespace ?? '');
     planned.set(object, outcome === 'namespace missing' && !isPromised ? 'refused' : outcome);
   });
-  const applied = objects.flatMap((object) => {
+  const applied = objects.flatMap((object): readonly PlannedChange[] => {
     const outcome = planned.get(object);
+    const wave = object.wave !== DEFAULT_WAVE && { wave: object.wave };
     if (outcome === 'namespace missing') {
       const why = 'its namespace comes with this commit';
-      return [{ object: object.label, action: 'create', why, differences: [] } satisfies PlannedChange];
+      return [{ object: object.label, action: 'create', ...wave, why, differences: [] }];
     }
-    return outcome === undefined || typeof outcome === 'string' ? [] : [outcome];
+    return outcome === undefined || typeof outcome === 'string' ? [] : [{ ...outcome, ...wave }];
   });
   const pruned = repository.prune ? await planPrunes(context, objects) : [];
   return {

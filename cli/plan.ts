@@ -55,10 +55,8 @@ export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
 }
 
 async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly Repository[]> {
-  const { repositories, repo = '.', name, ref, path, namespace, tokenFile, caFile } = options;
-  if (repositories === undefined) {
-    return [repositoryFromFlags({ repo, name, ref, path, namespace, tokenFile, caFile })];
-  }
+  const { repositories, repo = '.', name } = options;
+  if (repositories === undefined) return [repositoryFromFlags({ ...options, repo })];
   const all = await readRepositories(repositories);
   const chosen = name === undefined ? all : all.filter((one) => one.name === name);
   if (chosen.length > 0) return chosen;
@@ -73,8 +71,7 @@ async function planRepository(
   repository: Repository,
   cache: string,
 ): Promise<RepositoryPlan> {
-  const { url, ref, tokenFile, caFile } = repository;
-  const mirror = openMirror({ url, ref, tokenFile, caFile, cacheDirectory: cache });
+  const mirror = openMirror({ ...repository, cacheDirectory: cache });
   try {
     const sha = await mirror.resolveRef(session.io.interrupted);
     const content = await new CommitReader(() => mirror).read(repository, sha, session.io.interrupted);
@@ -123,7 +120,7 @@ const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
 };
 
 async function formatChange(
-  { object, action, why, differences, rollout }: PlannedChange,
+  { object, action, wave, why, differences, rollout }: PlannedChange,
   colors: Colors,
 ): Promise<string> {
   const paint = {
@@ -135,7 +132,7 @@ async function formatChange(
     keep: colors.held,
     later: colors.held,
   }[action];
-  const title = `► ${oneLine(object)} ${paint(WORDS[action])}${why === undefined ? '' : `: ${oneLine(why)}`}`;
+  const title = `► ${oneLine(object)} ${paint(WORDS[action])}${wave === undefined ? '' : `, in wave ${String(wave)}`}${why === undefined ? '' : `: ${oneLine(why)}`}`;
   const blocks = await Promise.all(differences.map((difference) => formatDifference(difference, colors)));
   const pods =
     rollout === undefined ? [] : [colors.dim(`  → a new revision for ${describePods(rollout.pods)}`)];

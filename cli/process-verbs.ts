@@ -84,12 +84,14 @@ function addWorkers(program: Command, attach: Attach): void {
 
 function sourceOptions(command: Command): Command {
   return command
-    .option('--repo <url>', 'https URL or local path', '.')
+    .option('--repo <url>', 'https or ssh URL, or local path', '.')
     .option('--name <name>', "the repository's name (default: the last part of its URL)")
     .option('--ref <ref>', 'branch, tag or full sha (default: HEAD)')
     .option('--path <folder>', 'folder with the manifests (default: the root)')
     .option('--token-file <file>', 'file with a token for https')
-    .option('--ca-file <file>', 'certificate authorities for https');
+    .option('--ca-file <file>', 'certificate authorities for https')
+    .option('--ssh-key-file <file>', 'private key for ssh, without a passphrase')
+    .option('--known-hosts-file <file>', 'host keys that are trusted, for ssh');
 }
 
 function workerOptions(command: Command): Command {

@@ -1,10 +1,10 @@
 /** The grammar of the command line. Code of a verb is loaded when it runs, so that `--help` stays fast. */
 
 import { manyLines } from '../kubernetes/safe-text.ts';
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 
 import { trusted } from '../kubernetes/values.ts';
-import { addOperatorVerbs } from './operator-verbs.ts';
+import { addOperatorVerbs, examples } from './operator-verbs.ts';
 import { durationOption } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -96,6 +96,7 @@ async function createProgram(words: readonly string[], io: Io, attach: Attach): 
   });
   addOperatorVerbs(program, attach);
   await addProcessVerbs(program, attach, words);
+  addCompletion(program, attach);
   program.addHelpText(
     'after',
     `
@@ -112,6 +113,23 @@ Examples:
   );
   inherit(program);
   return program;
+}
+
+function addCompletion(program: Command, attach: Attach): void {
+  attach(
+    program
+      .command('completion')
+      .description('print what makes a shell complete verbs, options and names')
+      .addArgument(new Argument('<SHELL>', 'which one').choices(['bash', 'zsh', 'fish']))
+      .addHelpText(
+        'after',
+        examples('source <(fairlead completion bash)', 'fairlead completion fish | source'),
+      ),
+    async () => (await import('./completion.ts')).runCompletion,
+  );
+  attach(program.command('complete', { hidden: true }).argument('[WORDS...]'), async () =>
+    (await import('./completion.ts')).completer(program, run),
+  );
 }
 
 function addGlobalOptions(program: Command): void {

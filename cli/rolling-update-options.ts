@@ -23,8 +23,8 @@ export interface RollingUpdateOptions {
   readonly updatePeriod: number;
   /** Milliseconds. */
   readonly pollInterval: number;
-  readonly maxSurge: string;
-  readonly maxUnavailable: string;
+  readonly maxSurge?: string;
+  readonly maxUnavailable?: string;
   readonly rollback?: boolean;
   readonly dryRun?: boolean;
   readonly by?: string;
@@ -124,15 +124,12 @@ function readSettings({
   updatePeriod,
   pollInterval,
 }: RollingUpdateOptions): UpdateSettings {
-  const [surge, unavailable] = [
-    readAmount('--max-surge', maxSurge),
-    readAmount('--max-unavailable', maxUnavailable),
-  ];
-  if (isNone(surge) && isNone(unavailable)) {
-    throw usage('--max-surge and --max-unavailable cannot both be 0: no pod could ever be replaced');
-  }
+  const budget = {
+    ...(maxSurge !== undefined && { surge: readAmount('--max-surge', maxSurge) }),
+    ...(maxUnavailable !== undefined && { unavailable: readAmount('--max-unavailable', maxUnavailable) }),
+  };
   if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
-  return { surge, unavailable, updatePeriodMs: updatePeriod, pollIntervalMs: pollInterval };
+  return { ...budget, updatePeriodMs: updatePeriod, pollIntervalMs: pollInterval };
 }
 
 function readAmount(flag: string, text: string): number | string {
@@ -143,10 +140,6 @@ function readAmount(flag: string, text: string): number | string {
   } catch (error) {
     throw new CliError(`${flag}: ${toMessage(error)}`, EXIT.usage, { cause: error });
   }
-}
-
-function isNone(amount: number | string): boolean {
-  return amount === 0 || amount === '0%';
 }
 
 function usage(message: string): CliError {

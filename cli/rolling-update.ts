@@ -5,15 +5,20 @@ import type { BegunUpdate } from '../kubernetes/rolling-update-begin.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { abortUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import type { Wisher } from '../kubernetes/wish-edits.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { StartRefusal } from '../planners/rolling-update-start.ts';
+import { decideRollback } from '../planners/rolling-update-start.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import { BudgetError } from '../planners/rolling-update-scale.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { ensureRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { followUpdate } from './follow-update.ts';
 import type { Call } from './io.ts';
-import { describeFree, glanceAtLease, leaseName } from './lease.ts';
+import { findKeeper, leaseName, whyNamespaceNotKept } from './lease.ts';
 import type { RollingUpdateOptions, RollingUpdateRequest } from './rolling-update-options.ts';
 import { readRequest } from './rolling-update-options.ts';
 import type { Session } from './session.ts';
@@ -28,22 +33,23 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
   return await withSession(call, async (session) => {
     const request = await readRequest(call, session.namespace);
     if (call.options.dryRun === true) return await showPlan(session, request, call.options.rollback ?? false);
+    await requireKeeper(session, request.name);
     // Before anything is written: without Temporal it would only be recorded.
     const temporal = await connect(session);
     try {
       const { options } = call;
       const by = options.by ?? (await whoAmI(session));
       const wisher = { by, reason: options.reason };
-      const next =
-        options.rollback === true ? await turn(session, request, wisher) : await begin(session, request);
-      await noteLeader(session);
+      const isRollback = options.rollback === true;
+      const begun = isRollback ? await turn(session, request, wisher) : await begin(session, request);
+      if (begun.isFinished) return EXIT.ok;
       const reference = { namespace: session.namespace, name: request.name, next: request.newName };
       const workflowId = await ensureRun(session, temporal, reference, wisher);
       return await followUpdate(session, temporal, {
         reference,
-        shownNext: next,
+        shownNext: begun.next,
         workflowId,
-        isRollback: options.rollback === true,
+        isRollback,
         pollIntervalMs: options.pollInterval,
       });
     } finally {
@@ -52,34 +58,82 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
   });
 }
 
-/** Records what is to be rolled out, unless it is under way; answers the name of the next controller. */
-async function begin(session: Session, request: RollingUpdateRequest): Promise<string | undefined> {
-  const { client, namespace } = session;
-  const reference = { namespace, name: request.name, next: request.newName };
-  const begun = await beginUpdate(client, reference, request.start, request.settings);
-  const { decision, next } = begun;
-  if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
-  if (decision.do === 'attach') session.io.err(`note: ${request.name} is being updated: attached\n`);
-  return next;
+/** What is under way now: its next controller, or that there is nothing to do. */
+interface Begun {
+  readonly next: string | undefined;
+  readonly isFinished: boolean;
 }
 
-async function turn(
-  session: Session,
-  { name, newName }: RollingUpdateRequest,
-  wisher: { readonly by: string | undefined; readonly reason: string | undefined },
-): Promise<string | undefined> {
-  const { client, namespace, io } = session;
-  const reference = { namespace, name, next: newName };
-  const { nextController } = viewUpdate(await readUpdate(client, reference));
-  if (nextController === undefined) {
-    throw new CliError(
-      `no rolling update of ${name} is in progress in namespace ${namespace}\n` +
-        `  to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
-    );
+/** Records what is to be rolled out, unless it is under way. */
+async function begin(session: Session, request: RollingUpdateRequest): Promise<Begun> {
+  const { namespace, io, options } = session;
+  const { decision, next, view } = await tryToBegin(session, request, false);
+  switch (decision.do) {
+    case 'refuse':
+      throw refusal(session, request, decision.code, decision.message);
+    case 'attach':
+      io.err(`note: ${request.name} is being updated: attached\n`);
+      return { next, isFinished: false };
+    case 'begin':
+      noteRepository(session, request, view);
+      return { next, isFinished: false };
+    case 'finished': {
+      const message = `nothing to do: ${decision.message}`;
+      const document = {
+        apiVersion: CLI_API_VERSION,
+        kind: 'RollingUpdate',
+        outcome: 'Succeeded',
+        namespace,
+        name: request.name,
+        message,
+      } as const;
+      if (!(await printStructured(io, options, document))) {
+        io.out(
+          options.output === 'name'
+            ? `replicationcontroller/${request.newName ?? request.name}\n`
+            : `${oneLine(message)}\n`,
+        );
+      }
+      return { next, isFinished: true };
+    }
   }
-  const { message } = await abortUpdate(client, reference, wisher, io.now());
+}
+
+/** Git knows nothing of a new name: it would have the old controller made again beside the new one. */
+function noteRepository({ io }: Session, { name, newName }: RollingUpdateRequest, view: UpdateView): void {
+  const old = view.controllers.find(({ metadata }) => metadata.name === name);
+  const repository = old?.metadata.annotations?.[ANNOTATION.repository];
+  if (newName === undefined || repository === undefined) return;
+  io.err(
+    `note: ${name} comes from repository ${oneLine(repository)}: rename it there to ${newName} as well, or its next commit makes ${name} again beside it\n`,
+  );
+}
+
+/** @throws CliError (usage) for a budget that is none, in a flag or in an annotation */
+async function tryToBegin(
+  { client, namespace }: Session,
+  { name, newName, start, settings }: RollingUpdateRequest,
+  dryRun: boolean,
+): Promise<BegunUpdate> {
+  try {
+    return await beginUpdate(client, { namespace, name, next: newName }, start, settings, { dryRun });
+  } catch (error) {
+    if (!(error instanceof BudgetError)) throw error;
+    throw new CliError(`${error.message}\n  choose with --max-surge and --max-unavailable`, EXIT.usage, {
+      cause: error,
+    });
+  }
+}
+
+async function turn(session: Session, request: RollingUpdateRequest, wisher: Wisher): Promise<Begun> {
+  const { client, namespace, io } = session;
+  const reference = { namespace, name: request.name, next: request.newName };
+  const view = viewUpdate(await readUpdate(client, reference));
+  const decision = decideRollback(view, { verb: 'rollback' });
+  if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
+  const { message } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
   io.err(`note: ${oneLine(message)}\n`);
-  return nextController.metadata.name;
+  return { next: view.nextController?.metadata.name ?? view.record?.next, isFinished: false };
 }
 
 /** `--dry-run`: what would be rolled out; the apiserver has tried it. */
@@ -91,19 +145,19 @@ async function showPlan(
   const { client, namespace, io, options } = session;
   const reference = { namespace, name: request.name, next: request.newName };
   if (isRollback) {
-    const { nextController } = viewUpdate(await readUpdate(client, reference));
-    io.out(
-      nextController === undefined
-        ? `no rolling update of ${request.name} is in progress\n`
-        : `${nextController.metadata.name} would shrink and ${request.name} grow again (dry run)\n`,
-    );
-    return nextController === undefined ? EXIT.failed : EXIT.ok;
+    const view = viewUpdate(await readUpdate(client, reference));
+    const decision = decideRollback(view, { verb: 'rollback' });
+    if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
+    const next = view.nextController?.metadata.name ?? view.record?.next ?? '';
+    io.out(`${next} would shrink and ${request.name} grow again (dry run)\n`);
+    return EXIT.ok;
   }
-  const begun: BegunUpdate = await beginUpdate(client, reference, request.start, request.settings, {
-    dryRun: true,
-  });
-  const { decision } = begun;
+  const { decision } = await tryToBegin(session, request, true);
   if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
+  if (decision.do === 'finished') {
+    io.out(`nothing to do: ${oneLine(decision.message)} (dry run)\n`);
+    return EXIT.ok;
+  }
   if (decision.do !== 'begin') {
     io.out(`the update of ${request.name} is in progress (dry run)\n`);
     return EXIT.ok;
@@ -141,12 +195,17 @@ async function connect({ io }: Session): Promise<OpenTemporal> {
   }
 }
 
-/** Without a leader nobody would act; it is no error, one may be starting. */
-async function noteLeader(session: Session): Promise<void> {
-  const lease = await glanceAtLease(session);
-  if (lease.state === 'free') {
-    session.io.err(`note: ${describeFree(lease, leaseName(session))}: the update waits for a worker\n`);
-  }
+/** Where the leader has no eyes for the namespace, nothing would ever come of it. @throws CliError */
+async function requireKeeper(session: Session, name: string): Promise<void> {
+  const { namespace } = session;
+  const { notKept } = await findKeeper(session, (lease) =>
+    whyNamespaceNotKept(lease, namespace, leaseName(session)),
+  );
+  if (notKept === undefined) return;
+  throw new CliError(
+    `rolling-update of ${name} -n ${namespace} would have no effect: ${notKept}\n` +
+      `  nothing was written; start a worker that keeps namespace ${namespace} (FAIRLEAD_NAMESPACES), or name its cluster with --cluster`,
+  );
 }
 
 /** What to do about each refusal. */
@@ -157,17 +216,17 @@ function refusal(
   message: string,
 ): CliError {
   const hints: Readonly<Record<StartRefusal, string>> = {
-    NotFound: `\`kubectl get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
-    NoChange: 'there is nothing to do; another --image or -f FILE rolls something out',
+    NotFound: `\`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+    NoChange: 'there is nothing to do; another --image, or another template in -f FILE, rolls something out',
     NothingAsked: 'say what with --image=IMAGE or -f FILE',
     NoReplicas: `without pods a changed template is enough; or first: kubectl scale rc/${name} --replicas=1 -n ${namespace}`,
     NoContainer: 'choose one with --container',
     SeveralContainers: 'choose one with --container',
     OtherChange: `let it finish, or turn it round first: fairlead rolling-update ${name} --rollback -n ${namespace}`,
-    RollingBack: `\`fairlead rolling-update ${name} -n ${namespace}\` shows how it goes; then begin again`,
+    RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
     SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
-    NotInProgress: `fairlead rolling-update ${name} --image=… -n ${namespace} begins one`,
+    NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
   };
   const usage = code === 'NothingAsked' || code === 'SeveralContainers' || code === 'NoContainer';
   return new CliError(

@@ -4,8 +4,10 @@ import type { Attempt } from '../kubernetes/attempts.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
 import { readRestarted } from '../kubernetes/template-edits.ts';
 import { listRevisions, presentRevision, templateOfData } from '../kubernetes/workload-revisions.ts';
+import { hasEndedBadly } from '../kubernetes/wish-edits.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
+import { saysComplete, saysPaused } from '../planners/conditions.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
 import { hasSucceeded } from '../planners/revision.ts';
 import { colorsOf } from './colors.ts';
@@ -23,9 +25,8 @@ import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured, toYaml } from './structured.ts';
 import type { Column } from './table.ts';
 import { formatTable } from './table.ts';
-import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
-import { describeWish } from './workload-state.ts';
+import { conditionsOf, describeWish, isObserved } from './workload-state.ts';
 
 export interface HistoryOptions {
   readonly revision?: bigint;
@@ -42,10 +43,26 @@ export interface RevisionView {
   readonly images: readonly string[];
   /** Who restarted it and why, or the annotation kubernetes.io/change-cause. */
   readonly changeCause?: string;
-  /** Oldest first, at most 10. */
+  /** Oldest first, at most 10; of runs that are over. */
   readonly attempts: readonly Attempt[];
+  /** Of the present one, while its rollout is under way. */
+  readonly underWay?: 'Running' | 'Paused';
   /** Only with --revision. */
   readonly template?: PodTemplate;
+  /** Of a ReplicationController: which one was replaced, what is there in the end, and how far the update is. */
+  readonly from?: string;
+  readonly to?: string;
+  readonly phase?: string;
+}
+
+/** Whose history it is. */
+export interface HistorySubject {
+  readonly workload: string;
+  readonly namespace: string;
+  /** What its revisions are: `controllerrevision`, `replicaset`. */
+  readonly revisionKind: string;
+  /** Oldest first, with their templates. */
+  readonly all: readonly RevisionView[];
 }
 
 interface HistoryDocument extends Document {
@@ -61,43 +78,55 @@ interface HistoryDocument extends Document {
 /** Runs the verb. */
 export async function runRolloutHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
-    const { io, options } = call;
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
     const object = await readWorkload(session, target);
-    const all = viewRevisions(object, target, await listRevisions(session.client, object, target));
-    if (options.diff !== undefined && options.revision !== undefined) {
-      throw new CliError('--diff names its revisions itself: leave --revision away', EXIT.usage);
-    }
-    const compared = options.diff?.map((number) => pick(all, number, argument));
-    const revisions =
-      compared?.map(withoutTemplate) ??
-      (options.revision === undefined ? all.map(withoutTemplate) : [pick(all, options.revision, argument)]);
-    const document: HistoryDocument = {
-      apiVersion: CLI_API_VERSION,
-      kind: 'RolloutHistory',
+    return await printHistory(call, {
       workload: formatWorkload(argument),
       namespace: session.namespace,
-      revisions,
-      ...(compared && { differences: differences(compared[0]?.template, compared[1]?.template) }),
-    };
-    if (await printStructured(io, options, document)) return EXIT.ok;
-    if (options.output === 'name') {
-      const resource = WORKLOAD_KINDS[target.kind].history.kind.toLowerCase();
-      for (const { name } of revisions) io.out(`${resource}.apps/${name}\n`);
-      return EXIT.ok;
-    }
-    if (document.differences !== undefined) {
-      await printDifferences(io, document, document.differences);
-      return EXIT.ok;
-    }
-    const [one] = revisions;
-    if (options.revision !== undefined && one !== undefined) {
-      await printRevision(io, document, one);
-    } else {
-      printTable(io, document, options.output === 'wide');
-    }
-    return EXIT.ok;
+      revisionKind: WORKLOAD_KINDS[target.kind].history.kind.toLowerCase(),
+      all: viewRevisions(object, target, await listRevisions(session.client, object, target)),
+    });
   });
+}
+
+/** Prints a history as the options say. @throws CliError for a revision that is not there, and for options that exclude each other */
+export async function printHistory(
+  { io, options }: Call<HistoryOptions>,
+  { workload, namespace, revisionKind, all }: HistorySubject,
+): Promise<ExitCode> {
+  if (options.diff !== undefined && options.revision !== undefined) {
+    throw new CliError('--diff names its revisions itself: leave --revision away', EXIT.usage);
+  }
+  const compared = options.diff?.map((number) => pick(all, number, workload));
+  const revisions =
+    compared?.map(withoutTemplate) ??
+    (options.revision === undefined ? all.map(withoutTemplate) : [pick(all, options.revision, workload)]);
+  const document: HistoryDocument = {
+    apiVersion: CLI_API_VERSION,
+    kind: 'RolloutHistory',
+    workload,
+    namespace,
+    revisions,
+    ...(compared && { differences: differences(compared[0]?.template, compared[1]?.template) }),
+  };
+  if (await printStructured(io, options, document)) return EXIT.ok;
+  if (options.output === 'name') {
+    for (const { name } of revisions) io.out(`${revisionKind}.apps/${name}\n`);
+    return EXIT.ok;
+  }
+  if (document.differences !== undefined) {
+    await printDifferences(io, document, document.differences);
+    return EXIT.ok;
+  }
+  const [one] = revisions;
+  if (options.revision !== undefined && one !== undefined) {
+    await printRevision(io, document, one);
+  } else {
+    // The records of a rolling update have numbers: what they are of, the images say.
+    const isWide = options.output === 'wide' || revisions.some(({ phase }) => phase !== undefined);
+    printTable(io, document, isWide);
+  }
+  return EXIT.ok;
 }
 
 /** Revisions as `history` shows them. */
@@ -109,6 +138,7 @@ export function viewRevisions(
   const present = presentRevision(object, target, revisions)?.metadata.name;
   // Only the status of a StatefulSet names one: else the last whose rollout was finished.
   const complete = object.status?.['currentRevision'] ?? revisions.findLast(hasSucceeded)?.metadata.name;
+  const underWay = stageOf(object);
   return revisions.map((revision, index) => {
     const { name, creationTimestamp, annotations } = revision.metadata;
     const template = templateOfData(revision);
@@ -125,9 +155,18 @@ export function viewRevisions(
       images: template.spec.containers.map((container) => container.image ?? ''),
       ...(changeCause !== undefined && { changeCause }),
       attempts: readAttempts(revision),
+      ...(name === present && underWay !== undefined && { underWay }),
       template,
     };
   });
+}
+
+/** Whether a rollout is in progress, as far as the object tells: one whose run ended badly is not. */
+function stageOf(object: WorkloadObject): RevisionView['underWay'] {
+  const conditions = conditionsOf(object);
+  if (!isObserved(object) || conditions.length === 0 || saysComplete(conditions)) return undefined;
+  if (hasEndedBadly(object)) return undefined;
+  return saysPaused(conditions) ? 'Paused' : 'Running';
 }
 
 /** A restart makes a revision of its own; later ones carry its annotation on. */
@@ -143,12 +182,12 @@ function withoutTemplate(view: RevisionView): RevisionView {
   return rest;
 }
 
-function pick(views: readonly RevisionView[], number: bigint, argument: WorkloadArgument): RevisionView {
+function pick(views: readonly RevisionView[], number: bigint, workload: string): RevisionView {
   const found = views.findLast((view) => BigInt(view.revision) === number);
   if (found === undefined) {
     const known = views.map((view) => String(view.revision)).join(', ');
     throw new CliError(
-      `${formatWorkload(argument)} has no revision ${String(number)}: ${known === '' ? 'it has none yet' : `known are ${known}`}`,
+      `${workload} has no revision ${String(number)}: ${known === '' ? 'it has none yet' : `known are ${known}`}`,
     );
   }
   return found;
@@ -156,7 +195,7 @@ function pick(views: readonly RevisionView[], number: bigint, argument: Workload
 
 function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: boolean): void {
   if (revisions.length === 0) {
-    io.err(`${workload} has no revisions yet: no controller has looked at it\n`);
+    io.err(`${workload} has no revisions yet: nothing of it has been rolled out by Fairlead\n`);
     return;
   }
   const last = (row: RevisionView) => row.attempts.at(-1);
@@ -164,7 +203,7 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
     { title: 'REVISION', value: (row) => String(row.revision) },
     { title: 'NAME', value: (row) => row.name },
     { title: 'ROLE', value: (row) => row.roles.join(',') || '-' },
-    { title: 'OUTCOME', value: (row) => last(row)?.outcome ?? '-' },
+    { title: 'OUTCOME', value: (row) => row.underWay ?? last(row)?.outcome ?? row.phase ?? '-' },
     { title: 'BY', value: (row) => last(row)?.by ?? '-' },
     { title: 'ATTEMPTS', value: (row) => String(row.attempts.length) },
     { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },

@@ -1,6 +1,7 @@
 /** `fairlead rollout pause|resume|abort|retry|restart|undo`: what an operator wants, written on the object. */
 
 import { restartWorkload } from '../kubernetes/template-edits.ts';
+import { hasEndedBadly } from '../kubernetes/wish-edits.ts';
 import type { WishResult, WorkloadObject } from '../kubernetes/workload-edit.ts';
 import {
   abortWorkload,
@@ -19,7 +20,7 @@ import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
 import { signalRun } from './temporal.ts';
 import { whoAmI } from './who-am-i.ts';
-import { conditionOf, conditionsOf } from './workload-state.ts';
+import { conditionsOf } from './workload-state.ts';
 
 export interface WishOptions extends WaitOption {
   readonly reason?: string;
@@ -86,10 +87,7 @@ const EFFECTS: Readonly<Record<RolloutWish, WishToApply['seen']>> = {
     (saysComplete(conditionsOf(object)) && isSpecObserved(object, generation)),
   resume: (object) => !saysPaused(conditionsOf(object)),
   abort: (object, generation) => isSpecObserved(object, generation),
-  retry: (object) => {
-    const stalled = conditionOf(object, 'Stalled');
-    return stalled?.status !== 'True' || stalled.reason?.startsWith('Run') !== true;
-  },
+  retry: (object) => !hasEndedBadly(object),
   restart: (object, generation) => isSpecObserved(object, generation),
 };
 

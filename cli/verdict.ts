@@ -1,6 +1,7 @@
 /** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
 
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import { isNote } from '../planners/complete-mark.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
@@ -45,8 +46,16 @@ export interface Verdict {
 /** The strategy leaves pods at an older revision, as asked. */
 const KEEPS_OLD: ReadonlySet<Reason['code']> = new Set(['Partition', 'NodeSelector', 'OnDelete']);
 
-/** Faults that only the worker sees, because they are answers to its writes. */
-const WORKER_ONLY = new Set(['CreateRefused', 'WriteRefused']);
+const REFUSED =
+  'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
+const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
+
+/** What to do about faults that only the worker sees, because they are answers to its writes. */
+const WORKER_ONLY: Readonly<Record<string, string>> = {
+  CreateRefused: REFUSED,
+  WriteRefused: REFUSED,
+  DrainBlocked: `loosen the PodDisruptionBudget that it names (kubectl get pdb -A), grant a permission that it names (\`fairlead check --worker\`), or ${UNDRAINED}; it is tried again by itself until the time limit`,
+};
 
 /** The verdict, in the order in which causes hide each other: who should act, who forbade it, what it waits for. */
 export function judge(evidence: Evidence): Verdict {
@@ -68,8 +77,10 @@ export function judge(evidence: Evidence): Verdict {
     notKept(evidence) ??
     stalled(evidence) ??
     paused(workload) ??
-    temporalAway(evidence) ??
+    // Whether it can be reached from here says little: the worker's own words, and what pods wait for, go before.
+    (saysTemporalAway(evidence) ? temporalAway(evidence) : undefined) ??
     waiting(evidence) ??
+    temporalAway(evidence) ??
     working(evidence)
   );
 }
@@ -77,7 +88,7 @@ export function judge(evidence: Evidence): Verdict {
 /** Nothing is to be done under the present strategy, and every pod is available. */
 export function isDone(plan: Plan<object>): boolean {
   const { available, desired } = plan.progress;
-  return plan.finished && !plan.needsRollout && plan.steady.length === 0 && available >= desired;
+  return plan.finished && !plan.needsRollout && plan.steady.every(isNote) && available >= desired;
 }
 
 /** A reason with the time that it has left. */
@@ -152,7 +163,7 @@ function stalled({ object, workload }: Evidence): Verdict | undefined {
     next:
       condition.reason?.startsWith('Run') === true
         ? `fairlead rollout retry ${who}`
-        : `fairlead rollout undo ${who}`,
+        : `fairlead rollout abort ${who}`,
   };
 }
 
@@ -172,6 +183,10 @@ function paused(workload: Workload): Verdict | undefined {
   };
 }
 
+function saysTemporalAway({ object }: Evidence): boolean {
+  return isObserved(object) && conditionOf(object, 'Reconciling')?.reason === 'TemporalUnreachable';
+}
+
 function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   if (run.state !== 'unreachable' || !(plan.needsRollout || plan.batch.length > 0)) return undefined;
   return {
@@ -183,12 +198,9 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
 
 function waiting({ object, workload, plan, now }: Evidence): Verdict | undefined {
   const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
-  if (condition?.status === 'True' && WORKER_ONLY.has(condition.reason ?? '')) {
-    return {
-      verdict: 'Waiting',
-      sentence: `it waits: ${condition.message ?? ''}`,
-      next: 'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
-    };
+  const refused = condition?.status === 'True' ? WORKER_ONLY[condition.reason ?? ''] : undefined;
+  if (refused !== undefined) {
+    return { verdict: 'Waiting', sentence: `it waits: ${condition?.message ?? ''}`, next: refused };
   }
   const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);
   if (cause === undefined) return undefined;
@@ -215,6 +227,7 @@ function nextStep({ code, message, pods = [] }: Reason, workload: Workload): str
     ...(BROKEN.test(message) && {
       PodNotReady: `commit a template that works, or go back: fairlead rollout abort ${kind.toLowerCase()}/${name} -n ${namespace}`,
     }),
+    DrainTimedOut: `loosen what keeps its pods (kubectl get pdb -A; \`kubectl get events -n ${namespace}\` names them), give it more time (timeoutSeconds), or ${UNDRAINED}`,
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',

@@ -27,6 +27,9 @@ const SHORT_NAMES: Readonly<Record<WorkloadKind, { readonly any: string; readonl
 /** Every kind that Fairlead rolls out. */
 export const KINDS: readonly WorkloadKind[] = trusted(Object.keys(WORKLOAD_RESOURCES));
 
+/** How people write the kinds most often. */
+export const SHORT_KINDS: readonly string[] = KINDS.map((kind) => SHORT_NAMES[kind].any);
+
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**

@@ -34,6 +34,7 @@ export const ACTION_EVENTS: Readonly<
   GrowReplicaSet: { done: 'ScalingReplicaSet', failed: 'FailedUpdate' },
   ShrinkReplicaSet: { done: 'ScalingReplicaSet', failed: 'FailedUpdate' },
   AnnotateReplicaSet: { failed: 'FailedUpdate' },
+  MarkComplete: { failed: 'FailedUpdate' },
 };
 
 /** After an event, further writes of its kind are gathered for so long, milliseconds; as long as they go on, twice as long each time. */

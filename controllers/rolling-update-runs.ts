@@ -1,28 +1,29 @@
-/** Starts the run of a rolling update, for the command line and for commits; one that runs is left as it is. */
+/** Starts the run of a rolling update, for the command line and for commits; one that is open is told to look again. */
 
 import type { Client } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
 import { workflowTaskQueue } from '../workflows/messages.ts';
-import type { RollingUpdateInput } from '../workflows/rolling-update-messages.ts';
-import { ROLLING_UPDATE_WORKFLOW, rollingUpdateWorkflowId } from '../workflows/rolling-update-messages.ts';
+import type { RollingUpdateInput, UpdateCause } from '../workflows/rolling-update-messages.ts';
+import {
+  ROLLING_UPDATE_WORKFLOW,
+  rollingUpdateWorkflowId,
+  updateBegunSignal,
+} from '../workflows/rolling-update-messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import { clipBytes } from './run-description.ts';
 
 /** The server refuses longer summaries, bytes. */
 const SUMMARY_LIMIT = 390;
 
-export interface StartedUpdate {
-  readonly workflowId: string;
-  readonly runId: string;
-}
-
 /**
- * Makes sure that a run of the update is open: what it does follows from the objects alone, so whichever it is, is right.
+ * Makes sure that a run sees the update that has been written down: what it does follows from the objects alone, so whichever it
+ * is, is right. One that is closing goes on with it.
+ * @returns its workflow id
  * @throws ServiceError as Temporal answers
  */
-export async function startRollingUpdate(client: Client, input: RollingUpdateInput): Promise<StartedUpdate> {
-  const { cluster, clusterUid, namespace, name, next, commit, reason } = input;
+export async function startRollingUpdate(client: Client, input: RollingUpdateInput): Promise<string> {
+  const { cluster, clusterUid, namespace, name, next, commit, repository, by, reason } = input;
   const values: Partial<Record<SearchAttributeName, string>> = {
     KubeCluster: cluster,
     WorkloadKind: 'ReplicationController',
@@ -41,15 +42,22 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
   const why = [commit === undefined ? '' : `commit ${commit.slice(0, 8)}`, reason ?? ''];
   const summary = [`ReplicationController ${namespace}/${name}${to}`, ...why.filter((part) => part !== '')];
   const workflowId = rollingUpdateWorkflowId(cluster, input);
-  const handle = await client.workflow.start(ROLLING_UPDATE_WORKFLOW, {
+  const cause: UpdateCause = {
+    ...(commit !== undefined && { commit }),
+    ...(repository !== undefined && { repository }),
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+  };
+  await client.workflow.signalWithStart(ROLLING_UPDATE_WORKFLOW, {
+    signal: updateBegunSignal,
+    signalArgs: [cause],
     workflowId,
     taskQueue: workflowTaskQueue(cluster),
     args: [input],
-    workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
     memo: { clusterUid, ...(next !== undefined && { next }) },
     typedSearchAttributes: new TypedSearchAttributes(attributes),
     staticSummary: clipBytes(summary.join(', '), SUMMARY_LIMIT),
   });
-  return { workflowId, runId: handle.firstExecutionRunId };
+  return workflowId;
 }

@@ -11,43 +11,18 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 
 import { isWorkloadKind } from '../kubernetes/workload-api.ts';
 import { workloadKey } from '../kubernetes/workload-key.ts';
-import type { Wish, Workload, WorkloadRef } from '../planners/workload.ts';
+import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import type { RolloutInput } from '../workflows/messages.ts';
 import { readRolloutWorkflowId, rolloutWorkflowId } from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
 import { startRun, supersedeRun, wakeRun } from './run-calls.ts';
 import type { BadEnding, RunEnd } from './run-endings.ts';
+import type { RunEntry } from './run-entry.ts';
+import { NO_RESTARTS, countStart, newEntry, wasOfUse } from './run-entry.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
-import type { RunState, RunningRun } from './run-state.ts';
+import type { RunningRun } from './run-state.ts';
 import { learnRun, listOpenRuns, retryMark } from './run-state.ts';
 import { refusalOf } from './temporal-failure.ts';
-
-interface Restarts {
-  readonly target: string;
-  readonly count: number;
-  /** Milliseconds since the epoch. */
-  readonly notBefore: number;
-}
-
-interface Entry {
-  readonly workflowId: string;
-  run: RunState;
-  /** A call to Temporal is under way; newer plans only leave their wish. */
-  busy: boolean;
-  /** What the newest plan wants; of a workload that is gone, the last one. */
-  wanted: Observation | undefined;
-  /** There is no workload any more: a run that is open is to be cancelled, then all of this is forgotten. */
-  gone: boolean;
-  /** An earlier leader has left a run open: to be looked at, however finished the workload is. */
-  leftOpen: boolean;
-  /** Restarts of one target in a row, against a loop of runs that end at once with nothing done. */
-  restarts: Restarts;
-  wasPaused: boolean;
-  /** Temporal's words for why it did not do what was asked last; undefined when it did, or is away. */
-  refusal?: string | undefined;
-  /** Who asked for the run that is to be started, after one that ended badly. */
-  retried?: Wish | undefined;
-}
 
 export interface RolloutRunsOptions {
   readonly client: Client;
@@ -70,9 +45,6 @@ export interface RolloutRunsOptions {
   readonly historyLimit?: number;
 }
 
-const NO_RESTARTS: Restarts = { target: '', count: 0, notBefore: 0 };
-/** A run that has lived so long, milliseconds, is no loop. */
-const NO_LOOP_MS = 10_000;
 const RETRY_MS = 1_000;
 /** A failure says nothing of Temporal any more after this, milliseconds: who has to ask, asks again at least every 5 s. */
 const FAILURE_COUNTS_MS = 10_000;
@@ -84,7 +56,7 @@ const LIST_AGAIN_MS = 5_000;
 
 export class RolloutRuns {
   readonly #options: RolloutRunsOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, RunEntry>();
   readonly #tasks = new Set<Promise<void>>();
   #unreachableSince: number | undefined;
   #lastFailure = 0;
@@ -182,25 +154,16 @@ export class RolloutRuns {
     ]);
   }
 
-  #entry(key: string, workflowId: string): Entry {
+  #entry(key: string, workflowId: string): RunEntry {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = {
-        workflowId,
-        run: { state: 'unknown' },
-        busy: false,
-        wanted: undefined,
-        gone: false,
-        leftOpen: false,
-        restarts: NO_RESTARTS,
-        wasPaused: false,
-      };
+      entry = newEntry(workflowId);
       this.#entries.set(key, entry);
     }
     return entry;
   }
 
-  #step(key: string, entry: Entry): void {
+  #step(key: string, entry: RunEntry): void {
     const { wanted, run } = entry;
     if (entry.busy || this.#stopping.signal.aborted) {
       return;
@@ -245,7 +208,7 @@ export class RolloutRuns {
   }
 
   /** Nothing is forgotten before the run has closed: nobody else would ever look at it. */
-  #stepGone(key: string, entry: Entry): void {
+  #stepGone(key: string, entry: RunEntry): void {
     switch (entry.run.state) {
       case 'unknown':
         this.#do(key, entry, () => this.#learn(entry));
@@ -260,7 +223,7 @@ export class RolloutRuns {
   }
 
   /** Once for each run: it closes by itself, however long its write in flight takes. */
-  #cancel(key: string, entry: Entry, run: RunningRun): void {
+  #cancel(key: string, entry: RunEntry, run: RunningRun): void {
     if (run.cancelRequested) {
       return;
     }
@@ -272,7 +235,7 @@ export class RolloutRuns {
     });
   }
 
-  #startWhenDue(key: string, entry: Entry, wanted: Observation): void {
+  #startWhenDue(key: string, entry: RunEntry, wanted: Observation): void {
     const { restarts } = entry;
     const now = this.#options.now();
     if (restarts.target === wanted.target && restarts.notBefore > now) {
@@ -282,14 +245,7 @@ export class RolloutRuns {
     this.#do(key, entry, () => this.#start(entry, wanted));
   }
 
-  /** Only runs that did start count: Temporal's absence is no reason to come late when it is back. */
-  #countStart(entry: Entry, target: string): void {
-    const count = entry.restarts.target === target ? entry.restarts.count + 1 : 0;
-    const pause = count === 0 ? 0 : Math.min(500 * 2 ** count, 60_000);
-    entry.restarts = { target, count, notBefore: this.#options.now() + pause };
-  }
-
-  async #start(entry: Entry, wanted: Observation): Promise<void> {
+  async #start(entry: RunEntry, wanted: Observation): Promise<void> {
     const { client, cluster, clusterUid, historyLimit, now, onStarted } = this.#options;
     const { workflowId, retried } = entry;
     const searchAttributes = await this.#options.searchAttributes();
@@ -302,11 +258,12 @@ export class RolloutRuns {
     }
     entry.run = started;
     entry.retried = undefined;
-    this.#countStart(entry, wanted.target);
+    // Only runs that did start count: Temporal's absence is no reason to come late when it is back.
+    entry.restarts = countStart(entry.restarts, wanted.target, now());
     onStarted(wanted.workload, started.runId);
   }
 
-  async #learn(entry: Entry): Promise<void> {
+  async #learn(entry: RunEntry): Promise<void> {
     const { client, clusterUid, now, onTakenOver, onBadEnding } = this.#options;
     const { workflowId, wanted } = entry;
     entry.run = await learnRun({ client, workflowId, clusterUid, wanted, now: now() });
@@ -322,14 +279,14 @@ export class RolloutRuns {
     }
   }
 
-  #noteRefusal(entry: Entry, words: string | undefined): void {
+  #noteRefusal(entry: RunEntry, words: string | undefined): void {
     if (words !== undefined && words !== entry.refusal && entry.wanted !== undefined) {
       this.#options.onRefused(entry.wanted.workload, words);
     }
     entry.refusal = words;
   }
 
-  #watch(key: string, entry: Entry, run: RunningRun): void {
+  #watch(key: string, entry: RunEntry, run: RunningRun): void {
     const watching = awaitRunEnd({
       client: this.#options.client,
       workflowId: entry.workflowId,
@@ -341,7 +298,7 @@ export class RolloutRuns {
     });
   }
 
-  #ended(key: string, entry: Entry, run: RunningRun, end: RunEnd): void {
+  #ended(key: string, entry: RunEntry, run: RunningRun, end: RunEnd): void {
     if (this.#stopping.signal.aborted || entry.run.state !== 'running' || entry.run.runId !== run.runId) {
       return;
     }
@@ -363,7 +320,7 @@ export class RolloutRuns {
   }
 
   /** Due until a call has succeeded: a run that missed a resume would sleep for ever. */
-  async #wake(entry: Entry, run: RunningRun): Promise<void> {
+  async #wake(entry: RunEntry, run: RunningRun): Promise<void> {
     await wakeRun(this.#options.client, entry.workflowId);
     // Another change while it was told makes another state: due again.
     if (entry.run === run) {
@@ -372,7 +329,7 @@ export class RolloutRuns {
   }
 
   /** One call to Temporal for an entry at a time; afterwards its workload is reconciled again. */
-  #do(key: string, entry: Entry, call: () => Promise<void>): void {
+  #do(key: string, entry: RunEntry, call: () => Promise<void>): void {
     const before = entry.run;
     const begun = this.#options.now();
     entry.busy = true;
@@ -406,10 +363,4 @@ export class RolloutRuns {
     this.#tasks.add(task);
     void task.finally(() => this.#tasks.delete(task));
   }
-}
-
-/** Steps of a canary are runs of one template, one after the other: each has written something, or waited. */
-function wasOfUse({ startedAt }: RunningRun, end: RunEnd, now: number): boolean {
-  const result = end.end === 'closed' ? end.result : undefined;
-  return (result?.outcome === 'Succeeded' && result.batches > 0) || now - startedAt > NO_LOOP_MS;
 }

@@ -78,7 +78,12 @@ export class StatusWriter {
     );
     if (Object.keys(annotations).length === 0) return object;
     const path = workloadPath(ref, ref.group === GROUP ? undefined : 'status');
-    const written = await client.patch(path, 'merge', { metadata: { uid: ref.uid, annotations } });
+    // What is taken away must still be what was read: somebody may just have written it anew.
+    const takesAway = Object.values(annotations).includes(null);
+    const { resourceVersion } = object.metadata;
+    const written = await client.patch(path, 'merge', {
+      metadata: { uid: ref.uid, ...(takesAway && { resourceVersion }), annotations },
+    });
     this.#cache.observeWrite(WORKLOAD_RESOURCES[ref.kind], written);
     return written;
   }

@@ -36,7 +36,7 @@ const GRANTS: readonly Grant[] = [
       },
       {
         apiGroups: [''],
-        resources: ['services', 'configmaps'],
+        resources: ['services', 'configmaps', 'replicationcontrollers'],
         verbs: ['get', 'list', 'create', 'patch', 'delete'],
       },
     ],

@@ -17,6 +17,7 @@ import type { StepResult } from './step.ts';
 import { playSteps } from './step.ts';
 import { STEP_OF_AGENT } from './step-of-agent.ts';
 import { STEP_OF_API } from './step-of-api.ts';
+import { STEP_OF_LEGACY } from './step-of-legacy.ts';
 import { STEP_OF_TEMPORAL } from './step-of-temporal.ts';
 import { STEPS_OF_COMMITS } from './steps-of-commits.ts';
 import { STEPS_OF_VERBS } from './steps-of-verbs.ts';
@@ -79,7 +80,7 @@ class StoryFailed extends Error {
 async function playAll(stage: Stage, interrupted: AbortSignal): Promise<readonly StepResult[]> {
   const results = await playSteps(
     stage,
-    [...STEPS_OF_COMMITS, ...STEPS_OF_VERBS, STEP_OF_AGENT, STEP_OF_API, STEP_OF_TEMPORAL],
+    [...STEPS_OF_COMMITS, ...STEPS_OF_VERBS, STEP_OF_AGENT, STEP_OF_API, STEP_OF_LEGACY, STEP_OF_TEMPORAL],
     interrupted,
   );
   if (results.some(({ ok }) => !ok)) throw new StoryFailed(results);

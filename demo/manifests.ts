@@ -119,12 +119,15 @@ export function apiImageOf(tag: string): string {
   return `registry.example/api:${tag}`;
 }
 
-/** A Deployment that is rolled with one pod more, and never one less. */
+/** A Deployment that is rolled with up to two pods more, never one less, and only when `web` is ready. */
 export function apiManifest(image: string): string {
   return `apiVersion: fairlead.dev/v1beta1
 kind: Deployment
 metadata:
   name: api
+  annotations:
+    # Workloads of wave 0, such as web, come first; this one when they are rolled out.
+    fairlead.dev/wave: "1"
 spec:
   replicas: ${String(API_REPLICAS)}
   selector:
@@ -142,6 +145,35 @@ spec:
       terminationGracePeriodSeconds: 1
       containers:
         - name: api
+          image: ${image}
+`;
+}
+
+export const LEGACY_REPLICAS = 2;
+
+/** `registry.example/legacy:v1`; nothing is ever pulled. */
+export function legacyImageOf(tag: string): string {
+  return `registry.example/legacy:${tag}`;
+}
+
+/** A ReplicationController, which by itself would never change a pod that runs. */
+export function legacyManifest(image: string): string {
+  return `apiVersion: v1
+kind: ReplicationController
+metadata:
+  name: legacy
+spec:
+  replicas: ${String(LEGACY_REPLICAS)}
+  selector:
+    app: legacy
+  template:
+    metadata:
+      labels:
+        app: legacy
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: legacy
           image: ${image}
 `;
 }

@@ -8,6 +8,7 @@ import { viewRollout } from '../cli/watch-view.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { DeploymentObject } from '../kubernetes/deployment-adapter.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { WatchCache } from '../kubernetes/watch-cache.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
@@ -41,6 +42,15 @@ export interface ImageChange {
   readonly image: string;
 }
 
+/** The Deployment `api` was seen with another image than before, or for the first time. */
+export interface ApiChange {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly image: string;
+  /** Images of the pods of `web` that were ready at that moment. */
+  readonly web: readonly string[];
+}
+
 export interface ObserverOptions {
   readonly client: KubernetesClient;
   /** Ends the watching, and every wait with the signal's reason. */
@@ -57,6 +67,7 @@ export class Observer {
   readonly #cache: WatchCache;
   readonly #images = new Map<string, string>();
   readonly #changes: ImageChange[] = [];
+  readonly #apiChanges: ApiChange[] = [];
   readonly #unavailable: { readonly at: number; readonly pods: number }[] = [];
   readonly #checks = new Set<() => void>();
   readonly #giveUps = new Set<(error: Error) => void>();
@@ -70,6 +81,7 @@ export class Observer {
       client: options.client,
       sources: [
         { group: WEB.group, version: WEB.version, resource: 'statefulsets', namespaces },
+        { group: WEB.group, version: WEB.version, resource: 'deployments', namespaces },
         { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespaces },
         { group: '', version: 'v1', resource: 'pods', namespaces },
         { group: '', version: 'v1', resource: 'nodes' },
@@ -155,6 +167,11 @@ export class Observer {
     return this.#changes.filter(({ at }) => at >= since);
   }
 
+  /** In the order in which they were seen. */
+  apiChanges(since: number): readonly ApiChange[] {
+    return this.#apiChanges.filter(({ at }) => at >= since);
+  }
+
   /** Revisions of the workload by name, with the image that each stands for. */
   imagesOfRevisions(): ReadonlyMap<string, string> {
     const uid = this.#sight?.object.metadata.uid ?? '';
@@ -206,14 +223,22 @@ export class Observer {
         this.#changes.push({ at, pod: metadata.name, image });
       }
     }
-    const ready = pods.filter((pod) => isReady(pod) && !isTerminating(pod)).length;
-    const unavailable = Math.max(0, Number(object.spec['replicas'] ?? 1) - ready);
+    const ready = pods.filter((pod) => isReady(pod) && !isTerminating(pod));
+    const unavailable = Math.max(0, Number(object.spec['replicas'] ?? 1) - ready.length);
     if (this.#unavailable.at(-1)?.pods !== unavailable) this.#unavailable.push({ at, pods: unavailable });
+    const image = this.#apiImage();
+    if (image !== undefined && image !== this.#apiChanges.at(-1)?.image)
+      this.#apiChanges.push({ at, image, web: ready.map(({ spec }) => spec.containers[0]?.image ?? '') });
   }
 
   #object(): WorkloadObject | undefined {
     const object = this.#cache.get('statefulsets', WEB.namespace, WEB.name);
     return object && trusted<WorkloadObject>(object);
+  }
+
+  #apiImage(): string | undefined {
+    const object = this.#cache.get('deployments', WEB.namespace, 'api');
+    return object && trusted<DeploymentObject>(object).spec.template.spec.containers[0]?.image;
   }
 
   #pods(uid: string): readonly Pod[] {

@@ -27,6 +27,12 @@ export interface StageParts {
   readonly signal: AbortSignal;
 }
 
+export interface CommitExtras {
+  readonly greeting?: string;
+  /** Content by name. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
 export class Stage {
   readonly screen: Screen;
   readonly controlPlane: ControlPlane;
@@ -46,10 +52,20 @@ export class Stage {
     this.#operator = operator;
   }
 
-  /** Commits the three manifests with this image, and says so. */
-  async commit(tag: string, message: string, greeting = 'hello'): Promise<Commit> {
+  /** Commits the three manifests of `web` with this image, and says so. `files` are committed with them. */
+  async commit(
+    tag: string,
+    message: string,
+    { greeting = 'hello', files = {} }: CommitExtras = {},
+  ): Promise<Commit> {
+    const web = webManifests({ image: imageOf(tag), greeting });
+    return await this.commitFiles({ ...web, ...files }, message);
+  }
+
+  /** Commits these files, and says so. */
+  async commitFiles(files: Readonly<Record<string, string>>, message: string): Promise<Commit> {
     const { screen, repository } = this;
-    const commit = await repository.commit(webManifests({ image: imageOf(tag), greeting }), message);
+    const commit = await repository.commit(files, message);
     screen.say(`${screen.colors.bold('  $ git commit')}  ${commit.sha.slice(0, 8)} ${message}`);
     return commit;
   }

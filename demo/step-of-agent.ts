@@ -24,10 +24,10 @@ interface NodeLine {
 async function agent(stage: Stage): Promise<string> {
   const { screen, observer } = stage;
   const nodes = await zonesOf(stage);
-  await commit(stage, 'v1', 'an agent on every node');
+  await stage.commitFiles(agentFile('v1'), 'an agent on every node');
   const first = await untilEverywhere(stage, 'v1', nodes);
   const begun = Date.now();
-  await commit(stage, 'v2', 'agent v2');
+  await stage.commitFiles(agentFile('v2'), 'agent v2');
   const lines = await untilEverywhere(stage, 'v2', nodes);
   screen.quote(
     formatTable<NodeLine>(
@@ -47,11 +47,7 @@ async function agent(stage: Stage): Promise<string> {
   return `${String(first.length)} nodes, ${[...new Set(order)].join(' → ')}`;
 }
 
-async function commit(stage: Stage, tag: string, message: string): Promise<void> {
-  const { screen, repository } = stage;
-  const { sha } = await repository.commit({ 'agent.yaml': agentManifest(agentImageOf(tag)) }, message);
-  screen.say(`${screen.colors.bold('  $ git commit')}  ${sha.slice(0, 8)} ${message}`);
-}
+const agentFile = (tag: string) => ({ 'agent.yaml': agentManifest(agentImageOf(tag)) });
 
 async function zonesOf({ controlPlane: { client } }: Stage): Promise<ReadonlyMap<string, string>> {
   const { items } = await client.list<Node>({ group: '', version: 'v1', resource: 'nodes' });

@@ -1,33 +1,65 @@
-/** A third kind: a Deployment, whose ReplicaSets are its history. */
+/** A third kind: a Deployment in a wave after `web`, so that one commit of both rolls it when `web` is done. */
 
+import { formatTable } from '../cli/table.ts';
 import type { DeploymentObject } from '../kubernetes/deployment-adapter.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../kubernetes/workload-api.ts';
 import { isReady, isTerminating } from '../planners/availability.ts';
 import type { Pod } from '../planners/objects.ts';
 import { NAMESPACE } from './accounts.ts';
-import { API_REPLICAS, apiImageOf, apiManifest } from './manifests.ts';
+import { API_REPLICAS, REPLICAS, apiImageOf, apiManifest, imageOf } from './manifests.ts';
+import type { ApiChange } from './observer.ts';
 import type { Stage } from './stage.ts';
 import type { Step } from './step.ts';
 import { check } from './step.ts';
+import { seconds, withinBudget } from './steps-of-commits.ts';
 
-const TIMEOUT_MS = 60_000;
+/** Web's rollout comes first. */
+const TIMEOUT_MS = 120_000;
 const LOOK_MS = 100;
 
 async function api(stage: Stage): Promise<string> {
-  await commit(stage, 'v1', 'an api');
+  const { observer, screen } = stage;
+  const first = await stage.commit('v6', 'web v6, and an api in wave 1', { files: apiFile('v1') });
   await untilRolledOut(stage, 'v1');
-  await commit(stage, 'v2', 'api v2');
+  afterWeb(observer.apiChanges(first.at), 'v1', 'v6');
+  const second = await stage.commit('v7', 'web v7 and api v2', { files: apiFile('v2') });
   const { fewest } = await untilRolledOut(stage, 'v2');
+  const changed = afterWeb(observer.apiChanges(second.at), 'v2', 'v7');
+  const moves = observer.imageChanges(second.at).filter(({ image }) => image === imageOf('v7'));
+  screen.quote(
+    formatTable<{ readonly what: string; readonly at: number }>(
+      [
+        { title: 'AFTER THE COMMIT', value: ({ at }) => seconds(at - second.at) },
+        { title: 'SEEN', value: ({ what }) => what },
+      ],
+      [
+        ...moves.map(({ at, pod }) => ({ at, what: `${pod} gets web:v7` })),
+        {
+          at: changed.at,
+          what: `api gets api:v2; ${String(changed.web.length)} pods of web are ready at v7`,
+        },
+      ],
+    ),
+  );
+  withinBudget(stage, second.at);
   const history = await stage.fairlead('rollout', 'history', 'deploy/api');
   check(/2 .*Succeeded/.test(history), 'the history does not tell of the second revision');
   check(fewest >= API_REPLICAS, `only ${String(fewest)} of ${String(API_REPLICAS)} were ready at a time`);
-  return `api v2, never fewer than ${String(fewest)} ready`;
+  return `api v2 after web v7, never fewer than ${String(fewest)} ready`;
 }
 
-async function commit(stage: Stage, tag: string, message: string): Promise<void> {
-  const { screen, repository } = stage;
-  const { sha } = await repository.commit({ 'api.yaml': apiManifest(apiImageOf(tag)) }, message);
-  screen.say(`${screen.colors.bold('  $ git commit')}  ${sha.slice(0, 8)} ${message}`);
+const apiFile = (tag: string) => ({ 'api.yaml': apiManifest(apiImageOf(tag)) });
+
+/** The change of the Deployment to this image, which must come when all of web is ready at its own. */
+function afterWeb(changes: readonly ApiChange[], tag: string, webTag: string): ApiChange {
+  const change = changes.find(({ image }) => image === apiImageOf(tag));
+  check(change !== undefined, `the Deployment never got api:${tag}`);
+  const ready = change.web.filter((image) => image === imageOf(webTag)).length;
+  check(
+    ready === REPLICAS,
+    `api:${tag} came when only ${String(ready)} of ${String(REPLICAS)} pods of web were ready at web:${webTag}`,
+  );
+  return change;
 }
 
 /** Resolves with the fewest ready pods that were seen on the way. */
@@ -62,7 +94,7 @@ function isSettled({ metadata, status }: DeploymentObject): boolean {
 
 export const STEP_OF_API: Step = {
   name: 'api',
-  title: 'A Deployment is rolled by a surge',
-  expected: 'all pods new, never one too few',
+  title: 'A Deployment is rolled in a wave after web, by a surge',
+  expected: 'web first; all pods new, never one too few',
   play: api,
 };

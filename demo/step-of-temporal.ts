@@ -17,6 +17,8 @@ const STORY = [
   'v3 Succeeded',
   'v5 Succeeded',
   'v3 Succeeded',
+  'v6 Succeeded',
+  'v7 Succeeded',
 ] as const;
 const VISIBILITY_MS = 10_000;
 

@@ -59,7 +59,7 @@ async function abort(stage: Stage): Promise<string> {
 async function unpin(stage: Stage): Promise<string> {
   const { observer } = stage;
   const greeting = 'good morning';
-  const commit = await stage.commit('v5', 'web v5, another greeting', greeting);
+  const commit = await stage.commit('v5', 'web v5, another greeting', { greeting });
   const isWanted = (sight: Sight) => isComplete(sight, 'v5') && sight.view.pinned === undefined;
   const { view } = await observer.until('all pods ready at web:v5, no pin', isWanted);
   const configMap = await stage.read<KubernetesObject & { readonly data?: Readonly<Record<string, string>> }>(

@@ -13,7 +13,7 @@ import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import { makesSamePods, plainController } from '../planners/rolling-update-definition.ts';
-import { SHIPPED_BUDGET } from '../planners/rolling-update-scale.ts';
+import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
@@ -23,11 +23,27 @@ import { applyBody } from './prepare.ts';
 import { NotYetError } from './refusals.ts';
 import { withSignal } from './resources.ts';
 
-const SETTINGS = { ...SHIPPED_BUDGET, updatePeriodMs: 0, pollIntervalMs: 1_000 };
+/** Its budget is in the manifest's annotations. */
+const SETTINGS = { updatePeriodMs: 0, pollIntervalMs: 1_000 };
 
 /** Whether the object is one. */
 export function isController({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
   return group === '' && kind === 'ReplicationController';
+}
+
+/** What is wrong with the budget that a manifest's annotations ask for: the annotation, and a sentence. */
+export function budgetProblem({
+  manifest,
+}: PreparedObject): { readonly annotation: string; readonly message: string } | undefined {
+  if (!isController(manifest)) return undefined;
+  const annotations = asRecord(asRecord(manifest.body['metadata'])['annotations']);
+  try {
+    budgetOf({}, trusted(annotations));
+    return undefined;
+  } catch (error) {
+    if (error instanceof BudgetError) return error;
+    throw error;
+  }
 }
 
 /** Namespace and name, by which an update is known. */
@@ -107,6 +123,7 @@ export async function rollController(
   const key = keyOf(live) ?? ROLLING_UPDATE.deployment;
   // The account may change the controller, as the dry run has shown; the record is the worker's own.
   const { decision } = await beginUpdate(context.worker, reference, { change, key }, SETTINGS);
+  if (decision.do === 'finished') return false;
   if (decision.do === 'refuse') {
     if (decision.code === 'NoChange' || decision.code === 'NoReplicas') return false;
     throw new NotYetError(`${object.label}: ${decision.message}`);
@@ -126,7 +143,7 @@ async function joinUpdate(
     await start(context, reference);
     return true;
   }
-  const { message } = await turnUpdate(context.worker, reference);
+  const { message } = await turnUpdate(context.worker, reference, context.sha, Date.now());
   await start(context, reference);
   throw new NotYetError(`${object.label}: another update of it has to end first (${message})`);
 }

@@ -1,7 +1,8 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { trusted } from '../kubernetes/values.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
+import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
@@ -98,9 +99,6 @@ async function unpin(
   });
 }
 
-/** Annotations by which operators hold a rollout: they outlive the object's change of API. */
-const CARRIED = [ANNOTATION.paused] as const;
-
 /**
  * Migration between the workload APIs: deletes the same workload under the other API without its pods, claims and revisions,
  * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over; undefined when the
@@ -120,7 +118,7 @@ async function orphanCounterpart(
   if (old === undefined) return undefined;
   const { uid, annotations } = old.metadata;
   if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
-  const wishes = carriedWishes(annotations);
+  const wishes = carriedWishes(old);
   if (Object.keys(wishes).length > 0) {
     // Remembered before the deletion: a crash in between must not lose an operator's pause.
     await store.update((present) => ({
@@ -148,13 +146,10 @@ async function rememberedWishes(context: CommitContext, object: PreparedObject):
   return (await context.store.read(context.signal))?.status.wishes?.[object.label] ?? {};
 }
 
-function carriedWishes(annotations: Wishes | undefined): Wishes {
-  return Object.fromEntries(
-    CARRIED.flatMap((name) => {
-      const value = annotations?.[name];
-      return value === undefined ? [] : [[name, value] as const];
-    }),
-  );
+/** What operators hold a rollout by outlives the object's change of API; as an annotation, which every kind has in both. */
+function carriedWishes(old: KubernetesObject): Wishes {
+  const paused = readPaused(old.metadata.annotations, asRecord(asRecord(old)['spec'])['paused'] === true);
+  return paused === undefined ? {} : { [ANNOTATION.paused]: JSON.stringify(paused) };
 }
 
 const GONE_WAIT_MS = 5_000;

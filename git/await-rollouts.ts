@@ -1,17 +1,25 @@
-/** Waits until the workloads that a commit changed are rolled out or have failed: by watching the objects, not by asking. */
+/**
+ * Waits until the workloads that a commit changed are rolled out or have failed, by watching the objects, not by asking; between
+ * two waves, until everything of the earlier ones is as the commit wants it.
+ */
 
 import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { ResourcePath, WatchEvent } from '../kubernetes/client.ts';
+import { trusted } from '../kubernetes/values.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { isController, updateOf } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
+import { PARALLEL, forEachLimited } from './commit.ts';
 import { controllerState } from './controller-state.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isWorkload } from './prepare.ts';
+import type { LiveObject } from './readiness.ts';
+import { hasReadiness, readiness } from './readiness.ts';
+import { getOrUndefined } from './resources.ts';
 import type { LiveWorkload, RolloutState } from './rollout-state.ts';
 import { rolloutState } from './rollout-state.ts';
 
@@ -20,6 +28,8 @@ export type RolloutStates = ReadonlyMap<string, RolloutState>;
 
 export interface AwaitedRollouts {
   readonly states: RolloutStates;
+  /** Each object was looked at; otherwise the wait ended before it knew what there is to wait for. */
+  readonly isComplete: boolean;
   /** Not awaited and not well: failed, rolled back or paused before this commit. `label: why`. */
   readonly unwell: readonly string[];
 }
@@ -38,6 +48,11 @@ export async function awaitRollouts(
     readonly patienceMs: number;
     /** Ends the wait sooner, as `patienceMs` does. */
     readonly stop?: AbortSignal;
+    /** For a wave: all of the objects are awaited, whoever changed them and of whatever kind. */
+    readonly everything?: {
+      /** Milliseconds since the epoch after which an object that is no workload of ours has failed; those have deadlines of their own. */
+      readonly untilMs: number;
+    };
     readonly onChange?: (states: RolloutStates) => void;
   },
 ): Promise<AwaitedRollouts> {
@@ -45,7 +60,15 @@ export async function awaitRollouts(
   const controllers = objects.filter((object) => isController(object.manifest));
   const states = new Map<string, RolloutState>();
   const unwell = new Map<string, string>();
-  if (workloads.length + controllers.length === 0) return { states, unwell: [] };
+  const { everything } = options;
+  const others =
+    everything === undefined
+      ? []
+      : objects.filter(
+          ({ manifest }) => !isWorkload(manifest) && !isController(manifest) && hasReadiness(manifest),
+        );
+  if (workloads.length + controllers.length + others.length === 0)
+    return { states, isComplete: true, unwell: [] };
   const stop = new AbortController();
   const signal = context.signal === undefined ? stop.signal : AbortSignal.any([context.signal, stop.signal]);
   const timer = setTimeout(() => stop.abort(), options.patienceMs);
@@ -57,10 +80,12 @@ export async function awaitRollouts(
   }
   const seen = new Set<string>();
   let listed = 0;
+  const isComplete = (): boolean =>
+    listed === collections.size + controllers.length + (others.length > 0 ? 1 : 0);
   const change = (): void => {
     options.onChange?.(states);
     const isOver = [...states.values()].every(({ state }) => state !== 'InProgress');
-    if (isOver && listed === collections.size + controllers.length) stop.abort();
+    if (isOver && isComplete()) stop.abort();
   };
   const look = (object: PreparedObject, live: LiveWorkload | undefined): void => {
     const isOurs = live?.metadata.annotations?.[ANNOTATION.commit] === context.sha;
@@ -68,7 +93,8 @@ export async function awaitRollouts(
   };
   const note = (object: PreparedObject, state: RolloutState, isOurs: boolean): void => {
     const isUnderWay = state.state === 'InProgress' && !state.paused && !seen.has(object.label);
-    if (isOurs || isUnderWay || states.has(object.label)) states.set(object.label, state);
+    if (everything !== undefined || isOurs || isUnderWay || states.has(object.label))
+      states.set(object.label, state);
     else if (state.state === 'Done') unwell.delete(object.label);
     else unwell.set(object.label, state.message);
     seen.add(object.label);
@@ -88,6 +114,16 @@ export async function awaitRollouts(
     };
     watches.push(lookAtController(watching, object, looked));
   }
+  if (everything !== undefined && others.length > 0) {
+    let isFirst = true;
+    watches.push(
+      lookAtOthers(watching, others, everything.untilMs, states, () => {
+        if (isFirst) listed += 1;
+        isFirst = false;
+        change();
+      }),
+    );
+  }
   try {
     await Promise.all(watches);
   } catch (error) {
@@ -98,7 +134,7 @@ export async function awaitRollouts(
     await Promise.allSettled(watches);
   }
   context.signal?.throwIfAborted();
-  return { states, unwell: [...unwell].map(([label, why]) => `${label}: ${why}`) };
+  return { states, isComplete: isComplete(), unwell: [...unwell].map(([label, why]) => `${label}: ${why}`) };
 }
 
 /** Between two looks at a ReplicationController, milliseconds: a rename makes it vanish from watches for a moment. */
@@ -116,6 +152,46 @@ async function lookAtController(
     looked(state, commit === sha);
     await pause(CONTROLLER_MS, signal);
   }
+}
+
+/** Between two looks at objects of kinds that are not watched, milliseconds. */
+const OTHERS_MS = 1_000;
+
+/** Asks for each object that is not ready yet; to `get` is all that the account needs, and it has it, or it could not have applied. */
+async function lookAtOthers(
+  { client, signal }: CommitContext,
+  objects: readonly PreparedObject[],
+  untilMs: number,
+  states: Map<string, RolloutState>,
+  looked: () => void,
+): Promise<void> {
+  if (signal === undefined) return;
+  let waiting = objects;
+  while (!signal.aborted && waiting.length > 0) {
+    const isLate = Date.now() >= untilMs;
+    const next: PreparedObject[] = [];
+    await forEachLimited(
+      waiting,
+      PARALLEL,
+      async (object) => {
+        const live = await getOrUndefined(client, object.path, signal);
+        const state = readiness(object.manifest, trusted<LiveObject | undefined>(live));
+        if (state.state === 'InProgress' && !isLate) next.push(object);
+        states.set(object.label, otherState(state, isLate));
+      },
+      signal,
+    );
+    waiting = next;
+    looked();
+    if (waiting.length > 0) await pause(OTHERS_MS, signal);
+  }
+}
+
+function otherState(state: ReturnType<typeof readiness>, isLate: boolean): RolloutState {
+  if (state.state === 'Done') return state;
+  if (state.state === 'Failed') return { ...state, rolledBack: false };
+  if (!isLate) return { ...state, paused: false };
+  return { state: 'Failed', message: `it was not ready in time: ${state.message}`, rolledBack: false };
 }
 
 /** Milliseconds between two lists where the account may list and not watch. */

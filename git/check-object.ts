@@ -5,10 +5,11 @@ import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
-import { bodyToApply } from './apply-controller.ts';
+import { bodyToApply, budgetProblem } from './apply-controller.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
+import { findFieldLine } from './field-line.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
@@ -22,7 +23,8 @@ import type { SourceText } from './source-text.ts';
 export class ObjectCheck {
   readonly problems: Problem[] = [];
   deferred = 0;
-  changes = 0;
+  /** What is not yet as the commit wants it, and what cannot be looked at yet. */
+  readonly changes = new Set<PreparedObject>();
   readonly #context: CommitContext;
   readonly #content: CommitContent;
   readonly #ownNamespaces: ReadonlySet<string>;
@@ -36,7 +38,7 @@ export class ObjectCheck {
   async object(object: PreparedObject, onlyDeferred: boolean): Promise<void> {
     if (object.deferred) {
       this.deferred += 1;
-      this.changes += 1;
+      this.changes.add(object);
       return;
     }
     if (onlyDeferred && stageOf(object.manifest) === 0) return;
@@ -51,6 +53,7 @@ export class ObjectCheck {
       throw error;
     });
     const { manifest } = object;
+    this.#budget(object);
     const decision = decide({ manifest, live, repository: repository.name, applySetId: store.applySetId });
     switch (decision.do) {
       case 'refuse':
@@ -61,13 +64,23 @@ export class ObjectCheck {
         return;
       case 'unpin':
       case 'wait':
-        this.changes += 1;
+        this.changes.add(object);
         return;
       case 'apply':
-        this.changes += 1;
+        this.changes.add(object);
         if (decision.create) await this.#counterpart(object);
         await this.#dryRun(object, live, decision.force);
     }
+  }
+
+  /** Annotations are texts: the apiserver would take any. */
+  #budget(object: PreparedObject): void {
+    const wrong = budgetProblem(object);
+    if (wrong === undefined) return;
+    const text = this.#text(object);
+    const field = `metadata.annotations[${wrong.annotation}]`;
+    const line = text && findFieldLine(text, object.manifest.line, field);
+    this.problems.push(problemOf(object, 'Invalid', `${wrong.message}.`, line));
   }
 
   async #dryRun(object: PreparedObject, live: KubernetesObject | undefined, force: boolean): Promise<void> {

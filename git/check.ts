@@ -9,7 +9,8 @@ import { entryKey, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Inventory } from './inventory.ts';
 import { foreignSource } from './inventory.ts';
-import { STAGES } from './order.ts';
+import type { ApplyStep } from './order.ts';
+import { STAGES, applySteps } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -21,6 +22,8 @@ export interface CheckResult {
   readonly problems: readonly Problem[];
   /** Objects of each stage of {@link STAGES}. */
   readonly stages: readonly number[];
+  /** What is applied together, in order. */
+  readonly steps: readonly ApplyStep[];
   /** Objects whose kind or namespace comes with this commit: they are checked again once that is there. */
   readonly deferred: number;
   /** Objects that differ from what was applied last. */
@@ -77,8 +80,9 @@ export async function checkCommit(
   return {
     problems: byPlace(problems),
     stages,
+    steps: applySteps(prepared.objects, (object) => check.changes.has(object)),
     deferred: check.deferred,
-    changes: check.changes,
+    changes: check.changes.size,
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
   };

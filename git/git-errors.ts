@@ -5,7 +5,38 @@ import { GitProcessError } from './git-process.ts';
 import type { ProblemCode } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 
-const TABLE: readonly (readonly [RegExp, ProblemCode])[] = [
+const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
+  // ssh says first why it gave up; what git makes of that comes after it.
+  [/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i, 'HostKeyRefused'],
+  [
+    /UNPROTECTED PRIVATE KEY FILE|bad permissions/i,
+    'AuthenticationFailed',
+    'ssh takes no key that others can read: `chmod 600` the file named by `sshKeyFile`.',
+  ],
+  [
+    /Load key ".*": (?:invalid format|error in libcrypto|Permission denied)|incorrect passphrase/i,
+    'AuthenticationFailed',
+    'The file named by `sshKeyFile` must be a private key without a passphrase that the worker may read.',
+  ],
+  [
+    /Permission denied \((?:publickey|[a-z,-]*publickey)/i,
+    'AuthenticationFailed',
+    'Give the public half of the key named by `sshKeyFile` to the server, as a deploy key that may read the repository.',
+  ],
+  [
+    /ssh: not found|cannot run ssh/i,
+    'SourceUnreachable',
+    'Install the ssh client (OpenSSH) where the worker runs.',
+  ],
+  [
+    /No user exists for uid/i,
+    'SourceUnreachable',
+    'ssh asks for an entry in /etc/passwd of the user that the worker runs as: add one to the image.',
+  ],
+  [
+    /Could not resolve hostname|kex_exchange_identification|Connection (?:closed by|to \S+ (?:closed|timed out))|ssh: connect to host/i,
+    'SourceUnreachable',
+  ],
   [
     /Authentication failed|could not read (?:Username|Password)|terminal prompts disabled|HTTP (?:code = )?401|error: 401|error: 403|HTTP (?:code = )?403/i,
     'AuthenticationFailed',
@@ -37,10 +68,17 @@ export const TRANSIENT_CODES: ReadonlySet<ProblemCode> = new Set(['SourceUnreach
 
 /** The error of a git command that exited with a failure. `what` names the source without credentials. */
 export function gitFailure(output: GitOutput, what: string): ProblemError {
-  const line = summary(output.stderr);
-  const code = TABLE.find(([pattern]) => pattern.test(output.stderr))?.[1] ?? 'SourceUnreachable';
+  const [pattern, code, next] = TABLE.find(([one]) => one.test(output.stderr)) ?? [
+    undefined,
+    'SourceUnreachable' as const,
+  ];
+  const line = summary(output.stderr, pattern);
   return new ProblemError(
-    problem(code, `${what}: ${line === '' ? `git ended with code ${output.code}` : line}.`),
+    problem(
+      code,
+      `${what}: ${line === '' ? `git ended with code ${output.code}` : line}.`,
+      next === undefined ? {} : { next },
+    ),
   );
 }
 
@@ -57,9 +95,12 @@ export function processFailure(error: unknown, what: string): unknown {
   return new ProblemError(problem(codes[error.reason], `${what}: ${error.message}.`, next), { cause: error });
 }
 
-/** The lines that say why, without git's own chatter. */
-function summary(stderr: string): string {
+/** The lines that say why, without git's own chatter: what tells the cause comes first, also when it is ssh that says it. */
+function summary(stderr: string, cause: RegExp | undefined): string {
   const lines = stderr.split('\n').map((line) => line.trim());
   const telling = lines.filter((line) => /^(?:fatal|error|remote):/.test(line));
-  return (telling.length > 0 ? telling : lines).slice(-2).join('; ').replace(/\.$/, '').slice(0, 400);
+  const last = (telling.length > 0 ? telling : lines).slice(-2);
+  const first = lines.find((line) => cause?.test(line));
+  const said = first === undefined || last.includes(first) ? last : [first, ...last.slice(-1)];
+  return said.join('; ').replace(/\.$/, '').slice(0, 400);
 }

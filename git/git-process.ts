@@ -10,7 +10,7 @@ export interface GitRun {
   /** Repository that the command works on; absent for `ls-remote` and `init`. */
   readonly gitDirectory?: string;
   /** Protocols that may be spoken. @default none */
-  readonly protocols?: 'https';
+  readonly protocols?: 'https' | 'ssh';
   /** Added to the environment (askpass, token file). */
   readonly environment?: Readonly<Record<string, string>>;
   /** `-c key=value`; never credentials. */

@@ -1,9 +1,11 @@
 /** Files of a commit to Kubernetes objects, each knowing its place in the repository, with every error of the commit. */
 
 import { createHash } from 'node:crypto';
+import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject } from '../planners/objects.ts';
 import { badConfigValue } from './config-data.ts';
 import { findFieldLine } from './field-line.ts';
+import { DEFAULT_WAVE, parseWave } from './order.ts';
 import type { ProblemCode, Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { READ_LIMITS, ReadBudget } from './read-budget.ts';
@@ -25,6 +27,8 @@ export interface Manifest {
   readonly file: string;
   /** 1-based. */
   readonly line: number;
+  /** Annotation `fairlead.dev/wave`, see order.ts. */
+  readonly wave: number;
   /** Of the body as written: changes exactly when the manifest does, whatever its key order or its place. */
   readonly hash: string;
 }
@@ -147,11 +151,19 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
   const { name, namespace } = metadata;
   if (name === undefined && metadata['generateName'] !== undefined)
     return fail('GenerateName', 'metadata.generateName without metadata.name.', kind);
-  if (typeof name !== 'string' || name === '')
+  const mistyped = (field: string, found: unknown, what: string): Problem =>
+    problem('Invalid', `metadata.${field} is ${describe(found)}, and must be text.`, {
+      file,
+      line: findFieldLine(source, line, `metadata.${field}`) ?? line,
+      object: what,
+      // YAML reads `y`, `no` and `1.30` as something else.
+      ...(['boolean', 'number'].includes(typeof found) && { next: 'Quote the value.' }),
+    });
+  if (name === undefined || name === null || name === '')
     return fail('ObjectIncomplete', `metadata.name is ${describe(name)}.`, kind);
-  if (namespace !== undefined && typeof namespace !== 'string') {
-    return fail('ObjectIncomplete', `metadata.namespace is ${describe(namespace)}.`, `${kind} ${name}`);
-  }
+  if (typeof name !== 'string') return mistyped('name', name, kind);
+  if (namespace !== undefined && typeof namespace !== 'string')
+    return mistyped('namespace', namespace, `${kind} ${name}`);
   const object = objectLabel({ group, kind, name, ...(namespace === undefined ? {} : { namespace }) });
   if (!isPathSegment(name))
     return fail('ObjectIncomplete', 'metadata.name is not a name Kubernetes allows.', kind);
@@ -166,6 +178,11 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     const at = findFieldLine(source, line, bad.field) ?? line;
     return problem('Invalid', `${bad.message}.`, { file, line: at, object });
   }
+  const wave = readWave(metadata);
+  if (typeof wave !== 'number') {
+    const at = findFieldLine(source, line, `metadata.annotations[${ANNOTATION.wave}]`) ?? line;
+    return problem('BadWave', wave.why, { file, line: at, object });
+  }
   const text = canonicalJson(value, MAX_OBJECT_BYTES);
   if (text === undefined || Buffer.byteLength(text) > MAX_OBJECT_BYTES)
     return fail('ObjectTooLarge', `the object has more than ${MAX_OBJECT_BYTES} bytes as JSON.`, object);
@@ -179,8 +196,23 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     body: value,
     file,
     line,
+    wave,
     hash: createHash('sha256').update(text).digest('hex').slice(0, 32),
   };
+}
+
+function readWave(metadata: JsonObject): number | { readonly why: string } {
+  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const value = annotations[ANNOTATION.wave];
+  if (value === undefined || value === null) return DEFAULT_WAVE;
+  // Kubernetes takes no annotation but a string; said here, the reader learns of the quotes and of the number at once.
+  if (typeof value !== 'string')
+    return { why: `${ANNOTATION.wave} is ${describe(value)}, and must be a whole number in quotes.` };
+  return (
+    parseWave(value) ?? {
+      why: `${ANNOTATION.wave} is "${value}", and must be a whole number of at most nine digits, such as "1" or "-5".`,
+    }
+  );
 }
 
 const SERVER_METADATA = [

@@ -1,14 +1,26 @@
-/** Where a repository is and what reading it may cost. */
+/** Where a repository is, how it is reached, and what reading it may cost. */
 
-export interface MirrorOptions {
-  /** https URL or local path. */
-  readonly url: string;
-  /** Branch, tag or full sha. @default the remote's HEAD */
-  readonly ref?: string | undefined;
-  /** File that holds a token for https. */
+/** Files with what a server asks for; never the values themselves. */
+export interface SourceFiles {
+  /** Token for https. */
   readonly tokenFile?: string | undefined;
   /** Certificate authorities (PEM) for https. */
   readonly caFile?: string | undefined;
+  /** Private key for ssh, without a passphrase. */
+  readonly sshKeyFile?: string | undefined;
+  /** Host keys that are trusted (`known_hosts`), for ssh. */
+  readonly knownHostsFile?: string | undefined;
+}
+
+/** A repository that can be read. */
+export interface SourceOptions extends SourceFiles {
+  /** https or ssh URL, or local path. */
+  readonly url: string;
+  /** Branch, tag or full sha. @default the remote's HEAD */
+  readonly ref?: string | undefined;
+}
+
+export interface MirrorOptions extends SourceOptions {
   /** Where bare mirrors are kept; may be deleted at any time. */
   readonly cacheDirectory: string;
   /** Milliseconds of a fetch. @default 120_000 */

@@ -6,6 +6,7 @@ import type { MirrorOptions } from './mirror-options.ts';
 import { openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
 import { RemoteMirror } from './remote-mirror.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
+import type { RemoteSource } from './source-url.ts';
 import type { TreeRead } from './tree.ts';
 import { readTree } from './tree.ts';
 
@@ -26,7 +27,7 @@ export interface Mirror {
 export function openMirror(options: MirrorOptions): Mirror {
   const source = parseSource(options.url);
   const ref = options.ref === undefined ? undefined : checkRef(options.ref);
-  return source.kind === 'local' ? localMirror(source.path, ref) : remoteMirror(source.url, ref, options);
+  return source.kind === 'local' ? localMirror(source.path, ref) : remoteMirror(source, ref, options);
 }
 
 function localMirror(path: string, ref: string | undefined): Mirror {
@@ -41,9 +42,10 @@ function localMirror(path: string, ref: string | undefined): Mirror {
   };
 }
 
-function remoteMirror(url: string, ref: string | undefined, options: MirrorOptions): Mirror {
-  const directory = join(options.cacheDirectory, createHash('sha256').update(url).digest('hex').slice(0, 24));
-  const remote = new RemoteMirror(url, ref, directory, options);
+function remoteMirror(source: RemoteSource, ref: string | undefined, options: MirrorOptions): Mirror {
+  const name = createHash('sha256').update(source.url).digest('hex').slice(0, 24);
+  const directory = join(options.cacheDirectory, name);
+  const remote = new RemoteMirror(source, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
     ensureCommit: async (sha, signal) => await remote.ensureCommit(checkSha(sha), signal),

@@ -1,4 +1,7 @@
-/** The order in which kinds are applied, so that nothing needs what comes after it. Pruning goes the other way. */
+/**
+ * The order in which a commit is applied: stages of kinds, so that nothing needs what comes after it, and within a stage the waves
+ * that its objects ask for. Pruning goes the other way, by kinds alone: what left the commit has no manifest any more.
+ */
 
 /** Stages in order; what is in none of them (custom resources, Ingress, autoscalers) comes last. */
 export const STAGES = ['Foundations', 'Configuration', 'Network', 'Workloads', 'Rest'] as const;
@@ -52,17 +55,54 @@ export function stageOf(object: { readonly group: string; readonly kind: string 
   return BY_KIND.get(`${object.group}/${object.kind}`) ?? STAGES.length - 1;
 }
 
+/** An object's wave within its stage; waves are applied in ascending order, each when the one before is ready. */
+export const DEFAULT_WAVE = 0;
+
+/** The value of the annotation `fairlead.dev/wave`: a whole number of at most nine digits. Undefined: it is none. */
+export function parseWave(text: string): number | undefined {
+  return /^(?:0|-?[1-9]\d{0,8})$/.test(text) ? Number(text) : undefined;
+}
+
+/** Objects of one wave of one stage: applied together. */
+export interface ApplyStep {
+  /** Index into {@link STAGES}. */
+  readonly stage: number;
+  readonly wave: number;
+  /** Objects. */
+  readonly count: number;
+  /** Those of them that are not yet as the commit wants them. */
+  readonly changes: number;
+}
+
+/** The steps of a commit in the order in which they are applied. */
+export function applySteps<T extends { readonly stage: number; readonly wave: number }>(
+  objects: readonly T[],
+  isChange: (object: T) => boolean,
+): readonly ApplyStep[] {
+  const steps = new Map<string, ApplyStep>();
+  for (const object of objects) {
+    const { stage, wave } = object;
+    const key = `${stage}/${wave}`;
+    const { count, changes } = steps.get(key) ?? { count: 0, changes: 0 };
+    steps.set(key, { stage, wave, count: count + 1, changes: changes + (isChange(object) ? 1 : 0) });
+  }
+  return [...steps.values()].toSorted((a, b) => a.stage - b.stage || a.wave - b.wave);
+}
+
 interface Ordered {
   readonly group: string;
   readonly kind: string;
+  /** @default {@link DEFAULT_WAVE} */
+  readonly wave?: number;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** Stage, then the place of the kind within its stage, then namespace and name: the same commit always in the same order. */
+/** Stage, wave, the place of the kind within its stage, namespace and name: the same commit always in the same order. */
 export function compareObjects(a: Ordered, b: Ordered): number {
   return (
     stageOf(a) - stageOf(b) ||
+    (a.wave ?? DEFAULT_WAVE) - (b.wave ?? DEFAULT_WAVE) ||
     placeOf(a) - placeOf(b) ||
     compareText(a.group, b.group) ||
     compareText(a.kind, b.kind) ||

@@ -22,6 +22,7 @@ export interface PreparedObject {
   /** `Kind.group namespace/name`. */
   readonly label: string;
   readonly stage: number;
+  readonly wave: number;
   /** The kind comes with a CustomResourceDefinition of this commit and is not served yet. */
   readonly deferred: boolean;
 }
@@ -77,6 +78,7 @@ export async function prepareObjects(
       path: objectPath(known, place),
       label: objectLabel(place),
       stage: stageOf(manifest),
+      wave: manifest.wave,
       deferred: served === undefined,
     });
   }
@@ -138,8 +140,8 @@ export function isWorkload(manifest: Pick<Manifest, 'group' | 'kind'>): boolean 
 }
 
 function ordered(object: PreparedObject) {
-  const { group, kind, name } = object.manifest;
-  return { group, kind, name, namespace: object.namespace };
+  const { group, kind, name, wave } = object.manifest;
+  return { group, kind, name, wave, namespace: object.namespace };
 }
 
 function findDuplicates(objects: readonly PreparedObject[]): Problem[] {

@@ -5,8 +5,11 @@ import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 /** Every code, with the next step a reader should take. Codes never change their meaning. */
 const NEXT_STEPS = {
   // The source
-  RepositoryNotFound: 'Check `url`; for a private repository set `tokenFile`.',
+  RepositoryNotFound:
+    'Check `url`; for a private repository set `tokenFile`, or `sshKeyFile` with an ssh address.',
   AuthenticationFailed: 'Put a token that may read the repository into the file named by `tokenFile`.',
+  HostKeyRefused:
+    'Compare the host key with what the server publishes; if it is the right one, put it into the file named by `knownHostsFile`.',
   SourceUnreachable: 'Nothing to do if it is a passing failure: it is tried again at the next interval.',
   SourceTimeout: 'The server was too slow; it is tried again at the next interval.',
   SourceTooLarge: 'Move the manifests to a smaller repository.',
@@ -23,7 +26,7 @@ const NEXT_STEPS = {
   NoManifests: 'Nothing was pruned. Add at least one manifest, or remove the repository from the worker.',
   SymlinkRefused: 'Replace the symbolic link by the file or directory itself, or remove it.',
   SubmoduleRefused: 'Copy the manifests into the repository; submodules are not read.',
-  FileTooLarge: 'Split the file; 1 MiB is the limit.',
+  FileTooLarge: 'Split the file, or the object if it is one: 1 MiB is the limit of each.',
   TooManyFiles: 'Point `path` at the folder that holds only manifests.',
   CommitTooLarge: 'Split the path into several repositories entries; 10 MiB of manifests is the limit.',
   LfsPointer: 'Commit the file itself, not a Git LFS pointer.',
@@ -44,6 +47,7 @@ const NEXT_STEPS = {
   ForbiddenField: 'Remove the field; the cluster writes it.',
   ObjectTooLarge: 'Make it smaller or split it; etcd refuses objects of more than 1 MiB.',
   DuplicateObject: 'Keep one of the two.',
+  BadWave: 'Correct the annotation, or remove it: without it the wave is "0".',
   NotRendered:
     'Commit the rendered manifests (`kubectl kustomize`, `helm template`); nothing is rendered here.',
   WorkloadTwice: 'Keep it under one of the two workload APIs.',
@@ -64,6 +68,8 @@ const NEXT_STEPS = {
     'See `kubectl describe`; what stands on it is applied by the next commit after it can be used.',
   InventoryForeign: 'Nothing was read from it or written to it.',
   InventoryOfOther: 'Give the repository a `name` of its own.',
+  WaveHeld: 'Nothing to do once the earlier wave is well: the commit is tried again.',
+  NotReady: 'See `kubectl describe`; a new commit ends the wait.',
   // The rollout
   RolloutFailed: 'See `fairlead explain`; a new commit or `fairlead rollout retry` starts it again.',
   RolledBack: 'Correct the manifest: the next change of it is rolled out.',
@@ -138,6 +144,8 @@ const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
   'OwnedByOther',
   'Refused',
   'Unavailable',
+  'WaveHeld',
+  'NotReady',
 ]);
 
 /** A list that fits into a payload: the first `limit` problems and how many there are in all. */
@@ -153,10 +161,15 @@ export function bounded(problems: readonly Problem[], limit = 20): ProblemList {
 
 /**
  * Whether the same commit may go through at another time: somebody grants the permission, creates the namespace, deletes what
- * stands in the way. False if one of the problems is in the commit itself, and for rollouts, which have their own `retry`.
+ * stands in the way. False if one of the problems is in the commit itself, and for rollouts, which have their own `retry`; but
+ * what such a rollout holds up has nothing else that would bring it.
  */
 export function mayPassLater({ first }: ProblemList): boolean {
-  return first.length > 0 && first.every(({ code }) => OF_THE_CLUSTER.has(code));
+  const isHeld = first.some(({ code }) => code === 'WaveHeld');
+  return (
+    first.length > 0 &&
+    first.every(({ code }) => OF_THE_CLUSTER.has(code) || (isHeld && code === 'RolloutFailed'))
+  );
 }
 
 /** Every line of a list, the last one naming what was left out. */

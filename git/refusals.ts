@@ -1,6 +1,7 @@
 /** What the apiserver refused, as a problem of an object at its line in the repository. */
 
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import { describeConflicts, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { isObject } from './manifests.ts';
@@ -8,6 +9,20 @@ import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import type { SourceText } from './source-text.ts';
+
+const OWN_FIELDS = [
+  'partition',
+  'maxUnavailable',
+  'podUpdatePolicy',
+  'gracePeriodSeconds',
+  'progressDeadlineSeconds',
+  'onDeadline',
+  'paused',
+  'nodeSelector',
+  'topologyKey',
+  'notReadyNodes',
+  'podReplacementPolicy',
+] as const;
 
 /** The object cannot be written now, but later; the whole step is tried again. */
 export class NotYetError extends Error {
@@ -48,7 +63,11 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
         ? undefined
         : findFieldLine(source, object.manifest.line, field);
     const text = end(shorten(message));
-    return { ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line), ...hintFor(text) };
+    return {
+      ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line),
+      ...hintFor(text),
+      ...annotationFor(object, text),
+    };
   }
   // Admission of an apiserver that is just starting.
   if (/not yet ready to handle request/.test(message)) return undefined;
@@ -70,6 +89,25 @@ function hintFor(text: string): Pick<Problem, 'next'> {
     return { next: 'Write the labels of the nodes themselves: nodeSelector: {disk: ssd}.' };
   // `yes`, `on` and numbers where text is wanted are the commonest mistake of all.
   return /expected string, got a (?:boolean|number)/.test(text) ? { next: 'Quote the value.' } : {};
+}
+
+/** Our fields as they are written in apps/v1, by the last part of their path. */
+const ANNOTATION_OF: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(OWN_FIELDS.map((field) => [field, ANNOTATION[field]])),
+  drain: ANNOTATION.drainTimeoutSeconds,
+  prePull: ANNOTATION.prePullNodes,
+  inPlaceUpdateStrategy: ANNOTATION.gracePeriodSeconds,
+};
+
+/** Somebody who changes `apiVersion` alone takes our fields along. */
+function annotationFor({ manifest }: PreparedObject, text: string): Pick<Problem, 'next'> {
+  const [, quoted, plain] =
+    /unknown field "(?:[^"]*[.])?(\w+)"|[.](\w+): field not declared in schema/.exec(text) ?? [];
+  const field = quoted ?? plain ?? '';
+  const annotation = manifest.group === 'apps' ? ANNOTATION_OF[field] : undefined;
+  return annotation === undefined
+    ? {}
+    : { next: `In apps/v1 it is an annotation of the workload: ${annotation} (README).` };
 }
 
 /** The server's own words, without the request in front. */

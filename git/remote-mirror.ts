@@ -1,24 +1,28 @@
 /** The bare mirror of a repository on another machine: looked at with `ls-remote`, fetched one commit at a time. */
 
-import { mkdir, opendir, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { credentials } from './credentials.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
 import type { GitOutput, GitRun } from './git-process.ts';
 import { runGit } from './git-process.ts';
 import type { MirrorOptions } from './mirror-options.ts';
 import { ProblemError, problem } from './problems.ts';
+import type { RemoteSource } from './source-url.ts';
 
 /** Fetches into one mirror never overlap: git would wait on its own locks. Keyed by directory, for the whole process. */
 const fetching = new Map<string, Promise<unknown>>();
 
 export class RemoteMirror {
+  readonly #source: RemoteSource;
   readonly #url: string;
   readonly #ref: string | undefined;
   readonly #directory: string;
   readonly #options: MirrorOptions;
 
-  constructor(url: string, ref: string | undefined, directory: string, options: MirrorOptions) {
-    this.#url = url;
+  constructor(source: RemoteSource, ref: string | undefined, directory: string, options: MirrorOptions) {
+    this.#source = source;
+    this.#url = source.url;
     this.#ref = ref;
     this.#directory = directory;
     this.#options = options;
@@ -152,13 +156,13 @@ export class RemoteMirror {
     run: Omit<GitRun, 'args'>,
     signal?: AbortSignal,
   ): Promise<GitOutput> {
-    const { tokenFile, caFile, cacheDirectory } = this.#options;
+    const { caFile } = this.#options;
     const output = await runGit({
       ...run,
       args,
-      protocols: 'https',
+      protocols: this.#source.kind,
       settings: [...(caFile === undefined ? [] : [`http.sslCAInfo=${caFile}`]), ...(run.settings ?? [])],
-      environment: tokenFile === undefined ? {} : await askpass(cacheDirectory, tokenFile),
+      environment: await credentials(this.#source, this.#options),
       signal,
     }).catch((error: unknown) => {
       throw processFailure(error, this.#url);
@@ -166,32 +170,6 @@ export class RemoteMirror {
     if (output.code !== 0) throw gitFailure(output, this.#url);
     return output;
   }
-}
-
-const ASKPASS = `#!/bin/sh
-case "$1" in
-  Username*) echo x-access-token ;;
-  *) exec cat -- "$FAIRLEAD_TOKEN_FILE" ;;
-esac
-`;
-
-/** git asks this script for the password; the token itself is in no argument and in no environment. */
-async function askpass(cacheDirectory: string, tokenFile: string): Promise<Record<string, string>> {
-  const readable = await stat(tokenFile).then(
-    (file) => file.isFile() && file.size > 0,
-    () => false,
-  );
-  if (!readable) {
-    throw new ProblemError(
-      problem('AuthenticationFailed', `the tokenFile ${tokenFile} is missing, empty or not readable.`),
-    );
-  }
-  const script = join(cacheDirectory, 'askpass');
-  if ((await readFile(script, 'utf8').catch(() => undefined)) !== ASKPASS) {
-    await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
-    await writeFile(script, ASKPASS, { mode: 0o700 });
-  }
-  return { GIT_ASKPASS: script, FAIRLEAD_TOKEN_FILE: tokenFile };
 }
 
 async function directoryBytes(path: string): Promise<number> {

@@ -7,15 +7,18 @@ import { z } from 'zod';
 import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
+import { MAKE_KEY, scanHost } from './credentials.ts';
+import type { SourceFiles } from './mirror-options.ts';
 import { ProblemError } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
+import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
 
 /** One repository, with every default filled in. */
-export interface Repository {
+export interface Repository extends SourceFiles {
   /** Unique in the worker; part of workflow ids, labels and the name of the inventory. */
   readonly name: string;
-  /** https URL, or an absolute local path. */
+  /** https or ssh URL, or an absolute local path. */
   readonly url: string;
   /** Branch, tag or full sha; absent: the remote's HEAD. */
   readonly ref?: string;
@@ -28,8 +31,6 @@ export interface Repository {
   /** Seconds between two looks. @default 30; 2 for a local path */
   readonly intervalSeconds: number;
   readonly prune: boolean;
-  readonly tokenFile?: string;
-  readonly caFile?: string;
 }
 
 /** Seconds. Looking at a local repository costs two short processes and nobody's server. */
@@ -66,10 +67,12 @@ const Entry = z.strictObject({
   prune: z.boolean().optional(),
   tokenFile: z.string().min(1).optional(),
   caFile: z.string().min(1).optional(),
+  sshKeyFile: z.string().min(1).optional(),
+  knownHostsFile: z.string().min(1).optional(),
 });
 
 /** Keys of the design that are not served yet: named clearly instead of "unrecognized". */
-const LATER = ['sshKeyFile', 'knownHostsFile', 'webhookSecretFile'] as const;
+const LATER = ['webhookSecretFile'] as const;
 
 /** Thrown with every error of the file, one a line. */
 class RepositoriesError extends ConfigurationError {
@@ -130,7 +133,7 @@ export function parseRepositories(text: string, source: string): readonly Reposi
 }
 
 /** What the flags of `fairlead up` may say. */
-export interface RepositoryFlags {
+export interface RepositoryFlags extends SourceFiles {
   readonly repo: string;
   readonly name?: string | undefined;
   readonly ref?: string | undefined;
@@ -139,18 +142,15 @@ export interface RepositoryFlags {
   readonly serviceAccount?: string | undefined;
   readonly interval?: string | undefined;
   readonly prune?: boolean | undefined;
-  readonly tokenFile?: string | undefined;
-  readonly caFile?: string | undefined;
 }
 
 /**
- * One repository from flags: the same keys, the same defaults, relative to the current directory.
+ * One repository from flags: the same keys, the same defaults, relative to the current directory. Other flags are left alone.
  * @throws RepositoriesError
  */
 export function repositoryFromFlags(flags: RepositoryFlags, directory = process.cwd()): Repository {
-  const { repo, ...rest } = flags;
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  const result = toRepository({ url: repo, ...given }, directory);
+  const given = Object.entries(flags).filter(([key, value]) => key in Entry.shape && value !== undefined);
+  const result = toRepository({ ...Object.fromEntries<unknown>(given), url: flags.repo }, directory);
   if (Array.isArray(result)) throw new RepositoriesError('--repo', result);
   return result;
 }
@@ -187,9 +187,11 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   const name = entry.name ?? nameFromUrl(url);
   if (source !== undefined && !DNS_LABEL.test(name))
     errors.push(`name: none can be made of ${url}; set \`name\``);
+  if (source !== undefined) errors.push(...misplacedFiles(source, entry));
   if (errors.length > 0 || path === undefined) return errors;
   const namespace = entry.namespace ?? 'default';
-  const files = { tokenFile: entry.tokenFile, caFile: entry.caFile };
+  const { tokenFile, caFile, sshKeyFile, knownHostsFile } = entry;
+  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile };
   return {
     name,
     url,
@@ -207,6 +209,24 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   };
 }
 
+/** Files that this kind of address does not use, and those that it cannot do without. */
+function misplacedFiles(source: Source, files: SourceFiles): readonly string[] {
+  const asked = { https: ['tokenFile', 'caFile'], ssh: ['sshKeyFile', 'knownHostsFile'], local: [] } as const;
+  const used: readonly string[] = asked[source.kind];
+  const unused = [...asked.https, ...asked.ssh].filter(
+    (field) => files[field] !== undefined && !used.includes(field),
+  );
+  const needed = { sshKeyFile: MAKE_KEY, knownHostsFile: source.kind === 'ssh' ? scanHost(source.host) : '' };
+  const missing = source.kind === 'ssh' ? asked.ssh.filter((field) => files[field] === undefined) : [];
+  return [
+    ...unused.map(
+      (field) =>
+        `${field}: is not for ${source.kind === 'local' ? 'a local path' : `an ${source.kind} address`}`,
+    ),
+    ...missing.map((field) => `${field}: is needed for an ssh address. ${needed[field]}`),
+  ];
+}
+
 function userOf(serviceAccount: string, namespace: string): string {
   const [first = '', second] = serviceAccount.split('/');
   return second === undefined
@@ -215,7 +235,8 @@ function userOf(serviceAccount: string, namespace: string): string {
 }
 
 function nameFromUrl(url: string): string {
-  return basename(url)
+  // Also of `git@host:name.git`.
+  return (basename(url).split(':').at(-1) ?? '')
     .replace(/\.git$/i, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -4,13 +4,19 @@ import { realpath } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import { ProblemError, problem } from './problems.ts';
 
-export type Source =
-  | { readonly kind: 'local'; readonly path: string }
-  | { readonly kind: 'https'; readonly url: string; readonly host: string };
+/** On another machine. */
+export interface RemoteSource {
+  readonly kind: 'https' | 'ssh';
+  readonly url: string;
+  readonly host: string;
+}
+
+export type Source = { readonly kind: 'local'; readonly path: string } | RemoteSource;
 
 /**
- * An https URL or a local path. Refused: other schemes (`ext::`, `file://`, `http://`), anything that could be taken for
- * an option, credentials inside the URL (they would reach logs and process lists), control characters.
+ * An https or ssh URL, an ssh address as `scp` writes it (`git@host:path`), or a local path. Refused: other schemes (`ext::`,
+ * `file://`, `http://`), anything that could be taken for an option, credentials inside the URL (they would reach logs and process
+ * lists), control characters.
  * @throws ProblemError SourceRefused
  */
 export function parseSource(text: string, baseDirectory = process.cwd()): Source {
@@ -19,12 +25,7 @@ export function parseSource(text: string, baseDirectory = process.cwd()): Source
     throw refused(`the url ${JSON.stringify(shown)} is empty or holds control characters`);
   if (text.startsWith('-')) throw refused(`the url ${shown} begins like an option of git`);
   if (/^https:\/\//i.test(text)) return parseHttps(text, shown);
-  if (/^(?:git@|ssh:\/\/|[^/\\]+@[^/\\]+:)/i.test(text)) {
-    throw refused(
-      `${shown} is an ssh address`,
-      'ssh is not supported yet: use the https:// URL and `tokenFile`.',
-    );
-  }
+  if (/^ssh:\/\//i.test(text) || SCP.test(text)) return parseSsh(text, shown);
   if (/^[a-z][a-z0-9+.-]*::?/i.test(text) && !/^[a-z]:[\\/]/i.test(text)) {
     throw refused(`the scheme of ${shown} is not allowed`);
   }
@@ -49,13 +50,53 @@ function parseHttps(text: string, shown: string): Source {
   return { kind: 'https', url: url.href, host: url.host };
 }
 
+/** `user@host:path`, the path relative to the user's home unless it begins with `/`; not a scheme's `://`. */
+const SCP = /^([^/\\:@]+)@([^/\\:@]+):(?!\/\/)(.+)$/;
+
+function parseSsh(text: string, shown: string): Source {
+  const [, user = '', host = '', path = ''] = SCP.exec(text) ?? [];
+  if (host !== '') return sshSource({ user, host, path, url: text }, shown);
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw refused(`${shown} is not a URL`);
+  }
+  if (url.password !== '')
+    throw refused(`the url ${shown} holds a password`, 'Use a key: name its file with `sshKeyFile`.');
+  if (url.search !== '' || url.hash !== '') throw refused(`the url ${shown} has a query or a fragment`);
+  return sshSource(
+    { user: url.username, host: url.host, path: url.pathname.replace(/^\//, ''), url: url.href },
+    shown,
+  );
+}
+
+/** What git hands to ssh and to the shell of the server as words of its own must be plain, and must not look like options. */
+function sshSource(
+  { user, host, path, url }: { readonly [part in 'user' | 'host' | 'path' | 'url']: string },
+  shown: string,
+): Source {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9._-]*$/.test(user))
+    throw refused(
+      `the url ${shown} has no user name, or not a plain one`,
+      'Write it as ssh://git@HOST/PATH, with the user that the server asks for.',
+    );
+  if (!/^(?:[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\])(?::\d+)?$/.test(host))
+    throw refused(`the url ${shown} has no host, or not a plain one`);
+  if (!/^[A-Za-z0-9._~/][\w.~/+@%:-]*$/.test(path))
+    throw refused(`the url ${shown} has no path of a repository, or not a plain one`);
+  return { kind: 'ssh', url, host };
+}
+
 /**
- * What a repository is recognised by, whatever it is called: an https URL without credentials, `.git` and a last `/`, or the
- * canonical path of a local one (as it was given while it does not exist).
+ * What a repository is recognised by, whatever it is called: an https or ssh URL without credentials, `.git` and a last `/`, an ssh
+ * address of the other form likewise, or the canonical path of a local one (as it was given while it does not exist).
  */
 export async function sourceIdentity(url: string): Promise<string> {
-  if (/^https:\/\//i.test(url))
-    return redactUrls(url)
+  const [, user, host = '', path = ''] = SCP.exec(url) ?? [];
+  const text = user === undefined ? url : `ssh://${user}@${host}/${path.replace(/^\//, '')}`;
+  if (/^(?:https|ssh):\/\//i.test(text))
+    return redactUrls(text)
       .replace(/\/+$/, '')
       .replace(/\.git$/i, '');
   return await realpath(url).catch(() => url);
@@ -98,10 +139,13 @@ export function checkPath(path: string): string {
   return parts.join('/');
 }
 
-/** Takes user names, passwords and queries out of every URL in a text (CVE-2023-25163). */
+/**
+ * Takes user names, passwords and queries out of every URL in a text (CVE-2023-25163). The user name of an ssh URL stays: it is no
+ * secret, and part of the address.
+ */
 export function redactUrls(text: string): string {
   return text
-    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]*@/gi, '$1***@')
+    .replace(/(?!ssh:\/\/[^\s/@:'"]*@)(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]*@/gi, '$1***@')
     .replace(/([a-z][a-z0-9+.-]*:\/\/[^\s?'"]*)\?[^\s'"]*/gi, '$1?***');
 }
 

@@ -10,7 +10,6 @@ import type { WorkloadTarget } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
 
 const ATTEMPT_OUTCOMES = [
-  'Running',
   'Succeeded',
   'Superseded',
   'Aborted',

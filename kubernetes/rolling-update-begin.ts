@@ -1,22 +1,23 @@
 /** How an update begins: what is to be rolled out goes into its record, from which any worker can do the rest. */
 
-import { ANNOTATION } from '../planners/names.ts';
-import type { ControllerRevision, JsonObject } from '../planners/objects.ts';
+import type { ControllerRevision } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { RecordData, RecordState } from '../planners/rolling-update-record.ts';
-import { isActiveRecord, recordManifest } from '../planners/rolling-update-record.ts';
+import { recordManifest } from '../planners/rolling-update-record.ts';
 import type { StartDecision, StartRequest } from '../planners/rolling-update-start.ts';
-import { decideStart } from '../planners/rolling-update-start.ts';
+import { decideDefaulted, decideStart } from '../planners/rolling-update-start.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
+import type { UpdateBudget } from '../planners/rolling-update-scale.ts';
+import { budgetOf } from '../planners/rolling-update-scale.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
-import { isAlreadyExists, isConflict, isNotFound } from './api-error.ts';
+import { isAlreadyExists } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
 import { UPDATE_FIELD_MANAGER, pathOf, readUpdate } from './rolling-update-objects.ts';
-import { asRecord } from './values.ts';
 
-export type UpdateSettings = Omit<RecordState, 'phase' | 'desired'>;
+/** What is not asked for of the budget, the controller's annotations say. */
+export type UpdateSettings = Pick<RecordState, 'updatePeriodMs' | 'pollIntervalMs'> & Partial<UpdateBudget>;
 
 /** What was decided, and of what. */
 export interface BegunUpdate {
@@ -32,7 +33,7 @@ const CONFLICT_LIMIT = 12;
  * Decides what the request means, and where an update is to begin, writes its record. The apiserver tries the next controller
  * first (a strict dry run), so that what it would refuse is refused before anything is written; the record then holds what the
  * apiserver would make of it, defaults included.
- * @throws ApiError as the apiserver refuses, or the last conflict after 12 tries
+ * @throws ApiError as the apiserver refuses, or the last conflict after 12 tries; BudgetError
  */
 export async function beginUpdate(
   client: KubernetesClient,
@@ -47,15 +48,23 @@ export async function beginUpdate(
     if (decision.do !== 'begin') {
       return { decision, view, next: view.nextController?.metadata.name ?? view.record?.next };
     }
+    const { desired } = decision;
+    const budget = budgetOf(settings, decision.data.controller.metadata.annotations);
+    const state: RecordState = { ...settings, ...budget, phase: 'Rolling', desired };
     const data = await withDefaults(client, reference.namespace, view, decision.data);
-    const begun = { decision: { ...decision, data }, view, next: data.next };
-    if (dryRun) return begun;
+    const defaulted = decideDefaulted(view, { ...decision, data });
+    const begun = { decision: defaulted, view, next: data.next };
+    if (dryRun || defaulted.do !== 'begin') return begun;
     try {
-      await writeRecord(client, view, data, { ...settings, phase: 'Rolling', desired: decision.desired });
+      // Its name has a number: whoever is quicker begins, the other looks again and finds an update in progress.
+      await client.create<ControllerRevision>(
+        pathOf('controllerrevisions', reference.namespace),
+        recordManifest(data, state, view.records),
+        { fieldManager: UPDATE_FIELD_MANAGER },
+      );
       return begun;
     } catch (error) {
-      const isStale = isConflict(error) || isAlreadyExists(error) || isNotFound(error);
-      if (!isStale || tries === CONFLICT_LIMIT) throw error;
+      if (!isAlreadyExists(error) || tries === CONFLICT_LIMIT) throw error;
     }
   }
 }
@@ -77,31 +86,4 @@ async function withDefaults(
     ));
   const spec = { ...served.spec, ...(replicas !== undefined && { replicas }) };
   return { ...data, controller: { ...data.controller, spec } };
-}
-
-/** A finished record of the same template makes room: it goes, what became of it stays. */
-async function writeRecord(
-  client: KubernetesClient,
-  { records }: UpdateView,
-  data: RecordData,
-  state: RecordState,
-): Promise<void> {
-  const { namespace } = data.controller.metadata;
-  const manifest = recordManifest(data, state, records);
-  const metadata = asRecord(manifest['metadata']);
-  const same = records.find(({ revision }) => revision.metadata.name === metadata['name']);
-  let attempts: string | undefined;
-  if (same !== undefined && !isActiveRecord(same)) {
-    const { name, uid, resourceVersion, annotations } = same.revision.metadata;
-    attempts = annotations?.[ANNOTATION.attempts];
-    await client.delete(pathOf('controllerrevisions', namespace, name), { uid, resourceVersion });
-  }
-  const annotations = {
-    ...asRecord(metadata['annotations']),
-    ...(attempts !== undefined && { [ANNOTATION.attempts]: attempts }),
-  };
-  const body: JsonObject = { ...manifest, metadata: { ...metadata, annotations } };
-  await client.create<ControllerRevision>(pathOf('controllerrevisions', namespace), body, {
-    fieldManager: UPDATE_FIELD_MANAGER,
-  });
 }

@@ -21,6 +21,36 @@ export interface UpdateReference {
 /** Who owns the fields that an update writes; a commit may take them over. */
 export const UPDATE_FIELD_MANAGER = 'fairlead-rolling-update';
 
+/** So often a snapshot is read again that had changed while it was read. */
+const SNAPSHOT_TRIES = 5;
+
+/**
+ * The same, of one moment: what was read first is read again until it is as it was. For displays, which nothing checks; a write
+ * carries what it was decided on. In a cluster that never holds still, the last of five tries.
+ * @throws ApiError
+ */
+export async function readUpdateAtOnce(
+  client: KubernetesClient,
+  reference: UpdateReference,
+  signal?: AbortSignal,
+): Promise<RollingUpdateSnapshot> {
+  let snapshot = await readUpdate(client, reference, signal);
+  for (let tries = 1; tries < SNAPSHOT_TRIES; tries += 1) {
+    const again = await readUpdate(client, reference, signal);
+    if (versionOf(again) === versionOf(snapshot)) return snapshot;
+    snapshot = again;
+  }
+  return snapshot;
+}
+
+/** Pods are read between the others: as long as those stay as they are, they are of the moment of the pods. */
+function versionOf({ controllers, revisions }: RollingUpdateSnapshot): string {
+  return [...controllers, ...revisions]
+    .map(({ metadata: { uid, resourceVersion } }) => `${uid} ${resourceVersion ?? ''}`)
+    .sort()
+    .join('\n');
+}
+
 /** @throws ApiError */
 export async function readUpdate(
   client: KubernetesClient,

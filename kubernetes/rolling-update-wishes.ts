@@ -7,7 +7,7 @@ import type { UpdateStep } from '../planners/rolling-update-steps.ts';
 import { annotate } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
-import type { Pin } from '../planners/workload.ts';
+import type { Turned } from '../planners/rolling-update-record.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
 import { readUpdate, writeUpdate } from './rolling-update-objects.ts';
@@ -66,27 +66,34 @@ export async function abortUpdate(
   reference: UpdateReference,
   wisher: Wisher,
   now: number,
+  verb: 'abort' | 'rollback' = 'abort',
 ): Promise<WishResult> {
-  return await edit(client, reference, (view) => turn(view, { verb: 'abort', ...wish(wisher, now) }));
+  return await edit(client, reference, (view) => turn(view, { verb, ...wish(wisher, now) }));
 }
 
 /**
  * The same for a newer commit, which takes the place of one that is under way: nobody has rejected that, so nothing is pinned.
  * @throws ApiError
  */
-export async function turnUpdate(client: KubernetesClient, reference: UpdateReference): Promise<WishResult> {
-  return await edit(client, reference, (view) => turn(view, undefined));
+export async function turnUpdate(
+  client: KubernetesClient,
+  reference: UpdateReference,
+  commit: string,
+  now: number,
+): Promise<WishResult> {
+  const at = new Date(now).toISOString();
+  const reason = `commit ${commit.slice(0, 8)} brings another manifest`;
+  return await edit(client, reference, (view) => turn(view, { verb: 'commit', commit, reason, at }));
 }
 
-function turn(view: UpdateView, pin: Omit<Pin, 'rejected' | 'revision'> | undefined): Decision {
-  const decision = decideRollback(view, pin);
+function turn(view: UpdateView, turned: Turned): Decision {
+  const decision = decideRollback(view, turned);
   switch (decision.do) {
     case 'refuse':
       return nothing(decision.message);
     case 'turn':
       return change(`the update of ${view.name} is rolled back`, { do: 'write', write: decision.write });
     case 'attach':
-    case 'begin':
       return nothing(`the update of ${view.name} is being rolled back already`);
   }
 }

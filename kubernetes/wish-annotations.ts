@@ -8,13 +8,35 @@ export const LONGEST_TEXT = 500;
 
 type Annotations = Readonly<Record<string, string>> | undefined;
 
-/** `spec.paused` or annotation `fairlead.dev/paused` (JSON, or `"true"`); undefined when not paused. */
+/**
+ * `spec.paused` or annotation `fairlead.dev/paused` (JSON, or `"true"`); undefined when not paused. An annotation that was written
+ * together with the field ({@link noteOfField}) only says who paused and why: without the field it is over, because `kubectl
+ * rollout resume` knows of nothing else.
+ */
 export function readPaused(annotations: Annotations, specPaused: boolean | undefined): Wish | undefined {
-  const text = annotations?.[ANNOTATION.paused];
-  if (text !== undefined && text !== 'false') {
-    return parseWish(text);
+  const written = readPauseAnnotation(annotations);
+  if (written !== undefined) {
+    const { field, ...wish } = written;
+    if (field === undefined || specPaused === true) return wish;
   }
   return specPaused === true ? { reason: 'spec.paused is true' } : undefined;
+}
+
+/** Whether the annotation is what is left of a pause that was ended by the field alone. */
+export function hasEndedPause(annotations: Annotations, specPaused: boolean | undefined): boolean {
+  return specPaused !== true && readPauseAnnotation(annotations)?.field !== undefined;
+}
+
+function readPauseAnnotation(
+  annotations: Annotations,
+): (Wish & { readonly field?: string | undefined }) | undefined {
+  const text = annotations?.[ANNOTATION.paused];
+  return text === undefined || text === 'false' ? undefined : parseWish(text);
+}
+
+/** The annotation's value beside a field that is set as well. */
+export function noteOfField(wish: Wish): Wish & { readonly field: string } {
+  return { ...wish, field: 'spec.paused' };
 }
 
 /** Annotation `fairlead.dev/pinned`. */

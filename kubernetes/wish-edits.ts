@@ -1,11 +1,11 @@
 /** The parts that the wishes on a workload are made of: the pause, what counts as idle, and the words of the answers. Pure. */
 
 import { saysComplete } from '../planners/conditions.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, GROUP } from '../planners/names.ts';
 import type { Condition, ControllerRevision } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import { trusted } from './values.ts';
-import { readPaused } from './wish-annotations.ts';
+import { noteOfField, readPaused } from './wish-annotations.ts';
 import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations } from './workload-edit.ts';
 import { hasPausedField } from './workload-api.ts';
@@ -30,8 +30,15 @@ export function pauseEdit(
   if (paused !== undefined) {
     return nothing(`${short(target)} is already paused${said(paused)}`);
   }
+  const own = wish(wisher, now);
+  // Where kubectl has verbs for it, it is to see the pause, and to be able to end it.
+  const setsField = hasPausedField(target) && target.group !== GROUP;
+  const value = setsField ? noteOfField(own) : own;
   return {
-    operations: annotationOperations(annotations, { [ANNOTATION.paused]: JSON.stringify(wish(wisher, now)) }),
+    operations: [
+      ...annotationOperations(annotations, { [ANNOTATION.paused]: JSON.stringify(value) }),
+      ...(setsField ? ([{ op: 'add', path: '/spec/paused', value: true }] as const) : []),
+    ],
     result: { changed: true, message: `${short(target)} paused` },
   };
 }

@@ -6,7 +6,9 @@
 
 import { ANNOTATION, DEPLOYMENT_ANNOTATION } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
+import { hasSucceeded } from '../planners/revision.ts';
 import type { Pin } from '../planners/workload.ts';
+import { readAttempts } from './attempts.ts';
 import type { KubernetesClient } from './client.ts';
 import { templateChange } from './template-change.ts';
 import { readPaused, readPinned } from './wish-annotations.ts';
@@ -215,11 +217,19 @@ function rollbackEdit(
     ],
     result: {
       changed: true,
-      message: `${short(target)} goes back to revision ${label(back)}${pausedHint(object, target)}`,
+      message: `${short(target)} goes back to revision ${label(back)}${neverDone(back)}${pausedHint(object, target)}`,
       effect: 'rolledBack',
       revision: back.metadata.name,
     },
   };
+}
+
+/** A second undo goes to where the first came from, as kubectl's does: whoever asks for it should know what it leads to. */
+function neverDone(revision: ControllerRevision): string {
+  const last = readAttempts(revision).at(-1);
+  return hasSucceeded(revision) || last === undefined
+    ? ''
+    : `, whose rollout was never finished (${last.outcome}${last.reason === undefined ? '' : `: ${last.reason}`})`;
 }
 
 function undoTarget(

@@ -11,7 +11,7 @@ import type {
   Workload,
   WorkloadKind,
 } from '../planners/workload.ts';
-import { readPaused, readPinned, readRetried } from './wish-annotations.ts';
+import { hasEndedPause, readPaused, readPinned, readRetried } from './wish-annotations.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import { groupVersion } from './workload-api.ts';
@@ -98,6 +98,7 @@ export function readCommon(
     minReadySeconds: spec.minReadySeconds ?? 0,
     revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
     ...(paused && { paused }),
+    ...(hasEndedPause(metadata.annotations, spec.paused) && { hasEndedPause: true }),
     ...(pinned && { pinned }),
     ...(retried && { retried }),
     ...(own.progressDeadlineSeconds !== undefined && {

@@ -39,3 +39,10 @@ export class Budget {
     this.#unavailable += 1;
   }
 }
+
+/** What a budget that is used up is used by. More than allowed is nobody's fault here: pods that are new since a scaling, or broke. */
+export function describeUse(unavailable: number, max: number): string {
+  return unavailable > max
+    ? `${String(unavailable)} unavailable, ${String(max)} allowed`
+    : `${String(unavailable)} of ${String(max)} unavailable`;
+}

@@ -97,7 +97,7 @@ export function isLeftForLater(
   if (workload.drain === undefined || place.gaveUpAt === undefined) return false;
   const until = place.gaveUpAt + workload.drain.timeoutSeconds * 1000;
   if (now >= until) return false;
-  plan.wait('DrainTimedOut', { pod, until });
+  plan.wait('DrainTimedOut', { pod, detail: `node ${place.name}`, until });
   return true;
 }
 

@@ -1,6 +1,6 @@
 /** The rollout of a DaemonSet: which nodes may be brought to the update revision now (D12–D17, design "Budget"). */
 
-import { Budget } from './budget.ts';
+import { Budget, describeUse } from './budget.ts';
 import { countUnavailableNodes, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
 import type { DaemonBudget } from './daemonset-budget.ts';
 import { drainFirst, isLeftForLater, pullFirst } from './daemonset-hooks.ts';
@@ -104,7 +104,7 @@ function planReplacement(
     if (!budget.allowsChargeBeside(own)) {
       plan.wait('BudgetUsed', {
         pod: member.name,
-        detail: `${String(unavailable)} of ${String(maxUnavailable)} unavailable`,
+        detail: describeUse(unavailable, maxUnavailable),
       });
       pulls.begin(plan, candidate, update);
       continue;

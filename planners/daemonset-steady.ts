@@ -89,7 +89,7 @@ function settleSurge(
 function createHere(view: DaemonSetView, plan: PlanBuilder, place: Place, burst: Burst): void {
   const revision = revisionForNewPod(view, plan, place);
   if (revision === undefined) {
-    plan.wait('RevisionMissing', { pod: place.name });
+    plan.waitForRevisionOf(place.name);
     return;
   }
   if (burst.creates === 0) return;

@@ -1,5 +1,6 @@
 /** The planner of the DaemonSet (D1–D25): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
+import { markComplete } from './complete-mark.ts';
 import { daemonBudgetOf, desiredPlaces, isUnavailable } from './daemonset-budget.ts';
 import { planHookEnds, releaseNodes } from './daemonset-hooks.ts';
 import { planDaemonBatch } from './daemonset-rollout.ts';
@@ -38,13 +39,15 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     plan.wait('SelectorEmpty');
   } else {
     if (budget.problem !== undefined) plan.wait('InvalidField', { detail: budget.problem });
-    if (view.update === undefined || view.revisionPlan.outcome !== 'exists') plan.wait('RevisionMissing');
+    if (view.update === undefined || view.revisionPlan.outcome !== 'exists')
+      plan.waitForRevision('ControllerRevision', snapshot.revisionRefused);
     const members = membersOfView(view);
     planPlaces(view, plan, budget);
     planInPlaceSteps(view, members, plan);
     planHookEnds(view, plan);
     trimHistory(view, members, [view.current, view.kept, view.latest], plan);
     planDaemonBatch(view, plan, budget);
+    markComplete(view, isFinishedDaemonRollout(view), plan);
     explainPods(view, plan);
   }
   if (set.pinned !== undefined) plan.wait('Pinned', { detail: describeWish(set.pinned) });

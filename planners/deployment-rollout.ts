@@ -1,5 +1,6 @@
 /** The rollout of a Deployment: which ReplicaSets may get another size now (P10–P12, design "Budget"). */
 
+import { describeUse } from './budget.ts';
 import { scaleAction } from './deployment-scale.ts';
 import { availableOf, totalAvailable, totalSize } from './deployment-view.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
@@ -106,7 +107,7 @@ function planShrinking(view: DeploymentView, plan: PlanBuilder, update: OwnedRep
     } else {
       plan.wait('BudgetUsed', {
         pod: one.name,
-        detail: `${String(unavailable)} of ${String(budget.maxUnavailable)} unavailable`,
+        detail: describeUse(unavailable, budget.maxUnavailable),
       });
     }
   }

@@ -1,5 +1,6 @@
 /** The steady state of a Deployment: who is whose, sizes outside of a rollout, annotations, history (P5, P8, P9, P14). */
 
+import { completeMark } from './complete-mark.ts';
 import { adoptAction, releaseAction } from './controller-ref.ts';
 import { carriedAnnotations } from './deployment-annotations.ts';
 import { sizeOfNew } from './deployment-rollout.ts';
@@ -7,7 +8,6 @@ import { isScalingEvent, planScaling, scaleAction } from './deployment-scale.ts'
 import { isCompleteDeployment } from './deployment-status.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { ANNOTATION } from './names.ts';
 import { lastCompleteOf } from './revision.ts';
 
 /** Plans what is to be whether or not a rollout runs. */
@@ -45,7 +45,7 @@ function annotate(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaS
   const { metadata, spec } = update.replicaSet;
   const wanted = {
     ...carriedAnnotations(workload),
-    ...(isCompleteDeployment(view) && { [ANNOTATION.complete]: 'true' }),
+    ...completeMark(isCompleteDeployment(view)),
   };
   if (!update.owned || update.deleting || plan.writes('replicasets', update.name)) return;
   const annotations = Object.fromEntries(

@@ -14,7 +14,7 @@ import { planDeploymentSteady } from './deployment-steady.ts';
 import { viewDeployment } from './deployment-view.ts';
 import type { DeploymentView } from './deployment-view.ts';
 import { readMember } from './member.ts';
-import { DEPLOYMENT_ANNOTATION } from './names.ts';
+import { ANNOTATION, DEPLOYMENT_ANNOTATION } from './names.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { explainPod } from './pod-reasons.ts';
@@ -38,7 +38,7 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
   } else {
     if (budget.problem !== undefined) plan.wait('InvalidField', { detail: budget.problem });
     if (update === undefined || revisionPlan.outcome !== 'exists') {
-      if (workload.paused === undefined) waitForRevision(view, plan);
+      if (workload.paused === undefined) plan.waitForRevision('ReplicaSet', view.revisionRefused);
       else plan.wait('Paused', { detail: describeWish(workload.paused) });
     }
     planDeploymentSteady(view, plan);
@@ -62,11 +62,6 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
   };
 }
 
-function waitForRevision({ revisionRefused }: DeploymentView, plan: PlanBuilder): void {
-  if (revisionRefused === undefined) plan.wait('RevisionMissing');
-  else plan.wait('CreateRefused', { pod: 'the new ReplicaSet', detail: revisionRefused });
-}
-
 /** P4: the Deployment carries the number of its newest ReplicaSet, as soon as that has it; and what an undo has dropped comes back. */
 function annotationsOf({ workload, revisionPlan, revisions, update }: DeploymentView): {
   readonly annotations?: Readonly<Record<string, string | null>>;
@@ -76,6 +71,8 @@ function annotationsOf({ workload, revisionPlan, revisions, update }: Deployment
   const number = revisionPlan.outcome === 'exists' ? revisionPlan.revision.revision : 0;
   const annotations = {
     ...lost,
+    // `kubectl rollout resume` has taken the field back; what is left is who had paused it, and why.
+    ...(workload.hasEndedPause === true && { [ANNOTATION.paused]: null }),
     ...(number !== 0 && { [DEPLOYMENT_ANNOTATION.revision]: String(number) }),
   };
   return Object.keys(annotations).length === 0 ? {} : { annotations };

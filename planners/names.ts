@@ -23,6 +23,8 @@ export const ANNOTATION = {
   commit: 'fairlead.dev/commit',
   repository: 'fairlead.dev/repository',
   manifestHash: 'fairlead.dev/manifest-hash',
+  /** On manifests: which of its stage's waves the object belongs to. */
+  wave: 'fairlead.dev/wave',
   /** On nodes that are drained for a rollout, JSON: for whom, since when, and whether it was us who cordoned it. */
   drain: 'fairlead.dev/drain',
   /** On the Lease: which workloads its holder keeps. Without the second: those of all namespaces. */
@@ -30,11 +32,15 @@ export const ANNOTATION = {
   keptNamespaces: 'fairlead.dev/namespaces',
   /** On ReplicationControllers whose pods are told apart by a label of another key than {@link ROLLING_UPDATE.deployment}. */
   deploymentLabelKey: 'fairlead.dev/deployment-label-key',
+  /** On ReplicationControllers that take their pods back from an update, JSON {@link Turned}: who turned it round, and why. */
+  turned: 'fairlead.dev/turned-round',
   /** On records of rolling updates of ReplicationControllers, JSON: how far it is, and within which budget. */
   rollingUpdateState: 'fairlead.dev/rolling-update-state',
   /** Our fields where apps/v1 lacks them. */
   partition: 'fairlead.dev/partition',
   maxUnavailable: 'fairlead.dev/max-unavailable',
+  /** Of ReplicationControllers: pods above the desired number during a rolling update. */
+  maxSurge: 'fairlead.dev/max-surge',
   podUpdatePolicy: 'fairlead.dev/pod-update-policy',
   gracePeriodSeconds: 'fairlead.dev/grace-period-seconds',
   progressDeadlineSeconds: 'fairlead.dev/progress-deadline-seconds',
@@ -46,7 +52,7 @@ export const ANNOTATION = {
   prePullNodes: 'fairlead.dev/pre-pull-nodes',
   prePullTimeoutSeconds: 'fairlead.dev/pre-pull-timeout-seconds',
   podReplacementPolicy: 'fairlead.dev/pod-replacement-policy',
-  /** On ReplicaSets: a rollout of it was finished, which the record of attempts may come too late to tell. */
+  /** On revisions: a rollout of it was finished, which the record of attempts may come too late to tell. */
   complete: 'fairlead.dev/complete',
   /** On ReplicaSets: our annotations of their Deployment, JSON; `kubectl rollout undo` drops these from it. */
   ofWorkload: 'fairlead.dev/of-workload',
@@ -87,6 +93,12 @@ export const SHIPPED_ROLLING_UPDATE = {
   nextController: 'kubectl.kubernetes.io/next-controller-id',
   deployment: 'deployment',
 } as const;
+
+/**
+ * Finalizer of the next controller while its pods are handed over in a rename: it stays until the controller manager is seen to
+ * count none of them any more, so that the one that comes after it makes none beside them.
+ */
+export const RENAME_FINALIZER = 'fairlead.dev/rename';
 
 export const LABEL = {
   /** StatefulSet: the revision's name (S1). */

@@ -40,6 +40,7 @@ const HOLDS_BATCH: Readonly<Record<Purpose, boolean>> = {
   GrowReplicaSet: false,
   ShrinkReplicaSet: false,
   AnnotateReplicaSet: false,
+  MarkComplete: false,
 };
 
 interface Collected {
@@ -58,6 +59,8 @@ export class PlanBuilder {
   readonly #written = new Set<string>();
   #requeueAt = Infinity;
   #holding = false;
+  /** The apiserver takes no revision for the present template. */
+  #revisionRefused = false;
 
   constructor(refusals: ReadonlyMap<string, Refusal>, now: number) {
     this.#refusals = refusals;
@@ -129,6 +132,18 @@ export class PlanBuilder {
     }
   }
 
+  /** The template has no revision yet; `refused` is why the apiserver takes none, in its words. */
+  waitForRevision(kind: 'ControllerRevision' | 'ReplicaSet', refused: string | undefined): void {
+    this.#revisionRefused = refused !== undefined;
+    if (refused === undefined) this.wait('RevisionMissing');
+    else this.wait('CreateRefused', { pod: `the new ${kind}`, detail: refused });
+  }
+
+  /** A pod that would be of that revision. Why there is none has been said, if the apiserver takes none. */
+  waitForRevisionOf(pod: string): void {
+    if (!this.#revisionRefused) this.wait('RevisionMissing', { pod });
+  }
+
   /** The plan changes by time alone at that moment, milliseconds. */
   requeue(at: number): void {
     if (at > this.#now && at !== Infinity) this.#requeueAt = Math.min(this.#requeueAt, at);
@@ -158,9 +173,11 @@ export class PlanBuilder {
   }
 
   #refused(action: Action, refusal: Refusal): void {
-    this.wait(action.verb === 'create' && action.purpose !== 'Evict' ? 'CreateRefused' : 'WriteRefused', {
+    const isEviction = action.purpose === 'Evict';
+    const code = action.verb === 'create' ? 'CreateRefused' : 'WriteRefused';
+    this.wait(isEviction ? 'DrainBlocked' : code, {
       ...(action.resource === 'pods' && { pod: action.name }),
-      detail: `${action.subresource === 'eviction' ? 'eviction' : action.verb} of ${resourceKey(action)}: ${refusal.message}`,
+      detail: `${isEviction ? 'eviction' : action.verb} of ${resourceKey(action)}: ${refusal.message}`,
       until: refusal.retryAt,
     });
   }

@@ -68,6 +68,7 @@ export const PURPOSES = [
   'GrowReplicaSet',
   'ShrinkReplicaSet',
   'AnnotateReplicaSet',
+  'MarkComplete',
 ] as const;
 export type Purpose = (typeof PURPOSES)[number];
 
@@ -105,6 +106,7 @@ export type ReasonCode =
   | 'ScalingFirst'
   | 'CreateRefused'
   | 'WriteRefused'
+  | 'DrainBlocked'
   | 'NameTaken'
   | 'InvalidField'
   | 'ClaimTerminating'

@@ -11,6 +11,7 @@ const ORDER: readonly ReasonCode[] = [
   'Paused',
   'CreateRefused',
   'WriteRefused',
+  'DrainBlocked',
   'NameTaken',
   'InPlaceImpossible',
   'DrainBlind',
@@ -107,6 +108,8 @@ export function sentence(
       return `the apiserver refuses to create ${who === '' ? 'an object' : who}${what}`;
     case 'WriteRefused':
       return `the apiserver refuses to change ${who === '' ? 'an object' : who}${what}`;
+    case 'DrainBlocked':
+      return `${who} may not leave ${total === 1 ? 'a node' : 'nodes'} that the rollout drains${what}`;
     case 'NameTaken':
       return `a pod that is not owned by this workload stands in the place of ${who}; delete or rename it${what}`;
     case 'InvalidField':

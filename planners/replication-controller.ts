@@ -1,7 +1,7 @@
 /** ReplicationControllers as they come over the wire, and what a rolling update has left on them (seed 001, K1). */
 
 import { controllerOf } from './controller-ref.ts';
-import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
+import { ANNOTATION, RENAME_FINALIZER, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { KubernetesObject, Pod, PodTemplate } from './objects.ts';
 
 /** The fields that a rolling update reads; whatever else there is, is kept. */
@@ -9,6 +9,8 @@ export interface ReplicationController extends KubernetesObject {
   readonly spec: ReplicationControllerSpec;
   readonly status?: {
     readonly replicas?: number;
+    /** Pods with all the labels of the template. */
+    readonly fullyLabeledReplicas?: number;
     readonly availableReplicas?: number;
     readonly observedGeneration?: number;
   };
@@ -57,6 +59,11 @@ export function isShippedNext({ metadata }: ReplicationController): boolean {
   return metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;
 }
 
+/** Whether it is held until its pods are handed over. */
+export function isHeldForRename({ metadata }: ReplicationController): boolean {
+  return metadata.finalizers?.includes(RENAME_FINALIZER) === true;
+}
+
 /** The pods that it controls, by uid and never by name (C4). */
 export function podsOf(controller: ReplicationController, pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => controllerOf(pod)?.uid === controller.metadata.uid);
@@ -76,6 +83,7 @@ export const MARKS: readonly string[] = [
   SHIPPED_ROLLING_UPDATE.sourceId,
   SHIPPED_ROLLING_UPDATE.originalReplicas,
   SHIPPED_ROLLING_UPDATE.nextController,
+  ANNOTATION.turned,
 ];
 
 function count(text: string | undefined): number | undefined {

@@ -6,7 +6,7 @@ import type { ReplicationController } from './replication-controller.ts';
 import { strippedMarks } from './replication-controller.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord } from './rolling-update-record.ts';
-import type { UpdateStep } from './rolling-update-steps.ts';
+import type { UpdateEnding, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, remove, setState, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
@@ -15,11 +15,7 @@ import { matchesSelector } from './selector.ts';
 const KEPT = 10;
 
 /** What is left to do before the update is over, one write after the other; then the outcome. */
-export function finish(
-  view: UpdateView,
-  final: ReplicationController,
-  outcome: 'Succeeded' | 'Aborted',
-): UpdateStep {
+export function finish(view: UpdateView, final: ReplicationController, outcome: UpdateEnding): UpdateStep {
   const adoption = adoptionStep(view, final);
   if (adoption !== undefined) return adoption;
   const marks = strippedMarks(final);

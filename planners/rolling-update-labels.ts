@@ -46,6 +46,17 @@ export function labelStep(
       `the controller of the cluster has not seen the new template of ${name} yet`,
     );
   }
+  // Where its pod cache lags, it would take pods for unlabelled, let them go and make as many again.
+  const labelled = podsOf(old, view.pods).filter(
+    (pod) =>
+      isActive(pod) && matchesSelector({ matchLabels: template.metadata?.labels ?? {} }, pod.metadata.labels),
+  );
+  if ((old.status?.fullyLabeledReplicas ?? 0) < labelled.length) {
+    return wait(
+      'ControllerBehind',
+      `the controller of the cluster has not seen the new labels of all pods of ${name} yet`,
+    );
+  }
   const change = { spec: { selector: { ...selector, [key]: value } } };
   return patch(
     'replicationcontrollers',

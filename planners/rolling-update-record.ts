@@ -10,6 +10,7 @@ import type { ReplicationControllerSpec } from './replication-controller.ts';
 import type { UpdateBudget } from './rolling-update-scale.ts';
 import { SHIPPED_BUDGET } from './rolling-update-scale.ts';
 import { asFields, trusted } from './values.ts';
+import type { Wish } from './workload.ts';
 
 /**
  * `Rolling`: one grows, the other shrinks. `Renaming`: the old controller goes, then the next one without its pods, then the
@@ -17,6 +18,14 @@ import { asFields, trusted } from './values.ts';
  */
 const RECORD_PHASES = ['Rolling', 'Renaming', 'Done', 'Aborted'] as const;
 export type RecordPhase = (typeof RECORD_PHASES)[number];
+
+/** Who turned an update round; of a commit, which: another manifest is to be rolled out instead. */
+export interface Turned extends Wish {
+  readonly verb?: 'rollback' | 'abort' | 'commit';
+  readonly commit?: string;
+  /** Commit that the controller came from which got its pods back. */
+  readonly from?: string;
+}
 
 /** The part of a record that changes: its annotation. */
 export interface RecordState extends UpdateBudget {
@@ -27,6 +36,8 @@ export interface RecordState extends UpdateBudget {
   readonly updatePeriodMs: number;
   /** Between two looks at the cluster, milliseconds. */
   readonly pollIntervalMs: number;
+  /** Of one that was given up. */
+  readonly turned?: Turned;
 }
 
 /** A controller as it is to be created; `metadata` without anything that the apiserver fills in. */
@@ -76,7 +87,11 @@ const HASH_IN_NAME = 10;
 
 /** `<from>-<hash>`, as the seed forms the name of the next controller: it follows from what is rolled out. */
 export function nameByHash(from: string, hash: string): string {
-  return `${from.slice(0, LONGEST_NAME).replace(/[.-]+$/, '')}-${hash.slice(0, HASH_IN_NAME)}`;
+  return `${prefixOf(from)}-${hash.slice(0, HASH_IN_NAME)}`;
+}
+
+function prefixOf(name: string): string {
+  return name.slice(0, LONGEST_NAME).replace(/[.-]+$/, '');
 }
 
 /** The records of a namespace that can be read, oldest first; what somebody spoilt by hand is left out. */
@@ -103,10 +118,30 @@ function readState({ metadata }: ControllerRevision, controller: ControllerManif
   try {
     const found = asFields(JSON.parse(text)) ?? {};
     const known = Object.entries(found).filter(([name, value]) => isSetting(name, value));
-    return trusted<RecordState>({ ...fallback, ...Object.fromEntries(known) });
+    const turned = textsOf(found['turned']);
+    return trusted<RecordState>({ ...fallback, ...Object.fromEntries(known), ...(turned && { turned }) });
   } catch {
     return fallback;
   }
+}
+
+/** Annotation `fairlead.dev/turned-round`; undefined for what is none. */
+export function readTurned(text: string | undefined): Turned | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return textsOf(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+const LONGEST_TEXT = 500;
+
+function textsOf(value: unknown): Turned | undefined {
+  const texts = Object.entries(asFields(value) ?? {}).flatMap(([name, text]) =>
+    typeof text === 'string' ? [[name, text.slice(0, LONGEST_TEXT)] as const] : [],
+  );
+  return texts.length === 0 ? undefined : Object.fromEntries(texts);
 }
 
 /** Somebody may have edited it by hand: what is no setting counts as not written. */
@@ -133,23 +168,27 @@ export function isActiveRecord({ state }: UpdateRecord): boolean {
   return state.phase === 'Rolling' || state.phase === 'Renaming';
 }
 
-/** The ControllerRevision to create. `records` are all of the namespace: the number is the highest of this controller's + 1. */
+/**
+ * The ControllerRevision to create. `records` are all of the namespace: the number is the highest of this controller's + 1, and
+ * the name says it, so that of two who begin an update at once only one can.
+ */
 export function recordManifest(
   data: RecordData,
   state: RecordState,
   records: readonly UpdateRecord[],
 ): JsonObject {
   const own = records.filter(({ from, to }) => from === data.from || to === data.from);
+  const number = nextRevisionNumber(own.map(({ revision }) => revision));
   return {
     apiVersion: 'apps/v1',
     kind: 'ControllerRevision',
     metadata: {
-      name: nameByHash(data.from, data.hash),
+      name: `${prefixOf(data.from)}-${String(number)}`,
       namespace: data.controller.metadata.namespace,
       labels: { [LABEL.rollingUpdate]: 'record' },
       annotations: { [ANNOTATION.rollingUpdateState]: JSON.stringify(state) },
     },
-    revision: nextRevisionNumber(own.map(({ revision }) => revision)),
+    revision: number,
     data: { ...data },
   };
 }

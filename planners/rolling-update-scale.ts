@@ -1,6 +1,7 @@
 /** How far one step of a rolling update may go: the arithmetic of surge and unavailability (C3, K5, K6). */
 
 import { resolveIntOrPercent } from './int-or-percent.ts';
+import { ANNOTATION } from './names.ts';
 
 /** As asked for: numbers of pods, or percentages of the desired size. */
 export interface UpdateBudget {
@@ -10,6 +11,58 @@ export interface UpdateBudget {
 
 /** What kubectl shipped, and never let anyone change (K5). */
 export const SHIPPED_BUDGET: UpdateBudget = { surge: 1, unavailable: 0 };
+
+/** What a budget says that nobody may exceed, with the name of what is wrong. */
+export class BudgetError extends RangeError {
+  override name = 'BudgetError';
+  /** The annotation to blame. */
+  readonly annotation: string;
+
+  constructor(annotation: string, message: string) {
+    super(message);
+    this.annotation = annotation;
+  }
+}
+
+/**
+ * The budget of an update: as asked for, else as the annotations of the controller that is rolled out say, else as kubectl had it.
+ * @throws {BudgetError} for an annotation that is no amount, and where nothing could ever move
+ */
+export function budgetOf(
+  asked: Partial<UpdateBudget>,
+  annotations: Readonly<Record<string, string>> | undefined,
+): UpdateBudget {
+  const budget = {
+    surge: asked.surge ?? readAmount(ANNOTATION.maxSurge, annotations) ?? SHIPPED_BUDGET.surge,
+    unavailable:
+      asked.unavailable ?? readAmount(ANNOTATION.maxUnavailable, annotations) ?? SHIPPED_BUDGET.unavailable,
+  };
+  if (isNone(budget.surge) && isNone(budget.unavailable)) {
+    throw new BudgetError(
+      ANNOTATION.maxSurge,
+      'surge and unavailability cannot both be 0: no pod could ever be replaced',
+    );
+  }
+  return budget;
+}
+
+function readAmount(
+  name: string,
+  annotations: Readonly<Record<string, string>> | undefined,
+): number | string | undefined {
+  const text = annotations?.[name];
+  if (text === undefined) return undefined;
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  if (/^\d{1,6}%$/.test(text)) return text;
+  throw new BudgetError(
+    name,
+    `annotation ${name}: "${text}" is neither a number nor a percentage: write "2" or "25%"`,
+  );
+}
+
+function isNone(amount: number | string): boolean {
+  return amount === 0 || /^0+%$/.test(String(amount));
+}
 
 /** In pods. */
 export interface ResolvedBudget {

@@ -3,8 +3,9 @@
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { partnerOf, sizeOf } from './replication-controller.ts';
+import type { ImageChange } from './rolling-update-definition.ts';
 import { labelled, plainController, selectsSame, withImage } from './rolling-update-definition.ts';
-import type { ControllerManifest, RecordData, UpdateRecord } from './rolling-update-record.ts';
+import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rolling-update-record.ts';
 import { nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
@@ -39,17 +40,32 @@ export type StartRefusal =
   | 'OtherUpdate'
   | 'NotInProgress';
 
+interface Refused {
+  readonly do: 'refuse';
+  readonly code: StartRefusal;
+  readonly message: string;
+}
+
 export type StartDecision =
   /** Nothing is under way: this is to be recorded, and then rolled out. */
   | { readonly do: 'begin'; readonly data: RecordData; readonly desired: number }
   | { readonly do: 'attach' }
+  /** What is asked for is what the last update has rolled out. */
+  | { readonly do: 'finished'; readonly message: string }
+  | Refused;
+
+export type RollbackDecision =
   /** The desired size is to move to the old controller. */
   | { readonly do: 'turn'; readonly write: UpdateWrite }
-  | { readonly do: 'refuse'; readonly code: StartRefusal; readonly message: string };
+  /** It is being rolled back already. */
+  | { readonly do: 'attach' }
+  | Refused;
 
 /** For `rolling-update OLD [NEW]` and for a commit. */
 export function decideStart(view: UpdateView, request: StartRequest): StartDecision {
   const { old, nextController: next, record, name } = view;
+  const over = tookItsPlace(view, request);
+  if (over !== undefined) return over;
   if (next !== undefined || record !== undefined) return attach(view, request, next, record);
   if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
   const { change } = request;
@@ -62,28 +78,64 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
     : beginWithManifest(view, old, request, change.manifest);
 }
 
+/** `rolling-update foo foo-v2` once it is over: foo-v2 is there, foo is not, and no mark is left. */
+function tookItsPlace(
+  { old, nextController: next, record, last, name }: UpdateView,
+  { change }: StartRequest,
+): StartDecision | undefined {
+  const isOver = old === undefined && record === undefined && last?.state.phase === 'Done';
+  if (!isOver || next === undefined || next.metadata.name !== last.to || partnerOf(next) !== undefined)
+    return undefined;
+  const message = `${next.metadata.name} has taken the place of ${name}`;
+  return isRolledOut(next, change)
+    ? { do: 'finished', message }
+    : refuse('NotFound', `there is no ReplicationController ${name} any more: ${message}`);
+}
+
+/** Whether a controller is what a change asks for, as far as its template tells without the apiserver's defaults. */
+function isRolledOut({ spec: { template } }: ReplicationController, change: WantedChange): boolean {
+  switch (change.kind) {
+    case 'none':
+    case 'manifest':
+      return true;
+    case 'image':
+      return template === undefined || withImage(template, change.image, change.container).outcome === 'same';
+  }
+}
+
 /**
- * For `--rollback` and `abort` (seed, "Abort"). `pin` keeps git from bringing the rejected manifest again; undefined where nobody
- * rejects it.
+ * For `--rollback`, `abort` and a newer commit (seed, "Abort"): who turned it round stays with the update. A manifest that somebody
+ * rejects is pinned, so that git does not bring it again; one that another commit only comes before is not.
  */
-export function decideRollback(
-  view: UpdateView,
-  pin: Omit<Pin, 'rejected' | 'revision'> | undefined,
-): StartDecision {
+export function decideRollback(view: UpdateView, turned: Turned): RollbackDecision {
   const { old, nextController: next, name, record, state } = view;
-  if (next === undefined) {
+  const partner = next?.metadata.name ?? record?.next;
+  if (partner === undefined) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);
   }
   if (old === undefined) {
-    return refuse('NotFound', `${name} is gone already: ${next.metadata.name} is about to get its name`);
+    return refuse('NotFound', `${name} is gone already: ${partner} is about to get its name`);
   }
   if (view.isRollback) return { do: 'attach' };
+  const { verb, by, reason, at } = turned;
+  const from = old.metadata.annotations?.[ANNOTATION.commit];
+  const present = old.metadata.annotations?.[ANNOTATION.manifestHash];
   const rejected = record?.controller.metadata.annotations?.[ANNOTATION.manifestHash];
-  const pinned: Pin = { ...pin, rejected: rejected ?? '', revision: record?.revision.metadata.name ?? '' };
+  const pinned: Pin = {
+    verb: 'abort',
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+    ...(at !== undefined && { at }),
+    rejected: rejected ?? '',
+    revision: record?.revision.metadata.name ?? '',
+  };
+  // An image that was set by hand has the hash of the manifest that is there: that one is not rejected.
+  const isRejected = verb !== 'commit' && rejected !== undefined && rejected !== present;
   const marks = {
     [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
-    [ROLLING_UPDATE.partner]: next.metadata.name,
-    ...(rejected !== undefined && pin !== undefined && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
+    [ROLLING_UPDATE.partner]: partner,
+    [ANNOTATION.turned]: JSON.stringify({ ...turned, ...(from !== undefined && { from }) }),
+    ...(isRejected && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
   };
   const step = annotate(
     old,
@@ -106,11 +158,18 @@ function attach(
     return refuse('RollingBack', `the update of ${view.name} to ${what} is being rolled back`);
   }
   const template = next?.spec.template ?? record?.controller.spec.template;
-  const isSame =
-    change.kind === 'image'
-      ? template === undefined || withImage(template, change.image, change.container).outcome === 'same'
-      : record === undefined || labelled(change.manifest, record.key ?? key).hash === record.hash;
-  if (isSame) return { do: 'attach' };
+  if (change.kind === 'image' && template !== undefined) {
+    const changed = withImage(template, change.image, change.container);
+    if (changed.outcome === 'same') return { do: 'attach' };
+    const wrong = containerRefusal(view.name, changed);
+    if (wrong !== undefined) return wrong;
+  } else if (
+    change.kind === 'image' ||
+    record === undefined ||
+    labelled(change.manifest, record.key ?? key).hash === record.hash
+  ) {
+    return { do: 'attach' };
+  }
   return refuse('OtherChange', `an update of ${view.name} to ${what} is in progress, and it is another one`);
 }
 
@@ -120,23 +179,54 @@ function beginWithImage(
   { newName, key }: StartRequest,
   { image, container }: { readonly image: string; readonly container?: string | undefined },
 ): StartDecision {
-  const { name, state } = view;
+  const { name, state, last } = view;
   const { template } = old.spec;
   if (template === undefined) return refuse('NoContainer', `${name} has no template`);
   const changed = withImage(template, image, container);
+  if (changed.outcome === 'changed') {
+    const spec = { ...old.spec, template: changed.template };
+    const wanted = plainController({ ...old, spec }, newName ?? name);
+    return begin(view, wanted, newName, key, state.desired);
+  }
+  return containerRefusal(name, changed) ?? sameAgain(name, last, changed.message);
+}
+
+/** An image that nobody can set. */
+function containerRefusal(name: string, changed: ImageChange): Refused | undefined {
   switch (changed.outcome) {
-    case 'same':
-      return refuse('NoChange', `${name}: ${changed.message}`);
     case 'noContainer':
       return refuse('NoContainer', `${name}: ${changed.message}`);
     case 'severalContainers':
       return refuse('SeveralContainers', `${name}: ${changed.message}`);
-    case 'changed': {
-      const spec = { ...old.spec, template: changed.template };
-      const wanted = plainController({ ...old, spec }, newName ?? name);
-      return begin(view, wanted, newName, key, state.desired);
-    }
+    case 'same':
+    case 'changed':
+      return undefined;
   }
+}
+
+/** What runs is asked for: the same command again after its end, or somebody's mistake (K2). */
+function sameAgain(name: string, last: UpdateRecord | undefined, why: string): StartDecision {
+  return last?.state.phase === 'Done' && last.to === name
+    ? { do: 'finished', message: `${name} is rolled out: ${why}` }
+    : refuse('NoChange', `${name}: ${why}`);
+}
+
+/** The same decision once the apiserver has filled in its defaults: a manifest seldom has all of them. */
+export function decideDefaulted(
+  { old, name, last }: UpdateView,
+  decision: StartDecision & { readonly do: 'begin' },
+): StartDecision {
+  const { data } = decision;
+  if (old === undefined || data.to !== name) return decision;
+  const [present, wanted] = [plainController(old, name), data.controller].map(
+    (controller) => labelled(controller, data.key).hash,
+  );
+  if (present !== wanted) return decision;
+  return sameAgain(
+    name,
+    last,
+    `its pods are as the file has them; \`kubectl apply\` changes what else differs`,
+  );
 }
 
 function beginWithManifest(
@@ -159,13 +249,7 @@ function beginWithManifest(
       selector: manifest.spec.selector ?? manifest.spec.template?.metadata?.labels ?? {},
     },
   };
-  if (target === name) {
-    const present = labelled(plainController(old, name), key).hash;
-    if (labelled(wanted, key).hash === present) {
-      return refuse('NoChange', `${name} has this template already`);
-    }
-    return begin(view, wanted, undefined, key, desired);
-  }
+  if (target === name) return begin(view, wanted, undefined, key, desired);
   // K3: a controller of its own tells its pods apart by its own labels.
   if (selectsSame(wanted.spec, old.spec)) {
     return refuse(
@@ -206,6 +290,6 @@ function withKey(controller: ControllerManifest, key: string): ControllerManifes
   return { ...controller, metadata: { ...metadata, annotations } };
 }
 
-function refuse(code: StartRefusal, message: string): StartDecision {
+function refuse(code: StartRefusal, message: string): Refused {
   return { do: 'refuse', code, message };
 }

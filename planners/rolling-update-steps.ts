@@ -34,7 +34,9 @@ export type UpdatePurpose =
   | 'Record'
   | 'Phase'
   | 'DeleteOld'
+  | 'HoldNext'
   | 'DeleteNext'
+  | 'ReleaseNext'
   | 'Create'
   | 'Strip'
   | 'Own'
@@ -67,13 +69,16 @@ export interface ControllerProgress {
   readonly available: number;
 }
 
+/** How an update ends. `Superseded`: another commit turned it round, and is rolled out next. */
+export type UpdateEnding = 'Succeeded' | 'Aborted' | 'Superseded';
+
 /** The one next step. */
 export type UpdateStep =
   | { readonly do: 'write'; readonly write: UpdateWrite }
   /** `urgent`: pods have no controller, or are about to lose theirs: look again at once. */
   | { readonly do: 'await'; readonly urgent: boolean; readonly waiting: readonly UpdateReason[] }
   | { readonly do: 'paused'; readonly by?: string; readonly reason?: string }
-  | { readonly do: 'done'; readonly outcome: 'Succeeded' | 'Aborted'; readonly message: string }
+  | { readonly do: 'done'; readonly outcome: UpdateEnding; readonly message: string }
   /** Nothing that this update could do makes it possible. */
   | { readonly do: 'refuse'; readonly code: UpdateRefusal; readonly message: string };
 

@@ -12,7 +12,7 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
-import { ROLLING_UPDATE } from './names.ts';
+import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
@@ -24,16 +24,17 @@ import {
   selectsSame,
 } from './rolling-update-definition.ts';
 import { finish } from './rolling-update-finish.ts';
+import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
-import { nameByHash, recordManifest } from './rolling-update-record.ts';
+import { readTurned, recordManifest } from './rolling-update-record.ts';
 import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
 import { countPods, describeProgress, viewUpdate } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
-import { trusted } from './values.ts';
+import { asFields, asText, trusted } from './values.ts';
 
 export interface RollingUpdatePlan {
   readonly step: UpdateStep;
@@ -65,8 +66,8 @@ function withBoth(
   next: ReplicationController,
   now: number,
 ): Decision {
-  const going = [old, next].find(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  if (going !== undefined) return ['CleaningUp', waitUntilGone(going)];
+  if (next.metadata.deletionTimestamp !== undefined) return ['CleaningUp', handOver(view, next)];
+  if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   const wrong = contradiction(old, next) ?? recordStep(view, next, 'Rolling');
   if (wrong !== undefined) return ['Initialising', wrong];
   const mark = view.isRollback ? moveMarks(view, next) : setMarks(view, old, next);
@@ -85,7 +86,7 @@ function withBoth(
     const message = `delete ${old.metadata.name}: ${next.metadata.name} has taken its place`;
     return ['CleaningUp', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
   }
-  const recorded = recordStep(view, next, 'Renaming');
+  const recorded = recordStep(view, next, 'Renaming') ?? uncounted(view, next);
   if (recorded !== undefined) return ['Renaming', recorded];
   const message = `delete ${old.metadata.name}: its name is for ${next.metadata.name}`;
   return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
@@ -208,10 +209,12 @@ function withoutOld(view: UpdateView, next: ReplicationController): Decision {
     const recorded = isMarked ? recordStep(view, next, 'Rolling') : undefined;
     return ['CleaningUp', recorded ?? finish(view, next, 'Succeeded')];
   }
-  if (next.metadata.deletionTimestamp !== undefined) return ['Renaming', waitUntilGone(next)];
+  if (next.metadata.deletionTimestamp !== undefined) {
+    return ['Renaming', recordStep(view, next, 'Renaming') ?? handOver(view, next)];
+  }
   if (view.paused !== undefined) return ['Renaming', paused(view)];
-  const recorded = recordStep(view, next, 'Renaming');
-  if (recorded !== undefined) return ['Renaming', recorded];
+  const before = recordStep(view, next, 'Renaming') ?? uncounted(view, next) ?? hold(next);
+  if (before !== undefined) return ['Renaming', before];
   const message = `delete ${next.metadata.name}, its pods stay for ${view.name}`;
   return ['Renaming', remove('replicationcontrollers', next, true, 'DeleteNext', message)];
 }
@@ -243,14 +246,12 @@ function recordStep(
     key: record?.key ?? ROLLING_UPDATE.deployment,
   };
   const data = dataOfNext(next, names, record);
-  const recordName = nameByHash(name, data.hash);
-  const known = view.records.find(({ revision }) => revision.metadata.name === recordName);
-  if (known !== undefined) return setState(known, change, message);
-  const body = recordManifest(data, { ...state, ...change }, view.records);
+  const { turned: _, ...rest } = state;
+  const body = recordManifest(data, { ...rest, ...change }, view.records);
   return write({
     verb: 'create',
     resource: 'controllerrevisions',
-    name: recordName,
+    name: asText(asFields(body['metadata'])?.['name']) ?? '',
     body,
     purpose: 'Record',
     message,
@@ -268,7 +269,8 @@ function withoutNext(view: UpdateView, old: ReplicationController): Decision {
   if (record !== undefined) return ['Initialising', createNext(record, state.desired)];
   const isNew = last?.state.phase === 'Done' && selectsSame(old.spec, last.controller.spec);
   if (isNew || last?.state.phase === 'Aborted') {
-    return ['Finished', finish(view, old, isNew ? 'Succeeded' : 'Aborted')];
+    const back = last?.state.turned?.verb === 'commit' ? 'Superseded' : 'Aborted';
+    return ['Finished', finish(view, old, isNew ? 'Succeeded' : back)];
   }
   const partner = partnerOf(old);
   if (partner !== undefined) {
@@ -294,8 +296,14 @@ function backAlone(view: UpdateView, old: ReplicationController): Decision {
     ];
   }
   // The record first: without the marks nothing else would tell an update given up from one that is to begin.
+  const turned = readTurned(old.metadata.annotations?.[ANNOTATION.turned]);
   const closing =
-    view.record && setState(view.record, { phase: 'Aborted' }, `the update of ${view.name} was given up`);
+    view.record &&
+    setState(
+      view.record,
+      { phase: 'Aborted', ...(turned && { turned }) },
+      `the update of ${view.name} was given up`,
+    );
   return [
     'CleaningUp',
     closing ?? annotate(old, strippedMarks(old), 'Strip', `${view.name} is as it was before the update`),
@@ -351,10 +359,6 @@ function withNeither(view: UpdateView): Decision {
 function podCount({ pods }: UpdateView, { controller }: UpdateRecord): number {
   const selector = { matchLabels: controller.spec.selector ?? {} };
   return pods.filter((pod) => isActive(pod) && matchesSelector(selector, pod.metadata.labels)).length;
-}
-
-function waitUntilGone({ metadata }: ReplicationController): UpdateStep {
-  return wait('ControllerLeaving', `${metadata.name} is being deleted`, [], true);
 }
 
 function paused({ paused: wish }: UpdateView): UpdateStep {

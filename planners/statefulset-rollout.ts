@@ -1,6 +1,6 @@
 /** The rollout of a StatefulSet: which pods may be brought to the update revision now (S13–S16, A4–A6, design "Budget"). */
 
-import { Budget, maxUnavailableOf } from './budget.ts';
+import { Budget, describeUse, maxUnavailableOf } from './budget.ts';
 import { conditionOf } from './availability.ts';
 import { IN_PLACE_GATE } from './names.ts';
 import type { ControllerRevision } from './objects.ts';
@@ -52,7 +52,7 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
 /** `charged`: pods that this very plan takes out of service. */
 function describeBudget(max: number, unavailable: number, charged: number): string {
   const now = charged === 0 ? '' : `, ${String(charged)} to be written now`;
-  return `${String(unavailable)} of ${String(max)} unavailable${now}`;
+  return `${describeUse(unavailable, max)}${now}`;
 }
 
 /** Pods to be brought to the update revision, highest ordinal first. */

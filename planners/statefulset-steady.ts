@@ -59,7 +59,7 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
   }
   const revision = revisionForNewPod(view, plan, ordinal, missing);
   if (revision === undefined) {
-    plan.wait('RevisionMissing', { pod: name });
+    plan.waitForRevisionOf(name);
     return;
   }
   for (const template of set.volumeClaimTemplates) {

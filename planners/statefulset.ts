@@ -1,6 +1,7 @@
 /** The planner of the StatefulSet (S1–S21, A1–A31): one snapshot in, one plan out. Pure; see design "One planner per kind". */
 
 import { maxUnavailableOf } from './budget.ts';
+import { markComplete } from './complete-mark.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { describeWish } from './reasons.ts';
@@ -34,12 +35,14 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     if (snapshot.workload.replicas > MOST_REPLICAS) {
       plan.wait('InvalidField', { detail: `replicas: ${String(MOST_REPLICAS)} is the most that is kept` });
     }
-    if (view.update === undefined || view.revisionPlan.outcome !== 'exists') plan.wait('RevisionMissing');
+    if (view.update === undefined || view.revisionPlan.outcome !== 'exists')
+      plan.waitForRevision('ControllerRevision', snapshot.revisionRefused);
     planReplicas(view, plan, snapshot.revisionMissingSince);
     const members = membersOf(view);
     planInPlaceSteps(view, members, plan);
     trimHistory(view, members, [view.current, view.latest], plan);
     planBatch(view, plan);
+    markComplete(view, isFinishedRollout(view), plan);
     explainPods(view, plan);
   }
   if (set.pinned !== undefined) plan.wait('Pinned', { detail: describeWish(set.pinned) });

@@ -60,6 +60,8 @@ export interface Workload {
   readonly revisionHistoryLimit: number;
   /** `spec.paused` or the annotation; absent when not paused. */
   readonly paused?: Wish;
+  /** The annotation is left over from a pause that was ended by taking back `spec.paused`. */
+  readonly hasEndedPause?: boolean;
   readonly pinned?: Pin;
   readonly retried?: Wish;
   /** Seconds without progress after which `onDeadline` happens; absent = no deadline. */

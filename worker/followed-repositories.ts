@@ -47,9 +47,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     if (known !== undefined) {
       return known;
     }
-    const { url, ref, tokenFile, caFile } = repository;
-    const cacheDirectory = join(config.cacheDirectory, 'git');
-    const opened = openMirror({ url, ref, tokenFile, caFile, cacheDirectory });
+    const opened = openMirror({ ...repository, cacheDirectory: join(config.cacheDirectory, 'git') });
     mirrors.set(repository.name, opened);
     return opened;
   };

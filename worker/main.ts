@@ -88,10 +88,9 @@ async function repositoriesOf(
   { repositoriesFile }: WorkerConfig,
   signal: AbortSignal,
 ): Promise<readonly Repository[]> {
-  const { repo, name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile } = flags;
-  const source = { name, ref, path, namespace, serviceAccount, interval, prune, tokenFile, caFile };
+  const { repo } = flags;
   return [
-    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...source, repo }), signal)]),
+    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...flags, repo }), signal)]),
     ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
   ];
 }
@@ -101,10 +100,9 @@ async function repositoriesOf(
  * @throws Error naming the problem and the next step; the reason of the signal
  */
 async function readable(repository: Repository, signal: AbortSignal): Promise<Repository> {
-  const { url, ref, tokenFile, caFile } = repository;
   const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
   try {
-    await openMirror({ url, ref, tokenFile, caFile, cacheDirectory }).resolveRef(signal);
+    await openMirror({ ...repository, cacheDirectory }).resolveRef(signal);
     return repository;
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;

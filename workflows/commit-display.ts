@@ -35,6 +35,8 @@ export class CommitDisplay {
   #rollouts = { done: 0, total: 0 };
   #stages: readonly number[] = [];
   #stage = 0;
+  /** Which wave is held up by the wait. */
+  #held = '';
 
   constructor(input: CommitInput) {
     this.#input = input;
@@ -76,6 +78,16 @@ export class CommitDisplay {
 
   enter(phase: CommitPhase): void {
     this.#phase = phase;
+    this.#held = '';
+    this.#waiting = [];
+    this.#show();
+  }
+
+  /** The wait for what is before a wave. */
+  enterWave(stage: string, wave: number): void {
+    this.#phase = 'AwaitingWave';
+    this.#held = `before wave ${wave} of ${stage}`;
+    this.#waiting = [];
     this.#show();
   }
 
@@ -120,6 +132,7 @@ export class CommitDisplay {
   closed(outcome: CommitOutcome, supersededBy?: string): void {
     this.#phase = outcome;
     this.#supersededBy = supersededBy;
+    this.#held = '';
     this.#waiting = [];
     if (this.#input.searchAttributes.includes('RolloutPhase')) {
       upsertSearchAttributes([
@@ -159,7 +172,7 @@ export class CommitDisplay {
       markdown([
         `**${this.#phase}**${by} · \`${this.#input.repository}\` at \`${this.#input.sha.slice(0, 8)}\``,
         notes.map((note) => `- ${note}`).join('\n'),
-        this.#phase === 'Applying' ? `stage ${this.#stage + 1} of ${this.#stages.length}` : '',
+        this.#phase === 'Applying' ? `stage ${this.#stage + 1} of ${this.#stages.length}` : this.#held,
         [
           '| objects | applied | unchanged | pruned | rollouts | problems |',
           '|---|---|---|---|---|---|',

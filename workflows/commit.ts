@@ -1,6 +1,6 @@
 /**
- * One commit of one repository: check → claim → apply in stages → prune → await rollouts → record. It only sequences; objects
- * and manifests never pass through here. Failed means: nothing more happens until another commit, or until someone asks.
+ * One commit of one repository: check → claim → apply in stages and waves → prune → await rollouts → record. It only sequences;
+ * objects and manifests never pass through here. Failed means: nothing more happens until another commit, or until someone asks.
  */
 
 import {
@@ -26,6 +26,7 @@ import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
 import { leaderTaskQueue } from './messages.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
+import type { ApplyStep } from '../git/order.ts';
 import { commitProgressQuery, readSha, supersededSignal } from './sync-messages.ts';
 
 const STAGE_NAMES = ['foundations', 'configuration', 'network', 'workloads', 'the rest'] as const;
@@ -108,12 +109,18 @@ class CommitRun {
     const { claimInventory } = this.#mutate('claim the inventory');
     await claimInventory({ ...this.#reference, startedAt: this.#startedAt });
     this.#display.enter('Applying');
-    for (const [stage, count] of checked.stages.entries()) {
-      if (count > 0 && !(await this.#applyStage(stage, count))) return 'Superseded';
-      if (stage === 0 && checked.deferred > 0) {
-        const refused = await this.#checkDeferred();
-        if (refused) return 'Failed';
+    const steps = stepsOf(checked);
+    let isDeferred = checked.deferred > 0;
+    for (const [index, step] of steps.entries()) {
+      if (isDeferred && step.stage > 0) {
+        isDeferred = false;
+        if (await this.#checkDeferred()) return 'Failed';
       }
+      // Nothing is held up by an earlier wave where there is nothing to change.
+      const isLaterWave = steps[index - 1]?.stage === step.stage;
+      if (isLaterWave && step.changes > 0 && !(await this.#awaitWave(step))) return 'Failed';
+      if (!(await this.#applyStep(step, isLaterWave || steps[index + 1]?.stage === step.stage)))
+        return 'Superseded';
     }
     // Something could not be written: what left the commit stays, it may be what still works.
     if (this.#display.problems.total > 0) return undefined;
@@ -147,15 +154,16 @@ class CommitRun {
     return checked.problems.total > 0;
   }
 
-  async #applyStage(stage: number, count: number): Promise<boolean> {
+  /** `isWave`: there are others in its stage. */
+  async #applyStep({ stage, wave, count }: ApplyStep, isWave: boolean): Promise<boolean> {
     for (let from: number | undefined = 0; from !== undefined;) {
       const part = from === 0 ? '' : `, from ${from + 1}`;
-      const { applyStage } = this.#mutate(
-        `apply ${STAGE_NAMES[stage] ?? `stage ${stage}`}: ${count} objects${part}`,
-      );
+      const name = `${stageName(stage)}${isWave ? `, wave ${wave}` : ''}`;
+      const { applyStage } = this.#mutate(`apply ${name}: ${count} objects${part}`);
       const result: Awaited<ReturnType<typeof applyStage>> = await applyStage({
         ...this.#reference,
         stage,
+        ...(isWave && { wave }),
         from,
       });
       if (result.outcome === 'superseded') return false;
@@ -163,6 +171,26 @@ class CommitRun {
       from = result.next;
     }
     return true;
+  }
+
+  /** Until everything of the earlier waves of the stage is ready; false when that will not be. */
+  async #awaitWave({ stage, wave }: ApplyStep): Promise<boolean> {
+    this.#display.enterWave(stageName(stage), wave);
+    const { awaitWave } = proxyActivities<CommitActivities>({
+      ...awaiting(this.#taskQueue),
+      startToCloseTimeout: '12 hours',
+      summary: `await what is before wave ${wave} of ${stageName(stage)}`,
+    });
+    const since = Date.now();
+    const refused = this.#display.problems.total > 0;
+    for (;;) {
+      const shown = this.#display.waiting;
+      const result = await awaitWave({ ...this.#reference, stage, wave, since, refused, shown });
+      this.#display.awaited(result);
+      if (result.outcome === 'waiting') continue;
+      this.#display.enter('Applying');
+      return result.problems.total === 0;
+    }
   }
 
   async #prune(candidates: number): Promise<boolean> {
@@ -204,6 +232,7 @@ class CommitRun {
       ...(this.#supersededBy !== undefined && { supersededBy: this.#supersededBy }),
       problems: this.#display.problems,
       notes: this.#display.notes,
+      ...(this.#input.retry !== undefined && { retry: this.#input.retry }),
     });
   }
 
@@ -226,4 +255,14 @@ class CommitRun {
       .join('\n')
       .slice(0, first.length === 0 ? 400 : 3_000);
   }
+}
+
+function stageName(stage: number): string {
+  return STAGE_NAMES[stage] ?? `stage ${stage}`;
+}
+
+/** A check that was recorded before there were waves counted stages alone. */
+function stepsOf({ steps, stages }: CheckCommitResult): readonly ApplyStep[] {
+  if (steps !== undefined) return steps;
+  return stages.flatMap((count, stage) => (count > 0 ? [{ stage, wave: 0, count, changes: count }] : []));
 }

@@ -12,8 +12,6 @@ import type { SearchAttributeName } from './search-attributes.ts';
 
 /** Sentences kept of what was written. */
 const WRITTEN = 10;
-/** Characters; the server takes 400 bytes. */
-const SUMMARY_LIMIT = 120;
 
 export class RollingUpdateDisplay {
   readonly startedAt: string;
@@ -83,19 +81,19 @@ export class RollingUpdateDisplay {
     this.#show();
   }
 
+  /** The execution that follows has another update to roll. */
+  goesOn(): void {
+    this.#enter('Progressing');
+  }
+
   /** Summary of the next activity that writes. */
   writing(): string {
-    return this.#progress === undefined
-      ? `update ${this.#input.name}`
-      : sizes(this.#progress).slice(0, SUMMARY_LIMIT);
+    return this.#progress === undefined ? `update ${this.#input.name}` : sizes(this.#progress);
   }
 
   /** Summary of a wait. */
   waitingFor(): string {
-    return (this.#paused === undefined ? (this.shown[0] ?? 'await the controllers') : 'paused').slice(
-      0,
-      SUMMARY_LIMIT,
-    );
+    return this.#paused === undefined ? (this.shown[0] ?? 'await the controllers') : 'paused';
   }
 
   view(): RollingUpdateView {

@@ -1,15 +1,23 @@
-/** Inputs, results and the query of the rolling update workflow; its signals are those of a rollout. */
+/** Inputs, results, the query and a signal of the rolling update workflow; its other signals are those of a rollout. */
 
-import { defineQuery } from '@temporalio/workflow';
+import { defineQuery, defineSignal } from '@temporalio/workflow';
 
-import type { UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
+import type { UpdateEnding, UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
 import type { OperatorMessage } from './messages.ts';
 import { rolloutWorkflowPrefix } from './messages.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
 
 export const ROLLING_UPDATE_WORKFLOW = 'rollingUpdate';
 
-export interface RollingUpdateInput {
+/** Why there is a run: the commit that brought the template, or who else did. */
+export interface UpdateCause {
+  readonly commit?: string;
+  readonly repository?: string;
+  readonly by?: string;
+  readonly reason?: string;
+}
+
+export interface RollingUpdateInput extends UpdateCause {
   readonly cluster: string;
   /** uid of the kube-system namespace: activities of another cluster refuse (design "Two clusters, one Temporal"). */
   readonly clusterUid: string;
@@ -17,11 +25,6 @@ export interface RollingUpdateInput {
   /** Name of the controller that is replaced, and of the one that takes its place, if that is known. */
   readonly name: string;
   readonly next?: string;
-  /** Why there is this run: the commit that brought the template, or who else did. */
-  readonly commit?: string;
-  readonly repository?: string;
-  readonly by?: string;
-  readonly reason?: string;
   readonly searchAttributes: readonly SearchAttributeName[];
   /** Continue-as-new after this many events. @default the server's suggestion */
   readonly historyLimit?: number;
@@ -29,7 +32,7 @@ export interface RollingUpdateInput {
   readonly carried?: { readonly startedAt: string; readonly steps: number; readonly record?: string };
 }
 
-export type RollingUpdateOutcome = 'Succeeded' | 'Aborted';
+export type RollingUpdateOutcome = UpdateEnding;
 
 export interface RollingUpdateResult {
   readonly outcome: RollingUpdateOutcome;
@@ -49,6 +52,12 @@ export interface RollingUpdateView {
   readonly waiting: readonly UpdateReason[];
   readonly paused?: OperatorMessage;
 }
+
+/**
+ * Whoever has written an update down relies on the run that is open: also on one that is just closing, and has looked at the
+ * objects for the last time.
+ */
+export const updateBegunSignal = defineSignal<[UpdateCause]>('updateBegun');
 
 export const rollingUpdateQuery = defineQuery<RollingUpdateView>('progress');
 

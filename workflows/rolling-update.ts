@@ -16,24 +16,23 @@ import {
 } from '@temporalio/workflow';
 
 import type { RollingUpdateActivities } from '../activities/rolling-update.ts';
-import type { CloseUpdateInput, UpdateRunReference } from '../activities/rolling-update-types.ts';
+import type {
+  AdvanceResult,
+  CloseUpdateInput,
+  UpdateRunReference,
+} from '../activities/rolling-update-types.ts';
 import { awaiting, mutating } from './activity-options.ts';
-import type { OperatorMessage } from './messages.ts';
-import { abortSignal, leaderTaskQueue, pauseSignal, readOperatorMessage, resumeSignal } from './messages.ts';
+import { leaderTaskQueue } from './messages.ts';
+import { OperatorWishes, describeWish } from './operator-wishes.ts';
 import { RollingUpdateDisplay } from './rolling-update-display.ts';
 import type {
   RollingUpdateInput,
   RollingUpdateOutcome,
   RollingUpdateResult,
+  UpdateCause,
 } from './rolling-update-messages.ts';
-import { rollingUpdateQuery } from './rolling-update-messages.ts';
-
-interface QueuedWish extends OperatorMessage {
-  readonly verb: 'pause' | 'resume' | 'abort';
-}
-
-/** Characters; the server takes 400 bytes. */
-const SUMMARY_LIMIT = 120;
+import { rollingUpdateQuery, updateBegunSignal } from './rolling-update-messages.ts';
+import { failureReason, isHistoryLong, summaryOf } from './run.ts';
 
 export async function rollingUpdate(input: RollingUpdateInput): Promise<RollingUpdateResult> {
   return await new RollingUpdateRun(input).execute();
@@ -43,10 +42,10 @@ class RollingUpdateRun {
   readonly #input: RollingUpdateInput;
   readonly #reference: UpdateRunReference;
   readonly #display: RollingUpdateDisplay;
-  readonly #wishes: QueuedWish[] = [];
+  readonly #wishes: OperatorWishes;
   readonly #taskQueue: string;
-  /** A verb has written on the controllers: look again. */
-  #changed = false;
+  /** An update was written down since the objects were looked at last. */
+  #begun: UpdateCause | undefined;
 
   constructor(input: RollingUpdateInput) {
     this.#input = input;
@@ -54,51 +53,56 @@ class RollingUpdateRun {
     this.#reference = { clusterUid, update: { namespace, name, ...(next !== undefined && { next }) } };
     this.#taskQueue = leaderTaskQueue(input.cluster);
     this.#display = new RollingUpdateDisplay(input, workflowInfo().startTime.toISOString());
-    setHandler(pauseSignal, (message) => this.#wish('pause', message), {
-      description: 'Stop before the next step. Optional payload: {"by": "…", "reason": "…"}',
+    this.#wishes = new OperatorWishes({
+      pause: 'Stop before the next step. Optional payload: {"by": "…", "reason": "…"}',
+      resume: 'Go on after a pause. Optional payload as of pause.',
+      abort: 'Turn the update round: the old controller gets its size back. Optional payload as of pause.',
     });
-    setHandler(resumeSignal, (message) => this.#wish('resume', message), {
-      description: 'Go on after a pause. Optional payload as of pause.',
-    });
-    setHandler(abortSignal, (message) => this.#wish('abort', message), {
-      description:
-        'Turn the update round: the old controller gets its size back. Optional payload as of pause.',
+    setHandler(updateBegunSignal, (begun) => void (this.#begun = begun), {
+      description: 'Internal, from whoever begins an update: there is one to be rolled.',
     });
     setHandler(rollingUpdateQuery, () => this.#display.view(), {
       description: 'Phase, sizes, what was written last and what the update waits for.',
     });
   }
 
-  #wish(verb: QueuedWish['verb'], payload: unknown): void {
-    const { onObject, ...who } = readOperatorMessage(payload);
-    if (onObject === true) {
-      this.#changed = true;
-    } else {
-      this.#wishes.push({ verb, ...who });
-    }
-  }
-
   async execute(): Promise<RollingUpdateResult> {
     try {
       const outcome = await this.#loop();
       await CancellationScope.nonCancellable(() => this.#close(outcome));
+      await this.#goOnWithNext();
       return { outcome, steps: this.#display.steps };
     } catch (error) {
       if (isCancellation(error)) {
         return await CancellationScope.nonCancellable(() => this.#closeCancelled(error));
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
-        const reason = (error.cause instanceof Error ? error.cause.message : error.message).slice(0, 500);
-        await this.#close('Failed', { reason });
+        await this.#close('Failed', { reason: failureReason(error) });
       }
       throw error;
+    }
+  }
+
+  /** An update that was begun while this one closed is rolled by the next execution: nobody else starts a run for it. */
+  async #goOnWithNext(): Promise<void> {
+    while (this.#begun !== undefined) {
+      const begun = this.#begun;
+      this.#begun = undefined;
+      const result = await this.#mutate('look whether another update was begun').advanceRollingUpdate(
+        this.#reference,
+      );
+      if (isOver(result)) continue;
+      this.#display.goesOn();
+      const { carried: _1, commit: _2, repository: _3, by: _4, reason: _5, ...same } = this.#input;
+      await continueAsNew<typeof rollingUpdate>({ ...same, ...begun });
     }
   }
 
   async #loop(): Promise<RollingUpdateOutcome> {
     for (;;) {
       await this.#applyWishes();
-      this.#changed = false;
+      this.#wishes.lookAgain();
+      this.#begun = undefined;
       const result = await this.#mutate(this.#display.writing()).advanceRollingUpdate(this.#reference);
       this.#display.updated(result);
       switch (result.outcome) {
@@ -129,7 +133,7 @@ class RollingUpdateRun {
     while (!this.#isCalled() && !this.#isLong()) {
       const { awaitRollingUpdate } = proxyActivities<RollingUpdateActivities>({
         ...awaiting(this.#taskQueue),
-        summary: this.#display.waitingFor(),
+        summary: summaryOf(this.#display.waitingFor()),
       });
       const looking = new CancellationScope();
       const listening = new CancellationScope();
@@ -155,30 +159,25 @@ class RollingUpdateRun {
   }
 
   #isCalled(): boolean {
-    return this.#changed || this.#wishes.length > 0;
+    return this.#wishes.objectChanged || this.#wishes.arePending;
   }
 
   async #applyWishes(): Promise<void> {
-    for (let wish = this.#wishes.shift(); wish !== undefined; wish = this.#wishes.shift()) {
-      const { verb, by = 'Temporal UI', reason } = wish;
-      const summary = `${verb} by ${by}${reason === undefined ? '' : `: ${reason}`}`;
-      const { recordUpdateWish } = this.#mutate(summary);
-      const who = { by, ...(reason !== undefined && { reason }) };
-      await CancellationScope.nonCancellable(() => recordUpdateWish({ ...this.#reference, verb, ...who }));
-    }
+    await this.#wishes.writeAll(async ({ verb, ...who }) => {
+      const { recordUpdateWish } = this.#mutate(describeWish(verb, who));
+      await recordUpdateWish({ ...this.#reference, verb, ...who });
+    });
   }
 
   #mutate(summary: string): RollingUpdateActivities {
     return proxyActivities<RollingUpdateActivities>({
       ...mutating(this.#taskQueue),
-      summary: summary.slice(0, SUMMARY_LIMIT),
+      summary: summaryOf(summary),
     });
   }
 
   #isLong(): boolean {
-    const { historyLimit } = this.#input;
-    const { continueAsNewSuggested, historyLength } = workflowInfo();
-    return historyLimit === undefined ? continueAsNewSuggested : historyLength > historyLimit;
+    return isHistoryLong(this.#input.historyLimit);
   }
 
   async #continueAsNewWhenLong(): Promise<void> {
@@ -224,6 +223,12 @@ class RollingUpdateRun {
     });
     this.#display.closed(outcome);
   }
+}
+
+/** Somebody has attached to an update that was just ending: nothing else is to be done. */
+function isOver(result: AdvanceResult): boolean {
+  if (result.outcome === 'refused') return result.code === 'NothingToDo' || result.code === 'NotFound';
+  return result.outcome === 'done';
 }
 
 function cause({ by, reason }: RollingUpdateInput): { readonly by?: string; readonly reason?: string } {

@@ -27,22 +27,11 @@ import type {
 } from '../activities/rollout-types.ts';
 import type { OnDeadline } from '../planners/workload.ts';
 import { awaiting, mutating } from './activity-options.ts';
-import type { OperatorMessage, RolloutInput, RolloutResult } from './messages.ts';
-import {
-  abortSignal,
-  leaderTaskQueue,
-  objectChangedSignal,
-  pauseSignal,
-  progressQuery,
-  readOperatorMessage,
-  resumeSignal,
-  rolloutSupersededSignal,
-} from './messages.ts';
+import type { RolloutInput, RolloutResult } from './messages.ts';
+import { leaderTaskQueue, objectChangedSignal, progressQuery, rolloutSupersededSignal } from './messages.ts';
+import { OperatorWishes, describeWish } from './operator-wishes.ts';
 import { RolloutDisplay } from './rollout-display.ts';
-
-interface QueuedWish extends OperatorMessage {
-  readonly verb: 'pause' | 'resume' | 'abort';
-}
+import { failureReason, isHistoryLong, summaryOf } from './run.ts';
 
 /** Why the loop ended. */
 interface Ending {
@@ -51,8 +40,6 @@ interface Ending {
   readonly reason?: string;
 }
 
-/** Characters; the server takes 400 bytes. */
-const SUMMARY_LIMIT = 120;
 /** How long a superseded run waits for the controller's cancellation before it closes by itself. */
 const CANCELLATION_GRACE = '10 seconds';
 
@@ -65,9 +52,8 @@ class RolloutRun {
   readonly #input: RolloutInput;
   readonly #reference: RunReference;
   readonly #display: RolloutDisplay;
-  readonly #wishes: QueuedWish[] = [];
+  readonly #wishes: OperatorWishes;
   readonly #taskQueue: string;
-  #objectChanged = false;
   /** The controller has said so; it stays so, however often the object changes back. */
   #superseded = false;
   #deadlineReported: boolean;
@@ -78,18 +64,14 @@ class RolloutRun {
     this.#taskQueue = leaderTaskQueue(input.cluster);
     this.#display = new RolloutDisplay(input, workflowInfo().startTime.toISOString());
     this.#deadlineReported = input.carried?.deadlineReported ?? false;
-    setHandler(pauseSignal, (message) => this.#wish('pause', message), {
-      description: 'Stop before the next pod is touched. Optional payload: {"by": "…", "reason": "…"}',
-    });
-    setHandler(resumeSignal, (message) => this.#wish('resume', message), {
-      description: 'Go on after a pause. Optional payload as of pause.',
-    });
-    setHandler(abortSignal, (message) => this.#wish('abort', message), {
-      description:
+    this.#wishes = new OperatorWishes({
+      pause: 'Stop before the next pod is touched. Optional payload: {"by": "…", "reason": "…"}',
+      resume: 'Go on after a pause. Optional payload as of pause.',
+      abort:
         'Go back to the last complete revision, once resumed if it is paused, and pin it until the manifest changes. ' +
         'Optional payload as of pause.',
     });
-    setHandler(objectChangedSignal, () => void (this.#objectChanged = true), {
+    setHandler(objectChangedSignal, () => this.#wishes.tellObjectChanged(), {
       description: 'Internal, from the controller: the object of a paused run has changed.',
     });
     setHandler(rolloutSupersededSignal, () => void (this.#superseded = true), {
@@ -99,16 +81,6 @@ class RolloutRun {
     setHandler(progressQuery, () => this.#display.view(), {
       description: 'Phase, counters and what the run waits for.',
     });
-  }
-
-  /** A wish that is on the object already is not written again: a signal that was held up must not bring back an old pause. */
-  #wish(verb: QueuedWish['verb'], payload: unknown): void {
-    const { onObject, ...who } = readOperatorMessage(payload);
-    if (onObject === true) {
-      this.#objectChanged = true;
-    } else {
-      this.#wishes.push({ verb, ...who });
-    }
   }
 
   async execute(): Promise<RolloutResult> {
@@ -228,8 +200,8 @@ class RolloutRun {
   /** Costs nothing: the controller's signal ends it when the object changes. */
   async #whilePaused(paused: PausedBy): Promise<Ending | undefined> {
     this.#display.paused(paused);
-    await condition(() => this.#wishes.length > 0 || this.#objectChanged || this.#superseded);
-    this.#objectChanged = false;
+    await condition(() => this.#wishes.arePending || this.#wishes.objectChanged || this.#superseded);
+    this.#wishes.lookAgain();
     this.#display.resumed();
     return undefined;
   }
@@ -265,7 +237,7 @@ class RolloutRun {
     while (!answered.yet) {
       // A cancellation ends the activity in its own time: the next run must not race a write that is in flight.
       await CancellationScope.nonCancellable(() =>
-        condition(() => answered.yet || this.#wishes.length > 0 || this.#superseded),
+        condition(() => answered.yet || this.#wishes.arePending || this.#superseded),
       );
       const ending = (await this.#applyWishes()) ?? this.#supersession();
       if (ending !== undefined) {
@@ -282,22 +254,16 @@ class RolloutRun {
 
   /** Wishes that came as signals, in their order. An abort that went back to an earlier revision ends the run. */
   async #applyWishes(): Promise<Ending | undefined> {
-    for (let wish = this.#wishes.shift(); wish !== undefined; wish = this.#wishes.shift()) {
-      const { verb, ...who } = wish;
-      const by = who.by ?? 'Temporal UI';
-      const { rolledBack } = await CancellationScope.nonCancellable(() => this.#record(verb, { ...who, by }));
-      if (rolledBack && verb === 'abort') {
-        return { ending: 'aborted', by, ...(who.reason !== undefined && { reason: who.reason }) };
-      }
-    }
-    return undefined;
+    return await this.#wishes.writeAll(async ({ verb, by, reason }): Promise<Ending | undefined> => {
+      const who = { by, ...(reason !== undefined && { reason }) };
+      const { rolledBack } = await this.#record(verb, who);
+      return rolledBack && verb === 'abort' ? { ending: 'aborted', ...who } : undefined;
+    });
   }
 
   /** Writes a wish onto the object. */
   async #record(verb: WishInput['verb'], who: Pick<WishInput, 'by' | 'reason'>): Promise<WishResult> {
-    const by = who.by === undefined ? '' : ` by ${who.by}`;
-    const why = who.reason === undefined ? '' : `: ${who.reason}`;
-    const { recordWish } = this.#mutate(`${verb}${by}${why}`.slice(0, SUMMARY_LIMIT));
+    const { recordWish } = this.#mutate(summaryOf(describeWish(verb, who)));
     return await recordWish({ ...this.#reference, verb, ...who });
   }
 
@@ -306,13 +272,11 @@ class RolloutRun {
   }
 
   #isLong(): boolean {
-    const { historyLimit } = this.#input;
-    const { continueAsNewSuggested, historyLength } = workflowInfo();
-    return historyLimit === undefined ? continueAsNewSuggested : historyLength > historyLimit;
+    return isHistoryLong(this.#input.historyLimit);
   }
 
   async #continueAsNewWhenLong(): Promise<void> {
-    if (!this.#isLong() || this.#wishes.length > 0 || this.#superseded) {
+    if (!this.#isLong() || this.#wishes.arePending || this.#superseded) {
       return;
     }
     await continueAsNew<typeof rollout>({
@@ -332,8 +296,7 @@ class RolloutRun {
   }
 
   async #closeFailed(error: Error): Promise<void> {
-    const reason = (error.cause instanceof Error ? error.cause.message : error.message).slice(0, 500);
-    await this.#close({ ending: 'failed', reason });
+    await this.#close({ ending: 'failed', reason: failureReason(error) });
   }
 
   async #close(ending: Ending): Promise<CloseResult> {

@@ -2,7 +2,7 @@
 
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 
-import type { CommitOutcome } from '../activities/commit-types.ts';
+import type { CommitOutcome, RetryDelays } from '../activities/commit-types.ts';
 import type { OperatorMessage } from './messages.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
 
@@ -53,6 +53,8 @@ export interface LastCommit {
 
 export interface CommitInput extends RepositoryRun {
   readonly sha: string;
+  /** When sync tries it again if it may pass later; absent in runs of before this was told. */
+  readonly retry?: RetryDelays;
 }
 
 export interface CommitResult {
@@ -81,7 +83,7 @@ export interface SyncView {
 
 export const syncStatusQuery = defineQuery<SyncView>('status');
 
-export type CommitPhase = 'Checking' | 'Applying' | 'Pruning' | 'AwaitingRollouts';
+export type CommitPhase = 'Checking' | 'Applying' | 'AwaitingWave' | 'Pruning' | 'AwaitingRollouts';
 
 export interface CommitView {
   readonly repository: string;

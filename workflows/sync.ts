@@ -21,14 +21,15 @@ import {
   setCurrentDetails,
   setHandler,
   startChild,
-  workflowInfo,
 } from '@temporalio/workflow';
 
+import type { RetryDelays } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import { commit } from './commit.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
 import { markdown } from './markdown.ts';
+import { isHistoryLong } from './run.ts';
 import type { LastCommit, SyncInput, SyncState, WantedCommit } from './sync-messages.ts';
 import {
   commitSeenSignal,
@@ -186,7 +187,7 @@ class SyncRun {
     ].filter(([name]) => searchAttributes.includes(name));
     return await startChild(commit, {
       workflowId: commitWorkflowId(cluster, repository, wanted.sha),
-      args: [{ cluster, clusterUid, repository, searchAttributes, sha: wanted.sha }],
+      args: [{ cluster, clusterUid, repository, searchAttributes, sha: wanted.sha, retry: RETRY }],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
@@ -213,9 +214,7 @@ class SyncRun {
 
   /** Only between commits, so that no child is ever left without its parent. */
   #mustContinueAsNew(): boolean {
-    const { historyLength, continueAsNewSuggested } = workflowInfo();
-    const limit = this.#input.historyLimit;
-    return limit === undefined ? continueAsNewSuggested : historyLength > limit;
+    return isHistoryLong(this.#input.historyLimit);
   }
 
   #carry(): SyncState {
@@ -246,12 +245,11 @@ class SyncRun {
 
 type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };
 
-const FIRST_RETRY_MS = 10_000;
-const LONGEST_RETRY_MS = 10 * 60_000;
+const RETRY: RetryDelays = { firstMs: 10_000, longestMs: 10 * 60_000 };
 
 /** Milliseconds until a commit is tried again that the cluster did not take: soon while somebody is mending it, then seldom. */
 function retryDelay(tries: number): number {
-  return Math.min(FIRST_RETRY_MS * 2 ** (tries - 1), LONGEST_RETRY_MS);
+  return Math.min(RETRY.firstMs * 2 ** (tries - 1), RETRY.longestMs);
 }
 
 /** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */

@@ -66,6 +66,18 @@ const IMAGES: PrinterColumn = {
   priority: 1,
 };
 
+/** Of every kind, after its counts. */
+const COMMON_COLUMNS: readonly PrinterColumn[] = [READY_REASON, AGE, IMAGES];
+
+/** Of kinds that have `replicas`. */
+const REPLICA_COLUMNS: readonly PrinterColumn[] = [
+  { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
+  { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+  { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas' },
+  { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
+  ...COMMON_COLUMNS,
+];
+
 export const WORKLOADS: readonly WorkloadDefinition[] = [
   {
     kind: 'StatefulSet',
@@ -93,13 +105,7 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
     settings: ['maxUnavailable', ...SHARED_SETTINGS],
     rules: statefulSetRules(),
     columns: [
-      { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
-      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
-      { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas' },
-      { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
-      READY_REASON,
-      AGE,
-      IMAGES,
+      ...REPLICA_COLUMNS,
       { name: 'Revision', type: 'string', jsonPath: '.status.updateRevision', priority: 1 },
     ],
   },
@@ -127,9 +133,7 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
       { name: 'Ready', type: 'integer', jsonPath: '.status.numberReady' },
       { name: 'Updated', type: 'integer', jsonPath: '.status.updatedNumberScheduled' },
       { name: 'Available', type: 'integer', jsonPath: '.status.numberAvailable' },
-      READY_REASON,
-      AGE,
-      IMAGES,
+      ...COMMON_COLUMNS,
     ],
   },
   {
@@ -155,14 +159,6 @@ export const WORKLOADS: readonly WorkloadDefinition[] = [
     settings: ['progressDeadlineSeconds', 'onDeadline', 'podReplacementPolicy'],
     nativeSettings: ['progressDeadlineSeconds'],
     rules: deploymentRules(),
-    columns: [
-      { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
-      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
-      { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas' },
-      { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
-      READY_REASON,
-      AGE,
-      IMAGES,
-    ],
+    columns: REPLICA_COLUMNS,
   },
 ];

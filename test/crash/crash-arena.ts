@@ -7,37 +7,36 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { ApiProxy } from '../support/api-proxy.ts';
 import type { BudgetReport } from '../support/budget-checker.ts';
-import type { Scene } from '../support/scene.ts';
 import type { Stage } from '../support/stage.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
-import type { CrashScenario } from './crash-scenarios.ts';
+import type { CrashPlay, CrashScenario } from './crash-play.ts';
 import { isSameSite } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
-import { endState, startState } from './end-state.ts';
-import type { EndState } from './end-state.ts';
-import type { DescribedKindName } from '../support/described-kinds.ts';
+import { RESUME_LIMIT_MS } from './crash-verdict.ts';
 
 export interface CrashRun {
   /** Every place that this run came by, in order. */
   readonly sites: readonly CrashSite[];
-  readonly end: EndState;
+  readonly end: object;
   readonly budget: BudgetReport;
   /** The worker was killed at the site. */
   readonly reached: boolean;
   /** From the second worker's first line of log to its first write or answer, milliseconds; undefined if nothing was left to do. */
   readonly resumedAfterMs: number | undefined;
-  readonly durationMs: number;
 }
 
 /** Nothing more comes after a silence of this length: counters of the status wait 400 ms at the most. */
 const SILENCE_MS = 1_000;
 const SILENCE_TIMEOUT_MS = 30_000;
+/** A worker that leads and is late is given as long to look round as it has to resume. */
+const SETTLE_MS = RESUME_LIMIT_MS;
 
 export class CrashArena {
   readonly #controlPlane: ControlPlane;
@@ -53,17 +52,23 @@ export class CrashArena {
     this.#build = build;
   }
 
-  /** One run, in a namespace and with a Lease of its own, so that many go on at a time. Without a site nothing is killed. */
-  async run(scenario: CrashScenario, site?: CrashSite): Promise<CrashRun> {
+  /**
+   * One run, in a namespace and with a Lease of its own, so that many go on at a time. Without a site nothing is killed. The end
+   * is that of a worker that is silent; where one is wanted and not there yet, it is looked at again a little later.
+   */
+  async run(
+    scenario: CrashScenario,
+    { site, wanted }: { readonly site?: CrashSite; readonly wanted?: object } = {},
+  ): Promise<CrashRun> {
     this.#count += 1;
     const owner = `crash-${String(this.#count)}-${Math.random().toString(36).slice(2, 8)}`;
-    const scene = await scenario.open(this.#stage, owner);
+    const play = await scenario.open(this.#stage, owner);
     // Each request of it writes the file anew.
     this.#kubeconfig ??= this.#controlPlane.workerKubeconfig();
     const fight = await Fight.open({
       controlPlane: this.#controlPlane,
       kubeconfig: await this.#kubeconfig,
-      scene,
+      play,
       owner,
       dist: this.#build,
       site,
@@ -71,19 +76,24 @@ export class CrashArena {
     });
     try {
       await fight.startWorker();
-      await scenario.prepare(scene);
+      await play.prepare();
       await fight.silence();
-      const start = await startState(scene);
+      const endState = await play.before();
       fight.arm();
-      const began = Date.now();
-      await Promise.race([scenario.act(scene), fight.failure]);
+      await Promise.race([play.act(), fight.failure]);
       await fight.revived();
       await fight.silence();
-      const durationMs = Date.now() - began;
-      const end = await endState(scene, start);
-      const budget = await this.#stage.verdict(scene.namespace);
+      let end = await endState();
+      const deadline = Date.now() + SETTLE_MS;
+      const isThere = () => wanted === undefined || isDeepStrictEqual(end, wanted);
+      while (!isThere() && Date.now() < deadline) {
+        await delay(SILENCE_MS / 2);
+        await fight.silence();
+        end = await endState();
+      }
+      const budget = await this.#stage.verdict(play.namespace);
       const { sites, reached, resumedAfterMs } = fight;
-      return { sites, end, budget, reached, resumedAfterMs, durationMs };
+      return { sites, end, budget, reached, resumedAfterMs };
     } catch (error) {
       throw new Error(
         `${error instanceof Error ? error.message : String(error)}\nthe worker's last lines:\n${fight.tail}`,
@@ -93,7 +103,7 @@ export class CrashArena {
       );
     } finally {
       await fight.close();
-      await this.#stage.remove(scene);
+      await play.remove();
     }
   }
 }
@@ -101,7 +111,7 @@ export class CrashArena {
 interface FightSettings {
   readonly controlPlane: ControlPlane;
   readonly kubeconfig: string;
-  readonly scene: Scene<DescribedKindName>;
+  readonly play: CrashPlay;
   readonly owner: string;
   readonly dist: string;
   readonly site: CrashSite | undefined;
@@ -144,14 +154,14 @@ class Fight {
   }
 
   static async open(settings: FightSettings): Promise<Fight> {
-    const { controlPlane, scene, owner, dist, site, seesAll } = settings;
+    const { controlPlane, play, owner, dist, site, seesAll } = settings;
     const folder = await mkdtemp(join(tmpdir(), 'fairlead-crash-'));
     const kubeconfig = join(folder, 'kubeconfig');
     const fight: Fight = new Fight(folder, site, async (self) =>
       startWorker({
         controlPlane,
         cluster: owner,
-        ...(!seesAll && { namespaces: [scene.namespace] }),
+        ...(!seesAll && { namespaces: [play.namespace] }),
         kubeconfig,
         temporalAddress: self.#temporal?.address ?? '',
         dist,
@@ -164,7 +174,7 @@ class Fight {
       fight.#api = await ApiProxy.start({
         server: controlPlane.serverUrl,
         ca: await readFile(controlPlane.caFile),
-        ...(scene.nodes && { alias: scene.nodes.alias.bind(scene.nodes) }),
+        ...(play.alias && { alias: play.alias }),
         onWrite: ({ key, kind, occurrence }, side) => {
           fight.#pass({ layer: 'apiserver', key, kind, occurrence, side });
           return undefined;

@@ -1,7 +1,7 @@
 /** Crashes at many places, several at a time. */
 
 import type { CrashArena, CrashRun } from './crash-arena.ts';
-import type { CrashScenario } from './crash-scenarios.ts';
+import type { CrashScenario } from './crash-play.ts';
 import { inParallel } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
 import { failedCrash, judgeCrash } from './crash-verdict.ts';
@@ -23,13 +23,14 @@ export interface CampaignOptions {
   readonly onVerdict?: (verdict: CrashVerdict) => void;
 }
 
+/** Lanes take the arenas in turn. */
 export async function runCampaign(
-  arena: CrashArena,
+  arenas: readonly CrashArena[],
   cases: readonly CrashCase[],
   options: CampaignOptions,
 ): Promise<readonly CrashVerdict[]> {
-  return await inParallel(cases, options.parallel, async (one) => {
-    const verdict = await crash(arena, one, options);
+  return await inParallel(cases, options.parallel, async (one, lane) => {
+    const verdict = await crash(arenas[lane % arenas.length] as CrashArena, one, options);
     options.onVerdict?.(verdict);
     return verdict;
   });
@@ -42,12 +43,12 @@ async function crash(
 ): Promise<CrashVerdict> {
   try {
     for (let tried = 1; ; tried += 1) {
-      const verdict = judgeCrash(scenario.name, site, clean, await arena.run(scenario, site), inTime);
+      const verdict = judgeCrash(site, clean, await arena.run(scenario, { site, wanted: clean.end }), inTime);
       if (verdict.reached || verdict.faults.length > 0 || tried === tries) {
         return verdict;
       }
     }
   } catch (error) {
-    return failedCrash(scenario.name, site, error);
+    return failedCrash(site, error);
   }
 }

@@ -3,33 +3,21 @@
 import { expect } from '@jest/globals';
 
 import type { DaemonSetDescription } from '../support/daemonset-manifest.ts';
+import type { DeploymentDescription } from '../support/deployment-manifest.ts';
 import type { DescribedKindName, Descriptions } from '../support/described-kinds.ts';
 import { OwnNodes } from '../support/own-nodes.ts';
 import { imageOf, isPodReady } from '../support/scene.ts';
 import type { Scene } from '../support/scene.ts';
-import type { Stage } from '../support/stage.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
+import { CONTROLLER_SCENARIOS } from './controller-scenarios.ts';
+import { PATIENCE_MS, textOf } from './crash-play.ts';
+import type { CrashScenario } from './crash-play.ts';
+import { endState, startState } from './end-state.ts';
 import type { EndState } from './end-state.ts';
 import { moveInNeighbours } from './neighbours.ts';
 
 type AnyScene = Scene<DescribedKindName>;
 
-export interface CrashScenario {
-  readonly name: string;
-  /** A namespace of its own, and nodes if it needs any; nothing is applied yet. */
-  readonly open: (stage: Stage, owner: string) => Promise<AnyScene>;
-  /** Its worker looks after all namespaces: no other may run on the control plane meanwhile. */
-  readonly alone?: true;
-  /** Brings about what the rollout starts from; the worker is up. */
-  readonly prepare: (scene: AnyScene) => Promise<void>;
-  /** The rollout: from the user's write until everything is done. */
-  readonly act: (scene: AnyScene) => Promise<void>;
-  /** What must be so at the end of a clean run: the others are compared with it. */
-  readonly check: (end: EndState) => void;
-}
-
-/** A crash costs some 10 s of waiting for the Lease, and several scenarios run at a time. */
-const PATIENCE_MS = 120_000;
 const SOON_READY = { 'sim.fairlead.dev/ready-delay': '200ms' };
 const FOUR: Partial<StatefulSetDescription> = {
   replicas: 4,
@@ -38,17 +26,56 @@ const FOUR: Partial<StatefulSetDescription> = {
 };
 const AGENT: Partial<DaemonSetDescription> = { maxUnavailable: 2, templateAnnotations: SOON_READY };
 
-/** How a scenario opens its scene; with a number of nodes, on so many of its own. */
-function scene<K extends DescribedKindName>(
-  kind: K,
-  description: Partial<Descriptions[K]>,
-  nodes?: number,
-): CrashScenario['open'] {
-  return async (stage, owner) =>
-    await stage.sceneOf(kind, 'crash', description, {
-      owner,
-      nodes: nodes === undefined ? undefined : await OwnNodes.create(stage.cluster.client, owner, nodes),
-    });
+/** Small: every step is a write of its own, and every one of them is a place to crash at. */
+const API: Partial<DeploymentDescription> = { replicas: 2, templateAnnotations: SOON_READY };
+
+/** One pod after the other, none missing at any time: the steps are the same in every run. */
+function surging(maxSurge: number | string): object {
+  return { type: 'RollingUpdate', rollingUpdate: { maxSurge, maxUnavailable: 0 } };
+}
+
+interface Plot<K extends DescribedKindName> extends Pick<
+  CrashScenario<EndState>,
+  'name' | 'alone' | 'check'
+> {
+  readonly description: Partial<Descriptions[K]>;
+  /** So many nodes of its own. */
+  readonly nodes?: number;
+  readonly prepare: (scene: AnyScene) => Promise<void>;
+  readonly act: (scene: AnyScene) => Promise<void>;
+}
+
+function scenario<K extends DescribedKindName>(kind: K, plot: Plot<K>): CrashScenario<EndState> {
+  const { name, alone, description, nodes: count, prepare, act, check } = plot;
+  return {
+    name: `${kind}: ${name}`,
+    kind,
+    ...(alone && { alone }),
+    check,
+    definition: JSON.stringify({
+      kind,
+      description,
+      nodes: count,
+      prepare: textOf(prepare),
+      act: textOf(act),
+    }),
+    async open(stage, owner) {
+      const nodes =
+        count === undefined ? undefined : await OwnNodes.create(stage.cluster.client, owner, count);
+      const scene = await stage.sceneOf(kind, 'crash', description, { owner, nodes });
+      return {
+        namespace: scene.namespace,
+        alias: nodes?.alias.bind(nodes),
+        prepare: async () => await prepare(scene),
+        async before() {
+          const start = await startState(scene);
+          return async () => await endState(scene, start);
+        },
+        act: async () => await act(scene),
+        remove: async () => await stage.remove(scene),
+      };
+    },
+  };
 }
 
 async function deploy(playing: AnyScene): Promise<void> {
@@ -85,7 +112,7 @@ async function goBack(playing: AnyScene): Promise<void> {
 }
 
 /** So many pods at app:2, none of them there before. */
-function checkAllAnew(count: number): CrashScenario['check'] {
+function checkAllAnew(count: number): CrashScenario<EndState>['check'] {
   return (end) => {
     expect(end.pods.map(({ images, kept }) => [images.join(), kept])).toEqual(
       Array.from({ length: count }, () => ['app:2', false]),
@@ -114,10 +141,10 @@ function checkBack(end: EndState): void {
   expect(end.set.pinned).toMatchObject({ verb: 'abort' });
 }
 
-export const CRASH_SCENARIOS: readonly CrashScenario[] = [
-  {
+const WORKLOAD_SCENARIOS: readonly CrashScenario<EndState>[] = [
+  scenario('StatefulSet', {
     name: 'first revision',
-    open: scene('StatefulSet', { ...FOUR, replicas: 3, claim: 'data', podUpdatePolicy: 'InPlaceIfPossible' }),
+    description: { ...FOUR, replicas: 3, claim: 'data', podUpdatePolicy: 'InPlaceIfPossible' },
     prepare: () => Promise.resolve(),
     act: deploy,
     check(end) {
@@ -125,67 +152,73 @@ export const CRASH_SCENARIOS: readonly CrashScenario[] = [
       expect(end.claims).toEqual(['data-web-0', 'data-web-1', 'data-web-2']);
       expect(end.runs).toEqual(['COMPLETED Succeeded']);
     },
-  },
-  {
+  }),
+  scenario('StatefulSet', {
     name: 'recreate',
-    open: scene('StatefulSet', FOUR),
+    description: FOUR,
     prepare: deploy,
     act: update,
     check: checkAllAnew(4),
-  },
-  {
+  }),
+  scenario('StatefulSet', {
     name: 'in place',
-    open: scene('StatefulSet', { ...FOUR, podUpdatePolicy: 'InPlaceOnly', sidecars: { log: 'log:1' } }),
+    description: { ...FOUR, podUpdatePolicy: 'InPlaceOnly', sidecars: { log: 'log:1' } },
     prepare: deploy,
     act: update,
     check: checkInPlace(['app:2', 'log:1'], { main: 1, log: 0 }),
-  },
-  {
+  }),
+  scenario('StatefulSet', {
     name: 'rollback',
-    open: scene('StatefulSet', FOUR),
+    description: FOUR,
     prepare: deploy,
     act: goBack,
     check: checkBack,
-  },
-  {
-    name: 'DaemonSet: recreate',
-    open: scene('DaemonSet', AGENT, 4),
+  }),
+  scenario('DaemonSet', {
+    name: 'recreate',
+    description: AGENT,
+    nodes: 4,
     prepare: deploy,
     act: update,
     check: checkAllAnew(4),
-  },
-  {
-    name: 'DaemonSet: surge',
-    open: scene('DaemonSet', { ...AGENT, maxUnavailable: 0, maxSurge: 2 }, 4),
+  }),
+  scenario('DaemonSet', {
+    name: 'surge',
+    description: { ...AGENT, maxUnavailable: 0, maxSurge: 2 },
+    nodes: 4,
     prepare: deploy,
     act: update,
     check: checkAllAnew(4),
-  },
-  {
-    name: 'DaemonSet: in place',
-    open: scene('DaemonSet', { ...AGENT, podUpdatePolicy: 'InPlaceOnly' }, 4),
+  }),
+  scenario('DaemonSet', {
+    name: 'in place',
+    description: { ...AGENT, podUpdatePolicy: 'InPlaceOnly' },
+    nodes: 4,
     prepare: deploy,
     act: update,
     check: checkInPlace(['app:2'], { main: 1 }),
-  },
-  {
-    name: 'DaemonSet: rollback',
-    open: scene('DaemonSet', AGENT, 4),
+  }),
+  scenario('DaemonSet', {
+    name: 'rollback',
+    description: AGENT,
+    nodes: 4,
     prepare: deploy,
     act: goBack,
     check: checkBack,
-  },
-  {
-    name: 'DaemonSet: pre-pull',
-    open: scene('DaemonSet', { ...AGENT, prePullNodes: 1 }, 4),
+  }),
+  scenario('DaemonSet', {
+    name: 'pre-pull',
+    description: { ...AGENT, prePullNodes: 1 },
+    nodes: 4,
     prepare: deploy,
     act: update,
     // Four pods: of those that pulled nothing is left.
     check: checkAllAnew(4),
-  },
-  {
-    name: 'DaemonSet: drain',
-    open: scene('DaemonSet', { ...AGENT, maxUnavailable: 1, drainTimeoutSeconds: 60 }, 3),
+  }),
+  scenario('DaemonSet', {
+    name: 'drain',
+    description: { ...AGENT, maxUnavailable: 1, drainTimeoutSeconds: 60 },
+    nodes: 3,
     alone: true,
     async prepare(playing) {
       await deploy(playing);
@@ -208,12 +241,69 @@ export const CRASH_SCENARIOS: readonly CrashScenario[] = [
         { name: 'node-2', cordoned: false, marked: false },
       ]);
     },
-  },
+  }),
+  scenario('Deployment', {
+    name: 'rolling update',
+    description: { ...API, strategy: surging(1) },
+    prepare: deploy,
+    act: update,
+    check: checkAllAnew(2),
+  }),
+  scenario('Deployment', {
+    name: 'recreate',
+    description: { ...API, strategy: { type: 'Recreate' } },
+    prepare: deploy,
+    act: update,
+    check: checkAllAnew(2),
+  }),
+  scenario('Deployment', {
+    name: 'scaled, then rolled back',
+    description: { ...API, strategy: surging('50%') },
+    prepare: deploy,
+    /** One pod of a revision that never gets ready is there, both parts grow (P8), and an operator goes back. */
+    async act(playing) {
+      await playing.apply({ image: 'app:bad' });
+      await playing.untilUpdated(1, PATIENCE_MS);
+      await playing.apply({ replicas: 4 });
+      await playing.untilPods(
+        'four ready pods at app:1, two at app:bad',
+        (pods) =>
+          pods.filter((pod) => imageOf(pod) === 'app:1' && isPodReady(pod)).length === 4 &&
+          pods.filter((pod) => imageOf(pod) === 'app:bad').length === 2,
+        PATIENCE_MS,
+      );
+      await playing.untilUpdated(2, PATIENCE_MS);
+      await playing.runs.signal('abort');
+      await playing.untilPods(
+        'four ready pods at app:1 again',
+        (pods) => pods.length === 4 && pods.every((pod) => imageOf(pod) === 'app:1' && isPodReady(pod)),
+        PATIENCE_MS,
+      );
+      await playing.untilReady(PATIENCE_MS);
+      await playing.runs.until(
+        'aborted, rolled back, none open',
+        (runs) => runs.length === 3 && runs.every(({ status }) => status !== 'RUNNING'),
+        PATIENCE_MS,
+      );
+    },
+    check(end) {
+      expect(end.pods.map(({ images, kept }) => [images.join(), kept])).toEqual([
+        ['app:1', false],
+        ['app:1', false],
+        ['app:1', true],
+        ['app:1', true],
+      ]);
+      expect(end.runs).toEqual(['COMPLETED Aborted', 'COMPLETED Succeeded']);
+      expect(end.set.pinned).toMatchObject({ verb: 'abort' });
+    },
+  }),
 ];
+
+export const CRASH_SCENARIOS: readonly CrashScenario[] = [...WORKLOAD_SCENARIOS, ...CONTROLLER_SCENARIOS];
 
 /** @throws Error if there is none of that name */
 export function crashScenario(name: string): CrashScenario {
-  const found = CRASH_SCENARIOS.find((scenario) => scenario.name === name);
+  const found = CRASH_SCENARIOS.find((one) => one.name === name);
   if (found === undefined) {
     throw new Error(`no scenario ${name}`);
   }

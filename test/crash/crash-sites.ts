@@ -38,19 +38,19 @@ export function sampleOf<T extends CrashSite>(sites: readonly T[]): readonly T[]
   return sample;
 }
 
-/** Runs jobs, a few at a time, in their order. Resolves with their results, in their order. */
+/** Runs jobs, a few at a time, in their order; each is told its lane, from 0. Resolves with their results, in their order. */
 export async function inParallel<T, R>(
   items: readonly T[],
   limit: number,
-  job: (item: T) => Promise<R>,
+  job: (item: T, lane: number) => Promise<R>,
 ): Promise<readonly R[]> {
   const results: R[] = [];
   let next = 0;
-  const lane = async () => {
+  const work = async (lane: number) => {
     for (let index = next++; index < items.length; index = next++) {
-      results[index] = await job(items[index] as T);
+      results[index] = await job(items[index] as T, lane);
     }
   };
-  await Promise.all(Array.from({ length: limit }, lane));
+  await Promise.all(Array.from({ length: limit }, async (_, lane) => await work(lane)));
   return results;
 }

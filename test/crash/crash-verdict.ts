@@ -6,11 +6,9 @@ import type { CrashRun } from './crash-arena.ts';
 import type { CrashSite } from './crash-sites.ts';
 
 export interface CrashVerdict {
-  readonly scenario: string;
   readonly site: CrashSite;
   readonly reached: boolean;
   readonly resumedAfterMs: number | undefined;
-  readonly durationMs: number;
   /** What was wrong; empty if nothing was. */
   readonly faults: readonly string[];
 }
@@ -23,29 +21,32 @@ export const RESUME_LIMIT_MS = 10_000;
  * goes on at once that the clock says nothing of the worker.
  */
 export function judgeCrash(
-  scenario: string,
   site: CrashSite,
   clean: CrashRun,
   crashed: CrashRun,
   inTime: boolean,
 ): CrashVerdict {
-  const { reached, resumedAfterMs, durationMs, budget, end } = crashed;
+  const { reached, resumedAfterMs, budget, end } = crashed;
   const faults = budget.violations.map(({ rule, message }) => `${rule}: ${message}`);
-  for (const part of Object.keys(clean.end) as (keyof typeof clean.end)[]) {
-    if (!isDeepStrictEqual(end[part], clean.end[part])) {
+  const [found, wanted] = [new Map(Object.entries(end)), Object.entries(clean.end)];
+  for (const [part, value] of wanted) {
+    if (!isDeepStrictEqual(found.get(part), value)) {
       faults.push(
-        `another end of ${part}: ${JSON.stringify(end[part])} instead of ${JSON.stringify(clean.end[part])}`,
+        `another end of ${part}: ${JSON.stringify(found.get(part))} instead of ${JSON.stringify(value)}`,
       );
     }
+  }
+  if (budget.came !== clean.budget.came) {
+    faults.push(`${String(budget.came)} pods were made instead of ${String(clean.budget.came)}`);
   }
   if (inTime && resumedAfterMs !== undefined && resumedAfterMs > RESUME_LIMIT_MS) {
     faults.push(`work went on only after ${String(resumedAfterMs)} ms`);
   }
-  return { scenario, site, reached, resumedAfterMs, durationMs, faults };
+  return { site, reached, resumedAfterMs, faults };
 }
 
 /** A run that ended in an error instead of an end. */
-export function failedCrash(scenario: string, site: CrashSite, error: unknown): CrashVerdict {
+export function failedCrash(site: CrashSite, error: unknown): CrashVerdict {
   const message = error instanceof Error ? error.message : String(error);
-  return { scenario, site, reached: true, resumedAfterMs: undefined, durationMs: 0, faults: [message] };
+  return { site, reached: true, resumedAfterMs: undefined, faults: [message] };
 }

@@ -1,14 +1,14 @@
 /** What a rollout leaves behind, without what differs from run to run: a crash must not be seen in it. */
 
 import { readAttempts } from '../../kubernetes/attempts.ts';
-import type { ControllerRevision, Pod } from '../../planners/objects.ts';
-import { ANNOTATION, IN_PLACE_GATE, LABEL } from '../../planners/names.ts';
+import type { KubernetesObject, Pod } from '../../planners/objects.ts';
+import { ANNOTATION, DEPLOYMENT_ANNOTATION, IN_PLACE_GATE, LABEL } from '../../planners/names.ts';
 import type { Pin } from '../../planners/workload.ts';
 import type { Scene } from '../support/scene.ts';
 import type { DescribedKindName } from '../support/described-kinds.ts';
 
 export interface EndPod {
-  /** A StatefulSet's pod by its name; one of a scene with nodes of its own by its node. */
+  /** A StatefulSet's pod by its name; one of a scene with nodes of its own by its node; a ReplicaSet's, all alike, by nothing. */
   readonly name: string;
   /** Its number: names follow from the template, which may name nodes of this run alone. */
   readonly revision: string | undefined;
@@ -27,7 +27,7 @@ export interface EndState {
   readonly claims: readonly string[];
   /** Of a scene with nodes of its own: which take no new pods, which are marked as being drained. */
   readonly nodes: readonly { readonly name: string; readonly cordoned: boolean; readonly marked: boolean }[];
-  /** Oldest first: number and what became of its runs. */
+  /** Oldest first: number, what became of its runs, and size if it has one. */
   readonly revisions: readonly string[];
   readonly set: {
     readonly generation: number | undefined;
@@ -60,22 +60,24 @@ export async function endState(scene: Scene<DescribedKindName>, start: StartStat
     resource: 'persistentvolumeclaims',
     namespace,
   });
-  const revisions = await cluster.revisions(namespace, set.metadata.name);
-  const { conditions = [], ...status } = set.status ?? {};
+  const revisions = await history(scene, set.metadata.name);
+  const { conditions = [], ...counters } = set.status ?? {};
+  // A counter that is 0 is there or not, by whether it was written before.
+  const status = Object.fromEntries(Object.entries(counters).filter(([, value]) => value !== 0));
   const annotations = set.metadata.annotations ?? {};
   return {
     pods: (await scene.allPods())
       .map((pod) => endPod(scene, pod, revisions, start))
-      .sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true })),
+      .sort((a, b) => byName(a.name, b.name) || byName(JSON.stringify(a), JSON.stringify(b))),
     claims: claims.items.map(({ metadata }) => metadata.name).sort(),
     nodes: ((await scene.nodes?.list()) ?? []).map(({ metadata, spec: { unschedulable } = {} }) => ({
       name: scene.nodes?.short(metadata.name) ?? '',
       cordoned: unschedulable === true,
       marked: metadata.annotations?.[ANNOTATION.drain] !== undefined,
     })),
-    revisions: revisions.map((revision) => {
-      const outcomes = readAttempts(revision).map(({ outcome }) => outcome);
-      return `${String(revision.revision)}: ${outcomes.join(', ')}`;
+    revisions: revisions.map(({ number, outcomes, size }) => {
+      const pods = size === undefined ? '' : ` (${String(size)} pods)`;
+      return `${number}: ${outcomes.join(', ')}${pods}`;
     }),
     set: {
       generation: set.metadata.generation,
@@ -90,22 +92,57 @@ export async function endState(scene: Scene<DescribedKindName>, start: StartStat
   };
 }
 
+/** A ControllerRevision, or a ReplicaSet of a Deployment. */
+interface SeenRevision {
+  readonly name: string;
+  readonly hash: string | undefined;
+  readonly number: string;
+  readonly outcomes: readonly string[];
+  readonly size?: number | undefined;
+}
+
+/** Oldest first. */
+async function history(scene: Scene<DescribedKindName>, name: string): Promise<readonly SeenRevision[]> {
+  const seen = (object: KubernetesObject, number: string, hash: string, size?: number): SeenRevision => ({
+    name: object.metadata.name,
+    hash: object.metadata.labels?.[hash],
+    number,
+    outcomes: readAttempts(object).map(({ outcome }) => outcome),
+    size,
+  });
+  if (scene.kind !== 'Deployment') {
+    const revisions = await scene.cluster.revisions(scene.namespace, name);
+    return revisions.map((one) => seen(one, String(one.revision), LABEL.revisionHash));
+  }
+  const sets = (await scene.replicaSets()).map((one) => {
+    const number = one.metadata.annotations?.[DEPLOYMENT_ANNOTATION.revision] ?? '';
+    return seen(one, number, LABEL.podTemplateHash, one.spec.replicas);
+  });
+  return sets.sort((a, b) => byName(a.number, b.number));
+}
+
+function byName(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
+}
+
+function isReplica({ metadata }: Pod): boolean {
+  return metadata.labels?.[LABEL.podTemplateHash] !== undefined;
+}
+
 function endPod(
   { nodes }: Scene<DescribedKindName>,
   pod: Pod,
-  revisions: readonly ControllerRevision[],
+  revisions: readonly SeenRevision[],
   start: StartState,
 ): EndPod {
   const { metadata, spec, status } = pod;
-  const label = metadata.labels?.[LABEL.revisionHash];
-  const revision = revisions.find(
-    (one) => one.metadata.name === label || one.metadata.labels?.[LABEL.revisionHash] === label,
-  );
+  const label = metadata.labels?.[LABEL.revisionHash] ?? metadata.labels?.[LABEL.podTemplateHash];
+  const revision = revisions.find(({ name, hash }) => name === label || hash === label);
   const before = start.pods.find((other) => other.metadata.uid === metadata.uid);
   const condition = (type: string) => status?.conditions?.find((one) => one.type === type)?.status;
   return {
-    name: nodes?.short(spec.nodeName ?? '') ?? metadata.name,
-    revision: revision && String(revision.revision),
+    name: nodes?.short(spec.nodeName ?? '') ?? (isReplica(pod) ? '' : metadata.name),
+    revision: revision?.number,
     images: spec.containers.map(({ image }) => image),
     kept:
       before?.spec.nodeName === spec.nodeName &&
@@ -121,18 +158,12 @@ function endPod(
 }
 
 /** Revisions by their numbers, as in {@link EndPod.revision}. */
-function readPin(
-  text: string | undefined,
-  revisions: readonly ControllerRevision[],
-): Partial<Pin> | undefined {
+function readPin(text: string | undefined, revisions: readonly SeenRevision[]): Partial<Pin> | undefined {
   if (text === undefined) {
     return undefined;
   }
   const { verb, to, revision } = JSON.parse(text) as Pin;
-  const numberOf = (name: string) => {
-    const found = revisions.find(({ metadata }) => metadata.name === name);
-    return found === undefined ? name : String(found.revision);
-  };
+  const numberOf = (name: string) => revisions.find((one) => one.name === name)?.number ?? name;
   return {
     ...(verb && { verb }),
     ...(to !== undefined && { to: numberOf(to) }),

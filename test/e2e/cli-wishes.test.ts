@@ -14,6 +14,7 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { Cluster } from '../support/cluster.ts';
+import { runCli } from '../support/cli.ts';
 import { useCliGround } from '../support/cli-ground.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
@@ -78,6 +79,7 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       const explained = await json('explain sts/web');
       expect(explained).toMatchObject({ verdict: 'Waiting', sentence: expect.stringContaining('web-2') });
       const broken = (await cluster.set(namespace, 'web')).status?.updateRevision;
+      expect((await cli('rollout history sts/web')).out).toMatch(/ present +Running +/);
       const aborted = await json('rollout abort sts/web --reason broken --by alice');
       expect(aborted).toMatchObject({ changed: true, by: 'alice', reason: 'broken' });
       expect(await image()).toBe('web:1');
@@ -123,6 +125,8 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       expect((await cli('rollout undo sts/web')).out).toMatch(/^statefulset\/web goes back to revision 1 /);
       expect(await image()).toBe('web:1');
       expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+      const typed = ['complete', '--', '-n', namespace, 'rollout', 'undo', 'sts/'];
+      expect((await runCli(typed, { environment: environment() })).out).toBe('sts/web\n');
       const table = await cli('rollout history sts/web');
       expect(table.out).toMatch(/\n2 +web-\w+ +- +Succeeded .*\n3 +web-\w+ +present,complete +Succeeded /);
       const one = await cli('rollout history sts/web --revision 3');

@@ -1,7 +1,8 @@
 /**
  * A fixed sample of the crash matrix (`npm run test:crash` runs all of it): every kind of request of four whole rollouts of a
- * StatefulSet, the worker killed before the first of a kind and after the last, and of a DaemonSet's the deletes of pods, which
- * nothing but its names makes safe. And the mutant that shows that the judge can convict.
+ * StatefulSet, the worker killed before the first of a kind and after the last; of a DaemonSet's the deletes of pods, which
+ * nothing but its names makes safe; of a Deployment's the writes to ReplicaSets; and those to ReplicationControllers that are
+ * rolled out and renamed. And the mutants that show that the judge can convict.
  */
 
 import { rm } from 'node:fs/promises';
@@ -12,7 +13,6 @@ import { CrashArena } from '../crash/crash-arena.ts';
 import type { CrashRun } from '../crash/crash-arena.ts';
 import { runCampaign } from '../crash/crash-campaign.ts';
 import { CRASH_SCENARIOS, crashScenario } from '../crash/crash-scenarios.ts';
-import type { CrashScenario } from '../crash/crash-scenarios.ts';
 import { inParallel, sampleOf } from '../crash/crash-sites.ts';
 import { builtWorker, mutantOf } from '../support/built-worker.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -21,7 +21,34 @@ import { Stage } from '../support/stage.ts';
 /** Most of a run is waiting for the Lease of the dead to expire. */
 const PARALLEL = 8;
 const DAEMONS = 'DaemonSet: recreate';
-const SAMPLED = CRASH_SCENARIOS.filter(({ name }) => !name.startsWith('DaemonSet:') || name === DAEMONS);
+const DEPLOYMENT = 'Deployment: rolling update';
+const CONTROLLERS = 'ReplicationController: renamed';
+/** Of these only such kinds of requests; of a StatefulSet's all. */
+const FEW: Readonly<Record<string, RegExp>> = {
+  [DAEMONS]: /^delete pods$/,
+  [DEPLOYMENT]: /^(create|patch) replicasets$/,
+  [CONTROLLERS]: /^(create|delete|patch) (replicationcontrollers|controllerrevisions)$/,
+};
+const SAMPLED = CRASH_SCENARIOS.filter(({ kind, name }) => kind === 'StatefulSet' || name in FEW);
+
+/** Each planner's budget, by one pod too many. */
+const MUTATIONS = [
+  {
+    file: 'planners/budget.js',
+    from: 'this.#unavailable - own + 1 <= this.max',
+    to: 'this.#unavailable - own <= this.max',
+  },
+  {
+    file: 'planners/deployment-rollout.js',
+    from: 'replicas + budget.maxSurge - taken',
+    to: 'replicas + budget.maxSurge + 1 - taken',
+  },
+  {
+    file: 'planners/rolling-update-scale.js',
+    from: 'desired + surge - taken',
+    to: 'desired + surge + 1 - taken',
+  },
+] as const;
 
 describe('crash sample', () => {
   const controlPlane = useControlPlane({ nodes: 8 });
@@ -56,38 +83,40 @@ describe('crash sample', () => {
       const run = clean[index] as CrashRun;
       return run.sites.map((site) => ({ ...site, scenario, clean: run }));
     });
-    const isDaemons = ({ scenario }: { readonly scenario: CrashScenario }) => scenario.name === DAEMONS;
+    const few = (name: string) =>
+      sampleOf(places.filter(({ scenario, kind }) => scenario.name === name && FEW[name]?.test(kind)));
     const sample = [
-      ...sampleOf(places.filter((place) => !isDaemons(place))),
-      ...sampleOf(places.filter((place) => isDaemons(place) && place.kind === 'delete pods')),
+      ...sampleOf(places.filter(({ scenario }) => scenario.kind === 'StatefulSet')),
+      ...Object.keys(FEW).flatMap(few),
     ];
     const cases = sample.map(({ scenario, clean: run, ...site }) => ({ scenario, clean: run, site }));
-    const verdicts = await runCampaign(arena, cases, { parallel: PARALLEL, tries: 2, inTime: false });
+    const verdicts = await runCampaign([arena], cases, { parallel: PARALLEL, tries: 2, inTime: false });
 
     expect(verdicts.length).toBeGreaterThan(20);
-    expect(cases.filter(isDaemons)).toHaveLength(2);
+    const sampled = Object.keys(FEW).map(
+      (name) => cases.filter(({ scenario }) => scenario.name === name).length,
+    );
+    expect(sampled).toEqual([2, 2, 4]);
     expect(new Set(cases.map(({ site }) => site.side))).toEqual(new Set(['before', 'after']));
     expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
     // How soon is judged by the full matrix, a few at a time: so many at once keep a small machine busy.
     expect(verdicts.filter(({ resumedAfterMs }) => resumedAfterMs !== undefined).length).toBeGreaterThan(0);
   }, 600_000);
 
-  it('design "Budget": a planner that takes one pod more is convicted', async () => {
-    const mutant = await mutantOf(build, {
-      file: 'planners/budget.js',
-      from: 'this.#unavailable - own + 1 <= this.max',
-      to: 'this.#unavailable - own <= this.max',
-    });
+  it('design "Budget": planners that take one pod more are convicted', async () => {
+    const mutants = [build];
+    for (const mutation of MUTATIONS) {
+      mutants.push(await mutantOf(mutants.at(-1) as string, mutation));
+    }
     try {
-      const mutated = new CrashArena(controlPlane(), stage, mutant);
-      const names = ['recreate', 'in place', DAEMONS];
+      const mutated = new CrashArena(controlPlane(), stage, mutants.at(-1) as string);
+      const names = ['StatefulSet: recreate', 'StatefulSet: in place', DAEMONS, DEPLOYMENT, CONTROLLERS];
       const runs = await inParallel(names, names.length, (name) => mutated.run(crashScenario(name)));
 
-      for (const { budget } of runs) {
-        expect(new Set(budget.violations.map(({ rule }) => rule))).toEqual(new Set(['budget']));
-      }
+      const rules = runs.map(({ budget }) => [...new Set(budget.violations.map(({ rule }) => rule))]);
+      expect(rules).toEqual([['budget'], ['budget'], ['budget'], ['too many pods'], ['too many pods']]);
     } finally {
-      await rm(mutant, { recursive: true });
+      await Promise.all(mutants.slice(1).map(async (mutant) => await rm(mutant, { recursive: true })));
     }
   }, 120_000);
 });

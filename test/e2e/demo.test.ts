@@ -22,6 +22,8 @@ const STEPS = [
   'next commit',
   'undo',
   'agent',
+  'api',
+  'legacy',
   'Temporal',
 ];
 
@@ -66,7 +68,7 @@ describe('npm run demo', () => {
       failed: rows.filter((row) => row?.endsWith('✔') !== true),
       err: run.err,
     }).toEqual({ code: 0, failed: [], err: '' });
-    expect(table).toMatch(/11 of 11 steps had their effect, [\d.]+ s in all/);
+    expect(table).toMatch(/12 of 12 steps had their effect, [\d.]+ s in all/);
   });
 
   it('shows that pods survive the update in place, why nothing moves, and a link for each run', () => {
@@ -83,10 +85,15 @@ describe('npm run demo', () => {
       'CANCELLED Superseded',
       'COMPLETED Succeeded',
       'COMPLETED Aborted',
-      'COMPLETED Succeeded',
-      'COMPLETED Succeeded',
-      'COMPLETED Succeeded',
+      ...Array.from({ length: 5 }, () => 'COMPLETED Succeeded'),
     ]);
+  });
+
+  it('shows that api waits for web, and that pods outlive the rename of their controller', () => {
+    const seen = [...run.out.matchAll(/ (\d+\.\d) s +(web-\d gets web:v7|api gets api:v2; 6 pods of web)/g)];
+    expect(seen.length).toBe(7);
+    expect(seen.at(-1)?.[2]).toBe('api gets api:v2; 6 pods of web');
+    expect(run.out.match(/legacy-[\w-]+ +[0-9a-f-]{36} +legacy-\w+ +legacy *$/gm)).toHaveLength(2);
   });
 
   it('prints plain lines, each with its time, where there is no terminal', () => {

@@ -1,11 +1,14 @@
 /** The Deployment as its users see it, by rule, in both workload APIs from one table. */
 
 import { describe, expect, it } from '@jest/globals';
+import { Client, Connection } from '@temporalio/client';
 
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
+import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
+import { TemporalRuns } from '../support/temporal-runs.ts';
 import { useLanes } from '../support/lanes.ts';
 import { operatorOf } from '../support/deployment-operator.ts';
 import type { DeploymentGround } from '../support/deployment-ground.ts';
@@ -75,6 +78,8 @@ describe('Deployment', () => {
       await note('second');
       await at('nginx:2');
       expect(await operator.history()).toBe('1 created\n2 second');
+      expect(await operator.imageOf(1)).toBe('nginx:1');
+      expect(await operator.imageOf(2)).toBe('nginx:2');
       await operator.undo();
       await at('nginx:1');
       expect(await operator.history()).toBe('2 second\n3 created');
@@ -271,6 +276,44 @@ describe('Deployment', () => {
   );
 
   it(
+    'P9: of a native Deployment a pause of fairlead is one for kubectl, and the other way round',
+    both(async (ground) => {
+      // Of custom resources kubectl knows no pause.
+      if (ground.api !== 'apps/v1') return;
+      const wanted = await ground.deploy({ replicas: 2 });
+      const { namespace } = wanted;
+      const operator = await operatorOf(ground, namespace, 'api');
+      const fairlead = async (words: string) => await ground.cli(`${words} deploy/api`, namespace);
+      expect((await fairlead('rollout pause --reason lunch')).out).toBe('deployment/api paused\n');
+      await operator.setImage('api:2');
+      const held = await ground.until(
+        wanted,
+        'paused',
+        (one) => conditionOf(one, 'Progressing')?.reason === 'DeploymentPaused',
+      );
+      expect([held.spec.paused, held.metadata.annotations?.['fairlead.dev/paused']]).toEqual([
+        true,
+        expect.stringContaining('"reason":"lunch"'),
+      ]);
+      expect((await fairlead('explain')).out).toMatch(/paused by .*lunch/);
+      await operator.resume();
+      await ground.untilPods(wanted, 'all new', allAt('api:2', 2));
+      await ground.until(
+        wanted,
+        'the note is gone',
+        ({ metadata }) => metadata.annotations?.['fairlead.dev/paused'] === undefined,
+      );
+      await ground.untilReady(wanted);
+      await operator.pause();
+      await operator.setImage('api:3');
+      expect((await fairlead('rollout pause')).out).toMatch(/^nothing to do: .* spec\.paused is true/);
+      expect((await fairlead('rollout resume')).out).toBe('deployment/api resumed\n');
+      await ground.untilPods(wanted, 'all at the last', allAt('api:3', 2));
+    }),
+    TIMEOUT_MS,
+  );
+
+  it(
     'P7, P8: scaled in the middle of a rollout each ReplicaSet gets its share, and a newer template takes over',
     both(async (ground) => {
       const wanted = await ground.deploy({ replicas: 8, strategy: rolling(2, 2) });
@@ -362,6 +405,35 @@ describe('Deployment', () => {
       );
       await ground.untilPods(wanted, 'all old again', allAt('api:1', 4));
       await ground.untilReady(wanted);
+    }),
+    TIMEOUT_MS,
+  );
+
+  it(
+    'design: a run that was terminated is told, and started again by retry alone',
+    both(async (ground) => {
+      const wanted = await ground.deploy({ replicas: 2 });
+      const { namespace, name } = wanted;
+      await ground.apply({ ...wanted, image: 'api:bad' });
+      await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '2,1');
+      const group = ground.api === 'apps/v1' ? 'apps' : 'fairlead.dev';
+      const id = rolloutWorkflowId('deployments', { namespace, kind: 'Deployment', group, name });
+      const connection = await Connection.connect({ address: ground.controlPlane().temporalAddress });
+      const runs = new TemporalRuns(new Client({ connection }), id);
+      await runs.terminate();
+      await ground.until(wanted, 'Stalled', (one) => conditionOf(one, 'Stalled')?.reason === 'RunTerminated');
+      const status = await ground.cli('rollout status deploy/api --timeout 10s', namespace);
+      expect([status.code, status.err]).toEqual([1, expect.stringMatching(/is stalled: .*terminated/)]);
+      expect((await ground.cli('rollout retry deploy/api --reason again', namespace)).out).toMatch(
+        /^deployment\/api is to be tried again/,
+      );
+      await ground.until(wanted, 'going on', (one) => conditionOf(one, 'Stalled')?.status === 'False');
+      // The first revision's run, the terminated one, and the one that was asked for.
+      await runs.until('a third is open', (all) => all.length === 3 && all[2]?.status === 'RUNNING');
+      await connection.close();
+      await ground.apply({ ...wanted, image: 'api:3' });
+      await ground.untilPods(wanted, 'all at the last', allAt('api:3', 2));
+      await untilHistory(ground, wanted, /^2 .*Superseded/m);
     }),
     TIMEOUT_MS,
   );

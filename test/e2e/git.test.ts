@@ -665,7 +665,7 @@ describe('a source that fails', () => {
     await first.report('sourceless', { problem: broken });
     await reporter().report('sourceless', { problem: broken });
     const text =
-      'RepositoryNotFound: /srv/x does not exist. Check `url`; for a private repository set `tokenFile`.';
+      'RepositoryNotFound: /srv/x does not exist. Check `url`; for a private repository set `tokenFile`, or `sshKeyFile` with an ssh address.';
     expect((await sync.inventory('sourceless'))?.status.source).toMatchObject({ ok: false, problem: text });
     await reporter().report('sourceless', { sha: 'b' });
     expect((await sync.inventory('sourceless'))?.status.source).toMatchObject({ ok: true });

@@ -9,8 +9,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { MirrorOptions } from '../../git/mirror-options.ts';
 import type { Mirror } from '../../git/mirror.ts';
 import { openMirror } from '../../git/mirror.ts';
-import { ProblemError } from '../../git/problems.ts';
 import { TestRepository } from '../support/git-repository.ts';
+import { namedFailure } from '../support/named-failure.ts';
 import { GitServer } from '../support/git-server.ts';
 
 const MANIFEST = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n';
@@ -33,16 +33,6 @@ async function repository(): Promise<TestRepository> {
 
 function local(made: TestRepository, options: Partial<MirrorOptions> = {}): Mirror {
   return openMirror({ url: made.path, cacheDirectory: cache, ...options });
-}
-
-async function failure(work: Promise<unknown>): Promise<string> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof ProblemError) return error.message;
-    throw error;
-  }
-  return 'nothing failed';
 }
 
 describe('a local repository', () => {
@@ -83,25 +73,25 @@ describe('a local repository', () => {
 
   it('says what to do when there is nothing to read', async () => {
     const made = await repository();
-    expect(await failure(local(made).resolveRef())).toMatch(
+    expect(await namedFailure(local(made).resolveRef())).toMatch(
       /^UnbornBranch: .* has no commit on branch main yet\. Make the first commit/,
     );
     const sha = await made.commit({ 'a.yaml': MANIFEST });
-    expect(await failure(local(made, { ref: 'nope' }).resolveRef())).toMatch(
+    expect(await namedFailure(local(made, { ref: 'nope' }).resolveRef())).toMatch(
       /^RefNotFound: .* has no branch, tag or commit nope\./,
     );
-    expect(await failure(local(made).ensureCommit('0'.repeat(40)))).toMatch(
+    expect(await namedFailure(local(made).ensureCommit('0'.repeat(40)))).toMatch(
       /^CommitGone: .* no longer has commit 00000000\./,
     );
-    expect(await failure(local(made).readManifests(sha, 'deploy/web'))).toMatch(
+    expect(await namedFailure(local(made).readManifests(sha, 'deploy/web'))).toMatch(
       /^PathVanished deploy\/web: the path deploy does not exist/,
     );
     expect(
-      await failure(openMirror({ url: join(cache, 'missing'), cacheDirectory: cache }).resolveRef()),
+      await namedFailure(openMirror({ url: join(cache, 'missing'), cacheDirectory: cache }).resolveRef()),
     ).toMatch(/^RepositoryNotFound: .*missing does not exist\./);
     const empty = join(cache, 'empty');
     await mkdir(empty, { recursive: true });
-    expect(await failure(openMirror({ url: empty, cacheDirectory: cache }).resolveRef())).toMatch(
+    expect(await namedFailure(openMirror({ url: empty, cacheDirectory: cache }).resolveRef())).toMatch(
       /^RepositoryNotFound: .*empty is not a git repository\. .*git init/,
     );
   });
@@ -116,7 +106,7 @@ describe('a local repository', () => {
       const before = process.env['GIT_CONFIG_GLOBAL'];
       try {
         process.env['GIT_CONFIG_GLOBAL'] = join(cache, 'gitconfig');
-        expect(await failure(local(made).resolveRef())).toMatch(
+        expect(await namedFailure(local(made).resolveRef())).toMatch(
           /^ForeignOwner: .* belongs to another user \(uid 12345.*git config --global --add safe\.directory /,
         );
         await writeFile(join(cache, 'gitconfig'), `[safe]\n\tdirectory = ${made.path}\n`);
@@ -147,7 +137,7 @@ describe('a local repository', () => {
     await made.git('config', 'remote.origin.url', `ext::${script}`);
     await made.git('config', 'core.hooksPath', cache);
     expect((await local(made).readManifests(sha, '')).files).toEqual([{ path: 'a.yaml', text: MANIFEST }]);
-    expect(await failure(local(made).ensureCommit('1'.repeat(40)))).toMatch(/^CommitGone/);
+    expect(await namedFailure(local(made).ensureCommit('1'.repeat(40)))).toMatch(/^CommitGone/);
     expect(await readdir(cache)).not.toContain('witness');
   });
 });
@@ -245,10 +235,10 @@ describe('the files of a commit', () => {
       'SymlinkRefused link.yaml',
       'SymlinkRefused loop.yaml',
     ]);
-    expect(await failure(local(made).readManifests(sha, 'module'))).toMatch(
+    expect(await namedFailure(local(made).readManifests(sha, 'module'))).toMatch(
       /^SubmoduleRefused module: module is a submodule\./,
     );
-    expect(await failure(local(made).readManifests(sha, 'directory/x'))).toMatch(
+    expect(await namedFailure(local(made).readManifests(sha, 'directory/x'))).toMatch(
       /^SymlinkRefused directory: directory is a symbolic link\./,
     );
   });
@@ -259,7 +249,7 @@ describe('the files of a commit', () => {
       Array.from({ length: 12 }, (_, index) => [`${index}.yaml`, `a: ${'x'.repeat(1_000_000)}${index}`]),
     );
     const sha = await made.commit(files);
-    expect(await failure(local(made).readManifests(sha, ''))).toMatch(
+    expect(await namedFailure(local(made).readManifests(sha, ''))).toMatch(
       /^CommitTooLarge: the manifests of commit \w+ have 12\d+ bytes together\./,
     );
   });
@@ -303,11 +293,11 @@ describe('an https repository', () => {
     const requests = server.requests.length;
     expect((await remote().readManifests(sha, 'deploy')).files).toHaveLength(1);
     expect(server.requests).toHaveLength(requests);
-    expect(await failure(remote({ ref: 'nope' }).resolveRef())).toMatch(
+    expect(await namedFailure(remote({ ref: 'nope' }).resolveRef())).toMatch(
       /^RefNotFound: .* has no branch or tag nope\./,
     );
-    expect(await failure(remote().ensureCommit('2'.repeat(40)))).toMatch(/^CommitGone/);
-    expect(await failure(remote({ url: server.url('nothing.git') }).resolveRef())).toMatch(
+    expect(await namedFailure(remote().ensureCommit('2'.repeat(40)))).toMatch(/^CommitGone/);
+    expect(await namedFailure(remote({ url: server.url('nothing.git') }).resolveRef())).toMatch(
       /^RepositoryNotFound: https:\/\/localhost/,
     );
   });
@@ -324,7 +314,7 @@ describe('an https repository', () => {
     const other = await GitServer.start(empty.path);
     try {
       expect(
-        await failure(
+        await namedFailure(
           openMirror({ url: other.url('.git'), caFile: other.caFile, cacheDirectory: cache }).resolveRef(),
         ),
       ).toMatch(/^UnbornBranch/);
@@ -335,11 +325,13 @@ describe('an https repository', () => {
 
   it('is given the token of its file and nobody else is', async () => {
     server.password = 'hunter2';
-    expect(await failure(remote().resolveRef())).toMatch(/^AuthenticationFailed: /);
-    const wrong = await failure(remote({ tokenFile: await server.tokenFile('wrong-token') }).resolveRef());
+    expect(await namedFailure(remote().resolveRef())).toMatch(/^AuthenticationFailed: /);
+    const wrong = await namedFailure(
+      remote({ tokenFile: await server.tokenFile('wrong-token') }).resolveRef(),
+    );
     expect(wrong).toMatch(/^AuthenticationFailed: .*Put a token/);
     expect(wrong).not.toContain('wrong-token');
-    expect(await failure(remote({ tokenFile: join(cache, 'no-such-file') }).resolveRef())).toMatch(
+    expect(await namedFailure(remote({ tokenFile: join(cache, 'no-such-file') }).resolveRef())).toMatch(
       /^AuthenticationFailed: the tokenFile .* is missing/,
     );
     expect(await remote({ tokenFile: await server.tokenFile('hunter2') }).resolveRef()).toBe(sha);
@@ -351,7 +343,7 @@ describe('an https repository', () => {
       server.behaviour = 'redirect';
       server.redirectTo = elsewhere.url('');
       const tokenFile = await server.tokenFile('hunter2');
-      expect(await failure(remote({ tokenFile }).resolveRef())).toMatch(/^SourceRefused: /);
+      expect(await namedFailure(remote({ tokenFile }).resolveRef())).toMatch(/^SourceRefused: /);
       expect(elsewhere.requests).toEqual([]);
     } finally {
       await elsewhere.stop();
@@ -367,18 +359,18 @@ describe('an https repository', () => {
     'that answers with %s ends in a named error',
     async (behaviour, expected) => {
       server.behaviour = behaviour;
-      expect(await failure(remote().resolveRef())).toMatch(expected);
+      expect(await namedFailure(remote().resolveRef())).toMatch(expected);
     },
     20_000,
   );
 
   it('that never ends is cut off', async () => {
     server.behaviour = 'endless';
-    expect(await failure(remote().resolveRef())).toMatch(/^Source\w+: /);
+    expect(await namedFailure(remote().resolveRef())).toMatch(/^Source\w+: /);
   }, 20_000);
 
   it('whose certificate nobody vouches for is refused', async () => {
-    expect(await failure(remote({ caFile: undefined }).resolveRef())).toMatch(
+    expect(await namedFailure(remote({ caFile: undefined }).resolveRef())).toMatch(
       /^SourceUnreachable: .*certificate/i,
     );
   });

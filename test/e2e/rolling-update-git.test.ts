@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../planners/objects.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { HistoryGround } from '../support/history-ground.ts';
@@ -107,8 +108,18 @@ describe('a ReplicationController in git', () => {
       (all) => all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
       30_000,
     );
+    const words = ['rollout', 'status', 'rc/foo', '-n', ground.namespace, '--timeout', '100s'];
+    const environment = {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: 'rc-git',
+      PATH: process.env['PATH'] ?? '',
+    };
+    const status = runCli(words, { environment });
     await committed({ 'foo.yaml': foo('foo:3') });
 
+    // Whoever waits for it follows the newer one.
+    expect(await status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
     const [only, ...others] = await controllers();
     expect([only?.metadata.name, others]).toEqual(['foo', []]);
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { ANNOTATION } from '../../planners/names.ts';
 import { readAttempts } from '../../kubernetes/attempts.ts';
 import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages.ts';
 import type { CliRun } from '../support/cli.ts';
@@ -188,17 +189,29 @@ describe('rolling update of a ReplicationController', () => {
     expect((await cli('explain rc/foo')).out).toContain('paused by ann: look');
     expect((await cli('rollout status rc/foo --watch=false')).out).toContain('paused by ann: look');
     expect((await cli('rollout pause rc/foo')).out).toContain('already paused');
+    const back = cli('rolling-update foo --rollback --poll-interval 100ms --by bob --reason slow');
+    const isTurned = ({ object }: { object: ReplicationController }) =>
+      object.metadata.name === 'foo' && object.metadata.annotations?.[ANNOTATION.turned] !== undefined;
+    await history.untilController('the update is turned round', isTurned);
     expect((await cli('rollout resume rc/foo')).out).toContain('goes on');
-    const back = await cli('rolling-update foo --rollback --poll-interval 100ms');
 
-    expect(back).toMatchObject({
+    expect(await back).toMatchObject({
       code: 0,
-      out: expect.stringContaining('the update of foo was rolled back'),
+      out: expect.stringContaining('the update of foo was rolled back by bob: slow'),
     });
-    expect(await forward).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back') });
+    const told = await forward;
+    expect(told).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back by bob: slow') });
+    expect(told.err).not.toContain('attaches');
+    expect(await cli('rollout status rc/foo')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('was rolled back by bob: slow; foo is as it was before'),
+    });
+    expect(JSON.parse((await cli('explain rc/foo -o json')).out)).toMatchObject({ verdict: 'RolledBack' });
+    expect((await cli('get rc/foo')).out).toMatch(/Ready +rolled back by bob: slow/);
+    expect((await cli('rollout history rc/foo')).out).toMatch(/Aborted +bob .*foo:2 +slow/);
     await expectAlone(here, 'foo:1', begun);
     const [record] = await records();
-    expect(readAttempts(record as ControllerRevision)).toMatchObject([{ outcome: 'Aborted' }]);
+    expect(readAttempts(record as ControllerRevision)).toMatchObject([{ outcome: 'Aborted', by: 'bob' }]);
   }, 90_000);
 
   it('goes on after its run was terminated, when somebody says so', async () => {
@@ -229,7 +242,11 @@ describe('rolling update of a ReplicationController', () => {
       code: 1,
       err: expect.stringContaining('already'),
     });
-    expect((await cli('rollout history rc/foo-v2')).out).toMatch(/foo:2 +Succeeded/);
+    expect(await cli('rolling-update foo foo-v2 --image=foo:2')).toMatchObject({
+      code: 0,
+      out: 'nothing to do: foo-v2 has taken the place of foo\n',
+    });
+    expect((await cli('rollout history rc/foo-v2')).out).toMatch(/Succeeded .*foo:2/);
     expect((await cli('explain rc/foo-v2')).out).toContain('successfully rolled out');
     expect(await cli('rollout status rc/foo-v2')).toMatchObject({
       code: 0,
@@ -276,7 +293,7 @@ describe('rolling update of a ReplicationController', () => {
       ['rolling-update bar --image=x', 1, 'there is no ReplicationController bar'],
       ['rolling-update foo --image=foo:1', 1, 'has the image foo:1 already'],
       ['rolling-update foo', 2, '--image=IMAGE or -f FILE'],
-      ['rolling-update foo --rollback', 1, 'no rolling update of foo is in progress'],
+      ['rolling-update foo --rollback', 1, 'no update of foo is in progress'],
       ['rolling-update foo --image=foo:2 --max-surge 0', 2, 'cannot both be 0'],
       ['rolling-update foo --image=foo:2 --container=x', 2, 'no container x'],
       ['rollout abort rc/bar', 1, 'not found'],

@@ -17,6 +17,7 @@ import { found } from '../support/eventually.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
 let cluster: Cluster;
@@ -56,43 +57,9 @@ async function follow(name: string): Promise<Followed> {
   };
 }
 
-const statefulSet = (image: string, apiVersion = 'fairlead.dev/v1beta1'): string => `apiVersion: ${apiVersion}
-kind: StatefulSet
-metadata: {name: web}
-spec:
-  replicas: 1
-  serviceName: web
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers:
-      - {name: main, image: "example.com/web:${image}"}
-`;
-const configMap = (value: string): string =>
-  `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {key: "${value}"}\n`;
-
 /** Plays the controller: nobody else writes the status of these objects. */
 async function setStatus(path: ResourcePath, ready: boolean, stalled?: string): Promise<void> {
-  const { metadata } = await cluster.client.get(path);
-  const time = '2026-01-01T00:00:00Z';
-  const condition = (type: string, status: boolean, reason: string, message = '') => ({
-    type,
-    status: status ? 'True' : 'False',
-    reason,
-    message,
-    lastTransitionTime: time,
-  });
-  await cluster.client.patch({ ...path, subresource: 'status' }, 'merge', {
-    status: {
-      observedGeneration: metadata.generation,
-      replicas: 1,
-      conditions: [
-        condition('Ready', ready, ready ? 'RolloutComplete' : 'Progressing', 'one pod to go'),
-        condition('Stalled', stalled !== undefined, stalled ?? 'NotStalled', 'no progress for 60 s'),
-      ],
-    },
-  });
+  await playStatus(cluster.client, path, ready, stalled);
 }
 
 async function describeCommit(repository: string, sha: string) {
@@ -472,7 +439,7 @@ describe('migration between the workload APIs', () => {
   it('orphans the old object, keeps its pods, and carries a pause over', async () => {
     const { git, name, namespace, set } = await follow('migrate');
     const native: ResourcePath = { ...set, group: 'apps', version: 'v1' };
-    const first = await git.commit({ 'web.yaml': statefulSet('1', 'apps/v1') });
+    const first = await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) });
     await sync.commitSeen(name, first);
     const pods: ResourcePath = { group: '', version: 'v1', resource: 'pods', namespace, name: 'web-0' };
     const pod = await cluster.until(
@@ -503,12 +470,15 @@ describe('migration between the workload APIs', () => {
     await awaiting(name, third);
     expect((await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
     // Controllers that know no pause would replace its pods at once.
-    const early = await sync.apply(name, await git.commit({ 'web.yaml': statefulSet('1', 'apps/v1') }));
+    const early = await sync.apply(
+      name,
+      await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) }),
+    );
     expect(early.message).toMatch(
       /MigrationPaused web\.yaml:1 .* the workload is paused by ann, and apps\/v1/,
     );
     await cluster.client.patch(set, 'merge', { metadata: { annotations: { 'fairlead.dev/paused': null } } });
-    const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', 'apps/v1')}` });
+    const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', { apiVersion: 'apps/v1' })}` });
     expect(await sync.apply(name, back)).toMatchObject({ outcome: 'Succeeded' });
     await expect(cluster.client.get(set)).rejects.toMatchObject({ status: 404 });
     expect((await cluster.client.get(pods)).metadata.uid).toBe(pod.metadata.uid);

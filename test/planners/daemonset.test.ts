@@ -14,7 +14,7 @@ import {
   nodeOf,
 } from '../support/daemonset-fixtures.ts';
 import type { DaemonPodOptions } from '../support/daemonset-fixtures.ts';
-import { NOW, templateOf } from '../support/statefulset-fixtures.ts';
+import { NOW, completed, templateOf } from '../support/statefulset-fixtures.ts';
 
 const NODES = ['a', 'b', 'c', 'd'].map((name) => nodeOf(name));
 const NO_SCHEDULE = [{ key: 'full', effect: 'NoSchedule' }];
@@ -37,7 +37,7 @@ describe('a pod on each node (D6–D10)', () => {
     pods: readonly Pod[],
     nodes: readonly Node[] = NODES,
     parts: Partial<Snapshot<DaemonSet>> = {},
-  ) => planDaemonSet(daemonSnapshotOf(set, { revisions: [revision], nodes, pods, ...parts }), NOW);
+  ) => planDaemonSet(daemonSnapshotOf(set, { revisions: [completed(revision)], nodes, pods, ...parts }), NOW);
   const on = (node: string, options?: DaemonPodOptions) => daemonPodOn(set, node, revision, options);
 
   it('D6: where none is, one is made; where one is, none, even while it terminates', () => {

@@ -13,10 +13,14 @@ import {
   wasRolledOutLast,
 } from '../../planners/revision.ts';
 import { collisionCountOf, revisionName } from '../../planners/revision-plan.ts';
+import { planDaemonSet } from '../../planners/daemonset.ts';
+import { planDeployment } from '../../planners/deployment.ts';
 import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
 import { revisionData, templateOfRevision } from '../../planners/template-revision.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
+import { daemonSetOf, daemonSnapshotOf } from '../support/daemonset-fixtures.ts';
+import { deploymentOf, deploymentSnapshotOf } from '../support/deployment-fixtures.ts';
 import { RICH_TEMPLATES } from '../support/rich-templates.ts';
 import {
   NOW,
@@ -30,6 +34,11 @@ import {
 } from '../support/statefulset-fixtures.ts';
 
 const set = setOf();
+
+/** The record of one attempt. */
+const attempts = (outcome: string, endedAt: string) => ({
+  'fairlead.dev/attempts': JSON.stringify([{ outcome, endedAt }]),
+});
 
 function numbered(
   name: string,
@@ -192,12 +201,12 @@ describe('history', () => {
   });
 
   it('design "Pause, abort, retry, undo": the last complete revision outlives any limit', () => {
-    const attempts = (...outcomes: readonly (readonly [string, string])[]) => ({
+    const several = (...outcomes: readonly (readonly [string, string])[]) => ({
       'fairlead.dev/attempts': JSON.stringify(outcomes.map(([outcome, endedAt]) => ({ outcome, endedAt }))),
     });
     const all = [
-      numbered('a', 1, attempts(['Succeeded', '2026-01-01'], ['Failed', '2026-01-02'])),
-      numbered('b', 2, attempts(['Succeeded', '2026-01-04'], ['Failed', '2026-01-05'])),
+      numbered('a', 1, several(['Succeeded', '2026-01-01'], ['Failed', '2026-01-02'])),
+      numbered('b', 2, several(['Succeeded', '2026-01-04'], ['Failed', '2026-01-05'])),
       numbered('c', 3),
       numbered('d', 4),
     ];
@@ -208,13 +217,10 @@ describe('history', () => {
     expect(lastCompleteOf(all.slice(2))?.metadata.name).toBe('d');
     const spoilt = numbered('x', 1, { 'fairlead.dev/attempts': 'not json' });
     expect(lastCompleteOf([spoilt])).toBe(spoilt);
-    expect(lastCompleteOf([numbered('y', 1, attempts(['Failed', '2026-01-01']))])).toBeUndefined();
+    expect(lastCompleteOf([numbered('y', 1, several(['Failed', '2026-01-01']))])).toBeUndefined();
   });
 
   it('A9: a revision was rolled out last if the newest attempt of all is its own and succeeded', () => {
-    const attempts = (outcome: string, endedAt: string) => ({
-      'fairlead.dev/attempts': JSON.stringify([{ outcome, endedAt }]),
-    });
     const [a, b] = [
       numbered('a', 1, attempts('Succeeded', '2026-01-01')),
       numbered('b', 2, attempts('Succeeded', '2026-01-02')),
@@ -223,6 +229,55 @@ describe('history', () => {
     const failed = numbered('c', 3, attempts('Aborted', '2026-01-03'));
     expect(wasRolledOutLast(b, [a, b, failed])).toBe(false);
     expect(wasRolledOutLast(numbered('d', 4), [])).toBe(false);
+  });
+
+  it('a rollout that is finished is noted on its revision once, when there is nothing else to write', () => {
+    const revision = revisionFor(set);
+    const { name, uid } = revision.metadata;
+    const pods = [0, 1, 2].map((ordinal) => podOf(set, ordinal, name));
+    const steady = (revisions: readonly ControllerRevision[], all = pods) =>
+      planStatefulSet(snapshotOf(set, { revisions, pods: all }), NOW).steady;
+    expect(steady([revision])).toEqual([
+      {
+        verb: 'patch',
+        resource: 'controllerrevisions',
+        name,
+        uid,
+        body: { metadata: { annotations: { 'fairlead.dev/complete': 'true' } } },
+        purpose: 'MarkComplete',
+        message: `note on ControllerRevision ${name} of StatefulSet web that its rollout was finished`,
+      },
+    ]);
+    const annotated = (annotations: Record<string, string>) => ({
+      ...revision,
+      metadata: { ...revision.metadata, annotations },
+    });
+    expect(steady([annotated({ 'fairlead.dev/complete': 'true' })])).toEqual([]);
+    expect(steady([annotated(attempts('Succeeded', '2026-01-01'))])).toEqual([]);
+    expect(steady([revision], pods.slice(1)).map(({ purpose }) => purpose)).toEqual(['ScaleUp']);
+  });
+
+  it('a revision that the apiserver does not take is told in its words, of every kind', () => {
+    const told = [
+      planStatefulSet(snapshotOf(set, { revisionRefused: 'quota' }), NOW),
+      planDaemonSet(daemonSnapshotOf(daemonSetOf(), { revisionRefused: 'quota' }), NOW),
+      planDeployment(deploymentSnapshotOf(deploymentOf(), [], { revisionRefused: 'quota' }), NOW),
+    ].map(({ waiting }) => waiting.map(({ code, message }) => `${code}: ${message}`));
+    expect(told.map((lines) => lines.find((line) => line.startsWith('CreateRefused')))).toEqual([
+      expect.stringMatching(/the new ControllerRevision.*quota/),
+      expect.stringMatching(/the new ControllerRevision.*quota/),
+      expect.stringMatching(/the new ReplicaSet.*quota/),
+    ]);
+    expect(told.flat().join()).not.toContain('RevisionMissing');
+  });
+
+  it('a revision that was complete is gone back to, although its run could only record that it was superseded', () => {
+    const mark = { 'fairlead.dev/complete': 'true' };
+    const all = [
+      numbered('a', 1, { ...attempts('Superseded', '2026-01-01'), ...mark }),
+      numbered('b', 2, attempts('Superseded', '2026-01-02')),
+    ];
+    expect(lastCompleteOf(all)?.metadata.name).toBe('a');
   });
 
   it('C4: an orphan that holds no pod template is not taken for a revision', () => {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Sizes, UpdateBudget } from '../../planners/rolling-update-scale.ts';
-import { resolveUpdateBudget, scaleStep } from '../../planners/rolling-update-scale.ts';
+import { budgetOf, resolveUpdateBudget, scaleStep } from '../../planners/rolling-update-scale.ts';
 
 /** `[old ready, new ready, old shrinks to]`; without the last one nothing may be written then. */
 type Down = readonly [oldReady: number, newReady: number, to?: number];
@@ -265,5 +265,28 @@ describe('the budget', () => {
       scale: 'up',
       replicas: 2,
     });
+  });
+});
+
+describe('the budget that is asked for, by a flag or an annotation', () => {
+  const [surge, unavailable] = ['fairlead.dev/max-surge', 'fairlead.dev/max-unavailable'];
+
+  it.each<[string, Partial<UpdateBudget>, Record<string, string>, UpdateBudget]>([
+    ['nothing: kubectl’s', {}, {}, { surge: 1, unavailable: 0 }],
+    ['annotations', {}, { [surge]: '25%', [unavailable]: '2' }, { surge: '25%', unavailable: 2 }],
+    ['a flag before an annotation', { surge: 3 }, { [surge]: '25%' }, { surge: 3, unavailable: 0 }],
+    ['no surge', {}, { [surge]: '0', [unavailable]: '1' }, { surge: 0, unavailable: 1 }],
+  ])('%s', (_, asked, annotations, budget) => {
+    expect(budgetOf(asked, annotations)).toEqual(budget);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    [surge, { [surge]: 'many' }, `annotation ${surge}: "many" is neither a number nor a percentage`],
+    [unavailable, { [unavailable]: '-1' }, `annotation ${unavailable}: "-1" is neither`],
+    [surge, { [surge]: '0%' }, 'cannot both be 0'],
+  ])('%s is to blame for %j', (annotation, annotations, message) => {
+    const budget = () => budgetOf({}, annotations);
+    expect(budget).toThrow(message);
+    expect(budget).toThrow(expect.objectContaining({ annotation }));
   });
 });

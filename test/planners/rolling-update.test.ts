@@ -7,7 +7,7 @@ import type { ControllerRevision } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { recordManifest } from '../../planners/rolling-update-record.ts';
 import type { RecordState } from '../../planners/rolling-update-record.ts';
-import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
+import { decideDefaulted, decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
@@ -79,7 +79,7 @@ function run(
 
 const ROLL = ['ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown'];
 const LABEL = ['LabelTemplate', 'LabelPod', 'LabelPod', 'LabelPod', 'LabelSelector'];
-const RENAME = ['Phase', 'DeleteOld', 'DeleteNext', 'Create', 'Own', 'Phase'];
+const RENAME = ['Phase', 'DeleteOld', 'HoldNext', 'DeleteNext', 'ReleaseNext', 'Create', 'Own', 'Phase'];
 
 describe('from the beginning', () => {
   it('renames the next controller when no name was given, and keeps every pod', () => {
@@ -234,7 +234,7 @@ describe('recovered from the objects alone', () => {
 
     expect(world.controllers).toEqual([]);
     expect(world.activePods).toHaveLength(3);
-    expect(run(world)).toEqual({ outcome: 'Succeeded', written: RENAME.slice(3) });
+    expect(run(world)).toEqual({ outcome: 'Succeeded', written: RENAME.slice(5) });
   });
 
   it('an update that kubectl began, by the names that it shipped (K1)', () => {
@@ -327,6 +327,42 @@ describe('the way back', () => {
     expect(world.find('foo')?.spec.replicas).toBe(3);
   });
 
+  it('of an update that is only written down: nobody has made the next controller yet', () => {
+    const world = foo();
+    begin(world);
+    turn(world);
+
+    expect(run(world)).toMatchObject({
+      outcome: 'Aborted',
+      written: expect.not.arrayContaining(['CreateNext']),
+    });
+    expect(world.find('foo')?.metadata.annotations).toEqual({});
+    expect(world.activePods).toHaveLength(3);
+  });
+
+  it.each([
+    ['abort', 'Aborted'],
+    ['commit', 'Superseded'],
+  ] as const)('who did it by %s stays on the record: %s', (verb, outcome) => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, [ANNOTATION.commit]: 'c1' } },
+    }));
+    const turned = { verb, by: 'ann', reason: 'slow', at: '2026-01-01T00:00:00Z' };
+    const decision = decideRollback(viewUpdate(world.snapshot('foo')), turned);
+    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+    world.apply(decision.write);
+
+    expect(run(world).outcome).toBe(outcome);
+    expect(viewUpdate(world.snapshot('foo')).last?.state).toMatchObject({
+      phase: 'Aborted',
+      turned: { ...turned, from: 'c1' },
+    });
+  });
+
   it('not without a next, and not without an old controller (seed, "Abort")', () => {
     const world = foo();
     expect(decideRollback(viewUpdate(world.snapshot('foo')), {})).toMatchObject({ code: 'NotInProgress' });
@@ -347,9 +383,65 @@ describe('the way back', () => {
     const view = viewUpdate({ ...world.snapshot('foo'), revisions: [{ ...record, data }] });
 
     expect(view.nextController?.metadata.name).toBe(next);
-    const decision = decideRollback(view, { verb: 'abort' });
-    const pin = decision.do === 'turn' ? JSON.stringify(decision.write.body) : '';
-    expect(pin).toContain('\\"rejected\\":\\"h2\\"');
+    const bodyOf = (decision: ReturnType<typeof decideRollback>) =>
+      decision.do === 'turn' ? JSON.stringify(decision.write.body) : '';
+    expect(bodyOf(decideRollback(view, { verb: 'abort' }))).toContain('\\"rejected\\":\\"h2\\"');
+    // A newer commit rejects nothing, nor does going back from an image that was set by hand: its manifest is that of the old.
+    expect(bodyOf(decideRollback(view, { verb: 'commit' }))).not.toContain('rejected');
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { [ANNOTATION.manifestHash]: 'h2' } },
+    }));
+    const { controllers } = world;
+    expect(bodyOf(decideRollback(viewUpdate({ ...view, controllers }), { verb: 'abort' }))).not.toContain(
+      'rejected',
+    );
+  });
+});
+
+describe('a controller manager that lags behind', () => {
+  it('has seen the labels of all pods before the old controller selects by them', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'LabelSelector' });
+    world.edit('foo', (one) => ({ ...one, status: { ...one.status, fullyLabeledReplicas: 2 } }));
+
+    expect(stepOf(world)).toMatchObject({ do: 'await', waiting: [{ code: 'ControllerBehind' }] });
+  });
+
+  it('has counted the pods, and then sees them free, before the next controller is let go', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    world.edit(next, (one) => ({ ...one, status: { ...one.status, replicas: 2 } }));
+    expect(stepOf(world)).toMatchObject({ do: 'await', waiting: [{ code: 'ControllerBehind' }] });
+    world.settle();
+    run(world, { until: ({ purpose }) => purpose === 'DeleteNext' });
+    const step = stepOf(world);
+    if (step.do === 'write') world.apply(step.write);
+    expect(stepOf(world)).toMatchObject({ do: 'await', urgent: true, waiting: [{ code: 'PodsBound' }] });
+    world.collect();
+    expect(stepOf(world)).toMatchObject({
+      do: 'await',
+      urgent: true,
+      waiting: [{ code: 'ControllerBehind' }],
+    });
+    expect(world.find(next)?.status?.replicas).toBe(3);
+    world.settle();
+    expect(stepOf(world)).toMatchObject({ do: 'write', write: { purpose: 'ReleaseNext' } });
+  });
+
+  it('a record that somebody deletes while the next controller is held is made again', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ReleaseNext' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+
+    expect(run(world)).toMatchObject({
+      outcome: 'Succeeded',
+      written: ['Record', 'ReleaseNext', 'Create', 'Own', 'Phase'],
+    });
+    expect(world.activePods).toHaveLength(3);
   });
 });
 
@@ -436,6 +528,74 @@ describe('what a request means', () => {
     expect(decide(world, { change: { kind: 'image', image: 'app:3' } })).toMatchObject({
       code: 'OtherChange',
     });
+  });
+
+  it('the same command again after the end: nothing to do', () => {
+    const world = foo();
+    begin(world);
+    run(world);
+    expect(decide(world)).toMatchObject({
+      do: 'finished',
+      message: expect.stringContaining('foo is rolled out'),
+    });
+    expect(decide(world, { change: { kind: 'image', image: 'app:1' } })).toMatchObject({ do: 'begin' });
+
+    const kept = foo();
+    begin(kept, 'foo-v2');
+    run(kept, { next: 'foo-v2' });
+    expect(decide(kept, { newName: 'foo-v2' })).toEqual({
+      do: 'finished',
+      message: 'foo-v2 has taken the place of foo',
+    });
+    expect(decide(kept, { newName: 'foo-v2', change: { kind: 'image', image: 'app:3' } })).toMatchObject({
+      code: 'NotFound',
+      message: expect.stringContaining('has taken the place'),
+    });
+  });
+
+  it('a manifest of which only defaults are missing is what is there', () => {
+    const world = foo();
+    const spec = { replicas: 5, template: IMAGE_TEMPLATE('app:1') };
+    const manifest = {
+      apiVersion: 'v1' as const,
+      kind: 'ReplicationController' as const,
+      metadata: { name: 'foo', namespace: 'default' },
+      spec,
+    };
+    world.edit('foo', (one) => {
+      const template = { ...spec.template, spec: { ...spec.template.spec, restartPolicy: 'Always' } };
+      return { ...one, spec: { ...one.spec, template } };
+    });
+    const decision = decide(world, { change: { kind: 'manifest', manifest } });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    const view = viewUpdate(world.snapshot('foo'));
+    expect(decideDefaulted(view, decision).do).toBe('begin');
+    const { controller } = decision.data;
+    const { template } = world.find('foo')?.spec ?? {};
+    const served = { ...controller.spec, ...(template && { template }) };
+    const defaulted = {
+      ...decision,
+      data: { ...decision.data, controller: { ...controller, spec: served } },
+    };
+    expect(decideDefaulted(view, defaulted)).toMatchObject({ do: 'refuse', code: 'NoChange' });
+  });
+
+  it('a container that is not there is told while an update is in progress too', () => {
+    const world = foo();
+    begin(world);
+    const change = { kind: 'image', image: 'app:2', container: 'x' } as const;
+    expect(decide(world, { change })).toMatchObject({ do: 'refuse', code: 'NoContainer' });
+  });
+
+  it('of two who begin at once only one can: both records have the same name', () => {
+    const world = foo();
+    const names = ['app:2', 'app:3'].map((image) => {
+      const decision = decide(world, { change: { kind: 'image', image } });
+      if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+      return recordManifest(decision.data, STATE, [])['metadata'];
+    });
+    expect(names[0]).toMatchObject({ name: 'foo-1' });
+    expect(names[1]).toMatchObject({ name: 'foo-1' });
   });
 
   it('a name that another update has taken is refused', () => {

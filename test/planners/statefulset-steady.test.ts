@@ -8,6 +8,7 @@ import type { Snapshot, StatefulSet } from '../../planners/workload.ts';
 import type { PodOptions } from '../support/statefulset-fixtures.ts';
 import {
   NOW,
+  completed,
   podOf,
   revisionFor,
   rolloutOf,
@@ -29,7 +30,7 @@ function planOf(
   parts: Partial<Omit<Snapshot<StatefulSet>, 'workload'>> = {},
   now = NOW,
 ): Plan<object> {
-  return planStatefulSet(snapshotOf(set, { revisions: [revisionFor(set)], ...parts }), now);
+  return planStatefulSet(snapshotOf(set, { revisions: [completed(revisionFor(set))], ...parts }), now);
 }
 
 function nameOf(set: StatefulSet): string {

@@ -7,6 +7,7 @@ import { WriteDocket } from './budget-docket.ts';
 import type { Observation, PodWrite, SeenKind, SeenNode, SeenPod, SeenWorkload } from './budget-evidence.ts';
 import { GateWatch } from './budget-gates.ts';
 import { SEEN_KINDS } from './budget-kinds.ts';
+import { judgeReplicas } from './budget-replicas.ts';
 import { changeOf, isFinished, isHelper, isReady, revisionOf } from './budget-rules.ts';
 import { crowdOf, tally } from './budget-tally.ts';
 import type { Scales, Tally } from './budget-tally.ts';
@@ -18,7 +19,8 @@ export interface Violation {
     | 'deleted for nothing'
     | 'in-place order'
     | 'ownership'
-    | 'too many on a node';
+    | 'too many on a node'
+    | 'too many pods';
   readonly namespace: string;
   readonly pod: string;
   /** Names the write, the state it met and what was allowed. */
@@ -31,6 +33,9 @@ export interface BudgetReport {
   readonly patches: number;
   /** Of both: those that took a Ready pod. */
   readonly charged: number;
+  /** Pods of Deployments and ReplicationControllers that there ever were; of these, available ones that were taken: each was judged. */
+  readonly came: number;
+  readonly taken: number;
   readonly violations: readonly Violation[];
 }
 
@@ -46,16 +51,22 @@ export interface JudgeOptions {
 export function judge(
   observations: readonly Observation[],
   writes: readonly PodWrite[],
-  options: JudgeOptions = {},
+  { planAgeMs = 1_000 }: JudgeOptions = {},
 ): BudgetReport {
   const ordered = [...observations].sort((a, b) => compareVersions(a, b));
   const docket = new WriteDocket(writes);
-  const court = new Court(options.planAgeMs ?? 1_000);
+  const court = new Court(planAgeMs);
   for (const observation of ordered) {
     court.see(observation, docket.take(observation));
   }
   docket.close();
-  return court.report();
+  const { violations, ...herds } = judgeReplicas(ordered, planAgeMs);
+  const report = court.report();
+  return { ...report, ...herds, violations: [...report.violations, ...violations] };
+}
+
+function isSeenKind(observation: Observation): observation is Observation & { readonly kind: SeenKind } {
+  return observation.kind in SEEN_KINDS;
 }
 
 function compareVersions(a: Observation, b: Observation): number {
@@ -104,7 +115,7 @@ class Court {
     this.#planAgeMs = planAgeMs;
   }
 
-  report(): BudgetReport {
+  report(): Omit<BudgetReport, 'came' | 'taken'> {
     return {
       deletes: this.#deletes,
       patches: this.#patches,
@@ -119,7 +130,7 @@ class Court {
       return;
     }
     if (observation.kind !== 'pod') {
-      this.#seeWorkload(observation);
+      if (isSeenKind(observation)) this.#seeWorkload(observation);
       return;
     }
     const pod = observation.object;

@@ -73,7 +73,10 @@ export interface SeenPod extends SeenObject {
 
 export type SeenKind = 'StatefulSet' | 'DaemonSet';
 
-/** A StatefulSet or DaemonSet of either API. */
+/** Those whose pods stand in for each other, and what makes pods for a Deployment. */
+export type SeenReplicaKind = 'Deployment' | 'ReplicaSet' | 'ReplicationController';
+
+/** A workload of either API. */
 export interface SeenWorkload extends SeenObject {
   readonly spec: {
     readonly replicas?: number;
@@ -81,6 +84,13 @@ export interface SeenWorkload extends SeenObject {
     readonly minReadySeconds?: number;
     readonly podManagementPolicy?: string;
     readonly updateStrategy?: {
+      readonly rollingUpdate?: {
+        readonly maxUnavailable?: number | string;
+        readonly maxSurge?: number | string;
+      };
+    };
+    readonly strategy?: {
+      readonly type?: string;
       readonly rollingUpdate?: {
         readonly maxUnavailable?: number | string;
         readonly maxSurge?: number | string;
@@ -107,7 +117,8 @@ interface Watched {
 export type Observation =
   | (Watched & { readonly kind: 'pod'; readonly object: SeenPod })
   | (Watched & { readonly kind: 'node'; readonly object: SeenNode })
-  | (Watched & { readonly kind: SeenKind; readonly object: SeenWorkload });
+  | (Watched & { readonly kind: SeenKind; readonly object: SeenWorkload })
+  | (Watched & { readonly kind: SeenReplicaKind; readonly object: SeenWorkload });
 
 /** A delete or patch of a pod by a worker that the apiserver answered with 2xx, from the audit log. */
 export interface PodWrite {

@@ -78,7 +78,8 @@ function surgeOf({ metadata, spec }: SeenWorkload, slots: number): number {
   return amount(metadata.name, spec.updateStrategy?.rollingUpdate?.maxSurge ?? 0, slots, Math.ceil);
 }
 
-function amount(
+/** A number, or a percentage of `total`. @throws Error for what is neither */
+export function amount(
   name: string,
   written: number | string,
   total: number,

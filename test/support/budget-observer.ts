@@ -20,7 +20,23 @@ export interface BudgetObserverOptions {
 type Kind = Observation['kind'];
 
 /** What is watched; a namespace's evidence holds all nodes. */
-const KINDS: readonly Kind[] = ['pod', 'node', 'StatefulSet', 'DaemonSet'];
+const KINDS: readonly Kind[] = [
+  'pod',
+  'node',
+  'StatefulSet',
+  'DaemonSet',
+  'Deployment',
+  'ReplicaSet',
+  'ReplicationController',
+];
+
+/** What no workload API of ours serves. */
+const NATIVE: Partial<Record<Kind, ResourcePath>> = {
+  pod: { group: '', version: 'v1', resource: 'pods' },
+  node: { group: '', version: 'v1', resource: 'nodes' },
+  ReplicaSet: { group: 'apps', version: 'v1', resource: 'replicasets' },
+  ReplicationController: { group: '', version: 'v1', resource: 'replicationcontrollers' },
+};
 
 const RETRY_MS = 50;
 const CATCH_UP_MS = 15_000;
@@ -36,6 +52,9 @@ export class BudgetObserver {
     node: new Map(),
     StatefulSet: new Map(),
     DaemonSet: new Map(),
+    Deployment: new Map(),
+    ReplicaSet: new Map(),
+    ReplicationController: new Map(),
   };
   #failure: unknown;
   #auditOffset = 0;
@@ -77,9 +96,12 @@ export class BudgetObserver {
   }
 
   #path(kind: Kind): ResourcePath {
-    return kind === 'pod' || kind === 'node'
-      ? { group: '', version: 'v1', resource: `${kind}s` }
-      : { ...groupVersion(this.#options.workloadApi), resource: WORKLOAD_RESOURCES[kind] };
+    return (
+      NATIVE[kind] ?? {
+        ...groupVersion(this.#options.workloadApi),
+        resource: WORKLOAD_RESOURCES[kind as keyof typeof WORKLOAD_RESOURCES],
+      }
+    );
   }
 
   async #watch(kind: Kind): Promise<void> {

@@ -9,7 +9,7 @@ import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts'
 import type { Condition, ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
-import { untilObjects } from './until-objects.ts';
+import { summary, untilObjects } from './until-objects.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
 
@@ -154,8 +154,16 @@ export class Cluster {
       }
     }
     throw new Error(
-      `${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${JSON.stringify(last, null, 1)}`,
+      `${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${await this.#tell(collection, last)}`,
     );
+  }
+
+  /** What an object is stuck in, in few lines: a log may show no more. */
+  async #tell({ namespace }: ResourcePath, object: KubernetesObject | undefined): Promise<string> {
+    const { status, metadata } = (object ?? {}) as Partial<KubernetesObject> & { readonly status?: unknown };
+    const { managedFields: _, ...known } = (metadata ?? {}) as Record<string, unknown>;
+    const pods = namespace === undefined ? [] : (await this.client.list({ ...PODS, namespace })).items;
+    return [...pods.map(summary), status ?? {}, known].map((each) => JSON.stringify(each)).join('\n');
   }
 
   /** Until there is no object of that name: what was orphaned goes only when its finalizer is through. */

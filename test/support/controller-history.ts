@@ -66,10 +66,13 @@ export class ControllerHistory {
   }
 
   /** Pods that were there and not terminating, and those of them that were Ready: the most and the fewest after `from`. */
-  extremes(from: number): { readonly most: number; readonly fewestReady: number } {
+  extremes(
+    from: number,
+    isMeant: (pod: Pod) => boolean = () => true,
+  ): { readonly most: number; readonly fewestReady: number } {
     const present = new Map<string, Pod>();
     let [most, fewestReady] = [0, Number.POSITIVE_INFINITY];
-    for (const { type, object, at } of this.pods) {
+    for (const { type, object, at } of this.pods.filter((seen) => isMeant(seen.object))) {
       if (type === 'DELETED') present.delete(object.metadata.uid);
       else present.set(object.metadata.uid, object);
       if (at < from) continue;
@@ -90,6 +93,31 @@ export class ControllerHistory {
         type === 'ADDED' && object.metadata.name === name && at >= (gone?.at ?? Infinity),
     );
     return (back?.at ?? Number.NaN) - (gone?.at ?? Number.NaN);
+  }
+
+  /**
+   * The `round`th rename: milliseconds between the end of the next controller and the return of the name, and the uids of the
+   * pods that the next controller left.
+   */
+  handOver(name: string, round: number): { readonly gap: number; readonly atDeletion: readonly string[] } {
+    const isNext = ({ object: { metadata } }: Seen<ReplicationController>) =>
+      metadata.name.startsWith(`${name}-`);
+    const gone = this.controllers.filter((seen) => seen.type === 'DELETED' && isNext(seen))[round - 1];
+    const uid = gone?.object.metadata.uid;
+    const back = this.controllers.find(
+      ({ type, object, at }) =>
+        type === 'ADDED' && object.metadata.name === name && at >= (gone?.at ?? Infinity),
+    );
+    const active = new Set<string>();
+    for (const { type, object, at } of this.pods) {
+      if (at > (gone?.at ?? 0)) break;
+      const wasOwned = object.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+      if (wasOwned && type !== 'DELETED' && isActive(object)) active.add(object.metadata.uid);
+      if (type === 'DELETED' || !isActive(object)) active.delete(object.metadata.uid);
+    }
+    if (gone === undefined || back === undefined)
+      throw new Error(`no rename ${String(round)} of ${name} was seen`);
+    return { gap: back.at - gone.at, atDeletion: [...active].sort() };
   }
 
   /** Waits until the watches have told what is so by now. */

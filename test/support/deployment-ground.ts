@@ -1,18 +1,23 @@
 /** Deployments on real servers, in either workload API: what tests apply, wait for and check at every event. */
 
+import { rm } from 'node:fs/promises';
+
 import { afterAll, beforeAll } from '@jest/globals';
 
 import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
-import { ANNOTATION, DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
+import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
 import type { Condition, Pod, ReplicaSet } from '../../planners/objects.ts';
+import { builtWorker, mutantOf } from './built-worker.ts';
 import type { CliRun } from './cli.ts';
 import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
 import type { PodEvent } from './cluster.ts';
 import { useControlPlane } from './control-plane.ts';
+import type { DeploymentDescription } from './deployment-manifest.ts';
+import { deploymentManifest } from './deployment-manifest.ts';
 import { untilObjects } from './until-objects.ts';
 import { startWorker } from './worker-process.ts';
 import type { WorkerProcess } from './worker-process.ts';
@@ -20,68 +25,30 @@ import type { WorkerProcess } from './worker-process.ts';
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const REPLICA_SETS = { group: 'apps', version: 'v1', resource: 'replicasets' } as const;
 
-export interface DeploymentDescription {
-  readonly name: string;
-  readonly namespace: string;
-  readonly image: string;
-  readonly replicas?: number;
-  readonly strategy?: object;
-  readonly minReadySeconds?: number;
-  readonly progressDeadlineSeconds?: number;
-  readonly revisionHistoryLimit?: number;
-  readonly onDeadline?: 'Report' | 'Pause' | 'Rollback';
-  readonly podReplacementPolicy?: 'TerminationStarted' | 'TerminationComplete';
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly templateAnnotations?: Readonly<Record<string, string>>;
-}
-
-/** The manifest as a user of that API would write it. */
-function deploymentManifest(api: WorkloadApi, wanted: DeploymentDescription): Record<string, unknown> {
-  const { name, namespace, onDeadline, podReplacementPolicy } = wanted;
-  const { replicas, strategy, minReadySeconds, progressDeadlineSeconds, revisionHistoryLimit } = wanted;
-  const native = api === 'apps/v1';
-  const own = {
-    [ANNOTATION.onDeadline]: onDeadline,
-    [ANNOTATION.podReplacementPolicy]: podReplacementPolicy,
-  };
-  const manifest = {
-    apiVersion: api,
-    kind: 'Deployment',
-    metadata: { name, namespace, annotations: { ...wanted.annotations, ...(native && own) } },
-    spec: {
-      replicas,
-      strategy,
-      minReadySeconds,
-      progressDeadlineSeconds,
-      revisionHistoryLimit,
-      ...(!native && { onDeadline, podReplacementPolicy }),
-      selector: { matchLabels: { app: name } },
-      template: {
-        metadata: { labels: { app: name }, annotations: wanted.templateAnnotations },
-        spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: wanted.image }] },
-      },
-    },
-  };
-  // Without what is undefined.
-  return JSON.parse(JSON.stringify(manifest)) as Record<string, unknown>;
-}
-
 export type DeploymentGround = ReturnType<typeof useDeploymentGround>;
 
-/** Declares a control plane and a worker. What it returns is for tests. */
-export function useDeploymentGround(api: WorkloadApi) {
+/** Declares a control plane and a worker, with a mutation one that does wrong. What it returns is for tests. */
+export function useDeploymentGround(api: WorkloadApi, mutation?: Parameters<typeof mutantOf>[1]) {
   const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
   let cluster: Cluster;
   let worker: WorkerProcess | undefined;
+  let mutant: string | undefined;
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, api);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'deployments' });
-  }, 60_000);
+    if (mutation !== undefined) mutant = await mutantOf(await builtWorker(), mutation);
+    worker = await startWorker({
+      controlPlane: controlPlane(),
+      cluster: 'deployments',
+      ...(mutant !== undefined && { dist: mutant }),
+    });
+    // The worker may have to be built first.
+  }, 180_000);
 
   afterAll(async () => {
     await worker?.stop();
     cluster?.close();
+    if (mutant !== undefined) await rm(mutant, { recursive: true });
   }, 30_000);
 
   const path = ({ namespace, name }: Pick<DeploymentDescription, 'namespace' | 'name'>) => ({

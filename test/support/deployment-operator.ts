@@ -28,6 +28,8 @@ export interface Operator {
   readonly status: () => Promise<{ readonly code: number; readonly text: string }>;
   /** Numbers and change-causes, the oldest first. */
   readonly history: () => Promise<string>;
+  /** Image of one revision, as its template is shown. */
+  readonly imageOf: (revision: number) => Promise<string>;
 }
 
 /** The one who works in that workload API. */
@@ -80,6 +82,8 @@ function fairlead(ground: DeploymentGround, namespace: string, name: string): Op
         .flatMap((line) => /^(\d+) .* (\S+)$/.exec(line)?.slice(1).join(' ') ?? []);
       return lines.join('\n');
     },
+    imageOf: async (revision) =>
+      imageIn(await say(`rollout history fdeploy/${name} --revision ${String(revision)}`)),
   };
 }
 
@@ -114,6 +118,8 @@ function kubectl(kubeconfig: string, namespace: string, name: string): Operator 
       const lines = out.split('\n').flatMap((line) => /^(\d+) +(\S.*)$/.exec(line)?.slice(1).join(' ') ?? []);
       return lines.join('\n');
     },
+    imageOf: async (revision) =>
+      imageIn(await say('rollout', 'history', deployment, `--revision=${String(revision)}`)),
   };
 }
 
@@ -182,5 +188,13 @@ function requests(client: KubernetesClient, path: ResourcePath, namespace: strin
             `${String(revisionOf(set))} ${set.metadata.annotations?.['kubernetes.io/change-cause'] ?? '<none>'}`,
         )
         .join('\n'),
+    imageOf: async (revision) =>
+      (await replicaSets()).find((set) => revisionOf(set) === revision)?.spec.template.spec.containers[0]
+        ?.image ?? '',
   };
+}
+
+/** Both print the template: `image: nginx:1`, `Image:	nginx:1`. */
+function imageIn(text: string): string {
+  return /^\s*-? ?image:\s+"?([^\s"]+)/im.exec(text)?.[1] ?? '';
 }

@@ -1,11 +1,14 @@
 /** The table of kinds for tests: how a workload is described, and what follows from that. A further kind is one entry. */
 
 import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
+import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { Node } from '../../planners/objects.ts';
 import type { DaemonSetDescription } from './daemonset-manifest.ts';
 import { daemonSetManifest } from './daemonset-manifest.ts';
+import type { DeploymentDescription } from './deployment-manifest.ts';
+import { deploymentManifest } from './deployment-manifest.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
 import { statefulSetManifest } from './statefulset-manifest.ts';
 
@@ -13,12 +16,14 @@ import { statefulSetManifest } from './statefulset-manifest.ts';
 export interface Descriptions {
   readonly StatefulSet: StatefulSetDescription;
   readonly DaemonSet: DaemonSetDescription;
+  readonly Deployment: DeploymentDescription;
 }
 
 /** What the apiserver serves, by kind. */
 export interface ServedObjects {
   readonly StatefulSet: StatefulSetObject;
   readonly DaemonSet: DaemonSetObject;
+  readonly Deployment: DeploymentObject;
 }
 
 /** Kinds that scenes and the crash matrix play with. */
@@ -50,5 +55,11 @@ export const DESCRIBED_KINDS: { readonly [K in DescribedKindName]: DescribedKind
         Object.entries(nodeSelector).every(([key, value]) => metadata.labels?.[key] === value),
       ).length,
     updated: ({ status }) => status?.updatedNumberScheduled,
+  },
+  Deployment: {
+    manifest: deploymentManifest,
+    defaults: { name: 'api', replicas: 4, image: 'app:1' },
+    wantedPods: ({ replicas = 1 }) => replicas,
+    updated: ({ status }) => status?.updatedReplicas,
   },
 };

@@ -192,7 +192,7 @@ export class HistoryGround {
       resource: 'namespaces',
       name: 'kube-system',
     });
-    const { workflowId } = await startRollingUpdate(this.#settings.temporal, {
+    const workflowId = await startRollingUpdate(this.#settings.temporal, {
       cluster,
       clusterUid: metadata.uid,
       namespace,

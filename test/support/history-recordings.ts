@@ -308,6 +308,25 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'commit-waves',
+    holds: ['ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const sha = await ground.commit({ 'web.yaml': web('app:1'), 'api.yaml': inWave(1, web('app:1')) });
+      return await newest(ground.commitRuns(sha), 'COMPLETED');
+    },
+  },
+  {
+    name: 'commit-wave-held',
+    holds: ['ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_FAILED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const stuck = web('app:bad').replace('spec:', 'spec:\n  progressDeadlineSeconds: 2');
+      const sha = await ground.commit({ 'web.yaml': stuck, 'api.yaml': inWave(1, web('app:1')) });
+      return await newest(ground.commitRuns(sha), 'FAILED');
+    },
+  },
+  {
     name: 'sync-tried-again',
     holds: ['CHILD_WORKFLOW_EXECUTION_FAILED', 'TIMER_FIRED', 'CHILD_WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {
@@ -369,6 +388,14 @@ spec:
       terminationGracePeriodSeconds: 1
       containers: [{name: main, image: "${image}"}]
 `;
+}
+
+/** The same workload as `api`, in a wave. */
+function inWave(wave: number, manifest: string): string {
+  const annotations = `annotations: {fairlead.dev/wave: "${String(wave)}"}`;
+  return manifest
+    .replaceAll('app: web', 'app: api')
+    .replace('metadata: {name: web}', `metadata: {name: api, ${annotations}}`);
 }
 
 /** The newest run, once it has this status. */

@@ -6,7 +6,7 @@ import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
-import type { Condition, Node, Pod } from '../../planners/objects.ts';
+import type { Condition, KubernetesObject, Node, Pod, ReplicaSet } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { BudgetReport } from './budget-checker.ts';
 import type { Cluster } from './cluster.ts';
@@ -122,6 +122,13 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
     return await this.cluster.pods(this.namespace, this.#description.name);
   }
 
+  /** Those of the namespace: a Deployment's pods belong to them, and they are its history. */
+  async replicaSets(): Promise<readonly ReplicaSet[]> {
+    const { namespace } = this;
+    const path = { group: 'apps', version: 'v1', resource: 'replicasets', namespace };
+    return (await this.cluster.client.list<ReplicaSet>(path)).items;
+  }
+
   /** Every pod of the namespace: those that help a rollout as well. */
   async allPods(): Promise<readonly Pod[]> {
     return (await this.cluster.client.list<Pod>(this.#podsPath())).items;
@@ -216,7 +223,8 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
       (all) => all.length === wanted && all.every((pod) => imageOf(pod) === image && isPodReady(pod)),
       timeoutMs,
     );
-    const owners = pods.map((pod) => pod.metadata.ownerReferences?.[0]?.uid);
+    const through = new Map((await this.replicaSets()).map((one) => [one.metadata.uid, ownerOf(one)]));
+    const owners = pods.map((pod) => through.get(ownerOf(pod) ?? '') ?? ownerOf(pod));
     expect(new Set(owners)).toEqual(new Set([set.metadata.uid]));
     await this.runs.until('none is open', (runs) => runs.every((run) => run.status !== 'RUNNING'), timeoutMs);
     return pods;
@@ -294,6 +302,10 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
   #eventsPath(): ResourcePath {
     return { group: '', version: 'v1', resource: 'events', namespace: this.namespace };
   }
+}
+
+function ownerOf({ metadata }: KubernetesObject): string | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }
 
 export function imageOf(pod: Pod): string | undefined {

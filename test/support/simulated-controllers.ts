@@ -26,6 +26,8 @@ const READY = [{ type: 'Ready', status: 'True', lastTransitionTime: '2020-01-01T
 
 export class SimulatedControllers {
   readonly #objects = new Map<string, Stored>();
+  /** What the controller manager knows of pods: what it did itself, and what it was told of by {@link observe}. */
+  readonly #seen = new Map<string, Pod>();
   #version = 0;
   #names = 0;
 
@@ -42,6 +44,7 @@ export class SimulatedControllers {
   /** Controllers as they are, with all their pods, ready. */
   settle(): void {
     for (let changed = true; changed;) {
+      this.observe();
       changed = this.controllers.some(({ metadata: { name } }) => this.manage(name));
       for (const pod of this.pods) this.becomeReady(pod.metadata.name);
     }
@@ -105,50 +108,75 @@ export class SimulatedControllers {
       const isSpec = 'spec' in body;
       const generation = (found.metadata.generation ?? 1) + (isSpec ? 1 : 0);
       this.#put(resource, { ...patched, metadata: { ...patched.metadata, generation } });
+      this.#letGo(name);
     } else if (orphan === true) {
       const deletionTimestamp = '2026-01-01T00:00:00Z';
-      this.#put(resource, { ...found, metadata: { ...found.metadata, deletionTimestamp } });
+      const finalizers = [...(found.metadata.finalizers ?? []), 'orphan'];
+      this.#put(resource, { ...found, metadata: { ...found.metadata, deletionTimestamp, finalizers } });
     } else {
       this.#objects.delete(key);
     }
     return 'done';
   }
 
-  /** One turn of the controller manager for one controller: adopt, release, then one pod more or less. False: nothing to do. */
+  /** The controller manager's cache of pods catches up; that of controllers is never behind, so it may know of these first. */
+  observe(): void {
+    this.#seen.clear();
+    for (const pod of this.pods) this.#seen.set(pod.metadata.name, pod);
+  }
+
+  /**
+   * One turn of the controller manager for one controller, on what it knows: adopt, release, then one pod more or less, then the
+   * status, of one that is being deleted too. False: nothing to do.
+   */
   manage(name: string): boolean {
     const controller = this.find(name);
-    if (controller === undefined || controller.metadata.deletionTimestamp !== undefined) return false;
-    const { uid } = controller.metadata;
+    if (controller === undefined) return false;
+    const { uid, deletionTimestamp, generation = 1 } = controller.metadata;
+    const isStaying = deletionTimestamp === undefined;
     const matchLabels = controller.spec.selector ?? {};
     let changed = false;
-    for (const pod of this.activePods) {
+    for (const pod of isStaying ? this.#known() : []) {
       const owner = ownerOf(pod);
       const matches = matchesSelector({ matchLabels }, pod.metadata.labels);
+      const live = this.#objects.get(`pods/${pod.metadata.name}`) as Pod | undefined;
       if (owner === undefined && matches) {
-        this.#own(pod, { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true });
+        if (live !== undefined && ownerOf(live) === undefined) {
+          this.#own(live, { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true });
+        }
         changed = true;
       } else if (owner?.uid === uid && !matches) {
-        this.#own(pod, undefined);
+        if (live !== undefined && ownerOf(live)?.uid === uid) this.#own(live, undefined);
         changed = true;
       }
     }
-    const own = this.activePods.filter((pod) => ownerOf(pod)?.uid === uid);
+    const own = () => this.#known().filter((pod) => ownerOf(pod)?.uid === uid);
     const wanted = controller.spec.replicas ?? 1;
-    if (own.length < wanted) {
+    if (isStaying && own().length < wanted) {
       this.#create(controller);
       changed = true;
-    } else if (own.length > wanted) {
+    } else if (isStaying && own().length > wanted) {
       // R2: what is not ready goes first.
-      const victim = own.find((pod) => !isReady(pod)) ?? own[0];
-      if (victim !== undefined) this.#objects.delete(`pods/${victim.metadata.name}`);
+      const victim = own().find((pod) => !isReady(pod)) ?? own()[0];
+      if (victim !== undefined) this.#delete(victim.metadata.name);
       changed = true;
     }
-    const generation = controller.metadata.generation ?? 1;
-    if (controller.status?.observedGeneration !== generation) {
-      this.edit(name, (one) => ({ ...one, status: { ...one.status, observedGeneration: generation } }));
+    const matchTemplate = { matchLabels: controller.spec.template?.metadata?.labels ?? {} };
+    const status = {
+      replicas: own().length,
+      fullyLabeledReplicas: own().filter((pod) => matchesSelector(matchTemplate, pod.metadata.labels)).length,
+      observedGeneration: generation,
+    };
+    if (JSON.stringify(controller.status) !== JSON.stringify(status)) {
+      this.edit(name, (one) => ({ ...one, status }));
       changed = true;
     }
     return changed;
+  }
+
+  /** Active pods as the controller manager knows them. */
+  #known(): readonly Pod[] {
+    return [...this.#seen.values()].filter(isActive);
   }
 
   /** A pod as the controller would have made it from an earlier template. */
@@ -175,7 +203,7 @@ export class SimulatedControllers {
 
   /** The garbage collector orphans the children of one controller that is being deleted, and lets it go. */
   collect(): boolean {
-    const going = this.controllers.find(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    const going = this.controllers.find(({ metadata }) => metadata.finalizers?.includes('orphan') === true);
     if (going === undefined) return false;
     for (const [key, object] of this.#objects) {
       if (ownerOf(object)?.uid === going.metadata.uid) {
@@ -183,10 +211,29 @@ export class SimulatedControllers {
         this.#put(resource, { ...object, metadata: { ...object.metadata, ownerReferences: [] } });
       }
     }
-    this.#objects.delete(`replicationcontrollers/${going.metadata.name}`);
+    const { name, finalizers = [] } = going.metadata;
+    this.edit(name, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, finalizers: finalizers.filter((finalizer) => finalizer !== 'orphan') },
+    }));
+    this.#letGo(name);
     return true;
   }
 
+  /** What is being deleted goes with its last finalizer. */
+  #letGo(name: string): void {
+    const { deletionTimestamp, finalizers = [] } = this.find(name)?.metadata ?? {};
+    if (deletionTimestamp !== undefined && finalizers.length === 0) {
+      this.#objects.delete(`replicationcontrollers/${name}`);
+    }
+  }
+
+  #delete(pod: string): void {
+    this.#objects.delete(`pods/${pod}`);
+    this.#seen.delete(pod);
+  }
+
+  /** By the controller manager itself: it knows of it at once. */
   #create({ metadata: { name, uid }, spec }: ReplicationController): void {
     this.#names += 1;
     const owner = { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true };
@@ -203,11 +250,18 @@ export class SimulatedControllers {
       spec: spec.template?.spec ?? { containers: [] },
       status: { phase: 'Pending' },
     });
+    this.#know(podName);
+  }
+
+  #know(name: string): void {
+    const pod = this.#objects.get(`pods/${name}`) as Pod | undefined;
+    if (pod !== undefined) this.#seen.set(name, pod);
   }
 
   #own(pod: Pod, owner: OwnerReference | undefined): void {
     const ownerReferences = owner === undefined ? [] : [owner];
     this.#put('pods', { ...pod, metadata: { ...pod.metadata, ownerReferences } });
+    this.#know(pod.metadata.name);
   }
 
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the caller says which type

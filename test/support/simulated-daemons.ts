@@ -5,12 +5,13 @@ import fc from 'fast-check';
 import { WriteMemory } from '../../controllers/write-memory.ts';
 import { isReady as isUp } from '../../planners/availability.ts';
 import { ANNOTATION, LABEL } from '../../planners/names.ts';
-import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
+import type { ControllerRevision, JsonObject, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
 import { planRevision } from '../../planners/revision-plan.ts';
 import type { DaemonSet, DaemonSetStatus, Snapshot } from '../../planners/workload.ts';
 import { daemonSetOf, daemonSnapshotOf, nodeOf } from './daemonset-fixtures.ts';
 import { NOW, asStored, templateOf } from './statefulset-fixtures.ts';
+import { strategicMerge } from './strategic-merge.ts';
 
 export type DaemonPlanner = (snapshot: Snapshot<DaemonSet>, now: number) => Plan<DaemonSetStatus>;
 export type DaemonCheck = (cluster: SimulatedDaemons, plan: Plan<DaemonSetStatus>) => void;
@@ -146,8 +147,13 @@ export class SimulatedDaemons {
 
   #write({ verb, resource, name, uid, resourceVersion, body, purpose }: Action): boolean {
     if (resource === 'controllerrevisions') {
-      this.revisions =
-        verb === 'delete' ? this.revisions.filter(({ metadata }) => metadata.name !== name) : this.revisions;
+      const found = this.revisions.find(({ metadata }) => metadata.name === name && metadata.uid === uid);
+      if (found === undefined) return false;
+      this.revisions = this.revisions.flatMap((one) => {
+        if (one !== found) return [one];
+        if (verb !== 'patch') return [];
+        return [strategicMerge(one, body as JsonObject) as unknown as ControllerRevision];
+      });
       return true;
     }
     if (resource === 'nodes') return this.#writeNode(name, resourceVersion, body as unknown as NodePatch);

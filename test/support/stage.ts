@@ -18,12 +18,19 @@ const REMOVAL_TIMEOUT_MS = 60_000;
 const READY_DELAY = { 'sim.fairlead.dev/ready-delay': '600ms' };
 
 export class Stage {
+  readonly controlPlane: ControlPlane;
   readonly cluster: Cluster;
   readonly temporal: Client;
   readonly checker: BudgetChecker;
   #lastVerdict: Promise<unknown> = Promise.resolve();
 
-  private constructor(cluster: Cluster, temporal: Client, checker: BudgetChecker) {
+  private constructor(
+    controlPlane: ControlPlane,
+    cluster: Cluster,
+    temporal: Client,
+    checker: BudgetChecker,
+  ) {
+    this.controlPlane = controlPlane;
     this.cluster = cluster;
     this.temporal = temporal;
     this.checker = checker;
@@ -39,7 +46,7 @@ export class Stage {
       Connection.connect({ address: temporalAddress }),
       BudgetChecker.start(controlPlane),
     ]);
-    return new Stage(cluster, new Client({ connection }), checker);
+    return new Stage(controlPlane, cluster, new Client({ connection }), checker);
   }
 
   /** A namespace for a scene: 6 pods of a StatefulSet at `app:1`, 2 at a time, unless said otherwise. Nothing is applied yet. */

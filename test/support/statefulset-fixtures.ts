@@ -3,6 +3,7 @@
 import { LABEL } from '../../planners/names.ts';
 import type { Condition, ControllerRevision, JsonObject, Pod, PodTemplate } from '../../planners/objects.ts';
 import type { Refusal } from '../../planners/plan.ts';
+import { completeMark } from '../../planners/complete-mark.ts';
 import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import type { Snapshot, StatefulSet } from '../../planners/workload.ts';
@@ -88,6 +89,12 @@ export interface PodOptions {
   readonly owner?: string | null;
   readonly image?: string;
   readonly nodeName?: string;
+}
+
+/** The revision of a rollout that was finished before. */
+export function completed(revision: ControllerRevision): ControllerRevision {
+  const annotations = { ...revision.metadata.annotations, ...completeMark(true) };
+  return { ...revision, metadata: { ...revision.metadata, annotations } };
 }
 
 /** A pod of the set at a revision, Ready and with its gate open unless told otherwise. */

@@ -61,7 +61,7 @@ function sorted<T extends Pick<KubernetesObject, 'metadata'>>(objects: ReadonlyM
 }
 
 /** What tells most of an object in little. */
-function summary(object: object): unknown {
+export function summary(object: object): unknown {
   const { metadata, spec, status, reason, message } = object as {
     readonly metadata: KubernetesObject['metadata'];
     readonly spec?: {

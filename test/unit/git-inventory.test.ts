@@ -113,6 +113,8 @@ describe('the source of an inventory', () => {
     expect(await sourceIdentity('https://git.example.com/team/shop.git')).toBe(
       'https://git.example.com/team/shop',
     );
+    for (const url of ['git@git.example.com:team/shop.git', 'ssh://git@git.example.com/team/shop/'])
+      expect(await sourceIdentity(url)).toBe('ssh://git@git.example.com/team/shop');
     expect(await sourceIdentity('https://git.example.com/team/shop/')).toBe(
       'https://git.example.com/team/shop',
     );

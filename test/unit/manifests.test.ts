@@ -111,8 +111,8 @@ metadata: {name: three}
       'ObjectIncomplete a.yaml:1@01234567: Pod: metadata.name is missing. Add the missing field.',
     ],
     [
-      'apiVersion: v1\nkind: Pod\nmetadata: {name: 3}',
-      'ObjectIncomplete a.yaml:1@01234567: Pod: metadata.name is a number.',
+      'apiVersion: v1\nkind: Pod\nmetadata:\n  name: y',
+      'Invalid a.yaml:4@01234567: Pod: metadata.name is a boolean, and must be text. Quote the value.',
     ],
     [
       'apiVersion: v1\nkind: Pod\nmetadata: {name: ../x}',

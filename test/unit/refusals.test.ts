@@ -41,12 +41,14 @@ const object: PreparedObject = {
     body,
     file: 'web.yaml',
     line: 1,
+    wave: 0,
     hash: '',
   },
   namespace: 'ns',
   path,
   label: 'Deployment.apps ns/web',
   stage: 3,
+  wave: 0,
   deferred: false,
 };
 
@@ -102,6 +104,14 @@ describe('a value that the apiserver quotes', () => {
     ],
   ])('says what to do: %s', (_, said, next) => {
     expect(refusal(`${PATCH}${said}`)).toContain(next);
+  });
+
+  it('our fields are annotations in apps/v1', () => {
+    const refused = (field: string) => refusal(`${PATCH}${field}: field not declared in schema`);
+    expect(refused('.spec.updateStrategy.rollingUpdate.drain')).toContain(
+      'an annotation of the workload: fairlead.dev/drain-timeout-seconds',
+    );
+    expect(refused('.spec.replica')).toContain('Correct the name of the field.');
   });
 
   it('does not advise quotes for what no quotes mend', () => {

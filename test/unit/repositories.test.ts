@@ -17,6 +17,9 @@ const ALL = `
   serviceAccount: ops/deployer
   tokenFile: token
   caFile: /etc/ca.pem
+- url: git@example.com:fourth.git
+  sshKeyFile: keys/fourth
+  knownHostsFile: /etc/known_hosts
 `;
 
 describe('the repositories file', () => {
@@ -51,6 +54,16 @@ describe('the repositories file', () => {
         tokenFile: '/etc/fairlead/token',
         caFile: '/etc/ca.pem',
       },
+      {
+        name: 'fourth',
+        url: 'git@example.com:fourth.git',
+        path: '',
+        namespace: 'default',
+        intervalSeconds: 30,
+        prune: true,
+        sshKeyFile: '/etc/fairlead/keys/fourth',
+        knownHostsFile: '/etc/known_hosts',
+      },
     ]);
   });
 
@@ -74,8 +87,19 @@ describe('the repositories file', () => {
       '- {url: "https://user:secret@example.com/x"}',
       /url: the url https:\/\/\*\*\*@example\.com\/x holds credentials.*tokenFile/,
     ],
-    ['- {url: "ssh://git@example.com/x"}', /ssh is not supported yet/],
-    ['- {url: /a, sshKeyFile: /k}', /sshKeyFile: not supported yet/],
+    ['- {url: "ssh://git@example.com/x"}', /sshKeyFile: is needed for an ssh address\. Make a key/],
+    [
+      '- {url: "git@example.com:x", sshKeyFile: /k}',
+      /knownHostsFile: is needed for an ssh address\. Run `ssh-keyscan example\.com > FILE`/,
+    ],
+    ['- {url: "ssh://git@e.com:2222/x", sshKeyFile: /k}', /Run `ssh-keyscan -p 2222 e\.com > FILE`/],
+    [
+      '- {url: "git@e.com:x", sshKeyFile: /k, knownHostsFile: /h, tokenFile: /t}',
+      /tokenFile: is not for an ssh address/,
+    ],
+    ['- {url: "https://e.com/x", sshKeyFile: /k}', /sshKeyFile: is not for an https address/],
+    ['- {url: /a, sshKeyFile: /k}', /sshKeyFile: is not for a local path/],
+    ['- {url: /a, webhookSecretFile: /k}', /webhookSecretFile: not supported yet/],
     ['- {url: /}', /name: none can be made of \//],
     ['- {url: /a, name: Web_1}', /name: lower-case letters/],
   ])('%j is refused', (text, message) => {
@@ -122,6 +146,12 @@ describe('the repositories file', () => {
 describe('addresses, refs and paths', () => {
   it.each([
     ['https://example.com/a.git', { kind: 'https', url: 'https://example.com/a.git', host: 'example.com' }],
+    [
+      'ssh://git@example.com/team/a.git',
+      { kind: 'ssh', url: 'ssh://git@example.com/team/a.git', host: 'example.com' },
+    ],
+    ['ssh://git@[::1]:2222/~me/a', { kind: 'ssh', url: 'ssh://git@[::1]:2222/~me/a', host: '[::1]:2222' }],
+    ['git@example.com:team/a.git', { kind: 'ssh', url: 'git@example.com:team/a.git', host: 'example.com' }],
     ['/srv/a', { kind: 'local', path: '/srv/a' }],
     ['a/../b', { kind: 'local', path: '/base/b' }],
   ])('%s', (text, source) => {
@@ -134,7 +164,17 @@ describe('addresses, refs and paths', () => {
     'http://example.com/x',
     'git://example.com/x',
     'ssh://example.com/x',
-    'git@example.com:a/b',
+    'ssh://git:secret@example.com/x',
+    'ssh://-oProxyCommand=id@example.com/x',
+    'ssh://git@-oProxyCommand=id/x',
+    'ssh://git@example.com/-x',
+    "ssh://git@example.com/x'$(id)'",
+    'ssh://git@example.com/x?y',
+    'ssh://git@example.com',
+    '-oProxyCommand=id@example.com:x',
+    'git@-oProxyCommand=id:x',
+    'git@example.com:--upload-pack=id',
+    'git@example.com:x y',
     '-oProxyCommand=id',
     '--upload-pack=id',
     'https://token@example.com/x',
@@ -191,7 +231,10 @@ describe('addresses, refs and paths', () => {
 
   it('takes credentials and queries out of every URL of a text', () => {
     expect(
-      redactUrls("fatal: 'https://bob:hunter2@e.com/x?token=abc' and ssh://k@h/y, https://e.com/ok"),
-    ).toBe("fatal: 'https://***@e.com/x?***' and ssh://***@h/y, https://e.com/ok");
+      redactUrls(
+        "fatal: 'https://bob:hunter2@e.com/x?token=abc' and https://token@e.com/y, https://e.com/ok",
+      ),
+    ).toBe("fatal: 'https://***@e.com/x?***' and https://***@e.com/y, https://e.com/ok");
+    expect(redactUrls('ssh://git@h/y and ssh://git:hunter2@h/y')).toBe('ssh://git@h/y and ssh://***@h/y');
   });
 });

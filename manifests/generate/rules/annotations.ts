@@ -70,7 +70,7 @@ function knownAnnotations({ settings }: PolicyView): readonly string[] {
 /** Names without the prefix; the others are written by Fairlead alone. */
 function forPeople(view: PolicyView): readonly string[] {
   const settings = view.settings.map((name) => SETTINGS[name].annotation);
-  const keys = [...WISHES.map(({ key }) => key), ...(view.api === 'apps' ? settings : [])];
+  const keys = [...WISHES.map(({ key }) => key), ANNOTATION.wave, ...(view.api === 'apps' ? settings : [])];
   return keys.map((key) => key.slice(GROUP.length + 1));
 }
 

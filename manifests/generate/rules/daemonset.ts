@@ -2,7 +2,7 @@
 
 import { literal, refusedIf } from '../cel.ts';
 import type { Variable } from '../policy-view.ts';
-import { selectorRules } from './selector.ts';
+import { SELECTOR_IMMUTABLE, selectorRules } from './selector.ts';
 
 const ROLLING = 'variables.spec.?updateStrategy.?rollingUpdate';
 const UNAVAILABLE = `${ROLLING}.?maxUnavailable.orValue(dyn(1))`;
@@ -12,16 +12,7 @@ const SURGE = `${ROLLING}.?maxSurge.orValue(dyn(0))`;
 export function daemonSetRules(): readonly Variable[] {
   return [
     ...selectorRules('daemonset'),
-    {
-      name: 'selectorImmutable',
-      expression: refusedIf(
-        'oldObject != null && variables.spec.selector != variables.oldSpec.selector',
-        literal(
-          'spec.selector: Invalid value: field is immutable; kubectl delete --cascade=orphan keeps the pods, ' +
-            'then create the object again',
-        ),
-      ),
-    },
+    SELECTOR_IMMUTABLE,
     ...(['maxUnavailable', 'maxSurge'] as const).map((field) => ({
       name: `${field}Amount`,
       expression: refusedIf(

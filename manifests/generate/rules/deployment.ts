@@ -2,7 +2,7 @@
 
 import { literal, refusedIf } from '../cel.ts';
 import type { Variable } from '../policy-view.ts';
-import { selectorRules } from './selector.ts';
+import { SELECTOR_IMMUTABLE, selectorRules } from './selector.ts';
 
 const STRATEGY = 'variables.spec.?strategy';
 const ROLLING = `${STRATEGY}.?rollingUpdate`;
@@ -12,16 +12,7 @@ const DEFAULT = '"25%"';
 export function deploymentRules(): readonly Variable[] {
   return [
     ...selectorRules('deployment'),
-    {
-      name: 'selectorImmutable',
-      expression: refusedIf(
-        'oldObject != null && variables.spec.selector != variables.oldSpec.selector',
-        literal(
-          'spec.selector: Invalid value: field is immutable; kubectl delete --cascade=orphan keeps the pods, ' +
-            'then create the object again',
-        ),
-      ),
-    },
+    SELECTOR_IMMUTABLE,
     {
       name: 'rollingUpdateOfRecreate',
       expression: refusedIf(

@@ -5,6 +5,18 @@ import type { Variable } from '../policy-view.ts';
 
 const LABELS_OF_TEMPLATE = 'variables.template.?metadata.?labels.orValue({})';
 
+/** Of kinds that may change most of their spec; a StatefulSet names what it may change (S20). */
+export const SELECTOR_IMMUTABLE: Variable = {
+  name: 'selectorImmutable',
+  expression: refusedIf(
+    'oldObject != null && variables.spec.selector != variables.oldSpec.selector',
+    literal(
+      'spec.selector: Invalid value: field is immutable; kubectl delete --cascade=orphan keeps the pods, ' +
+        'then create the object again',
+    ),
+  ),
+};
+
 /** `kind` in lower case, as the apiserver words it. */
 export function selectorRules(kind: string): readonly Variable[] {
   return [

@@ -5,17 +5,19 @@ import { describe, expect, it } from '@jest/globals';
 import type { UpdateRun } from '../../../cli/controller-session.ts';
 import { controllerName } from '../../../cli/controller-argument.ts';
 import { explain } from '../../../cli/controller-views.ts';
-import type { LeaseState } from '../../../cli/lease.ts';
+import type { GitState } from '../../../cli/git-state.ts';
+import { judgeUpdate } from '../../../cli/update-state.ts';
 import { ROLLING_UPDATE } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { recordManifest } from '../../../planners/rolling-update-record.ts';
-import { decideStart } from '../../../planners/rolling-update-start.ts';
+import type { Turned } from '../../../planners/rolling-update-record.ts';
+import { decideRollback, decideStart } from '../../../planners/rolling-update-start.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../../support/simulated-controllers.ts';
 
 const RUNNING: UpdateRun = { state: 'running', status: 'RUNNING', workflowId: 'w' };
 const TERMINATED: UpdateRun = { state: 'closed', status: 'TERMINATED', workflowId: 'w' };
-const FREE: LeaseState = { state: 'free' };
+const NOBODY = 'no Fairlead worker holds the Lease fairlead';
 
 /** An update that has come so far that `until` is the next write. */
 function world(until?: string): SimulatedControllers {
@@ -45,12 +47,8 @@ function world(until?: string): SimulatedControllers {
   }
 }
 
-function said(
-  all: SimulatedControllers,
-  run: UpdateRun,
-  lease: LeaseState = { state: 'unknown', message: '' },
-) {
-  return explain(planRollingUpdate(all.snapshot('foo'), 0), run, lease, 'fairlead');
+function said(all: SimulatedControllers, run: UpdateRun, nobody?: string) {
+  return explain(planRollingUpdate(all.snapshot('foo'), 0), { run, nobody, git: undefined });
 }
 
 describe('explain of a rolling update', () => {
@@ -58,20 +56,88 @@ describe('explain of a rolling update', () => {
     expect(said(world('Create'), TERMINATED)).toEqual({
       verdict: 'PodsWithoutController',
       sentence: expect.stringMatching(
-        /^2 pods have no controller: foo-[0-9a-f]+ is gone and foo is not there yet; no run is open \(the last one is terminated\): `fairlead rollout retry rc\/foo -n default` starts one$/,
+        /^2 pods have no controller: foo-[0-9a-f]+ is gone and foo is not there yet; no run is open \(the last one is terminated\)$/,
       ),
+      next: 'fairlead rollout retry rc/foo -n default',
     });
     expect(said(world('Create'), RUNNING).sentence).toMatch(/not there yet$/);
   });
 
-  it.each<[string, SimulatedControllers, UpdateRun, LeaseState | undefined, string]>([
+  it.each<[string, SimulatedControllers, UpdateRun, string | undefined, string]>([
     ['no run', world('ScaleUp'), TERMINATED, undefined, 'NoRun'],
-    ['no worker', world('ScaleUp'), RUNNING, FREE, 'NoRun'],
+    ['no worker', world('ScaleUp'), RUNNING, NOBODY, 'NoRun'],
     ['Temporal away', world('ScaleUp'), { state: 'unreachable', message: 'away' }, undefined, 'NoRun'],
     ['under way', world('ScaleUp'), RUNNING, undefined, 'Progressing'],
     ['no update', world(), { state: 'none' }, undefined, 'NoUpdate'],
-  ])('%s', (_, all, run, lease, verdict) => {
-    expect(said(all, run, lease).verdict).toBe(verdict);
+    ['stuck', world('ScaleDown'), RUNNING, undefined, 'Progressing'],
+  ])('%s', (_, all, run, nobody, verdict) => {
+    expect(said(all, run, nobody).verdict).toBe(verdict);
+  });
+});
+
+describe('status of a controller without an update', () => {
+  it('is not done before the controller manager has seen the last change', () => {
+    const all = world();
+    expect(judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0)).outcome).toBe('progressing');
+    const seen = (observedGeneration: number) => {
+      all.edit('foo', (one) => ({
+        ...one,
+        metadata: { ...one.metadata, generation: 2 },
+        status: { ...one.status, availableReplicas: 2, observedGeneration },
+      }));
+      return judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0)).outcome;
+    };
+    expect([seen(1), seen(2)]).toEqual(['progressing', 'done']);
+  });
+
+  const git = (outcome: GitState['outcome']): GitState => ({
+    repository: 'r',
+    commit: 'c2',
+    outcome,
+    problems: [],
+  });
+
+  it.each<[string, Turned, GitState | undefined, string, RegExp]>([
+    [
+      'by hand',
+      { verb: 'abort', by: 'ann', reason: 'slow' },
+      undefined,
+      'rolledBack',
+      /rolled back by ann: slow/,
+    ],
+    [
+      'by a commit that is on its way',
+      { verb: 'commit', commit: 'c2' },
+      git('Progressing'),
+      'progressing',
+      /c2 is rolled out next/,
+    ],
+    [
+      'by a commit that failed',
+      { verb: 'commit', commit: 'c2', reason: 'another' },
+      git('Failed'),
+      'rolledBack',
+      /rolled back: another/,
+    ],
+  ])('turned round %s', (_, turned, state, outcome, sentence) => {
+    const all = world('ScaleDown');
+    const decision = decideRollback(viewUpdate(all.snapshot('foo')), turned);
+    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+    all.apply(decision.write);
+    for (let step = planRollingUpdate(all.snapshot('foo'), 0).step; step.do !== 'done';) {
+      if (step.do === 'write') all.apply(step.write);
+      else if (!all.collect()) all.settle();
+      step = planRollingUpdate(all.snapshot('foo'), 0).step;
+    }
+    const verdict = judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0), state);
+    expect(verdict).toEqual({ outcome, sentence: expect.stringMatching(sentence) });
+    // Whatever git brings next, it is that which counts.
+    all.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { 'fairlead.dev/commit': 'c3' } },
+    }));
+    expect(judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0), state).outcome).toBe('progressing');
+    expect(judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0), state).sentence).not.toMatch(sentence);
   });
 });
 

@@ -218,6 +218,15 @@ describe('explain', () => {
     );
   });
 
+  it('a drain that a PodDisruptionBudget blocks: what it is that blocks, not a permission', () => {
+    const message =
+      'db-3 may not leave a node that the rollout drains: eviction of pods/shop/db-3: budget db';
+    const conditions = [{ type: 'Reconciling', status: 'True', reason: 'DrainBlocked', message }] as const;
+    expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
+      /^Waiting: it waits: db-3 may not leave .* → loosen the PodDisruptionBudget that it names/,
+    );
+  });
+
   it('something is happening', () => {
     const run = {
       state: 'running',

@@ -4,7 +4,7 @@ import type { Attempt } from '../../../kubernetes/attempts.ts';
 import { readAttempts, upsertAttempt } from '../../../kubernetes/attempts.ts';
 
 function attempt(runId: string, rest: Partial<Attempt> = {}): Attempt {
-  return { runId, workflowId: 'w', startedAt: '2026-01-01T00:00:00Z', outcome: 'Running', ...rest };
+  return { runId, workflowId: 'w', startedAt: '2026-01-01T00:00:00Z', outcome: 'Failed', ...rest };
 }
 
 function stored(text: string): Parameters<typeof readAttempts>[0] {

@@ -13,7 +13,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { binaryCacheDirectory, findBinary } from '../../../local/binaries.ts';
 import { downloadRelease, releaseOf } from '../../../local/download.ts';
 import { packageRoot } from '../../../local/package-root.ts';
-import { BINARY_NAMES, BINARY_SOURCES, VERSIONS } from '../../../local/versions.ts';
+import { BINARY_NAMES, BINARY_SOURCES, CONFORMANCE_NAMES, VERSIONS } from '../../../local/versions.ts';
 
 let directory: string;
 
@@ -156,8 +156,20 @@ describe('tool chain', () => {
     for (const { goPackage } of programs) expect(goMod).toContain(goPackage);
   });
 
-  it('replaces every staging module of Kubernetes by that of the same release', async () => {
-    const goMod = await readFile(join(packageRoot(), 'local', 'toolchain', 'kubernetes', 'go.mod'), 'utf8');
+  it("builds upstream's tests from the pinned version, with nothing of ours but the main", async () => {
+    const folder = join(packageRoot(), 'conformance', 'upstream');
+    const goMod = await readFile(join(folder, 'go.mod'), 'utf8');
+    expect(goMod.split(/\s*\n\s*/)).toContain(`k8s.io/kubernetes v${VERSIONS.kubernetes}`);
+    expect(goMod).toContain(`tool ${BINARY_SOURCES.kubectl.goPackage}\n`);
+    expect((await readdir(folder)).toSorted()).toEqual(['go.mod', 'go.sum', 'main.go']);
+    for (const name of CONFORMANCE_NAMES) expect(BINARY_SOURCES[name].module).toBe('conformance/upstream');
+  });
+
+  it.each([
+    ['local', 'toolchain', 'kubernetes'],
+    ['conformance', 'upstream'],
+  ])('%s/%s replaces every staging module of Kubernetes by that of the same release', async (...folder) => {
+    const goMod = await readFile(join(packageRoot(), ...folder, 'go.mod'), 'utf8');
     const replaced = [...goMod.matchAll(/^\t\S+ => (\S+) (\S+)$/gm)].map(([, , version]) => version);
     expect(new Set(replaced)).toEqual(new Set([`v0.${VERSIONS.kubernetes.slice(2)}`]));
     expect(replaced.length).toBeGreaterThan(30);

@@ -1,0 +1,161 @@
+/** What a commit waits for: the rollouts that it began, and between two waves everything of the earlier ones. */
+
+import { Context } from '@temporalio/activity';
+
+import type { AwaitedRollouts, RolloutStates } from '../git/await-rollouts.ts';
+import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
+import { isController } from '../git/apply-controller.ts';
+import type { CommitContext } from '../git/commit.ts';
+import { STAGES } from '../git/order.ts';
+import type { PreparedObject } from '../git/prepare.ts';
+import { isWorkload, problemOf } from '../git/prepare.ts';
+import type { Problem, ProblemCode } from '../git/problems.ts';
+import { bounded, problem } from '../git/problems.ts';
+import type { RolloutState } from '../git/rollout-state.ts';
+import { beat } from './attempt.ts';
+import type { CommitAccess } from './commit-access.ts';
+import type { AwaitRolloutsInput, AwaitRolloutsResult, AwaitWaveInput } from './commit-types.ts';
+import { newsAgainst } from './news.ts';
+
+/** Waiting ends at this share of startToClose; the workflow asks again. */
+const PATIENCE_SHARE = 0.7;
+const LOOK_MS = 1_000;
+/** In which an object of an earlier wave that has no rollout of ours must be ready. */
+const WAVE_LIMIT_MS = 10 * 60_000;
+
+/** The activities. */
+export function createCommitWaits(access: CommitAccess) {
+  /** Waits for the rollouts of the workloads that this commit changed. */
+  async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
+    const context = access.contextOf(input);
+    const { objects } = await access.prepare(context);
+    return toResult(await watch(context, objects, input), objects);
+  }
+
+  /**
+   * Waits until everything of the earlier waves of a stage is ready. Finished with problems: something is not and will not be;
+   * the last problem says what is held up by it.
+   */
+  async function awaitWave(input: AwaitWaveInput): Promise<AwaitRolloutsResult> {
+    const context = access.contextOf(input);
+    const { objects } = await access.prepare(context);
+    const ofStage = objects.filter(({ stage }) => stage === input.stage);
+    const earlier = ofStage.filter(({ wave }) => wave < input.wave);
+    const awaited = input.refused
+      ? { states: new Map<string, RolloutState>(), isComplete: true, unwell: [] }
+      : await watch(context, earlier, input, { untilMs: input.since + WAVE_LIMIT_MS });
+    const result = toResult(awaited, objects);
+    if (result.outcome === 'waiting' || (result.problems.total === 0 && !input.refused)) return result;
+    const held = objects.filter(
+      ({ stage, wave }) => stage > input.stage || (stage === input.stage && wave >= input.wave),
+    );
+    const isRolledBack = result.problems.first.some(({ code }) => code === 'RolledBack');
+    const { total, first } = result.problems;
+    return {
+      ...result,
+      problems: {
+        total: total + 1,
+        // At the front: it must not be cut off by the many that it follows from.
+        first: [heldWave(input, held, isRolledBack), ...first],
+      },
+    };
+  }
+
+  return { awaitRollouts, awaitWave };
+}
+
+async function watch(
+  context: CommitContext,
+  objects: readonly PreparedObject[],
+  { shown }: AwaitRolloutsInput,
+  everything?: { readonly untilMs: number },
+): Promise<AwaitedRollouts> {
+  const { startToCloseTimeoutMs } = Context.current().info;
+  const isNews = newsAgainst(shown);
+  const news = new AbortController();
+  let latest: RolloutStates = new Map();
+  const looking = setInterval(() => {
+    if (isNews(linesOf(latest))) news.abort();
+  }, LOOK_MS);
+  return await watchRollouts(context, objects, {
+    patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
+    stop: news.signal,
+    ...(everything !== undefined && { everything }),
+    onChange: (present) => {
+      latest = present;
+      beat(
+        [...present]
+          .slice(0, 20)
+          .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
+      );
+    },
+  }).finally(() => {
+    clearInterval(looking);
+  });
+}
+
+function toResult(
+  { states, isComplete, unwell }: AwaitedRollouts,
+  objects: readonly PreparedObject[],
+): AwaitRolloutsResult {
+  const waiting = linesOf(states);
+  const problems = [...states].flatMap(([label, state]) =>
+    state.state === 'Failed'
+      ? [
+          failureOf(
+            label,
+            state,
+            objects.find((item) => item.label === label),
+          ),
+        ]
+      : [],
+  );
+  return {
+    outcome: waiting.length > 0 || !isComplete ? 'waiting' : 'finished',
+    done: [...states.values()].filter(({ state }) => state === 'Done').length,
+    total: states.size,
+    waiting,
+    unwell: unwell.slice(0, 20),
+    problems: bounded(problems),
+  };
+}
+
+function failureOf(
+  label: string,
+  state: RolloutState & { readonly state: 'Failed' },
+  object: PreparedObject | undefined,
+): Problem {
+  const isRollout = object === undefined || isWorkload(object.manifest) || isController(object.manifest);
+  const code: ProblemCode = state.rolledBack ? 'RolledBack' : isRollout ? 'RolloutFailed' : 'NotReady';
+  return problem(code, `${state.message}.`, {
+    object: label,
+    file: object?.manifest.file,
+    line: object?.manifest.line,
+    ...(state.next !== undefined && { next: state.next }),
+  });
+}
+
+/** What was not applied because an earlier wave is not ready, at the place of its first object. */
+function heldWave(
+  { stage, wave, refused }: AwaitWaveInput,
+  held: readonly PreparedObject[],
+  isRolledBack: boolean,
+): Problem {
+  const name = (STAGES[stage] ?? '').toLowerCase();
+  const objects = held.length === 1 ? 'one object was' : `${held.length} objects were`;
+  const why = refused ? 'something before it could not be applied' : 'an earlier wave is not ready';
+  const message = `wave ${wave} of the ${name}, and with it all that comes later, was held up: ${why}. ${objects} not applied.`;
+  const [first] = held;
+  const found = first === undefined ? problem('WaveHeld', message) : problemOf(first, 'WaveHeld', message);
+  // An operator has rejected the manifest: trying it again would change nothing.
+  return isRolledBack
+    ? { ...found, next: 'Correct the manifest that was rolled back: the next commit goes on from there.' }
+    : found;
+}
+
+/** What is under way; at most 20 lines. */
+function linesOf(states: RolloutStates): readonly string[] {
+  return [...states]
+    .flatMap(([label, state]) => (state.state === 'InProgress' ? [`${label}: ${state.message}`] : []))
+    .slice(0, 20);
+}

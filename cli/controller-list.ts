@@ -1,0 +1,198 @@
+/** `fairlead get rc[/NAME]`: ReplicationControllers and how their rolling updates stand, a line each. */
+
+import { readPaused } from '../kubernetes/wish-annotations.ts';
+import { pathOf } from '../kubernetes/rolling-update-objects.ts';
+import { ANNOTATION, LABEL } from '../planners/names.ts';
+import type { ControllerRevision, Pod } from '../planners/objects.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import { podsOf, sizeOf } from '../planners/replication-controller.ts';
+import { planRollingUpdate } from '../planners/rolling-update.ts';
+import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
+import type { Wish } from '../planners/workload.ts';
+import { controllerName } from './controller-argument.ts';
+import { colorsOf } from './colors.ts';
+import { ageOf } from './durations.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { GetOptions } from './get.ts';
+import type { Call } from './io.ts';
+import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS, withSession } from './session.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import { formatTable } from './table.ts';
+import { cameBack, describePause, isUnderWay, judgeUpdate, reasonOf } from './update-state.ts';
+import { describeWish } from './workload-state.ts';
+
+interface ControllerView {
+  readonly namespace: string;
+  readonly name: string;
+  readonly desired: number;
+  readonly current: number;
+  readonly available: number;
+  readonly state: 'Ready' | 'Progressing' | 'Paused' | 'Stalled';
+  /** A clause, or empty. */
+  readonly message: string;
+  /** Only while an update is under way. */
+  readonly progress?: UpdateProgress;
+  readonly paused?: Wish;
+  readonly images: readonly string[];
+  readonly commit?: string;
+  readonly repository?: string;
+  readonly createdAt?: string;
+}
+
+/** Runs the verb. */
+export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    const [operand = ''] = call.operands;
+    const name = controllerName(operand);
+    if (name !== undefined && (options.selector !== undefined || options.allNamespaces === true)) {
+      throw new CliError(
+        `-A and -l choose among controllers: with them write rc, not ${operand}`,
+        EXIT.usage,
+      );
+    }
+    const all = await readViews(session, options);
+    const items = name === undefined ? all : all.filter((one) => one.name === name);
+    if (name !== undefined && items.length === 0) {
+      throw new CliError(
+        `replicationcontroller/${name} not found in namespace ${session.namespace}\n  \`fairlead get rc -A\` shows what there is`,
+      );
+    }
+    const document = { apiVersion: CLI_API_VERSION, kind: 'ReplicationControllerList', items } as const;
+    if (await printStructured(io, options, document)) return EXIT.ok;
+    if (options.output === 'name') {
+      for (const one of items) io.out(`replicationcontroller/${one.name}\n`);
+      return EXIT.ok;
+    }
+    if (items.length === 0) {
+      const where = options.allNamespaces === true ? 'any namespace' : `namespace ${session.namespace}`;
+      io.err(`No ReplicationControllers found in ${where}.\n`);
+      return EXIT.ok;
+    }
+    const colors = colorsOf(io);
+    const paints = { Ready: colors.good, Progressing: colors.busy, Paused: colors.held, Stalled: colors.bad };
+    const table = formatTable<ControllerView>(
+      [
+        ...(options.allNamespaces === true
+          ? [{ title: 'NAMESPACE', value: (row: ControllerView) => row.namespace }]
+          : []),
+        { title: 'NAME', value: (row) => `replicationcontroller/${row.name}` },
+        { title: 'DESIRED', value: (row) => String(row.desired) },
+        { title: 'CURRENT', value: (row) => String(row.current) },
+        { title: 'AVAILABLE', value: (row) => String(row.available) },
+        { title: 'NEXT', value: ({ progress }) => nextCell(progress) },
+        { title: 'STATE', value: (row) => row.state, paint: (text, row) => paints[row.state](text) },
+        { title: 'REASON', value: (row) => (row.message === '' ? '-' : row.message) },
+        { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
+        { title: 'COMMIT', value: (row) => row.commit?.slice(0, 8) ?? '<none>' },
+        ...(options.output === 'wide'
+          ? [{ title: 'IMAGES', value: (row: ControllerView) => row.images.join(',') }]
+          : []),
+      ],
+      items,
+    );
+    io.out(table);
+    return EXIT.ok;
+  });
+}
+
+function nextCell(progress: UpdateProgress | undefined): string {
+  const next = progress?.next;
+  return next === undefined ? '-' : `${next.name} ${String(next.available)}/${String(progress?.desired)}`;
+}
+
+/** One row for each controller; the next one of an update stands in the row of the one that it replaces. */
+async function readViews(session: Session, options: GetOptions): Promise<readonly ControllerView[]> {
+  const { client, io } = session;
+  const namespace = options.allNamespaces === true ? undefined : session.namespace;
+  const limit = { timeoutMs: REQUEST_TIMEOUT_MS };
+  const of = (resource: 'replicationcontrollers' | 'controllerrevisions') => {
+    const { namespace: _, ...path } = pathOf(resource, '');
+    return { ...path, namespace };
+  };
+  const [{ items: chosen }, { items: controllers }, { items: revisions }, { items: pods }] =
+    await Promise.all([
+      client.list<ReplicationController>(of('replicationcontrollers'), {
+        ...limit,
+        ...(options.selector !== undefined && { labelSelector: options.selector }),
+      }),
+      client.list<ReplicationController>(of('replicationcontrollers'), limit),
+      client.list<ControllerRevision>(of('controllerrevisions'), {
+        ...limit,
+        labelSelector: LABEL.rollingUpdate,
+      }),
+      client.list<Pod>({ group: '', version: 'v1', resource: 'pods', namespace }, limit),
+    ]);
+  const inNamespace = <T extends ReplicationController | ControllerRevision | Pod>(
+    items: readonly T[],
+    own: string,
+  ) => items.filter(({ metadata }) => metadata.namespace === own);
+  const plans = chosen.map((controller) => {
+    const { name, namespace: own = '' } = controller.metadata;
+    const snapshot = {
+      name,
+      controllers: inNamespace(controllers, own),
+      revisions: inNamespace(revisions, own),
+      pods: inNamespace(pods, own),
+      paused: readPaused(controller.metadata.annotations, undefined),
+    };
+    return { controller, plan: planRollingUpdate(snapshot, io.now()) };
+  });
+  const isNext = ({ metadata }: ReplicationController) =>
+    plans.some(
+      ({ plan: { view } }) =>
+        !view.isRollback &&
+        view.old?.metadata.namespace === metadata.namespace &&
+        view.nextController?.metadata.uid === metadata.uid &&
+        view.record !== undefined,
+    );
+  return plans
+    .filter(({ controller }) => !isNext(controller))
+    .map(({ controller, plan }) => viewOf(controller, plan, pods));
+}
+
+function viewOf(
+  controller: ReplicationController,
+  plan: ReturnType<typeof planRollingUpdate>,
+  pods: readonly Pod[],
+): ControllerView {
+  const { metadata, spec, status } = controller;
+  const { annotations, creationTimestamp } = metadata;
+  const paused = plan.view.paused;
+  const [commit, repository] = [annotations?.[ANNOTATION.commit], annotations?.[ANNOTATION.repository]];
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    desired: sizeOf(controller),
+    current: podsOf(controller, pods).length,
+    available: status?.availableReplicas ?? 0,
+    ...stateOf(plan),
+    ...(isUnderWay(plan) && { progress: plan.progress }),
+    ...(paused !== undefined && { paused }),
+    images: (spec.template?.spec.containers ?? []).map(({ image = '' }) => image),
+    ...(commit !== undefined && { commit }),
+    ...(repository !== undefined && { repository }),
+    ...(creationTimestamp !== undefined && { createdAt: creationTimestamp }),
+  };
+}
+
+function stateOf(plan: ReturnType<typeof planRollingUpdate>): Pick<ControllerView, 'state' | 'message'> {
+  const { paused } = plan.view;
+  const { outcome, sentence } = judgeUpdate(plan);
+  if (isUnderWay(plan) && paused !== undefined) return { state: 'Paused', message: describePause(paused) };
+  const back = cameBack(plan);
+  if (back !== undefined) {
+    return { state: 'Ready', message: `rolled back ${describeWish(back.turned)}`.trimEnd() };
+  }
+  switch (outcome) {
+    case 'done':
+    case 'rolledBack':
+      return { state: 'Ready', message: '' };
+    case 'stalled':
+      return { state: 'Stalled', message: sentence };
+    case 'progressing':
+      return { state: 'Progressing', message: isUnderWay(plan) ? (reasonOf(plan) ?? '') : sentence };
+  }
+}

@@ -1,0 +1,131 @@
+/** What is to be said of a ReplicationController and its rolling update: one word and one sentence. Pure. */
+
+import { ANNOTATION } from '../planners/names.ts';
+import { sizeOf } from '../planners/replication-controller.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
+import type { ControllerProgress, UpdateProgress } from '../planners/rolling-update-steps.ts';
+import type { Wish } from '../planners/workload.ts';
+import type { GitState } from './git-state.ts';
+import { describeWish } from './workload-state.ts';
+
+/** `rolledBack`: it is well, as it was before the last update. */
+export type UpdateOutcome = 'done' | 'rolledBack' | 'progressing' | 'stalled';
+
+export interface UpdateVerdict {
+  readonly outcome: UpdateOutcome;
+  /** Without a full stop. */
+  readonly sentence: string;
+}
+
+/** Whether an update is under way, whatever became of its run. */
+export function isUnderWay({ view: { nextController, record } }: RollingUpdatePlan): boolean {
+  return nextController !== undefined || record !== undefined;
+}
+
+/** @param git of the repository that the controller comes from */
+export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerdict {
+  const { view, step, progress } = plan;
+  const { old, last, name } = view;
+  if (isUnderWay(plan)) {
+    if (step.do === 'refuse') return { outcome: 'stalled', sentence: step.message };
+    const why = reasonOf(plan);
+    return {
+      outcome: 'progressing',
+      sentence: `${describeProgress(progress)}${why === undefined ? '' : ` (${why})`}`,
+    };
+  }
+  if (old === undefined) {
+    return last?.state.phase === 'Done'
+      ? { outcome: 'done', sentence: `replication controller "${last.to}" has taken the place of "${name}"` }
+      : { outcome: 'stalled', sentence: `there is no ReplicationController ${name}` };
+  }
+  const back = cameBack(plan);
+  if (back !== undefined) {
+    const { record, turned } = back;
+    if (turned.verb === 'commit' && (git === undefined || git.outcome === 'Progressing')) {
+      return { outcome: 'progressing', sentence: superseded(name, record, turned) };
+    }
+    return { outcome: 'rolledBack', sentence: rolledBack(name, record, turned) };
+  }
+  const { generation = 0 } = old.metadata;
+  if ((old.status?.observedGeneration ?? 0) < generation) {
+    return {
+      outcome: 'progressing',
+      sentence: `Waiting for replication controller "${name}" spec update to be observed...`,
+    };
+  }
+  const [desired, available] = [sizeOf(old), old.status?.availableReplicas ?? 0];
+  return available < desired
+    ? {
+        outcome: 'progressing',
+        sentence: `${String(available)} of ${String(desired)} replicas of ${name} are available`,
+      }
+    : { outcome: 'done', sentence: `replication controller "${name}" successfully rolled out` };
+}
+
+/** The last update, if it was turned round and nothing has been applied to the controller since. */
+export function cameBack({
+  view: { old, last, name, records },
+}: RollingUpdatePlan): { readonly record: UpdateRecord; readonly turned: Turned } | undefined {
+  const newest = records.findLast(({ from, to }) => from === name || to === name);
+  if (old === undefined || last === undefined || last !== newest || last.state.phase !== 'Aborted')
+    return undefined;
+  const turned = last.state.turned ?? {};
+  return turned.from === old.metadata.annotations?.[ANNOTATION.commit] ? { record: last, turned } : undefined;
+}
+
+function superseded(name: string, record: UpdateRecord, { commit = '' }: Turned): string {
+  return `the update of ${name} to ${imagesOf(record)} was superseded; commit ${commit.slice(0, 8)} is rolled out next`;
+}
+
+function rolledBack(name: string, record: UpdateRecord, turned: Turned): string {
+  const who = describeWish(turned);
+  const by = who === '' ? '' : turned.by === undefined ? `: ${who}` : ` ${who}`;
+  return `the update of ${name} to ${imagesOf(record)} was rolled back${by}; ${name} is as it was before`;
+}
+
+/** Images of what an update rolls out, or rolled out. */
+function imagesOf({ controller }: UpdateRecord): string {
+  return (controller.spec.template?.spec.containers ?? []).map(({ image = '' }) => image).join(', ');
+}
+
+/** `rolling: foo 2 (2 available), foo-9f3a 2 (1 available); 3 wanted` */
+export function describeProgress({ phase, old, next, desired }: UpdateProgress): string {
+  const size = (one: ControllerProgress | undefined) =>
+    one === undefined ? [] : [`${one.name} ${String(one.replicas)} (${String(one.available)} available)`];
+  const both = [...size(old), ...size(next)].join(', ');
+  return `${PHASES[phase]}: ${both === '' ? 'pods without a controller' : both}; ${String(desired)} wanted`;
+}
+
+const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
+  Initialising: 'beginning',
+  Rolling: 'rolling',
+  RollingBack: 'rolling back',
+  CleaningUp: 'cleaning up',
+  Renaming: 'renaming',
+  Finished: 'finished',
+};
+
+/** `paused by ann: disk alarm` */
+export function describePause(wish: Wish): string {
+  return `paused ${describeWish(wish)}`.trimEnd();
+}
+
+/** What it waits for, in a sentence: who paused it comes first, also while the last step before the pause is still awaited. */
+export function reasonOf({ step, view: { paused } }: RollingUpdatePlan): string | undefined {
+  switch (step.do) {
+    case 'await': {
+      const what = step.waiting[0]?.message;
+      if (paused === undefined) return what;
+      return `${describePause(paused)}${what === undefined ? '' : `; meanwhile ${what}`}`;
+    }
+    case 'paused':
+      return describePause(step);
+    case 'refuse':
+      return step.message;
+    case 'write':
+    case 'done':
+      return undefined;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * That a rollout of a revision was finished is noted on it at once. The record of attempts is written by the run, which may come too
+ * late: superseded in the very moment in which the last pod became available, it records just that, and abort would find nothing to
+ * go back to.
+ */
+
+import { controllerOf } from './controller-ref.ts';
+import { ANNOTATION } from './names.ts';
+import type { ControllerRevision } from './objects.ts';
+import type { Action } from './plan.ts';
+import type { PlanBuilder } from './plan-builder.ts';
+import { hasSucceeded } from './revision.ts';
+import type { Workload } from './workload.ts';
+
+/** Annotations of the revision of a rollout that is finished, or is not. */
+export function completeMark(finished: boolean): Readonly<Record<string, string>> {
+  return finished ? { [ANNOTATION.complete]: 'true' } : {};
+}
+
+/** An action that writes this down, and changes nothing of what runs. */
+export function isNote({ purpose }: Action): boolean {
+  return purpose === 'MarkComplete';
+}
+
+/** Notes it on the ControllerRevision of a finished rollout, once; whatever else is to be written comes first. */
+export function markComplete(
+  { workload, update }: { readonly workload: Workload; readonly update: ControllerRevision | undefined },
+  finished: boolean,
+  plan: PlanBuilder,
+): void {
+  if (!finished || update === undefined || hasSucceeded(update) || plan.steady.length > 0) return;
+  const { name, uid, deletionTimestamp } = update.metadata;
+  const isOurs = controllerOf(update)?.uid === workload.ref.uid && deletionTimestamp === undefined;
+  if (!isOurs) return;
+  plan.addSteady({
+    verb: 'patch',
+    resource: 'controllerrevisions',
+    name,
+    uid,
+    // Not of a state that was read: what else is noted there meanwhile stands beside it.
+    body: { metadata: { annotations: completeMark(finished) } },
+    purpose: 'MarkComplete',
+    message: `note on ControllerRevision ${name} of ${workload.ref.kind} ${workload.ref.name} that its rollout was finished`,
+  });
+}

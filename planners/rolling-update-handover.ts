@@ -1,0 +1,59 @@
+/**
+ * Pods that change their controller without one too many being made. The controller manager plans on caches, of pods and of
+ * controllers, that are fed apart: what it has seen of pods is told by the status of the controller that had them.
+ */
+
+import { isActive } from './availability.ts';
+import { RENAME_FINALIZER } from './names.ts';
+import type { ReplicationController } from './replication-controller.ts';
+import { isHeldForRename, podsOf } from './replication-controller.ts';
+import type { UpdateStep } from './rolling-update-steps.ts';
+import { patch, wait } from './rolling-update-steps.ts';
+import type { UpdateView } from './rolling-update-view.ts';
+
+/** Pods that the controller manager has not counted yet: that it counts none would not tell that it has let go of them. */
+export function uncounted(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
+  const { name } = next.metadata;
+  const active = podsOf(next, view.pods).filter(isActive).length;
+  if ((next.status?.replicas ?? 0) >= active) return undefined;
+  return wait(
+    'ControllerBehind',
+    `the controller of the cluster has not counted all pods of ${name} yet`,
+    [],
+    true,
+  );
+}
+
+/** Before it is deleted; undefined when it is held. */
+export function hold(next: ReplicationController): UpdateStep | undefined {
+  if (isHeldForRename(next)) return undefined;
+  const finalizers = [...(next.metadata.finalizers ?? []), RENAME_FINALIZER];
+  const message = `hold ${next.metadata.name} until its pods are handed over`;
+  return patch('replicationcontrollers', next, { metadata: { finalizers } }, 'HoldNext', message);
+}
+
+/**
+ * The next controller is being deleted without its pods. It is let go only when the controller manager counts none of them any
+ * more: its caches of pods and of controllers are fed apart, and one that saw the renamed controller before the pods were free
+ * would make as many again.
+ */
+export function handOver(view: UpdateView, next: ReplicationController): UpdateStep {
+  const { name, finalizers = [] } = next.metadata;
+  if (!isHeldForRename(next)) return waitUntilGone(next);
+  const bound = podsOf(next, view.pods).filter(isActive);
+  if (bound.length > 0) {
+    const names = bound.map(({ metadata }) => metadata.name);
+    return wait('PodsBound', `pods still belong to ${name}, which is being deleted`, names, true);
+  }
+  if ((next.status?.replicas ?? 0) > 0) {
+    const message = `the controller of the cluster has not seen yet that the pods of ${name} are free`;
+    return wait('ControllerBehind', message, [], true);
+  }
+  const change = { metadata: { finalizers: finalizers.filter((one) => one !== RENAME_FINALIZER) } };
+  return patch('replicationcontrollers', next, change, 'ReleaseNext', `let ${name} go: its pods are free`);
+}
+
+/** Of one that is being deleted. */
+export function waitUntilGone({ metadata }: ReplicationController): UpdateStep {
+  return wait('ControllerLeaving', `${metadata.name} is being deleted`, [], true);
+}

@@ -1,0 +1,101 @@
+/** Renames while the controller manager has much else to do, seen from outside: no pod too many, none replaced, how long the gap is. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { Pod } from '../../planners/objects.ts';
+import { controllerOf } from '../../planners/controller-ref.ts';
+import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { runCli } from '../support/cli.ts';
+import { Cluster } from '../support/cluster.ts';
+import { ControllerHistory } from '../support/controller-history.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+import { startWorker } from '../support/worker-process.ts';
+
+const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
+const ROUNDS = 4;
+const REPLICAS = 5;
+
+function manifest(name: string, image: string, replicas: number) {
+  const labels = { app: name };
+  const spec = { terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image }] };
+  return {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: { name },
+    spec: { replicas, selector: labels, template: { metadata: { labels }, spec } },
+  };
+}
+
+describe('renames under load', () => {
+  let cluster: Cluster;
+  let worker: WorkerProcess;
+  let history: ControllerHistory;
+
+  afterAll(async () => {
+    await Promise.all([worker?.stop(), history?.close()]);
+    cluster?.close();
+  }, 60_000);
+
+  const controlPlane = useControlPlane();
+
+  beforeAll(async () => {
+    cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-rename' });
+  }, 300_000);
+
+  it('never one pod more than desired + surge, the same pods after as before', async () => {
+    const namespace = await cluster.createNamespace('rc-rename');
+    history = new ControllerHistory(cluster.client, namespace);
+    const environment = {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: 'rc-rename',
+      PATH: process.env['PATH'] ?? '',
+    };
+    await cluster.client.create({ ...RCS, namespace }, manifest('foo', 'foo:0', REPLICAS));
+    await cluster.client.create({ ...RCS, namespace }, manifest('noise', 'noise:1', 0));
+    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === REPLICAS;
+    await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 120_000);
+    const load = new AbortController();
+    const noise = makeNoise(namespace, load.signal);
+    const begun = performance.now();
+
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const words = `rolling-update foo --image=foo:${String(round)} --max-surge 2 --poll-interval 100ms -n ${namespace}`;
+      const done = await runCli(words.split(' '), { environment });
+      expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const present = await cluster.pods(namespace, 'foo');
+      expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(
+        Array.from({ length: REPLICAS }, () => `foo:${String(round)}`),
+      );
+      await history.caughtUp(present);
+      const { gap, atDeletion } = history.handOver('foo', round);
+      // A figure to look at: a busy machine must not fail the test.
+      process.stdout.write(`rename ${String(round)}: ${gap.toFixed(0)} ms without a controller\n`);
+      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
+    }
+
+    load.abort();
+    await noise;
+    const isFoo = ({ metadata }: Pod) => metadata.labels?.['app'] === 'foo';
+    expect(history.extremes(begun, isFoo)).toEqual({ most: REPLICAS + 2, fewestReady: REPLICAS });
+    const [only] = (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items.filter(
+      ({ metadata }) => metadata.name.startsWith('foo'),
+    );
+    const owners = (await cluster.pods(namespace, 'foo')).map((pod) => controllerOf(pod)?.uid);
+    expect(new Set(owners)).toEqual(new Set([only?.metadata.uid]));
+  }, 600_000);
+
+  /** Another controller of thirty pods, up and down again: what the controller manager is told of pods piles up. */
+  async function makeNoise(namespace: string, signal: AbortSignal): Promise<void> {
+    const path = { ...RCS, namespace, name: 'noise' };
+    for (let replicas = 30; ; replicas = 30 - replicas) {
+      await cluster.client.patch(path, 'merge', { spec: { replicas: signal.aborted ? 0 : replicas } });
+      if (signal.aborted) return;
+      const isThere = ({ status }: { status?: { replicas?: number } }) =>
+        (status?.replicas ?? 0) === replicas;
+      await cluster.until<ReplicationController>(path, `${String(replicas)} pods of noise`, isThere, 120_000);
+    }
+  }
+});
