@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import type { InstanceLayout } from './layout.ts';
+import { MANAGED_NODE } from './nodes.ts';
 import { packageRoot } from './package-root.ts';
 
 /** Design §1: the controllers that Fairlead takes the place of when it owns `apps/v1` itself. */
@@ -118,6 +119,8 @@ function controllerManager(record: InstanceRecord, layout: InstanceLayout): read
     'root-ca-file': layout.caFile,
     'leader-elect': false,
     'secure-port': 0,
+    // A simulated node reports its status every five minutes, and nothing between (a kubelet renews a lease).
+    'node-monitor-grace-period': '15m',
     // 20 a second would be the bottleneck of every comparison with the built-in controllers.
     'kube-api-qps': 1000,
     'kube-api-burst': 2000,
@@ -142,9 +145,9 @@ function kwok(_record: InstanceRecord, layout: InstanceLayout): readonly string[
       kubeconfig: join(layout.kubeconfigs, 'kwok'),
       cidr: POD_NETWORK,
       'node-ip': '127.0.0.1',
-      'manage-nodes-with-annotation-selector': 'kwok.x-k8s.io/node=fake',
-      // Without leases nodes turn NotReady every minute and their pods lose Ready.
-      'node-lease-duration-seconds': 40,
+      'manage-nodes-with-annotation-selector': `${MANAGED_NODE}=fake`,
+      // With leases kwok drops what happens to a pod before its own watch shows that it holds the lease of the pod's node, for good.
+      'node-lease-duration-seconds': 0,
       v: 'WARN',
     }),
   ];

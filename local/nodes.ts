@@ -5,6 +5,8 @@ import { FIELD_MANAGER } from './cluster-client.ts';
 import { VERSIONS } from './versions.ts';
 
 const NODES: ResourcePath = { group: '', version: 'v1', resource: 'nodes' };
+/** The annotation, with the value `fake`, of nodes that kwok manages. */
+export const MANAGED_NODE = 'kwok.x-k8s.io/node';
 /** Five nodes take 10,000 pods. */
 const CAPACITY = { cpu: '1000', memory: '4Ti', pods: '2500', 'ephemeral-storage': '100Ti' };
 const ZONES = ['zone-a', 'zone-b', 'zone-c'];
@@ -21,7 +23,7 @@ export function nodeObject(name: string, index: number) {
     kind: 'Node',
     metadata: {
       name,
-      annotations: { 'kwok.x-k8s.io/node': 'fake', 'node.alpha.kubernetes.io/ttl': '0' },
+      annotations: { [MANAGED_NODE]: 'fake', 'node.alpha.kubernetes.io/ttl': '0' },
       labels: {
         'kubernetes.io/hostname': name,
         'kubernetes.io/os': 'linux',

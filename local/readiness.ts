@@ -6,10 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { Node } from '../planners/objects.ts';
 import { ComponentFailure } from './component-process.ts';
 import type { StartedProcess } from './component-process.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import type { InstanceLayout } from './layout.ts';
+import { MANAGED_NODE } from './nodes.ts';
 import { listensOn } from './processes.ts';
 import { temporalServes } from './temporal-health.ts';
 
@@ -84,19 +86,14 @@ async function controllersWork({ client }: ReadinessContext): Promise<boolean> {
   }
 }
 
-/** kwok looks after a node from when it holds the node's lease. */
+/** kwok makes the nodes Ready that it manages. */
 async function nodesAreKept({ client }: ReadinessContext): Promise<boolean> {
-  const [nodes, leases] = await Promise.all([
-    client.list({ group: '', version: 'v1', resource: 'nodes' }),
-    client.list({
-      group: 'coordination.k8s.io',
-      version: 'v1',
-      resource: 'leases',
-      namespace: 'kube-node-lease',
-    }),
-  ]);
-  const kept = new Set(leases.items.map(({ metadata }) => metadata.name));
-  return nodes.items.every(({ metadata }) => kept.has(metadata.name));
+  const nodes = await client.list<Node>({ group: '', version: 'v1', resource: 'nodes' });
+  return nodes.items
+    .filter(({ metadata }) => metadata.annotations?.[MANAGED_NODE] === 'fake')
+    .every(({ status }) =>
+      status?.conditions?.some(({ type, status: holds }) => type === 'Ready' && holds === 'True'),
+    );
 }
 
 async function temporalIsUp({ record }: ReadinessContext, pid: number): Promise<boolean> {

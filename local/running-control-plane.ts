@@ -2,7 +2,6 @@
 
 import { join } from 'node:path';
 
-import { isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { ComponentFailure, spawnComponent } from './component-process.ts';
 import type { StartedProcess } from './component-process.ts';
@@ -99,7 +98,6 @@ export class RunningControlPlane implements ControlPlane {
 
   async start(component: ComponentName): Promise<void> {
     if (livingProcess(this.#record, component) !== undefined) return;
-    if (component === 'kwok') await this.#forgetNodeLeases();
     this.#failIfClosed();
     const started = await spawnComponent(component, this.#record, this.#layout);
     if (this.#closed) signalProcess(started.identity, 'SIGKILL');
@@ -112,6 +110,8 @@ export class RunningControlPlane implements ControlPlane {
       timeoutMs: READY_TIMEOUT_MS,
     });
     this.#reportEnd(component, started);
+    // What kwok tried while the apiserver began to answer (it refuses even permissions then) it does not try again, as a kubelet would.
+    if (component === 'kube-apiserver' && this.processId('kwok') !== undefined) await this.restart('kwok');
   }
 
   #failIfClosed(): void {
@@ -149,26 +149,6 @@ export class RunningControlPlane implements ControlPlane {
   #fail(failure: ComponentFailure): void {
     this.failures.push(failure);
     this.#onFailure(failure);
-  }
-
-  /** A new kwok has another identity and would leave the nodes alone until the leases of the old one run out (40 s). */
-  async #forgetNodeLeases(): Promise<void> {
-    const leases = {
-      group: 'coordination.k8s.io',
-      version: 'v1',
-      resource: 'leases',
-      namespace: 'kube-node-lease',
-    };
-    const { items } = await this.client.list(leases);
-    await Promise.all(
-      items.map(async ({ metadata }) => {
-        try {
-          await this.client.delete({ ...leases, name: metadata.name });
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
-        }
-      }),
-    );
   }
 
   async stop(component: ComponentName): Promise<void> {
