@@ -110,8 +110,16 @@ export class RunningControlPlane implements ControlPlane {
       timeoutMs: READY_TIMEOUT_MS,
     });
     this.#reportEnd(component, started);
-    // What kwok tried while the apiserver began to answer (it refuses even permissions then) it does not try again, as a kubelet would.
-    if (component === 'kube-apiserver' && this.processId('kwok') !== undefined) await this.restart('kwok');
+    if (component === 'kube-apiserver') await this.#restartThoseThatGiveUp();
+  }
+
+  /**
+   * What kwok tried while the apiserver began to answer (it refuses even permissions then) it does not try again, as a kubelet
+   * would. The scheduler waits longer with each failure (up to 30 s) before it looks again.
+   */
+  async #restartThoseThatGiveUp(): Promise<void> {
+    const running = (['kube-scheduler', 'kwok'] as const).filter((name) => this.processId(name) !== undefined);
+    await Promise.all(running.map(async (name) => await this.restart(name)));
   }
 
   #failIfClosed(): void {
