@@ -59,7 +59,7 @@ interface Written extends WrittenBefore {
 
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 
-/** Of a large batch so many are written before pause, pin and template are read again: a pause takes effect within a second. */
+/** Of a large batch so many are written, if the executor's turn is not over before, until pause, pin and template are read again. */
 const WRITES_BETWEEN_LOOKS = 100;
 
 /** A batch that met only objects that had changed is planned again so often: ReplicaSets change with each pod that gets ready. */

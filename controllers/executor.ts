@@ -44,6 +44,12 @@ export interface ExecutionResult {
 
 type Outcomes = { readonly [outcome in 'done' | 'refused' | 'stale']: Action[] };
 
+/**
+ * For so long, milliseconds, pods are taken out of service before the workload's other work has its turn: what was deleted is
+ * made again meanwhile, also where the apiserver is slow.
+ */
+const TURN_MS = 1000;
+
 /** The name of an object to be created is taken by somebody else's: trying again at once would not help. */
 class NameTakenError extends Error {
   override name = 'NameTakenError';
@@ -62,7 +68,8 @@ export class Executor {
    * Executes the actions stage by stage: adoption, claims, then the others; within a stage in slow-start batches of
    * 1, 2, 4 … (C13), so that a quota or a broken webhook is met by one request, not by a thousand; what went well a moment ago
    * goes on at the width that was reached. Returns when the cache
-   * is at least as new as every write. Rejects only where nothing was decided: no leader, cancelled, apiserver away.
+   * is at least as new as every write. What takes pods out of service ends after a second, the rest of it is in no outcome: plan
+   * again. Rejects only where nothing was decided: no leader, cancelled, apiserver away.
    */
   async execute(
     client: KubernetesClient,
@@ -101,15 +108,17 @@ export class Executor {
   ): Promise<void> {
     const kind = kindOf(workload, actions);
     const isPaced = actions.some(takesOut);
+    const turnEnds = isPaced ? performance.now() + TURN_MS : Infinity;
+    const isOver = () => result.refused.length > 0 || performance.now() > turnEnds;
     let next = 0;
     let limit = this.#widths.first(kind);
-    while (next < actions.length && result.refused.length === 0) {
+    while (next < actions.length && !isOver()) {
       // At full width the rest goes through one window, so that no write waits for the slowest; what is paced is looked at often.
       const window = isPaced ? 2 * limit : limit < MOST_AT_ONCE ? limit : actions.length;
       const end = Math.min(next + window, actions.length);
       let slowest = 0;
       const take = async (): Promise<void> => {
-        while (next < end && result.refused.length === 0) {
+        while (next < end && !isOver()) {
           const action = trusted<Action>(actions[next]);
           next += 1;
           const began = performance.now();

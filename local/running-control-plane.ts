@@ -118,7 +118,9 @@ export class RunningControlPlane implements ControlPlane {
    * would. The scheduler waits longer with each failure (up to 30 s) before it looks again.
    */
   async #restartThoseThatGiveUp(): Promise<void> {
-    const running = (['kube-scheduler', 'kwok'] as const).filter((name) => this.processId(name) !== undefined);
+    const running = (['kube-scheduler', 'kwok'] as const).filter(
+      (name) => this.processId(name) !== undefined,
+    );
     await Promise.all(running.map(async (name) => await this.restart(name)));
   }
 

@@ -9,6 +9,8 @@ import { expect } from '@jest/globals';
 import { ANNOTATION } from '../../../planners/names.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ApiProxy } from '../api-proxy.ts';
+import type { ApiProxyOptions } from '../api-proxy.ts';
+import type { ApiWrite } from '../api-write.ts';
 import type { Scene } from '../scene.ts';
 import { conditionOf, imageOf, isPodReady, uidOf } from '../scene.ts';
 import type { LogLine, WorkerProcess } from '../worker-process.ts';
@@ -48,11 +50,13 @@ async function holderOf({ cluster, owner }: Scene): Promise<string> {
 async function throughProxy(
   { controlPlane }: Bench,
   use: (proxy: ApiProxy, kubeconfig: string) => Promise<void>,
+  onWrite?: ApiProxyOptions['onWrite'],
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'fairlead-'));
   const proxy = await ApiProxy.start({
     server: controlPlane.serverUrl,
     ca: await readFile(controlPlane.caFile),
+    ...(onWrite !== undefined && { onWrite }),
   });
   try {
     const source = await controlPlane.workerKubeconfig();
@@ -182,6 +186,29 @@ export const WORKER_CASES: readonly FaultCase[] = [
         }
         await expectDone(scene);
       });
+    },
+  },
+  {
+    name: 'an apiserver that is slow: pods are made again while others of a large batch are still to be deleted',
+    run: async (bench) => {
+      const isDelete = ({ resource, verb }: ApiWrite) => resource === 'pods' && verb === 'delete';
+      await throughProxy(
+        bench,
+        async (proxy, kubeconfig) => {
+          const scene = await bench.scene('slow', { replicas: 30, maxUnavailable: 30, parallel: true });
+          await bench.worker(scene, { kubeconfig });
+          await scene.deploy();
+          const written = proxy.writes.length;
+          await scene.apply({ image: 'app:2' });
+          await expectDone(scene);
+          const writes = proxy.writes.slice(written);
+          const again = writes.findIndex(({ resource, verb }) => resource === 'pods' && verb === 'create');
+          expect(writes.filter(isDelete)).toHaveLength(30);
+          expect(writes.slice(0, again).filter(isDelete).length).toBeLessThan(25);
+        },
+        (write, side) =>
+          isDelete(write) && side === 'before' ? { fault: 'delay', milliseconds: 150 } : undefined,
+      );
     },
   },
 ];
