@@ -204,7 +204,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
           const writes = proxy.writes.slice(written);
           const again = writes.findIndex(({ resource, verb }) => resource === 'pods' && verb === 'create');
           expect(writes.filter(isDelete)).toHaveLength(30);
-          // A batch is a fifth of the pods, six; a turn lasts a second.
+          // A turn lasts a second, an answer 400 ms; without turns it is the whole batch.
           expect(writes.slice(0, again).filter(isDelete).length).toBeLessThan(5);
         },
         (write, side) =>
