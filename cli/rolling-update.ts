@@ -75,6 +75,7 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
       io.err(`note: ${request.name} is being updated: attached\n`);
       return { next, isFinished: false };
     case 'begin':
+      io.err(`note: the update of ${request.name} to ${oneLine(next ?? '')} is recorded: it begins\n`);
       noteRepository(session, request, view);
       return { next, isFinished: false };
     case 'finished': {

@@ -9,6 +9,7 @@ import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts'
 import type { Condition, ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
+import { everyEvent } from './every-event.ts';
 import { summary, untilObjects } from './until-objects.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
@@ -197,11 +198,9 @@ export class Cluster {
     const stopping = new AbortController();
     const { resourceVersion } = await this.client.list<Pod>({ ...PODS, namespace });
     const watch = async () => {
-      const options = { resourceVersion, signal: stopping.signal, timeoutSeconds: 600 };
-      for await (const { type, object } of this.client.watch<Pod>({ ...PODS, namespace }, options)) {
-        if (type !== 'BOOKMARK') {
-          events.push({ type, pod: object, at: Date.now() });
-        }
+      const path = { ...PODS, namespace };
+      for await (const seen of everyEvent<Pod>(this.client, path, stopping.signal, resourceVersion)) {
+        events.push({ type: seen.type, pod: seen.object, at: Date.now() });
       }
     };
     void watch();

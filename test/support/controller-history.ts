@@ -5,10 +5,10 @@ import type { KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { isActive, isReady } from '../../planners/availability.ts';
 import { found } from './eventually.ts';
+import { everyEvent } from './every-event.ts';
+import type { SeenEvent } from './every-event.ts';
 
-interface Seen<T> {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly object: T;
+interface Seen<T> extends SeenEvent<T> {
   /** Milliseconds, monotonic, at which this process was told. */
   readonly at: number;
 }
@@ -24,10 +24,8 @@ export class ControllerHistory {
   constructor(client: KubernetesClient, namespace: string) {
     const watch = async <T extends KubernetesObject>(resource: string, events: Seen<T>[]): Promise<void> => {
       const path = { group: '', version: 'v1', resource, namespace };
-      const options = { timeoutSeconds: 600, signal: this.#stop.signal };
-      for await (const { type, object } of client.watch<T>(path, options)) {
-        if (type === 'BOOKMARK') continue;
-        events.push({ type, object, at: performance.now() });
+      for await (const event of everyEvent<T>(client, path, this.#stop.signal)) {
+        events.push({ ...event, at: performance.now() });
         for (const listener of this.#listeners) listener();
       }
     };
@@ -124,12 +122,13 @@ export class ControllerHistory {
   async caughtUp(pods: readonly Pod[]): Promise<void> {
     const known = () =>
       new Set(this.pods.map(({ object }) => `${object.metadata.uid} ${object.metadata.resourceVersion}`));
-    await found('the watch told of every pod', async () =>
-      pods.every(({ metadata }) => known().has(`${metadata.uid} ${metadata.resourceVersion}`))
+    await found('the watch told of every pod', async () => {
+      if (this.#error !== undefined) throw this.#error;
+      const told = known();
+      return pods.every(({ metadata }) => told.has(`${metadata.uid} ${metadata.resourceVersion}`))
         ? true
-        : undefined,
-    );
-    if (this.#error !== undefined) throw this.#error;
+        : undefined;
+    });
   }
 
   async close(): Promise<void> {

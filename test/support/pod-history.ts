@@ -2,6 +2,7 @@
 
 import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { eventually } from './eventually.ts';
+import { everyEvent } from './every-event.ts';
 
 export interface ContainerState {
   readonly waiting?: { readonly reason: string };
@@ -82,9 +83,8 @@ export class PodHistory {
 
   async #watch(client: KubernetesClient, namespace: string): Promise<void> {
     const path = { group: '', version: 'v1', resource: 'pods', namespace };
-    const options = { timeoutSeconds: 600, signal: this.#stop.signal };
-    for await (const { type, object } of client.watch<ObservedPod>(path, options)) {
-      if (type !== 'BOOKMARK') this.#events.push({ type, pod: object, at: performance.now() });
+    for await (const { type, object } of everyEvent<ObservedPod>(client, path, this.#stop.signal)) {
+      this.#events.push({ type, pod: object, at: performance.now() });
     }
   }
 

@@ -1,0 +1,34 @@
+/** All events of a collection, however often the apiserver ends the watch. */
+
+import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
+
+export interface SeenEvent<T> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  readonly object: T;
+}
+
+/**
+ * Until `signal` aborts. A watch of a client that was busy for too long is ended by the apiserver: it goes on from what was told
+ * last. Rejects when that is not to be had any more.
+ * @param from resourceVersion to begin after; absent: with what there is
+ */
+export async function* everyEvent<T extends KubernetesObject>(
+  client: KubernetesClient,
+  path: ResourcePath,
+  signal: AbortSignal,
+  from?: string,
+): AsyncGenerator<SeenEvent<T>> {
+  let resourceVersion = from;
+  while (!signal.aborted) {
+    const options = {
+      timeoutSeconds: 600,
+      signal,
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    };
+    for await (const { type, object } of client.watch<T>(path, options)) {
+      resourceVersion = object.metadata.resourceVersion;
+      if (type !== 'BOOKMARK') yield { type, object };
+    }
+  }
+}
