@@ -65,6 +65,11 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
     ...each('', 'configmaps', ['get', 'list', 'create', 'update', 'patch'], {
       namespace: leaseNamespace,
     }),
+    // Canaries, which tell whether another controller keeps the workloads.
+    ...(group === 'apps' ? WORKLOADS : []).flatMap((resource) => [
+      ...each(group, resource, ['create'], { namespace: leaseNamespace }),
+      ...each(group, resource, ['delete'], { namespace: leaseNamespace, name: 'fairlead-canary' }),
+    ]),
   ];
 }
 

@@ -85,6 +85,8 @@ export interface ControlPlane {
   /** On the ports that it had before. Resolves when it does its work. */
   start(component: ComponentName): Promise<void>;
   restart(component: ComponentName): Promise<void>;
+  /** The built-in controllers of `apps/v1` leave (`apps/v1`) or come back, as after a change of the controller manager's flags. */
+  changeWorkloadApi(workloadApi: WorkloadApi): Promise<void>;
   /** SIGKILL, as a crash; not reported as a failure. */
   kill(component: ComponentName): Promise<void>;
   /** Ends everything and removes the directory. */

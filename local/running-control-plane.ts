@@ -46,7 +46,6 @@ export function serverUrlOf({ ports }: InstanceRecord): string {
 export class RunningControlPlane implements ControlPlane {
   readonly name: string;
   readonly directory: string;
-  readonly workloadApi: InstanceRecord['workloadApi'];
   readonly kubeconfig: string;
   readonly serverUrl: string;
   readonly caFile: string;
@@ -75,13 +74,16 @@ export class RunningControlPlane implements ControlPlane {
     this.client = client;
     this.name = record.name;
     this.directory = directory;
-    this.workloadApi = record.workloadApi;
     this.kubeconfig = this.#layout.kubeconfig;
     this.serverUrl = serverUrlOf(record);
     this.caFile = this.#layout.caFile;
     this.temporalAddress = `127.0.0.1:${record.ports.temporal}`;
     this.temporalUiAddress = `http://127.0.0.1:${record.ports.temporalUi}`;
     this.auditLog = this.#layout.auditLog;
+  }
+
+  get workloadApi(): InstanceRecord['workloadApi'] {
+    return this.#record.workloadApi;
   }
 
   /** Changes the record; writes go to disk one after the other. */
@@ -179,6 +181,12 @@ export class RunningControlPlane implements ControlPlane {
   async restart(component: ComponentName): Promise<void> {
     await this.stop(component);
     await this.start(component);
+  }
+
+  async changeWorkloadApi(workloadApi: InstanceRecord['workloadApi']): Promise<void> {
+    await this.stop('kube-controller-manager');
+    await this.update({ workloadApi });
+    await this.start('kube-controller-manager');
   }
 
   addNodes(count: number): Promise<readonly string[]> {

@@ -30,6 +30,7 @@ import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
+import { isCanary } from './other-owner.ts';
 import { createWorkloadCache } from './workload-cache.ts';
 
 export interface LeaderOptions {
@@ -44,20 +45,23 @@ export interface LeaderOptions {
   readonly onTemporalRefusal: () => void;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** Settles before anything is written: whether the workloads are this worker's to keep. */
+  readonly mayOwn: Promise<void>;
   readonly signal: AbortSignal;
 }
 
 export type Leader = Awaited<ReturnType<typeof startLeader>>;
 
 /**
- * Lists with quorum reads, then starts to reconcile. Rejects when the apiserver does not answer; `stop` ends everything and
- * resolves when the last write is over.
+ * Lists with quorum reads, then starts to reconcile. Rejects when the apiserver does not answer, and as `mayOwn` does; `stop` ends
+ * everything and resolves when the last write is over.
  */
 export async function startLeader(options: LeaderOptions) {
   const { config, client, clusterUid, temporal, metrics, log, signal } = options;
   const now = Date.now;
   const cache = createWorkloadCache(client, config, log);
-  await cache.start(signal);
+  await Promise.all([cache.start(signal), options.mayOwn]);
+  signal.throwIfAborted();
 
   const view = new ClusterView(cache, config.workloadApi, config.namespaces === undefined);
   const events = new EventRecorder({
@@ -164,7 +168,9 @@ export async function startLeader(options: LeaderOptions) {
       metrics.planSeconds.observe({ kind: workload.ref.kind }, milliseconds / 1000);
     },
   });
-  const watch = new WorkloadWatch(cache, config.workloadApi, (key) => queue.add(key));
+  const watch = new WorkloadWatch(cache, config.workloadApi, (key) => {
+    if (!isCanary(key, config.leaseNamespace)) queue.add(key);
+  });
   watch.start();
   const { group } = groupVersion(config.workloadApi);
   void runs.takeOver((ref) => ref.group === group && (config.namespaces?.includes(ref.namespace) ?? true));

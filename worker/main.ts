@@ -30,6 +30,7 @@ import { startLeader } from './leader.ts';
 import { keptAnnotations, leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { assertNoOtherOwner } from './other-owner.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
 import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
@@ -114,12 +115,22 @@ async function readable(repository: Repository, signal: AbortSignal): Promise<Re
   }
 }
 
+interface Leading {
+  readonly client: KubernetesClient;
+  readonly clusterUid: string;
+  readonly mayOwn: Promise<void>;
+  readonly fence: Fence;
+  readonly signal: AbortSignal;
+}
+
 class WorkerProcess {
   readonly #config: WorkerConfig;
   readonly #environment: Surroundings['environment'];
   readonly #repositories: readonly Repository[];
   readonly #log: Logger;
+  /** The process stops, or must not run. */
   readonly #signal: AbortSignal;
+  readonly #refused = new AbortController();
   readonly #metrics = new Metrics();
   readonly #settings: TemporalSettings;
   readonly #temporal: Client;
@@ -141,7 +152,7 @@ class WorkerProcess {
     this.#environment = environment;
     this.#repositories = repositories;
     this.#log = log;
-    this.#signal = signal;
+    this.#signal = AbortSignal.any([signal, this.#refused.signal]);
     this.#settings = readTemporalSettings(environment);
     this.#temporal = createTemporalClient(this.#settings);
   }
@@ -161,15 +172,33 @@ class WorkerProcess {
       telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     });
     const server = await this.#serve();
+    const mayOwn = this.#mayOwn(client);
     try {
       await Promise.all([
         this.#watchTemporal(),
         this.#runWorkflows(),
-        this.#runElection(client, system.metadata.uid),
+        this.#runElection(client, system.metadata.uid, mayOwn),
+        mayOwn.catch(() => undefined),
       ]);
+      if (this.#refused.signal.aborted) throw this.#refused.signal.reason;
     } finally {
       server?.close();
       client.close();
+    }
+  }
+
+  /**
+   * From the first moment, beside everything else that a start takes, and the Lease of one that has died. Rejects where somebody
+   * else keeps the workloads; everything else ends then.
+   */
+  async #mayOwn(client: KubernetesClient): Promise<void> {
+    if (this.#config.workloadApi !== 'apps/v1') return;
+    try {
+      const namespace = this.#config.leaseNamespace;
+      await assertNoOtherOwner({ client, namespace, signal: this.#signal });
+    } catch (error) {
+      if (!this.#signal.aborted) this.#refused.abort(error);
+      throw error;
     }
   }
 
@@ -220,7 +249,7 @@ class WorkerProcess {
     }
   }
 
-  async #runElection(client: KubernetesClient, clusterUid: string): Promise<void> {
+  async #runElection(client: KubernetesClient, clusterUid: string, mayOwn: Promise<void>): Promise<void> {
     const { leaseNamespace, cluster, identity } = this.#config;
     const name = leaseNameOf(cluster);
     await runLeaderElection({
@@ -230,7 +259,7 @@ class WorkerProcess {
       namespace: leaseNamespace,
       name,
       signal: this.#signal,
-      onLeading: async (fence, signal) => this.#lead(client, clusterUid, fence, signal),
+      onLeading: async (fence, signal) => this.#lead({ client, clusterUid, mayOwn, fence, signal }),
       onLeader: (holder) => {
         if (holder !== identity) {
           this.#log.info(
@@ -244,12 +273,7 @@ class WorkerProcess {
   }
 
   /** Until `signal` fires: the Lease is lost, or the process stops. */
-  async #lead(
-    client: KubernetesClient,
-    clusterUid: string,
-    fence: Fence,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #lead({ client, clusterUid, mayOwn, fence, signal }: Leading): Promise<void> {
     this.#log.info('this replica leads');
     this.#metrics.leader.set(1);
     const assertLeader = () => fence.assertLeader();
@@ -266,6 +290,7 @@ class WorkerProcess {
     const repositories = followRepositories({ ...shared, assertLeader, repositories: this.#repositories });
     const leader = await startLeader({
       ...shared,
+      mayOwn,
       signal,
       // A search attribute that was taken away, for one: learned anew at the next start.
       onTemporalRefusal: () => {

@@ -34,9 +34,14 @@ const VERBS = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' 
 const IN_PLACE_ANNOTATION = 'fairlead.dev/in-place-update';
 const GATE = 'InPlaceUpdateReady';
 
-/** Requests that change nothing that a rollout is about: leases (they are renewed by the clock), reviews, dry runs. */
+/** Of a worker's start (worker/other-owner.ts): nothing else of these kinds is ever made in its namespace. */
+const CANARIES =
+  /^\/apis\/apps\/v1\/namespaces\/fairlead-system\/(?:statefulsets|daemonsets|deployments)(?:\/fairlead-canary)?$/;
+
+/** Requests that change nothing that a rollout is about: leases (they are renewed by the clock), reviews, dry runs, canaries. */
 export function isIgnored(url: URL): boolean {
   return (
+    CANARIES.test(url.pathname) ||
     /^\/apis\/(coordination|authorization|authentication)\.k8s\.io\//.test(url.pathname) ||
     url.searchParams.get('dryRun') === 'All'
   );

@@ -32,6 +32,10 @@ export const MAY: readonly string[] = [
   'get apiextensions.k8s.io/customresourcedefinitions',
   ...['get', 'create', 'update'].map((verb) => `${verb} coordination.k8s.io/leases fairlead-system`),
   ...['get', 'create', 'update'].map((verb) => `${verb} /configmaps fairlead-system`),
+  ...Object.values(WORKLOAD_RESOURCES).flatMap((resource) => [
+    `create apps/${resource} fairlead-system`,
+    `delete apps/${resource} fairlead-system/fairlead-canary`,
+  ]),
   'impersonate /serviceaccounts web/deployer',
 ];
 
@@ -41,6 +45,9 @@ export const MAY_NOT: readonly string[] = [
   'delete apps/statefulsets default',
   'update apps/statefulsets default',
   'create apps/deployments default',
+  'delete apps/deployments fairlead-system/fairlead-worker',
+  'delete apps/statefulsets default/fairlead-canary',
+  'create fairlead.dev/deployments fairlead-system',
   'get /secrets default',
   'get /configmaps default',
   'delete /configmaps fairlead-system',

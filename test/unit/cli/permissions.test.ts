@@ -15,6 +15,7 @@ interface Role {
     readonly apiGroups: readonly string[];
     readonly resources: readonly string[];
     readonly verbs: readonly string[];
+    readonly resourceNames?: readonly string[];
   }[];
 }
 
@@ -30,12 +31,13 @@ describe('`check --worker`', () => {
       .filter(({ metadata }) => ['fairlead-worker', 'fairlead-node-drain'].includes(metadata.name));
     for (const group of ['apps', 'fairlead.dev']) {
       for (const rule of workerRules(group, 'fairlead-system')) {
-        const kind = rule.resource === 'leases' || rule.resource === 'configmaps' ? 'Role' : 'ClusterRole';
+        const kind = rule.namespace === undefined ? 'ClusterRole' : 'Role';
         const granted = roles
           .filter((role) => role.kind === kind)
           .flatMap((role) => role.rules ?? [])
           .some(
-            ({ apiGroups, resources, verbs }) =>
+            ({ apiGroups, resources, verbs, resourceNames }) =>
+              (resourceNames === undefined || resourceNames.includes(rule.name ?? '')) &&
               apiGroups.includes(rule.group) &&
               resources.includes(rule.resource) &&
               verbs.includes(rule.verb),
