@@ -1,4 +1,4 @@
-/** One attempt of an activity: what it may still write, and its sign of life. */
+/** One attempt of an activity, or of the same step in process: what it may still write, how it is ended, and its sign of life. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 
@@ -10,8 +10,13 @@ import { startStopwatch, startToCloseGuard } from '../kubernetes/write-guard.ts'
 import { toActivityFailure } from './failures.ts';
 import { trusted } from '../kubernetes/values.ts';
 
-interface Attempt {
+/** What a step may know of whoever runs it. */
+export interface Attempt {
   readonly elapsed: ElapsedClock;
+  /** Milliseconds; another attempt may begin afterwards. */
+  readonly startToCloseMs: number;
+  /** Aborts with the reason when the attempt is to end. */
+  readonly cancelled: AbortSignal;
   /** What the next heartbeat carries. */
   details: unknown;
 }
@@ -31,7 +36,7 @@ export function asActivities<T extends Record<string, (...args: never[]) => Prom
     name,
     async (...args: never[]) => {
       const context = Context.current();
-      const attempt: Attempt = { elapsed: startStopwatch(), details: undefined };
+      const attempt = attemptOf(context);
       const timer = setInterval(() => context.heartbeat(attempt.details), HEARTBEAT_MS);
       try {
         return await attempts.run(attempt, async () => await run(...args));
@@ -46,25 +51,54 @@ export function asActivities<T extends Record<string, (...args: never[]) => Prom
 }
 
 /**
+ * A step in process, without Temporal: as one attempt of an activity. `startToCloseMs` in milliseconds; `signal` ends it.
+ * @throws what the step throws
+ */
+export async function runInProcess<T>(
+  startToCloseMs: number,
+  signal: AbortSignal,
+  step: () => Promise<T>,
+): Promise<T> {
+  const attempt: Attempt = {
+    elapsed: startStopwatch(),
+    startToCloseMs,
+    cancelled: signal,
+    details: undefined,
+  };
+  return await attempts.run(attempt, step);
+}
+
+/** The attempt that runs now. @throws Error outside of one */
+export function currentAttempt(): Attempt {
+  return attempts.getStore() ?? attemptOf(Context.current());
+}
+
+function attemptOf({ info, cancellationSignal }: Context): Attempt {
+  return {
+    elapsed: startStopwatch(),
+    startToCloseMs: info.startToCloseTimeoutMs,
+    cancelled: cancellationSignal,
+    details: undefined,
+  };
+}
+
+/**
  * The client of this attempt. It starts no write after 70 % of startToClose, when another attempt may be about to begin, and
  * none after a cancellation or the shutdown of this worker: what is in flight is the last (design "Rollover").
  */
 export function attemptClient(client: KubernetesClient): KubernetesClient {
-  const { info, cancellationSignal } = Context.current();
-  const guard = startToCloseGuard(
-    info.startToCloseTimeoutMs,
-    attempts.getStore()?.elapsed ?? startStopwatch(),
-  );
+  const { startToCloseMs, elapsed, cancelled } = currentAttempt();
+  const guard = startToCloseGuard(startToCloseMs, elapsed);
   return client.withWriteGuard(() => {
     guard();
-    cancellationSignal.throwIfAborted();
+    cancelled.throwIfAborted();
   });
 }
 
 /** What is left of this attempt until that share of startToClose, milliseconds; not above 0 when it is past. */
 export function attemptTimeLeft(share: number): number {
-  const { startToCloseTimeoutMs } = Context.current().info;
-  return startToCloseTimeoutMs * share - (attempts.getStore()?.elapsed() ?? 0);
+  const { startToCloseMs, elapsed } = currentAttempt();
+  return startToCloseMs * share - elapsed();
 }
 
 /** What the heartbeats of this attempt carry from now on: how far it is. */

@@ -1,10 +1,9 @@
 /** The waiting half of the loop: listens to the plans that the reconciler makes and answers when there is something to do. */
 
-import { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 
 import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
-import { beat } from './attempt.ts';
+import { beat, currentAttempt } from './attempt.ts';
 import { newsAgainst } from './news.ts';
 import type { Action } from '../planners/plan.ts';
 import type { AwaitReadyInput, AwaitReadyResult, State } from './rollout-types.ts';
@@ -24,7 +23,7 @@ export async function awaitObservation(
   key: string,
   input: AwaitReadyInput,
 ): Promise<AwaitReadyResult> {
-  const context = Context.current();
+  const { cancelled, startToCloseMs } = currentAttempt();
   let windowEnds: number | undefined;
   return await new Promise<AwaitReadyResult>((resolve, reject) => {
     let windowTimer: NodeJS.Timeout | undefined;
@@ -36,8 +35,13 @@ export async function awaitObservation(
         clearInterval(looking);
         clearTimeout(patience);
         clearTimeout(windowTimer);
+        cancelled.removeEventListener('abort', cancel);
         act();
       }
+    };
+    const cancel = () => {
+      const { reason } = cancelled;
+      settle(() => reject(reason instanceof Error ? reason : new CancelledFailure('cancelled')));
     };
     const look = (observation: Observation | undefined) => {
       const answer = judge(observation, input);
@@ -75,11 +79,13 @@ export async function awaitObservation(
           resolve({ outcome: 'later', ...stateOf(latest) });
         }
       });
-    }, context.info.startToCloseTimeoutMs * PATIENCE_SHARE);
+    }, startToCloseMs * PATIENCE_SHARE);
     const unsubscribe = feed.subscribe(key, look);
-    context.cancelled.catch((error: unknown) => {
-      settle(() => reject(error instanceof Error ? error : new CancelledFailure('cancelled')));
-    });
+    cancelled.addEventListener('abort', cancel, { once: true });
+    if (cancelled.aborted) {
+      cancel();
+      return;
+    }
     // `undefined` here means that the reconciler has not come to this workload yet, not that it is gone.
     const latest = feed.latest(key);
     if (latest !== undefined) {

@@ -1,9 +1,7 @@
 /** Whether a batch that has just been written goes on: slots that come free one after the other are used at once. */
 
-import { Context } from '@temporalio/activity';
-
 import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
-import { attemptTimeLeft } from './attempt.ts';
+import { attemptTimeLeft, currentAttempt } from './attempt.ts';
 import { judge } from './await-ready.ts';
 import type { RunReference } from './rollout-types.ts';
 
@@ -31,8 +29,8 @@ export async function awaitNextBatch(
   { seen, more }: WrittenBefore,
 ): Promise<boolean> {
   const patience = Math.min(LULL_MS, attemptTimeLeft(SHARE));
-  const { cancellationSignal } = Context.current();
-  if (patience <= 0 || cancellationSignal.aborted) {
+  const { cancelled } = currentAttempt();
+  if (patience <= 0 || cancelled.aborted) {
     return false;
   }
   if (more) {
@@ -42,7 +40,7 @@ export async function awaitNextBatch(
     const end = (answer: boolean) => {
       unsubscribe();
       clearTimeout(timer);
-      cancellationSignal.removeEventListener('abort', stop);
+      cancelled.removeEventListener('abort', stop);
       resolve(answer);
     };
     const stop = () => end(false);
@@ -53,7 +51,7 @@ export async function awaitNextBatch(
       }
     };
     const timer = setTimeout(stop, patience);
-    cancellationSignal.addEventListener('abort', stop, { once: true });
+    cancelled.addEventListener('abort', stop, { once: true });
     const unsubscribe = feed.subscribe(key, look);
     const latest = feed.latest(key);
     if (latest !== seen) {

@@ -1,6 +1,8 @@
-/** Activities of a rollout run. They plan and write on the leader only, each idempotent, each under the workload's mutex. */
+/**
+ * The steps of a rollout run, as activities and as they are for runs in process. They plan and write on the leader only, each
+ * idempotent, each under the workload's mutex.
+ */
 
-import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
 import type { EventRecorder } from '../controllers/events.ts';
@@ -19,7 +21,7 @@ import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernete
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
-import { asActivities, attemptClient } from './attempt.ts';
+import { asActivities, attemptClient, currentAttempt } from './attempt.ts';
 import { awaitObservation } from './await-ready.ts';
 import type { WrittenBefore } from './next-batch.ts';
 import { awaitNextBatch } from './next-batch.ts';
@@ -37,7 +39,7 @@ import type {
   WishResult,
 } from './rollout-types.ts';
 
-export interface RolloutActivityDependencies {
+export interface RolloutStepDependencies {
   readonly client: KubernetesClient;
   readonly clusterUid: string;
   readonly cache: WatchCache;
@@ -57,6 +59,7 @@ interface Written extends WrittenBefore {
   readonly result: UpdateBatchResult;
 }
 
+export type RolloutSteps = ReturnType<typeof createRolloutSteps>;
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
 
 /** Of a large batch so many are written, if the executor's turn is not over before, until pause, pin and template are read again. */
@@ -68,8 +71,13 @@ const STALE_TRIES = 4;
 /** At most this many names in a result; histories stay small. */
 const NAME_LIMIT = 100;
 
-/** The activities, bound to this leader. */
-export function createRolloutActivities(dependencies: RolloutActivityDependencies) {
+/** The steps as activities. */
+export function createRolloutActivities(steps: RolloutSteps) {
+  return asActivities({ ...steps });
+}
+
+/** The steps, bound to this leader. Each is to be called within an attempt (attempt.ts). */
+export function createRolloutSteps(dependencies: RolloutStepDependencies) {
   const { cache, view, executor, mutex, feed, reconciler, events, now } = dependencies;
 
   /** S6, C8: idempotent, the name follows from the template. */
@@ -271,7 +279,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     let object: KubernetesObject;
     try {
       object = await dependencies.client.get(workloadPath(ref), {
-        signal: Context.current().cancellationSignal,
+        signal: currentAttempt().cancelled,
       });
     } catch (error) {
       if (isNotFound(error)) {
@@ -310,7 +318,7 @@ export function createRolloutActivities(dependencies: RolloutActivityDependencie
     }
   }
 
-  return asActivities({ createRevision, updateBatch, awaitReady, recordWish, closeRun });
+  return { createRevision, updateBatch, awaitReady, recordWish, closeRun };
 }
 
 function keyOf({ workload }: RunReference): string {

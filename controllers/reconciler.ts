@@ -2,7 +2,7 @@
 
 import { isConflict, isNotFound, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { asRecord, trusted } from '../kubernetes/values.ts';
+import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { parseWorkloadKey, templateTarget } from '../kubernetes/workload-key.ts';
 import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.ts';
@@ -20,10 +20,12 @@ import type { Executor } from './executor.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Observation, PlanFeed } from './plan-feed.ts';
 import { ProgressClock } from './progress-clock.ts';
+import { hasProgressed } from './has-progressed.ts';
 import { grantRollback } from './rollback-request.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
-import type { RolloutRuns } from './rollout-runs.ts';
+import type { Runs } from './runs.ts';
+import { isBootstrap } from './runs.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
 import { wishEvents } from './wish-events.ts';
@@ -37,7 +39,10 @@ export interface ReconcilerOptions {
   readonly memory: WriteMemory;
   readonly mutex: KeyedMutex;
   readonly feed: PlanFeed;
-  readonly runs: RolloutRuns;
+  /** On Temporal. */
+  readonly runs: Runs;
+  /** Of workloads that Temporal needs. */
+  readonly inProcess: Runs;
   readonly status: StatusWriter;
   readonly events: EventRecorder;
   readonly now: () => number;
@@ -81,15 +86,18 @@ export class Reconciler {
   /** Workload uid → why the apiserver does not take a revision for its template. */
   readonly #revisionRefused = new Map<string, string>();
   readonly #clock: ProgressClock;
+  /** Of rollouts in process, which Temporal does not hold up. */
+  readonly #inProcessClock: ProgressClock;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#clock = new ProgressClock(options);
+    this.#inProcessClock = new ProgressClock({ ...options, temporalAnswers: () => true });
   }
 
   /** Brings one workload closer to its wanted state. Rejects if the apiserver did not answer or this process may not write. */
   async reconcile(key: string): Promise<void> {
-    const { mutex, view, feed, runs, memory, status } = this.#options;
+    const { mutex, view, feed, runs, inProcess, memory, status } = this.#options;
     await mutex.run(key, async () => {
       const object = view.object(key);
       if (object === undefined) {
@@ -102,6 +110,7 @@ export class Reconciler {
         }
         feed.publish(key, undefined);
         runs.workloadGone(key);
+        inProcess.workloadGone(key);
         await this.#releaseNodes(key);
         return;
       }
@@ -195,7 +204,8 @@ export class Reconciler {
     workload: Workload,
     plan: Plan<object>,
   ): Promise<void> {
-    const { client, runs, status, feed, requeue, now, events } = this.#options;
+    const { client, status, feed, requeue, now, events } = this.#options;
+    const runs = this.#runsOf(key, workload);
     const target = templateTarget(workload);
     const finished = plan.finished && !plan.needsRollout;
     // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
@@ -215,7 +225,7 @@ export class Reconciler {
       waiting: this.#whatItWaitsFor(key, workload, plan),
       own: plan.conditions,
       deadlineSeconds: workload.progressDeadlineSeconds,
-      ...this.#clock.read(),
+      ...(isBootstrap(workload) ? this.#inProcessClock : this.#clock).read(),
       now: now(),
     });
     const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };
@@ -243,9 +253,18 @@ export class Reconciler {
     }
   }
 
+  /** Who rolls the workload. The other one lets go of it: the label may just have come or gone. */
+  #runsOf(key: string, workload: Workload): Runs {
+    const { runs, inProcess } = this.#options;
+    const [mine, other] = isBootstrap(workload) ? [inProcess, runs] : [runs, inProcess];
+    other.workloadGone(key);
+    return mine;
+  }
+
   /** What only this process knows comes first: the planner does not know of Temporal. */
-  #whatItWaitsFor(key: string, { paused }: Workload, plan: Plan<object>): readonly Reason[] {
-    if (!plan.needsRollout || paused !== undefined) return plan.waiting;
+  #whatItWaitsFor(key: string, workload: Workload, plan: Plan<object>): readonly Reason[] {
+    const isWaiting = plan.needsRollout && workload.paused === undefined;
+    if (!isWaiting || isBootstrap(workload)) return plan.waiting;
     if (!this.#options.temporalAnswers()) return [TEMPORAL_UNREACHABLE, ...plan.waiting];
     const detail = this.#options.runs.refusal(key);
     if (detail === undefined) return plan.waiting;
@@ -298,7 +317,7 @@ export class Reconciler {
   async #createRevisionWithoutTemporal(key: string, workload: Workload, plan: Plan<object>): Promise<void> {
     const { runs, now, client, view, memory, requeue, events } = this.#options;
     const since = runs.unreachableSince;
-    if (since === undefined || !plan.needsRollout || workload.deleting) {
+    if (since === undefined || isBootstrap(workload) || !plan.needsRollout || workload.deleting) {
       return;
     }
     const { revisions } = view.snapshot(key, workload, memory.of(workload.ref.uid));
@@ -360,30 +379,4 @@ function fault({ waiting }: Plan<object>): Blocked | undefined {
 /** Not every kind has the revision in its status: a new one begins the clock anew (P18). */
 function isNewRevision(before: Observation | undefined, { updateRevision }: Plan<object>): boolean {
   return before?.plan.updateRevision !== undefined && before.plan.updateRevision !== updateRevision;
-}
-
-/** Counters whose growth is progress (P18), of all kinds. */
-const COUNTERS = [
-  'updatedReplicas',
-  'readyReplicas',
-  'availableReplicas',
-  'updatedNumberScheduled',
-  'numberReady',
-  'numberAvailable',
-];
-
-function hasProgressed(served: JsonObject, plan: Plan<object>): boolean {
-  const wanted = asRecord(plan.status);
-  const grew = COUNTERS.some((counter) => number(wanted[counter]) > number(served[counter]));
-  const isReplaced = plan.conditions !== undefined && oldOnes(wanted) < oldOnes(served);
-  return grew || isReplaced || wanted['updateRevision'] !== served['updateRevision'];
-}
-
-/** Where pods are not replaced one by one, that there are fewer old ones is progress too (P18). */
-function oldOnes(status: JsonObject): number {
-  return number(status['replicas']) - number(status['updatedReplicas']);
-}
-
-function number(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
 }

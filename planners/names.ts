@@ -115,4 +115,6 @@ export const LABEL = {
   podTemplateHash: 'pod-template-hash',
   /** On StatefulSet ControllerRevisions (S7). */
   controllerHash: 'controller.kubernetes.io/hash',
+  /** On workloads, `"true"`: Temporal needs it, so that its rollouts are not runs on Temporal. */
+  bootstrap: 'fairlead.dev/bootstrap',
 } as const;

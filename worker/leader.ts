@@ -4,7 +4,8 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 
 import { createRollingUpdateActivities } from '../activities/rolling-update.ts';
-import { createRolloutActivities } from '../activities/rollout.ts';
+import type { RolloutSteps } from '../activities/rollout.ts';
+import { createRolloutActivities, createRolloutSteps } from '../activities/rollout.ts';
 import { ActionEvents } from '../controllers/action-events.ts';
 import { ClusterView } from '../controllers/cluster-view.ts';
 import { EventRecorder } from '../controllers/events.ts';
@@ -25,11 +26,13 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
+import { LABEL } from '../planners/names.ts';
 import type { Workload } from '../planners/workload.ts';
 import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
+import { InProcessRuns } from './in-process-runs.ts';
 import { isCanary } from './other-owner.ts';
 import { createWorkloadCache } from './workload-cache.ts';
 
@@ -149,6 +152,26 @@ export async function startLeader(options: LeaderOptions) {
     onRefused: (workload, words) =>
       events.record(workload, 'Warning', 'RolloutRefused', `Temporal refuses the rollout run: ${words}`),
   });
+  let steps: RolloutSteps;
+  const inProcess = new InProcessRuns({
+    steps: () => steps,
+    feed,
+    clusterUid,
+    now,
+    onChange: (key, at) => queue.add(key, at),
+    onStarted: (workload, runId) => {
+      metrics.rolloutsStarted.inc({ kind: workload.ref.kind });
+      log.info({ workload: keyOf(workload), runId }, 'rollout started in process, without Temporal');
+      const message = `rollout ${runId} started in process, without Temporal: the label ${LABEL.bootstrap} asks for it`;
+      events.record(workload, 'Normal', 'RolloutStarted', message);
+    },
+    onBadEnding: (workload, { reason, message }) => {
+      log.warn({ workload: keyOf(workload), reason }, message);
+      events.record(workload, 'Warning', reason, message);
+    },
+    onError: (key, error) =>
+      log.warn({ workload: key, error: toMessage(error) }, 'rollout in process: a step failed'),
+  });
   const reconciler = new Reconciler({
     client,
     cache,
@@ -158,6 +181,7 @@ export async function startLeader(options: LeaderOptions) {
     mutex,
     feed,
     runs,
+    inProcess,
     status: new StatusWriter(cache, now),
     events,
     now,
@@ -166,6 +190,25 @@ export async function startLeader(options: LeaderOptions) {
     onPlanned: (workload, milliseconds) => {
       spacing.planned(keyOf(workload), milliseconds);
       metrics.planSeconds.observe({ kind: workload.ref.kind }, milliseconds / 1000);
+    },
+  });
+  steps = createRolloutSteps({
+    client,
+    clusterUid,
+    cache,
+    view,
+    executor,
+    mutex,
+    feed,
+    reconciler,
+    events,
+    now,
+    onClosed: ({ kind, namespace, name }, runId, { outcome, by, reason }) => {
+      const isWell = outcome === 'Succeeded' || outcome === 'Superseded';
+      log[isWell ? 'info' : 'warn'](
+        { workload: workloadKey(kind, namespace, name), runId, outcome, by, reason },
+        'rollout ended',
+      );
     },
   });
   const watch = new WorkloadWatch(cache, config.workloadApi, (key) => {
@@ -193,25 +236,7 @@ export async function startLeader(options: LeaderOptions) {
   return {
     cache,
     rollingUpdates,
-    activities: createRolloutActivities({
-      client,
-      clusterUid,
-      cache,
-      view,
-      executor,
-      mutex,
-      feed,
-      reconciler,
-      events,
-      now,
-      onClosed: ({ kind, namespace, name }, runId, { outcome, by, reason }) => {
-        const isWell = outcome === 'Succeeded' || outcome === 'Superseded';
-        log[isWell ? 'info' : 'warn'](
-          { workload: workloadKey(kind, namespace, name), runId, outcome, by, reason },
-          'rollout ended',
-        );
-      },
-    }),
+    activities: createRolloutActivities(steps),
     /** Temporal has gone away, or is back: what workloads wait for changes. */
     temporalChanged(): void {
       watch.enqueueAll();
@@ -220,7 +245,7 @@ export async function startLeader(options: LeaderOptions) {
     async stop(): Promise<void> {
       watch.stop();
       await queue.stop();
-      await runs.stop();
+      await Promise.all([runs.stop(), inProcess.stop()]);
       reports.flush();
       await events.flush();
     },

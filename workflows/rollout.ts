@@ -1,6 +1,7 @@
 /**
- * One rollout: createRevision → { updateBatch → awaitReady } → closeRun. It only sequences; what is to be done is decided by
- * the planner inside the activities, so that a mended planner needs no workflow versioning.
+ * One rollout as a run on Temporal: the sequence of its steps (rollout-sequence.ts), each an activity, with what people ask of it by
+ * signals, its display, and its end. What is to be done is decided by the planner inside the activities, so that a mended planner
+ * needs no workflow versioning.
  */
 
 import {
@@ -18,10 +19,12 @@ import {
 
 import type { RolloutActivities } from '../activities/rollout.ts';
 import type {
-  CloseInput,
+  AwaitReadyResult,
   CloseResult,
+  CreateRevisionResult,
   PausedBy,
   RunReference,
+  UpdateBatchResult,
   WishInput,
   WishResult,
 } from '../activities/rollout-types.ts';
@@ -31,14 +34,9 @@ import type { RolloutInput, RolloutResult } from './messages.ts';
 import { leaderTaskQueue, objectChangedSignal, progressQuery, rolloutSupersededSignal } from './messages.ts';
 import { OperatorWishes, describeWish } from './operator-wishes.ts';
 import { RolloutDisplay } from './rollout-display.ts';
+import { RolloutSequence } from './rollout-sequence.ts';
+import type { DeadlineWish, Ending, RolloutDriver } from './rollout-sequence.ts';
 import { failureReason, isHistoryLong, summaryOf } from './run.ts';
-
-/** Why the loop ended. */
-interface Ending {
-  readonly ending: CloseInput['ending'];
-  readonly by?: string;
-  readonly reason?: string;
-}
 
 /** How long a superseded run waits for the controller's cancellation before it closes by itself. */
 const CANCELLATION_GRACE = '10 seconds';
@@ -48,7 +46,7 @@ export async function rollout(input: RolloutInput): Promise<RolloutResult> {
   return await run.execute();
 }
 
-class RolloutRun {
+class RolloutRun implements RolloutDriver {
   readonly #input: RolloutInput;
   readonly #reference: RunReference;
   readonly #display: RolloutDisplay;
@@ -56,14 +54,14 @@ class RolloutRun {
   readonly #taskQueue: string;
   /** The controller has said so; it stays so, however often the object changes back. */
   #superseded = false;
-  #deadlineReported: boolean;
+  readonly #sequence: RolloutSequence;
 
   constructor(input: RolloutInput) {
     this.#input = input;
     this.#reference = { clusterUid: input.clusterUid, workload: input.workload, target: input.target };
     this.#taskQueue = leaderTaskQueue(input.cluster);
     this.#display = new RolloutDisplay(input, workflowInfo().startTime.toISOString());
-    this.#deadlineReported = input.carried?.deadlineReported ?? false;
+    this.#sequence = new RolloutSequence(this, input.carried?.deadlineReported);
     this.#wishes = new OperatorWishes({
       pause: 'Stop before the next pod is touched. Optional payload: {"by": "…", "reason": "…"}',
       resume: 'Go on after a pause. Optional payload as of pause.',
@@ -83,10 +81,14 @@ class RolloutRun {
     });
   }
 
+  get onDeadline(): OnDeadline {
+    return this.#input.onDeadline;
+  }
+
   async execute(): Promise<RolloutResult> {
     let ending: Ending;
     try {
-      ending = await this.#loop();
+      ending = await this.#sequence.run(this.#input.carried !== undefined);
       if (ending.ending === 'superseded') {
         // The controller cancels a superseded run; closing as Canceled is what operators expect to see.
         await condition(() => false, CANCELLATION_GRACE);
@@ -105,26 +107,20 @@ class RolloutRun {
     return this.#result(closed);
   }
 
-  async #loop(): Promise<Ending> {
-    if (this.#input.carried === undefined) {
-      const { createRevision } = this.#mutate('create the revision');
-      const created = await createRevision(this.#reference);
-      if (created.outcome === 'superseded') {
-        return { ending: 'superseded', reason: created.message };
-      }
+  async createRevision(): Promise<CreateRevisionResult> {
+    const { createRevision } = this.#mutate('create the revision');
+    const created = await createRevision(this.#reference);
+    if (created.outcome === 'ready') {
       this.#display.created(created);
     }
-    for (;;) {
-      const ending = (await this.#applyWishes()) ?? this.#supersession() ?? (await this.#batch());
-      if (ending !== undefined) {
-        return ending;
-      }
-      await this.#continueAsNewWhenLong();
-    }
+    return created;
   }
 
-  /** One turn: write what is legal, then wait until there is something to do again. */
-  async #batch(): Promise<Ending | undefined> {
+  async interruption(): Promise<Ending | undefined> {
+    return (await this.#applyWishes()) ?? this.#supersession();
+  }
+
+  async updateBatch(): Promise<UpdateBatchResult | Ending> {
     const number = this.#display.batches + 1;
     const { updateBatch } = this.#mutate(`batch ${String(number)} of ${this.#display.revision ?? ''}`);
     const writing = updateBatch(this.#reference);
@@ -134,94 +130,48 @@ class RolloutRun {
       return ending;
     }
     this.#display.updated(written);
-    switch (written.outcome) {
-      case 'superseded':
-        return { ending: 'superseded', reason: written.message };
-      case 'finished':
-        return { ending: 'finished' };
-      case 'paused':
-        return await this.#whilePaused(written.paused);
-      case 'written':
-      case 'nothing':
-        return await this.#awaitReady();
-    }
+    return written;
   }
 
-  async #awaitReady(): Promise<Ending | undefined> {
+  async awaitReady(deadlineReported: boolean): Promise<AwaitReadyResult | Ending> {
     const { awaitReady } = proxyActivities<RolloutActivities>({
       ...awaiting(this.#taskQueue),
       summary: this.#display.waitingFor(),
     });
-    for (;;) {
-      const scope = new CancellationScope();
-      const waiting = scope.run(() =>
-        awaitReady({
-          ...this.#reference,
-          deadlineReported: this.#deadlineReported,
-          shown: this.#display.shown,
-        }),
-      );
-      const ending = await this.#applyWishesDuring(waiting);
-      if (ending !== undefined) {
-        scope.cancel();
-        return ending;
-      }
-      const answer = await waiting;
-      this.#display.updated(answer);
-      switch (answer.outcome) {
-        case 'superseded':
-          return { ending: 'superseded', reason: answer.message };
-        case 'finished':
-          return { ending: 'finished' };
-        case 'paused':
-          return await this.#whilePaused(answer.paused);
-        case 'deadline': {
-          const end = await this.#reachDeadline(answer.onDeadline ?? this.#input.onDeadline);
-          if (end !== undefined) {
-            return end;
-          }
-          break;
-        }
-        case 'news':
-          // Told every ten seconds for days it would fill the history; the next execution waits on.
-          if (this.#isLong() && patched('news-continue-as-new')) {
-            return undefined;
-          }
-          break;
-        case 'batch':
-          this.#deadlineReported = false;
-          return undefined;
-        case 'later':
-          return undefined;
-      }
+    const scope = new CancellationScope();
+    const waiting = scope.run(() =>
+      awaitReady({ ...this.#reference, deadlineReported, shown: this.#display.shown }),
+    );
+    const ending = await this.#applyWishesDuring(waiting);
+    if (ending !== undefined) {
+      scope.cancel();
+      return ending;
     }
+    const answer = await waiting;
+    this.#display.updated(answer);
+    return answer;
   }
 
   /** Costs nothing: the controller's signal ends it when the object changes. */
-  async #whilePaused(paused: PausedBy): Promise<Ending | undefined> {
+  async whilePaused(paused: PausedBy): Promise<void> {
     this.#display.paused(paused);
     await condition(() => this.#wishes.arePending || this.#wishes.objectChanged || this.#superseded);
     this.#wishes.lookAgain();
     this.#display.resumed();
-    return undefined;
   }
 
-  async #reachDeadline(onDeadline: OnDeadline): Promise<Ending | undefined> {
-    this.#deadlineReported = true;
-    const reason = 'no progress before the deadline';
-    switch (onDeadline) {
-      case 'Report':
-        return undefined;
-      case 'Pause':
-        await this.#record('pause', { by: 'progressDeadlineSeconds', reason });
-        return undefined;
-      case 'Rollback': {
-        this.#display.rollingBack();
-        const wish = { by: 'progressDeadlineSeconds', reason };
-        const { rolledBack } = await CancellationScope.nonCancellable(() => this.#record('rollback', wish));
-        return rolledBack ? { ending: 'rolledBack', ...wish } : undefined;
-      }
-    }
+  async pause(wish: DeadlineWish): Promise<void> {
+    await this.#record('pause', wish);
+  }
+
+  async rollBack(wish: DeadlineWish): Promise<boolean> {
+    this.#display.rollingBack();
+    const { rolledBack } = await CancellationScope.nonCancellable(() => this.#record('rollback', wish));
+    return rolledBack;
+  }
+
+  renewsOnNews(): boolean {
+    return this.#isLong() && patched('news-continue-as-new');
   }
 
   /**
@@ -275,13 +225,14 @@ class RolloutRun {
     return isHistoryLong(this.#input.historyLimit);
   }
 
-  async #continueAsNewWhenLong(): Promise<void> {
+  /** Continues as new when the history has become long. */
+  async renew(): Promise<void> {
     if (!this.#isLong() || this.#wishes.arePending || this.#superseded) {
       return;
     }
     await continueAsNew<typeof rollout>({
       ...this.#input,
-      carried: { ...this.#display.carry(), deadlineReported: this.#deadlineReported },
+      carried: { ...this.#display.carry(), deadlineReported: this.#sequence.deadlineReported },
     });
   }
 

@@ -1,6 +1,6 @@
 /** The activities of rollout runs over an apiserver that holds one StatefulSet `web` and can answer whatever a test wants. */
 
-import { createRolloutActivities } from '../../activities/rollout.ts';
+import { createRolloutActivities, createRolloutSteps } from '../../activities/rollout.ts';
 import type { RolloutActivities } from '../../activities/rollout.ts';
 import { ActionEvents } from '../../controllers/action-events.ts';
 import { ClusterView } from '../../controllers/cluster-view.ts';
@@ -82,16 +82,14 @@ export class ActivityGround {
       ...common,
       memory,
       runs,
+      inProcess: runs,
       status: new StatusWriter(cache, now),
       temporalAnswers: () => true,
       requeue: () => undefined,
     });
-    this.activities = createRolloutActivities({
-      ...common,
-      reconciler,
-      clusterUid: 'cluster',
-      onClosed: () => undefined,
-    });
+    this.activities = createRolloutActivities(
+      createRolloutSteps({ ...common, reconciler, clusterUid: 'cluster', onClosed: () => undefined }),
+    );
   }
 
   static async start(): Promise<ActivityGround> {
