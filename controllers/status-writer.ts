@@ -13,8 +13,10 @@ import type { Workload } from '../planners/workload.ts';
 
 /** Two writes of mere counters of one workload are at least this far apart, milliseconds. */
 const SPACING_MS = 400;
-/** The same for each pod of a large one, whose counters always move: four seconds at 5,000 pods. */
+/** The same for each pod of a large one, whose counters always move. */
 const SPACING_PER_POD_MS = 0.8;
+/** Whatever its size: what has changed is written within a second, the plan that finds it out included. */
+const MOST_SPACING_MS = 700;
 
 /** A change of one of these is written at once: somebody waits for it. */
 const URGENT = ['observedGeneration', 'currentRevision', 'updateRevision', 'collisionCount'] as const;
@@ -48,7 +50,7 @@ export class StatusWriter {
       return undefined;
     }
     const { uid } = workload.ref;
-    const due = (this.#lastWrite.get(uid) ?? 0) + Math.max(SPACING_MS, progress.desired * SPACING_PER_POD_MS);
+    const due = (this.#lastWrite.get(uid) ?? 0) + spacingOf(progress.desired);
     if (due > this.#now() && !isUrgent(served, patch)) {
       return due;
     }
@@ -91,6 +93,11 @@ export class StatusWriter {
   forget(uid: string): void {
     this.#lastWrite.delete(uid);
   }
+}
+
+/** Milliseconds between two writes of counters of a workload with so many pods. */
+function spacingOf(pods: number): number {
+  return Math.min(Math.max(SPACING_MS, pods * SPACING_PER_POD_MS), MOST_SPACING_MS);
 }
 
 /** `.status` of an object as served. */

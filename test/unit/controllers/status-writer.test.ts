@@ -1,0 +1,70 @@
+/** When the status of a workload is written: at once after a quiet time, else coalesced, and within a second whatever its size. */
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { StatusWriter } from '../../../controllers/status-writer.ts';
+import { KubernetesClient } from '../../../kubernetes/client.ts';
+import { WatchCache } from '../../../kubernetes/watch-cache.ts';
+import type { JsonObject } from '../../../planners/objects.ts';
+import { observationOf } from '../../support/observations.ts';
+import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { workloadObject } from '../../support/workload-objects.ts';
+
+const { workload, plan } = observationOf({});
+const served = { observedGeneration: 2, replicas: 3, readyReplicas: 0 };
+const object = workloadObject({ status: served });
+
+let server: WatchServer;
+let client: KubernetesClient;
+let clock: number;
+let writer: StatusWriter;
+
+beforeEach(async () => {
+  server = await WatchServer.start();
+  server.intercept = (_, response) => {
+    answer(response, 200, object);
+    return true;
+  };
+  client = new KubernetesClient(plainConnection(server.url));
+  clock = 1_000_000;
+  const sources = [{ group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets' }];
+  writer = new StatusWriter(new WatchCache({ client, sources, onError: () => undefined }), () => clock);
+});
+
+afterEach(async () => {
+  client.close();
+  await server.stop();
+});
+
+/** Undefined: written. */
+async function write(change: JsonObject, pods: number): Promise<number | undefined> {
+  const status = { ...object.status, ...change };
+  return await writer.write(client, object, workload, status, {
+    progress: { ...plan.progress, desired: pods },
+  });
+}
+
+describe('the status of a workload', () => {
+  it.each([3, 1_000, 5_000, 100_000])(
+    'of %d pods is written at once after a quiet time, and within 700 ms otherwise',
+    async (pods) => {
+      expect(await write({ readyReplicas: 1 }, pods)).toBeUndefined();
+      clock += 1;
+      const due = await write({ readyReplicas: 2 }, pods);
+      expect(due).toBeGreaterThanOrEqual(1_000_400);
+      expect(due).toBeLessThanOrEqual(1_000_700);
+      expect(server.requests).toHaveLength(1);
+      clock = due ?? 0;
+      expect(await write({ readyReplicas: 2 }, pods)).toBeUndefined();
+      expect(server.requests).toHaveLength(2);
+    },
+  );
+
+  it('is written at once where somebody waits for it, and not at all where nothing has changed', async () => {
+    await write({ readyReplicas: 1 }, 5_000);
+    expect(await write({ observedGeneration: 3 }, 5_000)).toBeUndefined();
+    expect(server.requests).toHaveLength(2);
+    expect(await write({}, 5_000)).toBeUndefined();
+    expect(server.requests).toHaveLength(2);
+  });
+});
