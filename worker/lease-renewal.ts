@@ -63,12 +63,22 @@ function lost(context: LeaseContext, fence: Fence, why: string): undefined {
   return undefined;
 }
 
-/** Empties the holder, so that the next candidate need not wait. Best effort: the Lease expires by itself. */
+/**
+ * Empties the holder, so that the next candidate need not wait. Best effort: the Lease expires by itself. A renewal whose answer was
+ * lost has made another version of it: it is read anew then, and given back if it is still ours.
+ */
 export async function release(context: LeaseContext, lease: Lease): Promise<void> {
-  const { store, clock, timing, onError } = context;
+  const { store, clock, timing, identity, onError } = context;
+  const empty = async (present: Lease) =>
+    await store.write(
+      present,
+      { ...present.spec, holderIdentity: '', renewTime: microTime(clock.now().wall) },
+      tryMs(timing),
+    );
   try {
-    const spec = { ...lease.spec, holderIdentity: '', renewTime: microTime(clock.now().wall) };
-    await store.write(lease, spec, tryMs(timing));
+    if ((await empty(lease)) !== undefined) return;
+    const present = await store.read(tryMs(timing));
+    if (present !== undefined && holderOf(present) === identity) await empty(present);
   } catch (error) {
     onError(explain(store, error));
   }

@@ -143,6 +143,24 @@ describe('leader election', () => {
     expect(server.lease?.spec?.leaseTransitions).toBe(1);
   });
 
+  it('gives the Lease back also when it does not know the answer to its last renewal', async () => {
+    const one = await startLeader();
+    server.fault = 'lose-answer';
+    await pass(1);
+    expect(one.errors).toHaveLength(1);
+    one.stop.abort();
+    await one.ended;
+    expect(server.lease?.spec?.holderIdentity).toBe('');
+  });
+
+  it('does not give back what another holds by then', async () => {
+    const one = await startLeader();
+    server.change({ holderIdentity: 'two' });
+    one.stop.abort();
+    await one.ended;
+    expect(server.lease?.spec?.holderIdentity).toBe('two');
+  });
+
   it('keeps and renews the Lease until its work has drained', async () => {
     const one = await startLeader();
     let drain = (): void => undefined;
