@@ -139,3 +139,6 @@ export interface RecordCommitResult {
 export interface StopStrayInput extends RepositoryReference {
   readonly cluster: string;
 }
+
+/** What a look at a repository found: its commit, or in a sentence why there is none. */
+export type LookResult = { readonly sha: string } | { readonly problem: string };

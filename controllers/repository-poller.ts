@@ -31,6 +31,7 @@ const SIGNAL_RETRY_MS = 2_000;
 /** Milliseconds between two checks that a sync workflow has not been terminated, or told of another commit by an earlier leader. */
 const KNOWN_CHECK_MS = 60_000;
 const JITTER = 0.2;
+const STOPPED = 'this worker has stopped looking at repositories';
 
 interface Followed {
   readonly repository: Repository;
@@ -40,6 +41,13 @@ interface Followed {
   signalled: string | undefined;
   checkedAt: number;
   looked: Look | undefined;
+  /** Those who want to know what a look finds that has not begun yet. */
+  asking: Asking[];
+}
+
+interface Asking {
+  readonly resolve: (look: Look) => void;
+  readonly reject: (error: Error) => void;
 }
 
 export class RepositoryPoller {
@@ -59,6 +67,7 @@ export class RepositoryPoller {
         signalled: undefined,
         checkedAt: 0,
         looked: undefined,
+        asking: [],
       });
     }
   }
@@ -82,6 +91,20 @@ export class RepositoryPoller {
     return followed !== undefined;
   }
 
+  /**
+   * Looks now, and answers what was found, which the sync workflow has been told by then if Temporal takes it. Undefined: no
+   * repository of that name is followed. Rejects when the poller ends before.
+   */
+  async look(name: string): Promise<Look | undefined> {
+    const followed = this.#followed.get(name);
+    if (followed === undefined) return undefined;
+    if (this.#stopping.signal.aborted) throw new Error(STOPPED);
+    return await new Promise<Look>((resolve, reject) => {
+      followed.asking.push({ resolve, reject });
+      followed.wake.abort();
+    });
+  }
+
   /** The last look at each repository. */
   looks(): ReadonlyMap<string, Look | undefined> {
     return new Map([...this.#followed].map(([name, { looked }]) => [name, looked]));
@@ -93,10 +116,15 @@ export class RepositoryPoller {
     const random = this.#options.random ?? Math.random;
     while (!signal.aborted) {
       followed.wake = new AbortController();
+      const asking = followed.asking.splice(0);
       const look = await this.#look(followed);
-      if (signal.aborted) return;
+      if (signal.aborted) {
+        for (const { reject } of [...asking, ...followed.asking]) reject(new Error(STOPPED));
+        return;
+      }
       followed.looked = look;
       const isTold = !look.ok || (await this.#tell(followed, look.sha));
+      for (const { resolve } of asking) resolve(look);
       try {
         await this.#options.onLook(repository, look);
       } catch (error) {
@@ -108,6 +136,7 @@ export class RepositoryPoller {
         AbortSignal.any([signal, followed.wake.signal]),
       );
     }
+    for (const { reject } of followed.asking) reject(new Error(STOPPED));
   }
 
   async #look(followed: Followed): Promise<Look> {

@@ -31,6 +31,8 @@ export interface Repository extends SourceFiles {
   /** Seconds between two looks. @default 30; 2 for a local path */
   readonly intervalSeconds: number;
   readonly prune: boolean;
+  /** File with the secret of its webhooks; absent: it takes none. */
+  readonly webhookSecretFile?: string | undefined;
 }
 
 /** Seconds. Looking at a local repository costs two short processes and nobody's server. */
@@ -69,10 +71,8 @@ const Entry = z.strictObject({
   caFile: z.string().min(1).optional(),
   sshKeyFile: z.string().min(1).optional(),
   knownHostsFile: z.string().min(1).optional(),
+  webhookSecretFile: z.string().min(1).optional(),
 });
-
-/** Keys of the design that are not served yet: named clearly instead of "unrecognized". */
-const LATER = ['webhookSecretFile'] as const;
 
 /** Thrown with every error of the file, one a line. */
 class RepositoriesError extends ConfigurationError {
@@ -158,9 +158,6 @@ export function repositoryFromFlags(flags: RepositoryFlags, directory = process.
 function toRepository(item: unknown, directory: string): Repository | string[] {
   if (typeof item !== 'object' || item === null || Array.isArray(item))
     return ['must be a mapping with at least `url`'];
-  const later = LATER.filter((key) => Object.hasOwn(item, key));
-  if (later.length > 0)
-    return later.map((key) => `${key}: not supported yet; use an https:// URL or a local path without it`);
   const parsed = Entry.safeParse(item);
   if (!parsed.success) {
     return parsed.error.issues.map((issue) => {
@@ -190,8 +187,8 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (source !== undefined) errors.push(...misplacedFiles(source, entry));
   if (errors.length > 0 || path === undefined) return errors;
   const namespace = entry.namespace ?? 'default';
-  const { tokenFile, caFile, sshKeyFile, knownHostsFile } = entry;
-  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile };
+  const { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile } = entry;
+  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile };
   return {
     name,
     url,

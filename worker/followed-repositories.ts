@@ -21,18 +21,34 @@ import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
 
-export interface FollowedRepositoriesOptions {
-  readonly config: WorkerConfig;
+export interface FollowedRepositoriesOptions extends SyncRunsSettings {
   readonly repositories: readonly Repository[];
   /** Guarded by the Lease. */
   readonly client: KubernetesClient;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** What the sync workflows of a worker are reached with. */
+export interface SyncRunsSettings {
+  readonly config: WorkerConfig;
   readonly clusterUid: string;
   readonly temporal: Client;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
   /** Throws when this process does not hold the Lease: what goes to Temporal is not guarded by the client. */
   readonly assertLeader: () => void;
-  readonly metrics: Metrics;
-  readonly log: Logger;
+}
+
+/** The sync workflows of this worker's cluster. */
+export function syncRuns({ config, clusterUid, temporal, searchAttributes, assertLeader }: SyncRunsSettings) {
+  return new SyncRuns({
+    temporal,
+    cluster: config.cluster,
+    clusterUid,
+    searchAttributes,
+    assertLeader,
+    ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
+  });
 }
 
 /** Nothing is looked at before `start`. */
@@ -51,14 +67,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     mirrors.set(repository.name, opened);
     return opened;
   };
-  const runs = new SyncRuns({
-    temporal,
-    cluster: config.cluster,
-    clusterUid,
-    searchAttributes: options.searchAttributes,
-    assertLeader: options.assertLeader,
-    ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
-  });
+  const runs = syncRuns(options);
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
@@ -121,8 +130,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
           );
         },
       }),
-      ...createSyncActivities({ temporal, clusterUid }),
+      ...createSyncActivities({ temporal, clusterUid, look: async (name) => await poller.look(name) }),
     },
+    /** Looks at a repository now. */
+    poke: (name: string) => poller.poke(name),
     start: () => poller.start(),
     stop: async () => await poller.stop(),
   };

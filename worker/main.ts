@@ -20,7 +20,7 @@ import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
-import { followRepositories } from './followed-repositories.ts';
+import { followRepositories, syncRuns } from './followed-repositories.ts';
 import type { Check } from './http-server.ts';
 import { startHttpServer } from './http-server.ts';
 import type { Fence } from './fence.ts';
@@ -38,6 +38,7 @@ import { createTemporalClient, readTemporalSettings } from './temporal-connectio
 import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
+import { Webhook } from './webhook.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
 /** A watch that has been silent for longer is not to be relied on. */
@@ -124,6 +125,8 @@ class WorkerProcess {
   readonly #settings: TemporalSettings;
   readonly #temporal: Client;
   #leader: Leader | undefined;
+  /** Looks at a repository now, while this replica leads. */
+  #poke: ((repository: string) => boolean) | undefined;
   /** Undefined: not asked yet. */
   #temporalReachable: boolean | undefined;
   #searchAttributes: readonly SearchAttributeName[] | undefined;
@@ -160,7 +163,8 @@ class WorkerProcess {
       // The native part would write lines of its own form to the terminal.
       telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     });
-    const server = await this.#serve();
+    const webhook = this.#webhook(system.metadata.uid);
+    const server = await this.#serve(webhook);
     try {
       await Promise.all([
         this.#watchTemporal(),
@@ -168,9 +172,35 @@ class WorkerProcess {
         this.#runElection(client, system.metadata.uid),
       ]);
     } finally {
+      webhook.stop();
       server?.close();
       client.close();
     }
+  }
+
+  /** A load balancer gives a webhook to any replica; only the one that leads looks at repositories. */
+  #webhook(clusterUid: string): Webhook {
+    const runs = syncRuns({
+      config: this.#config,
+      clusterUid,
+      temporal: this.#temporal,
+      searchAttributes: async () => await this.#knownSearchAttributes(),
+      assertLeader: () => undefined,
+    });
+    return new Webhook({
+      repositories: () => this.#repositories,
+      onPush: (repository) => {
+        if (this.#poke?.(repository) === true) return;
+        runs.look(repository).catch((error: unknown) => {
+          this.#log.warn(
+            { repository, error: toMessage(error) },
+            'push not passed on, the next look finds it',
+          );
+        });
+      },
+      onResult: (result) => this.#metrics.webhooks.inc({ result }),
+      log: this.#log,
+    });
   }
 
   async #watchTemporal(): Promise<void> {
@@ -274,6 +304,7 @@ class WorkerProcess {
     });
     this.#leader = leader;
     repositories.start();
+    this.#poke = repositories.poke;
     try {
       await this.#runTemporalWorker('leader activities', signal, {
         taskQueue: leaderTaskQueue(this.#config.cluster),
@@ -285,6 +316,7 @@ class WorkerProcess {
       });
     } finally {
       this.#leader = undefined;
+      this.#poke = undefined;
       this.#metrics.leader.set(0);
       await Promise.all([leader.stop(), repositories.stop()]);
       this.#log.info('this replica does not lead any more');
@@ -307,7 +339,7 @@ class WorkerProcess {
     return this.#searchAttributes;
   }
 
-  async #serve() {
+  async #serve(webhook: Webhook) {
     const address = this.#config.metricsAddress;
     if (address === undefined) {
       return undefined;
@@ -317,6 +349,11 @@ class WorkerProcess {
       registry: this.#metrics.registry,
       health: () => [{ name: 'process', ok: true }],
       readiness: () => this.#readiness(),
+      more: (request, response, path) => {
+        if (!Webhook.serves(path)) return false;
+        webhook.handle(request, response, path);
+        return true;
+      },
     });
     this.#log.info({ address }, 'metrics');
     return server;

@@ -1,8 +1,8 @@
 /** Inputs, results, signals and queries of sync and commit; imported by clients without pulling in workflow code. */
 
-import { defineQuery, defineSignal } from '@temporalio/workflow';
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
-import type { CommitOutcome, RetryDelays } from '../activities/commit-types.ts';
+import type { CommitOutcome, LookResult, RetryDelays } from '../activities/commit-types.ts';
 import type { OperatorMessage } from './messages.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
 
@@ -70,6 +70,11 @@ export interface CommitResult {
 export const commitSeenSignal = defineSignal<[{ readonly sha: string }]>('commitSeen');
 /** Try the newest commit again, whatever became of it. */
 export const syncSignal = defineSignal<[OperatorMessage?]>('sync');
+
+/** Somebody knows of a push: look at the repository now instead of at the next interval. */
+export const lookSignal = defineSignal('look');
+/** Look now, and try what is found even if it was tried before: `fairlead sync`. Answers what was found. */
+export const syncUpdate = defineUpdate<LookResult, [OperatorMessage?]>('sync');
 
 /** From sync to a commit that it is about to cancel. */
 export const supersededSignal = defineSignal<[{ readonly sha: string }]>('superseded');

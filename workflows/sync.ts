@@ -23,10 +23,11 @@ import {
   startChild,
 } from '@temporalio/workflow';
 
-import type { RetryDelays } from '../activities/commit-types.ts';
+import type { LookResult, RetryDelays } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import { commit } from './commit.ts';
+import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
 import { markdown } from './markdown.ts';
 import { isHistoryLong } from './run.ts';
@@ -34,10 +35,12 @@ import type { LastCommit, SyncInput, SyncState, WantedCommit } from './sync-mess
 import {
   commitSeenSignal,
   commitWorkflowId,
+  lookSignal,
   readSha,
   supersededSignal,
   syncSignal,
   syncStatusQuery,
+  syncUpdate,
 } from './sync-messages.ts';
 
 export async function sync(input: SyncInput): Promise<never> {
@@ -54,6 +57,9 @@ class SyncRun {
   #isCancelling = false;
   /** The newest sha that was seen, for `sync` without one. */
   #newest: string | undefined;
+  /** Looks that were asked for: one that is under way, and one after it for all who came since. */
+  #looking: Promise<LookResult> | undefined;
+  #nextLook: Promise<LookResult> | undefined;
 
   constructor(input: SyncInput) {
     this.#input = input;
@@ -65,6 +71,13 @@ class SyncRun {
     });
     setHandler(commitSeenSignal, (message) => this.#seen(readSha(message)), {
       description: 'Internal, from the leader: the ref of the repository names this commit now. {"sha": "…"}',
+    });
+    setHandler(lookSignal, async () => void (await this.#look().catch(() => undefined)), {
+      description: 'Look at the repository now, as after a push.',
+    });
+    setHandler(syncUpdate, async (message) => await this.#lookAndTry(readOperatorMessage(message)), {
+      description:
+        'Look at the repository now and try what is found. Optional payload: {"by": "…", "reason": "…"}',
     });
     setHandler(
       syncStatusQuery,
@@ -115,10 +128,46 @@ class SyncRun {
     else if (!isKnown) this.#wanted = { sha, again: false };
   }
 
-  #askedFor(message: { readonly by?: string; readonly reason?: string }): void {
+  #askedFor(message: OperatorMessage): void {
     const sha = this.#newest;
     if (sha !== undefined && (this.#running?.sha !== sha || this.#isCancelling))
       this.#wanted = { sha, again: true, ...message };
+  }
+
+  /** A look at the repository by the leader. Of many that are asked for meanwhile one more is made. */
+  async #look(): Promise<LookResult> {
+    if (this.#looking === undefined) {
+      this.#looking = this.#lookOnce().finally(() => {
+        this.#looking = undefined;
+      });
+      return await this.#looking;
+    }
+    this.#nextLook ??= this.#looking
+      .catch(() => undefined)
+      .then(async () => {
+        this.#nextLook = undefined;
+        return await this.#look();
+      });
+    return await this.#nextLook;
+  }
+
+  async #lookOnce(): Promise<LookResult> {
+    const { lookAtRepository } = proxyActivities<SyncActivities>({
+      ...awaiting(leaderTaskQueue(this.#input.cluster)),
+      startToCloseTimeout: '1 minute',
+      scheduleToCloseTimeout: '2 minutes',
+      summary: 'look at the repository',
+    });
+    const { clusterUid, repository } = this.#input;
+    const found = await lookAtRepository({ clusterUid, repository });
+    if ('sha' in found) this.#seen(readSha(found));
+    return found;
+  }
+
+  async #lookAndTry(message: OperatorMessage): Promise<LookResult> {
+    const found = await this.#look();
+    if ('sha' in found) this.#askedFor(message);
+    return found;
   }
 
   /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */

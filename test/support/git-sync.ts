@@ -97,7 +97,16 @@ export class GitSync {
         now: Date.now,
         onRecorded: () => undefined,
       }),
-      ...createSyncActivities({ temporal, clusterUid }),
+      ...createSyncActivities({
+        temporal,
+        clusterUid,
+        look: async (name) => {
+          const repository = known(name);
+          if (repository === undefined) return undefined;
+          const mirror = openMirror({ ...repository, cacheDirectory: cache });
+          return { ok: true, sha: await mirror.resolveRef() };
+        },
+      }),
     };
     const workers = [
       await Worker.create({

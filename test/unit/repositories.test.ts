@@ -17,6 +17,7 @@ const ALL = `
   serviceAccount: ops/deployer
   tokenFile: token
   caFile: /etc/ca.pem
+  webhookSecretFile: hook-secret
 - url: git@example.com:fourth.git
   sshKeyFile: keys/fourth
   knownHostsFile: /etc/known_hosts
@@ -53,6 +54,7 @@ describe('the repositories file', () => {
         prune: true,
         tokenFile: '/etc/fairlead/token',
         caFile: '/etc/ca.pem',
+        webhookSecretFile: '/etc/fairlead/hook-secret',
       },
       {
         name: 'fourth',
@@ -99,7 +101,7 @@ describe('the repositories file', () => {
     ],
     ['- {url: "https://e.com/x", sshKeyFile: /k}', /sshKeyFile: is not for an https address/],
     ['- {url: /a, sshKeyFile: /k}', /sshKeyFile: is not for a local path/],
-    ['- {url: /a, webhookSecretFile: /k}', /webhookSecretFile: not supported yet/],
+    ['- {url: /a, webhookSecretFile: ""}', /webhookSecretFile: /],
     ['- {url: /}', /name: none can be made of \//],
     ['- {url: /a, name: Web_1}', /name: lower-case letters/],
   ])('%j is refused', (text, message) => {
