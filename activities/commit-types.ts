@@ -129,6 +129,8 @@ export interface RecordCommitInput extends CommitReference {
   readonly supersededBy?: string;
   /** For the note that it is tried again. */
   readonly retry?: RetryDelays;
+  /** Who asked for it, if somebody did. */
+  readonly asked?: { readonly by?: string; readonly reason?: string };
 }
 
 export interface RecordCommitResult {

@@ -6,6 +6,8 @@ import type { Mirror } from '../git/mirror.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
+import { settingsOf } from '../git/repositories.ts';
+import type { SeenCommit, Suspension } from '../workflows/sync-messages.ts';
 
 /** What a look at a repository found. */
 export type Look =
@@ -15,8 +17,10 @@ export type Look =
 export interface RepositoryPollerOptions {
   readonly repositories: readonly Repository[];
   readonly mirror: (repository: Repository) => Mirror;
-  /** Tells the sync workflow of a commit. */
-  readonly commitSeen: (repository: string, sha: string) => Promise<void>;
+  /** Tells the sync workflow of a commit, how it is applied, and whether anything may be. */
+  readonly commitSeen: (repository: string, seen: SeenCommit) => Promise<void>;
+  /** Who suspended the repository; undefined: it is not suspended. */
+  readonly suspension: (repository: string) => Promise<Suspension | undefined>;
   /** Whether the sync workflow runs and this commit is the last that it was told of. */
   readonly isKnown: (repository: string, sha: string) => Promise<boolean>;
   /** After each look; a rejection is reported by `onError` and changes nothing. */
@@ -38,7 +42,7 @@ interface Followed {
   readonly mirror: Mirror;
   /** Ends the present pause. */
   wake: AbortController;
-  signalled: string | undefined;
+  signalled: { readonly sha: string; readonly seen: string } | undefined;
   checkedAt: number;
   looked: Look | undefined;
   /** Those who want to know what a look finds that has not begun yet. */
@@ -144,7 +148,7 @@ export class RepositoryPoller {
     const took = (): number => Math.round(performance.now() - begun);
     try {
       const sha = await followed.mirror.resolveRef(this.#stopping.signal);
-      return { ok: true, sha, isNew: sha !== followed.signalled, milliseconds: took() };
+      return { ok: true, sha, isNew: sha !== followed.signalled?.sha, milliseconds: took() };
     } catch (error) {
       const found =
         error instanceof ProblemError ? error.problem : problem('SourceUnreachable', `${toMessage(error)}.`);
@@ -156,14 +160,18 @@ export class RepositoryPoller {
   async #tell(followed: Followed, sha: string): Promise<boolean> {
     const { name } = followed.repository;
     try {
+      const suspended = await this.#options.suspension(name);
+      const settings = settingsOf(followed.repository);
+      const seen = { sha, settings, ...(suspended !== undefined && { suspended }) };
+      const text = JSON.stringify(seen);
       const now = Date.now();
-      if (followed.signalled === sha && now - followed.checkedAt >= KNOWN_CHECK_MS) {
+      if (followed.signalled?.seen === text && now - followed.checkedAt >= KNOWN_CHECK_MS) {
         followed.checkedAt = now;
         if (!(await this.#options.isKnown(name, sha))) followed.signalled = undefined;
       }
-      if (followed.signalled !== sha) {
-        await this.#options.commitSeen(name, sha);
-        followed.signalled = sha;
+      if (followed.signalled?.seen !== text) {
+        await this.#options.commitSeen(name, seen);
+        followed.signalled = { sha, seen: text };
         followed.checkedAt = now;
       }
       return true;

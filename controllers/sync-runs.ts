@@ -6,7 +6,7 @@ import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } 
 
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
-import type { SyncInput } from '../workflows/sync-messages.ts';
+import type { SeenCommit, SyncInput } from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,
   commitSeenSignal,
@@ -39,13 +39,13 @@ export class SyncRuns {
    * Tells the repository's sync of a commit, and starts it if it does not run. One atomic request. Rejects with what `assertLeader`
    * throws: one who was frozen during a look wakes with a commit that is not the newest any more.
    */
-  async commitSeen(repository: string, sha: string): Promise<void> {
+  async commitSeen(repository: string, seen: SeenCommit): Promise<void> {
     const start = await this.#startOf(repository);
     this.#options.assertLeader();
     await this.#options.temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
       ...start,
       signal: commitSeenSignal,
-      signalArgs: [{ sha }],
+      signalArgs: [seen],
     });
   }
 

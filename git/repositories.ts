@@ -1,5 +1,6 @@
 /** The repositories file: which repositories a worker follows, and how (design §2). */
 
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
@@ -130,6 +131,12 @@ export function parseRepositories(text: string, source: string): readonly Reposi
   }
   if (errors.length > 0) throw new RepositoriesError(source, errors);
   return repositories;
+}
+
+/** What decides how a commit of the repository is applied, in a few characters: the same commit is applied anew when it changes. */
+export function settingsOf({ url, path, namespace, impersonate, prune }: Repository): string {
+  const settings = JSON.stringify([url, path, namespace, impersonate ?? '', prune]);
+  return createHash('sha256').update(settings).digest('hex').slice(0, 16);
 }
 
 /** What the flags of `fairlead up` may say. */

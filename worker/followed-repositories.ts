@@ -12,7 +12,12 @@ import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
-import { formatProblem } from '../git/problems.ts';
+import { FollowedList } from '../git/followed-list.ts';
+import type { FollowedRow } from '../git/followed-list.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import { ProblemError, formatProblem } from '../git/problems.ts';
+import { readSuspension } from '../git/suspension.ts';
+import type { Wish } from '../planners/workload.ts';
 import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -71,15 +76,25 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
+  const followed = new FollowedList({
+    client,
+    namespace: inventoryNamespace,
+    cluster: config.cluster,
+    now,
+    onError: (error) => log.warn({ error: toMessage(error) }, 'the list of repositories is not written'),
+  });
   const poller = new RepositoryPoller({
     repositories,
     mirror,
-    commitSeen: async (repository, sha) => {
-      await runs.commitSeen(repository, sha);
-      log.info({ repository, sha }, 'commit seen');
+    commitSeen: async (repository, seen) => {
+      await runs.commitSeen(repository, seen);
+      const { sha, suspended } = seen;
+      log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, 'commit seen');
     },
+    suspension: async (name) => await suspensionOf(new InventoryStore(client, inventoryNamespace, name)),
     isKnown: async (repository, sha) => await runs.knows(repository, sha),
-    onLook: async ({ name }, look) => {
+    onLook: async (repository, look) => {
+      const { name } = repository;
       metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });
       metrics.lookSeconds.observe({ repository: name }, look.milliseconds / 1000);
       const trouble = look.ok ? undefined : formatProblem(look.problem);
@@ -92,6 +107,11 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         log.info({ repository: name }, 'repository can be read again');
       }
       if (look.ok && look.isNew) log.info({ repository: name, sha: look.sha }, 'new commit');
+      followed.looked({
+        ...rowOf(repository),
+        lookedAt: new Date(now()).toISOString(),
+        ...(look.ok ? { sha: look.sha } : { problem: formatProblem(look.problem) }),
+      });
       await reporter.report(name, look.ok ? { sha: look.sha } : { problem: look.problem });
     },
     onError: ({ name }, error) => log.warn({ repository: name, error: toMessage(error) }, 'repository'),
@@ -134,7 +154,36 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     },
     /** Looks at a repository now. */
     poke: (name: string) => poller.poke(name),
-    start: () => poller.start(),
-    stop: async () => await poller.stop(),
+    start: () => {
+      followed.follow(repositories.map(rowOf));
+      poller.start();
+    },
+    stop: async () => {
+      await poller.stop();
+      await followed.stop();
+    },
+  };
+}
+
+/** Where the inventory is somebody else's ConfigMap, the commit says so; it suspends nothing. */
+async function suspensionOf(store: InventoryStore): Promise<Wish | undefined> {
+  try {
+    return await readSuspension(store);
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
+    throw error;
+  }
+}
+
+function rowOf(repository: Repository): FollowedRow {
+  const { name, url, ref, path, namespace, intervalSeconds, webhookSecretFile } = repository;
+  return {
+    name,
+    url,
+    ...(ref !== undefined && { ref }),
+    path,
+    namespace,
+    intervalSeconds,
+    webhook: webhookSecretFile !== undefined,
   };
 }

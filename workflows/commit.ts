@@ -233,6 +233,7 @@ class CommitRun {
       problems: this.#display.problems,
       notes: this.#display.notes,
       ...(this.#input.retry !== undefined && { retry: this.#input.retry }),
+      ...(this.#input.asked !== undefined && { asked: this.#input.asked }),
     });
   }
 

@@ -46,7 +46,8 @@ function poll(repositories: readonly Repository[], options: Partial<RepositoryPo
   poller = new RepositoryPoller({
     repositories,
     mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache, lookTimeoutMs: 20_000 }),
-    commitSeen: async (name, sha) => void seen.commits.push(`${name} ${sha}`),
+    suspension: async () => undefined,
+    commitSeen: async (name, { sha }) => void seen.commits.push(`${name} ${sha}`),
     isKnown: async () => true,
     onLook: ({ name }, look) => void seen.looks.push([name, look]),
     onError: (_repository, error) => void seen.errors.push(error),
@@ -119,7 +120,7 @@ describe('the poller', () => {
     const told: string[] = [];
     let failures = 1;
     const seen = poll([repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' })], {
-      commitSeen: async (_name, sha) => {
+      commitSeen: async (_name, { sha }) => {
         if (failures-- > 0) throw new Error('Temporal is away');
         told.push(sha);
       },

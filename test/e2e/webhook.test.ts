@@ -14,6 +14,7 @@ import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { configMap } from '../support/small-manifests.ts';
+import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
 
@@ -43,6 +44,7 @@ beforeAll(async () => {
   repository = await TestRepository.create();
   ports = await findFreePorts(2);
   const namespace = await cluster.createNamespace('hook');
+  const serviceAccount = await grantSyncAccount(cluster.client, namespace);
   path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'config' };
   await writeFile(join(folder, 'secret'), SECRET);
   await writeFile(
@@ -53,6 +55,7 @@ beforeAll(async () => {
         url: repository.path,
         ref: 'main',
         namespace,
+        serviceAccount,
         interval: '1h',
         webhookSecretFile: 'secret',
       },
@@ -61,7 +64,6 @@ beforeAll(async () => {
   const start = async (port: number | undefined, waitFor: 'leading' | 'started') =>
     await startWorker({
       controlPlane: controlPlane(),
-      kubeconfig,
       cluster: 'hook',
       waitFor,
       environment: {

@@ -17,7 +17,7 @@ import { openMirror } from '../../git/mirror.ts';
 import type { Repository } from '../../git/repositories.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
-import type { SyncView } from '../../workflows/sync-messages.ts';
+import type { SeenCommit, SyncView } from '../../workflows/sync-messages.ts';
 import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { found } from './eventually.ts';
 
@@ -133,8 +133,8 @@ export class GitSync {
   }
 
   /** What the poller does when it sees a commit. */
-  async commitSeen(repository: string, sha: string): Promise<void> {
-    await this.#runs.commitSeen(repository, sha);
+  async commitSeen(repository: string, sha: string, more: Omit<SeenCommit, 'sha'> = {}): Promise<void> {
+    await this.#runs.commitSeen(repository, { sha, ...more });
   }
 
   /** What the poller asks every minute. */

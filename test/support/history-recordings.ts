@@ -349,6 +349,31 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-suspended',
+    holds: [
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'WORKFLOW_EXECUTION_UPDATE_ACCEPTED',
+      'WORKFLOW_EXECUTION_UPDATE_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const first = await ground.commit({ 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(first), 'COMPLETED');
+      await ground.suspend(true);
+      const held = await ground.commit({ 'settings.yaml': SETTINGS.replace('hello', 'good morning') });
+      await ground.untilSync(
+        'it is held',
+        ({ suspended, wanted }) => suspended !== undefined && wanted === held,
+      );
+      await ground.askToSync();
+      await ground.suspend(false);
+      await newest(ground.commitRuns(held), 'COMPLETED');
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'sync-continued',
     holds: ['WORKFLOW_EXECUTION_CONTINUED_AS_NEW'],
     async record(ground) {
