@@ -47,6 +47,8 @@ export interface ApplyStageInput extends CommitReference {
   readonly stage: number;
   /** Absent: all waves of the stage. */
   readonly wave?: number;
+  /** Absent: all ranks of the wave. */
+  readonly rank?: number;
   /** Index of the first object of the step to apply. */
   readonly from: number;
 }
@@ -87,8 +89,10 @@ export interface AwaitRolloutsInput extends CommitReference {
 
 export interface AwaitWaveInput extends AwaitRolloutsInput {
   readonly stage: number;
-  /** What is to be applied next: everything of earlier waves of the stage is awaited. */
+  /** What is to be applied next: everything of earlier waves of the stage is awaited, */
   readonly wave: number;
+  /** and what the objects of this rank depend on. @default 0 */
+  readonly rank?: number;
   /** Milliseconds since the epoch when the wait began. */
   readonly since: number;
   /** Something of an earlier wave could not even be applied: there is nothing to wait for. */

@@ -98,9 +98,12 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
     const content = await access.readOrThrow(context);
     const prepared = await access.prepare(context);
-    const { stage, wave } = input;
+    const { stage, wave, rank } = input;
     const objects = prepared.objects.filter(
-      (object) => object.stage === stage && (wave === undefined || object.wave === wave),
+      (object) =>
+        object.stage === stage &&
+        (wave === undefined || object.wave === wave) &&
+        (rank === undefined || object.rank === rank),
     );
     const slice = await applyObjects(context, objects.slice(input.from), {
       texts: content.texts,

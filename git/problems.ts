@@ -48,6 +48,11 @@ const NEXT_STEPS = {
   ObjectTooLarge: 'Make it smaller or split it; etcd refuses objects of more than 1 MiB.',
   DuplicateObject: 'Keep one of the two.',
   BadWave: 'Correct the annotation, or remove it: without it the wave is "0".',
+  BadDependency:
+    'Write GROUP/namespaces/NAMESPACE/KIND/NAME, or GROUP/KIND/NAME of a kind without namespaces; the group of core is empty.',
+  DependencyMissing: 'Correct the reference, add the object to the commit, or remove the annotation.',
+  DependencyOrder: 'Remove the annotation, or give the two waves that agree with it.',
+  DependencyCycle: 'Remove one of these dependencies.',
   NotRendered:
     'Commit the rendered manifests (`kubectl kustomize`, `helm template`); nothing is rendered here.',
   WorkloadTwice: 'Keep it under one of the two workload APIs.',

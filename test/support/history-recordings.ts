@@ -317,6 +317,20 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'commit-depends-on',
+    holds: ['ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const on = `"fairlead.dev/namespaces/${ground.namespace}/StatefulSet/web"`;
+      const api = inWave(0, web('app:1')).replace(
+        'fairlead.dev/wave: "0"',
+        `config.kubernetes.io/depends-on: ${on}`,
+      );
+      const sha = await ground.commit({ 'web.yaml': web('app:1'), 'api.yaml': api });
+      return await newest(ground.commitRuns(sha), 'COMPLETED');
+    },
+  },
+  {
     name: 'commit-wave-held',
     holds: ['ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_FAILED'],
     async record(ground) {
