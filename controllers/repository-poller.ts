@@ -40,6 +40,8 @@ const STOPPED = 'this worker has stopped looking at repositories';
 interface Followed {
   readonly repository: Repository;
   readonly mirror: Mirror;
+  /** It is not followed any more. */
+  readonly left: AbortController;
   /** Ends the present pause. */
   wake: AbortController;
   signalled: { readonly sha: string; readonly seen: string } | undefined;
@@ -58,34 +60,59 @@ export class RepositoryPoller {
   readonly #options: RepositoryPollerOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #stopping = new AbortController();
-  #running: Promise<unknown> = Promise.resolve();
+  /** Each resolves when the last look at a repository is over. */
+  readonly #running = new Set<Promise<void>>();
+  #hasStarted = false;
 
   /** @throws ProblemError of a repository whose url or ref cannot be used (the repositories file was checked for that) */
   constructor(options: RepositoryPollerOptions) {
     this.#options = options;
-    for (const repository of options.repositories) {
-      this.#followed.set(repository.name, {
+    this.change(options.repositories);
+  }
+
+  start(): void {
+    this.#hasStarted = true;
+    for (const followed of this.#followed.values()) this.#begin(followed);
+  }
+
+  /**
+   * Follows these and no others from now on. One whose entry is the same object as before is not disturbed; one that is another is
+   * looked at at once.
+   * @throws ProblemError as the constructor; nothing is changed then
+   */
+  change(repositories: readonly Repository[]): void {
+    const added = repositories
+      .filter((repository) => this.#followed.get(repository.name)?.repository !== repository)
+      .map((repository): Followed => ({
         repository,
-        mirror: options.mirror(repository),
+        mirror: this.#options.mirror(repository),
+        left: new AbortController(),
         wake: new AbortController(),
         signalled: undefined,
         checkedAt: 0,
         looked: undefined,
         asking: [],
-      });
+      }));
+    for (const [name, followed] of this.#followed) {
+      if (repositories.includes(followed.repository)) continue;
+      followed.left.abort();
+      this.#followed.delete(name);
+    }
+    for (const followed of added) {
+      this.#followed.set(followed.repository.name, followed);
+      if (this.#hasStarted) this.#begin(followed);
     }
   }
 
-  start(): void {
-    this.#running = Promise.all(
-      [...this.#followed.values()].map(async (followed) => await this.#follow(followed)),
-    );
+  #begin(followed: Followed): void {
+    const running = this.#follow(followed).finally(() => this.#running.delete(running));
+    this.#running.add(running);
   }
 
   /** Ends all looks; resolves when the last is over. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
+    await Promise.all(this.#running);
   }
 
   /** Looks now. False: no repository of that name is followed. */
@@ -115,16 +142,16 @@ export class RepositoryPoller {
   }
 
   async #follow(followed: Followed): Promise<void> {
-    const { signal } = this.#stopping;
     const { repository } = followed;
+    const signal = AbortSignal.any([this.#stopping.signal, followed.left.signal]);
     const random = this.#options.random ?? Math.random;
     while (!signal.aborted) {
       followed.wake = new AbortController();
       const asking = followed.asking.splice(0);
-      const look = await this.#look(followed);
+      const look = await this.#look(followed, signal);
       if (signal.aborted) {
-        for (const { reject } of [...asking, ...followed.asking]) reject(new Error(STOPPED));
-        return;
+        followed.asking.push(...asking);
+        break;
       }
       followed.looked = look;
       const isTold = !look.ok || (await this.#tell(followed, look.sha));
@@ -143,11 +170,11 @@ export class RepositoryPoller {
     for (const { reject } of followed.asking) reject(new Error(STOPPED));
   }
 
-  async #look(followed: Followed): Promise<Look> {
+  async #look(followed: Followed, signal: AbortSignal): Promise<Look> {
     const begun = performance.now();
     const took = (): number => Math.round(performance.now() - begun);
     try {
-      const sha = await followed.mirror.resolveRef(this.#stopping.signal);
+      const sha = await followed.mirror.resolveRef(signal);
       return { ok: true, sha, isNew: sha !== followed.signalled?.sha, milliseconds: took() };
     } catch (error) {
       const found =

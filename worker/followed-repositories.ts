@@ -61,15 +61,15 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   const { config, repositories, client, clusterUid, temporal, metrics, log } = options;
   const now = Date.now;
   const inventoryNamespace = config.leaseNamespace;
-  const byName = new Map(repositories.map((repository) => [repository.name, repository]));
-  const mirrors = new Map<string, Mirror>();
+  let byName = new Map(repositories.map((repository) => [repository.name, repository]));
+  const mirrors = new WeakMap<Repository, Mirror>();
   const mirror = (repository: Repository): Mirror => {
-    const known = mirrors.get(repository.name);
+    const known = mirrors.get(repository);
     if (known !== undefined) {
       return known;
     }
     const opened = openMirror({ ...repository, cacheDirectory: join(config.cacheDirectory, 'git') });
-    mirrors.set(repository.name, opened);
+    mirrors.set(repository, opened);
     return opened;
   };
   const runs = syncRuns(options);
@@ -155,8 +155,16 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     /** Looks at a repository now. */
     poke: (name: string) => poller.poke(name),
     start: () => {
-      followed.follow(repositories.map(rowOf));
+      followed.follow([...byName.values()].map(rowOf));
       poller.start();
+    },
+    /** Other repositories are followed from now on. What one that left has applied stays as it is. */
+    change: (changed: readonly Repository[]) => {
+      const present = [...byName.values()];
+      if (changed.length === present.length && changed.every((one, index) => one === present[index])) return;
+      byName = new Map(changed.map((repository) => [repository.name, repository]));
+      poller.change(changed);
+      followed.follow(changed.map(rowOf));
     },
     stop: async () => {
       await poller.stop();

@@ -1,18 +1,12 @@
 /** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
 
 import type { Client } from '@temporalio/client';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
-import { openMirror } from '../git/mirror.ts';
-import { ProblemError, formatProblem } from '../git/problems.ts';
-import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
-import type { Repository, RepositoryFlags } from '../git/repositories.ts';
+import type { RepositoryFlags } from '../git/repositories.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
@@ -30,6 +24,7 @@ import { startLeader } from './leader.ts';
 import { keptAnnotations, leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { RepositoriesFile, readableRepository } from './repositories-file.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
 import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
@@ -73,7 +68,9 @@ export async function runWorker(
   const stopping = listenForStop(log, interrupted);
   const { signal } = stopping;
   try {
-    const repositories = await repositoriesOf(flags, config, signal);
+    const { repo } = flags;
+    const own = repo === undefined ? [] : [await readableRepository({ ...flags, repo }, signal)];
+    const repositories = await RepositoriesFile.read({ file: config.repositoriesFile, own, log });
     signal.throwIfAborted();
     await new WorkerProcess(config, environment, repositories, log, signal).run();
   } catch (error) {
@@ -84,41 +81,10 @@ export async function runWorker(
   return stopping.by();
 }
 
-async function repositoriesOf(
-  flags: WorkerFlags & Partial<RepositoryFlags>,
-  { repositoriesFile }: WorkerConfig,
-  signal: AbortSignal,
-): Promise<readonly Repository[]> {
-  const { repo } = flags;
-  return [
-    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...flags, repo }), signal)]),
-    ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
-  ];
-}
-
-/**
- * The repository of `fairlead up`, looked at once: whoever names it is there to be told what is wrong with it.
- * @throws Error naming the problem and the next step; the reason of the signal
- */
-async function readable(repository: Repository, signal: AbortSignal): Promise<Repository> {
-  const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
-  try {
-    await openMirror({ ...repository, cacheDirectory }).resolveRef(signal);
-    return repository;
-  } catch (error) {
-    if (!(error instanceof ProblemError)) throw error;
-    // The first commit is what it is started for; until then each look says so.
-    if (error.problem.code === 'UnbornBranch') return repository;
-    throw new Error(formatProblem(error.problem), { cause: error });
-  } finally {
-    await rm(cacheDirectory, { recursive: true, force: true });
-  }
-}
-
 class WorkerProcess {
   readonly #config: WorkerConfig;
   readonly #environment: Surroundings['environment'];
-  readonly #repositories: readonly Repository[];
+  readonly #repositories: RepositoriesFile;
   readonly #log: Logger;
   readonly #signal: AbortSignal;
   readonly #metrics = new Metrics();
@@ -136,7 +102,7 @@ class WorkerProcess {
   constructor(
     config: WorkerConfig,
     environment: Surroundings['environment'],
-    repositories: readonly Repository[],
+    repositories: RepositoriesFile,
     log: Logger,
     signal: AbortSignal,
   ) {
@@ -168,6 +134,7 @@ class WorkerProcess {
     try {
       await Promise.all([
         this.#watchTemporal(),
+        this.#repositories.watch(this.#signal),
         this.#runWorkflows(),
         this.#runElection(client, system.metadata.uid),
       ]);
@@ -188,7 +155,7 @@ class WorkerProcess {
       assertLeader: () => undefined,
     });
     return new Webhook({
-      repositories: () => this.#repositories,
+      repositories: () => this.#repositories.repositories,
       onPush: (repository) => {
         if (this.#poke?.(repository) === true) return;
         runs.look(repository).catch((error: unknown) => {
@@ -293,7 +260,11 @@ class WorkerProcess {
       metrics: this.#metrics,
       log: this.#log,
     };
-    const repositories = followRepositories({ ...shared, assertLeader, repositories: this.#repositories });
+    const repositories = followRepositories({
+      ...shared,
+      assertLeader,
+      repositories: this.#repositories.repositories,
+    });
     const leader = await startLeader({
       ...shared,
       signal,
@@ -305,6 +276,9 @@ class WorkerProcess {
     this.#leader = leader;
     repositories.start();
     this.#poke = repositories.poke;
+    const unsubscribe = this.#repositories.onChange((changed) => repositories.change(changed));
+    // It may have changed while the caches were filled.
+    repositories.change(this.#repositories.repositories);
     try {
       await this.#runTemporalWorker('leader activities', signal, {
         taskQueue: leaderTaskQueue(this.#config.cluster),
@@ -317,6 +291,7 @@ class WorkerProcess {
     } finally {
       this.#leader = undefined;
       this.#poke = undefined;
+      unsubscribe();
       this.#metrics.leader.set(0);
       await Promise.all([leader.stop(), repositories.stop()]);
       this.#log.info('this replica does not lead any more');

@@ -75,6 +75,32 @@ describe('the poller', () => {
     expect(poller?.looks().get('good')).toMatchObject({ ok: true, sha: second, isNew: true });
   });
 
+  it('follows others from now on; one that has not changed is not disturbed', async () => {
+    const other = await TestRepository.create();
+    const sha = await other.commit({ a: 'other' });
+    const same = repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' });
+    const gone = repositoryFromFlags({ repo: good.path, name: 'gone', interval: '1h' });
+    const seen = poll([same, gone]);
+    await eventually('both were looked at', () => seen.looks.length === 2);
+    const late = poller?.look('gone');
+    const moved = repositoryFromFlags({ repo: other.path, name: 'moved', interval: '1h' });
+    await late;
+    poller?.change([same, moved]);
+    await eventually('the new one was told', () => seen.commits.includes(`moved ${sha}`));
+    expect(poller?.poke('gone')).toBe(false);
+    expect(await poller?.look('gone')).toBeUndefined();
+    expect(seen.looks.map(([name]) => name).sort()).toEqual(['gone', 'gone', 'good', 'moved']);
+    // The same name with other settings: told at once, whatever it was told before.
+    poller?.change([same, { ...moved, path: 'deploy' }]);
+    await eventually(
+      'it was told anew',
+      () => seen.commits.filter((line) => line === `moved ${sha}`).length === 2,
+    );
+    await poller?.stop();
+    await expect(poller?.look('good')).rejects.toThrow('has stopped looking');
+    await other.remove();
+  });
+
   it('is not held by a repository that hangs or is broken', async () => {
     server.behaviour = 'hang';
     await good.commit({ a: '3' });

@@ -22,6 +22,8 @@ import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
 
 let folder: string;
+let file: string;
+let common: object;
 let shop: TestRepository;
 let worker: WorkerProcess;
 let cluster: Cluster;
@@ -46,8 +48,8 @@ beforeAll(async () => {
   shop = await TestRepository.create();
   const namespace = await cluster.createNamespace('shop');
   const serviceAccount = await grantSyncAccount(cluster.client, namespace);
-  const file = join(folder, 'repositories.yaml');
-  const common = { namespace, serviceAccount, ref: 'main' };
+  file = join(folder, 'repositories.yaml');
+  common = { namespace, serviceAccount, ref: 'main' };
   await writeFile(
     file,
     JSON.stringify([
@@ -207,4 +209,25 @@ describe('sync and history', () => {
     expect(table).toMatch(/^COMMIT +AUTHOR +OUTCOME +TOOK +AGE +APPLIED +PRUNED +ASKED-BY +SUBJECT +WHY\n/);
     expect(table).not.toContain('\u001b');
   });
+});
+
+describe('the repositories file', () => {
+  it('takes effect while the worker runs: another path, and an entry that goes', async () => {
+    const entry = { ...common, name: 'shop', url: shop.path, interval: '1h' };
+    const sha = await shop.commit({ 'deploy/config.yaml': configMap('deployed') });
+    await writeFile(file, JSON.stringify([{ ...entry, path: 'deploy' }]));
+    // The commit was there when the entry was changed: nothing but the file says that it is to be applied.
+    await untilShop('synced from the other path', ({ state, path, applied, seen }) => {
+      return state === 'Synced' && path === 'deploy' && applied === sha && seen === sha;
+    });
+    const again = (await cli('history shop -o json')).out.split(sha).length - 1;
+    await writeFile(file, JSON.stringify([{ ...entry, path: '' }]));
+    await found('the same commit was tried with the other path', async () =>
+      (await cli('history shop -o json')).out.split(sha).length - 1 > again ? true : undefined,
+    );
+    await writeFile(file, '[]');
+    const view = await untilShop('not followed', ({ state }) => state === 'NotFollowed');
+    expect(view.message).toBe('no worker follows it; what it applied is left as it is');
+    expect((await cli('sync shop')).err).toContain('no worker follows repository shop');
+  }, 90_000);
 });
