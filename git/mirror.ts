@@ -4,9 +4,10 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { runGit } from './git-process.ts';
-import type { MirrorOptions } from './mirror-options.ts';
+import type { MirrorOptions, Signers } from './mirror-options.ts';
 import { openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
 import { RemoteMirror } from './remote-mirror.ts';
+import { verifySignature } from './signature.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { RemoteSource } from './source-url.ts';
 import type { TreeRead } from './tree.ts';
@@ -20,6 +21,8 @@ export interface Mirror {
   ensureCommit(sha: string, signal?: AbortSignal): Promise<void>;
   /** Who made a commit that is readable here, and the first line of what they said of it. Undefined: it cannot be told (any more). */
   describeCommit(sha: string, signal?: AbortSignal): Promise<CommitWords | undefined>;
+  /** Resolves when a commit has a good signature by one of the signers; makes sure of the commit first. */
+  verifyCommit(sha: string, signers: Signers, signal?: AbortSignal): Promise<void>;
   /** The manifest files under a path of a commit; makes sure of the commit first. */
   readManifests(sha: string, path: string, signal?: AbortSignal): Promise<TreeRead>;
 }
@@ -68,6 +71,11 @@ function localMirror(path: string, ref: string | undefined): Mirror {
   return {
     resolveRef: async () => await resolveLocalRef(await openLocal(path), path, ref),
     describeCommit: async (sha, signal) => await describeCommit(await openLocal(path), sha, signal),
+    verifyCommit: async (sha, signers, signal) => {
+      const gitDirectory = await openLocal(path);
+      await requireLocalCommit(gitDirectory, path, checkSha(sha));
+      await verifySignature(gitDirectory, sha, signers, signal);
+    },
     ensureCommit: async (sha) => await requireLocalCommit(await openLocal(path), path, checkSha(sha)),
     readManifests: async (sha, folder, signal) => {
       const gitDirectory = await openLocal(path);
@@ -84,6 +92,10 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
     describeCommit: async (sha, signal) => await describeCommit(directory, sha, signal),
+    verifyCommit: async (sha, signers, signal) => {
+      await remote.ensureCommit(checkSha(sha), signal);
+      await verifySignature(directory, sha, signers, signal);
+    },
     ensureCommit: async (sha, signal) => await remote.ensureCommit(checkSha(sha), signal),
     readManifests: async (sha, folder, signal) => {
       await remote.ensureCommit(checkSha(sha), signal);

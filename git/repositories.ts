@@ -9,14 +9,14 @@ import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { MAKE_KEY, scanHost } from './credentials.ts';
-import type { SourceFiles } from './mirror-options.ts';
+import type { Signers, SourceFiles } from './mirror-options.ts';
 import { ProblemError } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
 
 /** One repository, with every default filled in. */
-export interface Repository extends SourceFiles {
+export interface Repository extends SourceFiles, Signers {
   /** Unique in the worker; part of workflow ids, labels and the name of the inventory. */
   readonly name: string;
   /** https or ssh URL, or an absolute local path. */
@@ -73,6 +73,8 @@ const Entry = z.strictObject({
   sshKeyFile: z.string().min(1).optional(),
   knownHostsFile: z.string().min(1).optional(),
   webhookSecretFile: z.string().min(1).optional(),
+  allowedSignersFile: z.string().min(1).optional(),
+  gpgKeysFile: z.string().min(1).optional(),
 });
 
 /** Thrown with every error of the file, one a line. */
@@ -134,13 +136,15 @@ export function parseRepositories(text: string, source: string): readonly Reposi
 }
 
 /** What decides how a commit of the repository is applied, in a few characters: the same commit is applied anew when it changes. */
-export function settingsOf({ url, path, namespace, impersonate, prune }: Repository): string {
-  const settings = JSON.stringify([url, path, namespace, impersonate ?? '', prune]);
+export function settingsOf(repository: Repository): string {
+  const { url, path, namespace, impersonate, prune, allowedSignersFile, gpgKeysFile } = repository;
+  const signers = [allowedSignersFile ?? '', gpgKeysFile ?? ''];
+  const settings = JSON.stringify([url, path, namespace, impersonate ?? '', prune, ...signers]);
   return createHash('sha256').update(settings).digest('hex').slice(0, 16);
 }
 
 /** What the flags of `fairlead up` may say. */
-export interface RepositoryFlags extends SourceFiles {
+export interface RepositoryFlags extends SourceFiles, Signers {
   readonly repo: string;
   readonly name?: string | undefined;
   readonly ref?: string | undefined;
@@ -195,7 +199,9 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (errors.length > 0 || path === undefined) return errors;
   const namespace = entry.namespace ?? 'default';
   const { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile } = entry;
-  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile };
+  const { allowedSignersFile, gpgKeysFile } = entry;
+  const signers = { allowedSignersFile, gpgKeysFile };
+  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile, ...signers };
   return {
     name,
     url,

@@ -225,6 +225,14 @@ describe('the repositories file', () => {
     await found('the same commit was tried with the other path', async () =>
       (await cli('history shop -o json')).out.split(sha).length - 1 > again ? true : undefined,
     );
+    // So is one whose signature was not asked for before.
+    const signed = { ...entry, path: '', allowedSignersFile: file };
+    await writeFile(file, JSON.stringify([signed]));
+    const refused = await untilShop('refused for its signature', ({ message }) =>
+      message.includes('Unsigned'),
+    );
+    expect(refused.state).toBe('Refused');
+    expect(refused.message).toMatch(/^CommitUnsigned commit \w{8}: commit \w{8} is not signed\./);
     await writeFile(file, '[]');
     const view = await untilShop('not followed', ({ state }) => state === 'NotFollowed');
     expect(view.message).toBe('no worker follows it; what it applied is left as it is');
