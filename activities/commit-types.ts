@@ -1,5 +1,6 @@
 /** What goes in and out of the activities of sync and commit: references and counts, never a manifest. */
 
+import type { CommitNews } from '../git/notifications.ts';
 import type { ApplyStep } from '../git/order.ts';
 import type { ProblemList } from '../git/problems.ts';
 
@@ -144,6 +145,13 @@ export interface RecordCommitResult {
 
 export interface StopStrayInput extends RepositoryReference {
   readonly cluster: string;
+}
+
+/** What one receiver is to be told. */
+export interface NotifyInput extends RepositoryReference {
+  /** `id` of the receiver in the repository's entry. */
+  readonly receiver: string;
+  readonly news: CommitNews;
 }
 
 /** What a look at a repository found: its commit, or in a sentence why there is none. */

@@ -5,14 +5,18 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
+import { notify } from '../git/notifications.ts';
+import type { Repository } from '../git/repositories.ts';
 import { formatProblem } from '../git/problems.ts';
 import type { Problem } from '../git/problems.ts';
 import { asActivities } from './attempt.ts';
-import type { LookResult, RepositoryReference, StopStrayInput } from './commit-types.ts';
+import type { LookResult, NotifyInput, RepositoryReference, StopStrayInput } from './commit-types.ts';
 
 export interface SyncActivityDependencies {
   readonly temporal: Client;
   readonly clusterUid: string;
+  /** By name; undefined when it is not followed. */
+  readonly repository: (name: string) => Repository | undefined;
   /** Looks at a repository now; undefined: it is not followed. */
   readonly look: (
     repository: string,
@@ -26,7 +30,7 @@ export interface SyncActivityDependencies {
 export type SyncActivities = ReturnType<typeof createSyncActivities>;
 
 /** The activities, bound to this leader. */
-export function createSyncActivities({ temporal, clusterUid, look }: SyncActivityDependencies) {
+export function createSyncActivities({ temporal, clusterUid, repository, look }: SyncActivityDependencies) {
   /** Cancels every running commit of the repository and waits until it has closed. Answers their ids. */
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
     requireCluster(input);
@@ -49,6 +53,15 @@ export function createSyncActivities({ temporal, clusterUid, look }: SyncActivit
     return found.ok ? { sha: found.sha } : { problem: formatProblem(found.problem) };
   }
 
+  /** Tells one receiver; one that the repository has no more is told nothing. */
+  async function notifyReceiver(input: NotifyInput): Promise<void> {
+    requireCluster(input);
+    const followed = repository(input.repository);
+    const receiver = followed?.notify?.find(({ id }) => id === input.receiver);
+    if (followed === undefined || receiver === undefined) return;
+    await notify(receiver, followed, input.news, Context.current().cancellationSignal);
+  }
+
   function requireCluster(input: RepositoryReference): void {
     if (input.clusterUid === clusterUid) return;
     const message = `this sync belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ${clusterUid}`;
@@ -69,5 +82,5 @@ export function createSyncActivities({ temporal, clusterUid, look }: SyncActivit
     }
   }
 
-  return asActivities({ stopStrayCommits, lookAtRepository });
+  return asActivities({ stopStrayCommits, lookAtRepository, notifyReceiver });
 }

@@ -189,7 +189,13 @@ export class RepositoryPoller {
     try {
       const suspended = await this.#options.suspension(name);
       const settings = settingsOf(followed.repository);
-      const seen = { sha, settings, ...(suspended !== undefined && { suspended }) };
+      const notify = followed.repository.notify?.map(({ id }) => id);
+      const seen = {
+        sha,
+        settings,
+        ...(suspended !== undefined && { suspended }),
+        ...(notify !== undefined && { notify }),
+      };
       const text = JSON.stringify(seen);
       const now = Date.now();
       if (followed.signalled?.seen === text && now - followed.checkedAt >= KNOWN_CHECK_MS) {

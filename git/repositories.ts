@@ -10,6 +10,8 @@ import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { MAKE_KEY, scanHost } from './credentials.ts';
 import type { Signers, SourceFiles } from './mirror-options.ts';
+import type { Receiver } from './notifications.ts';
+import { ReceiverEntry, readReceivers } from './receivers.ts';
 import { ProblemError } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
@@ -34,6 +36,8 @@ export interface Repository extends SourceFiles, Signers {
   readonly prune: boolean;
   /** File with the secret of its webhooks; absent: it takes none. */
   readonly webhookSecretFile?: string | undefined;
+  /** Who is told of what becomes of its commits. @default nobody */
+  readonly notify?: readonly Receiver[] | undefined;
 }
 
 /** Seconds. Looking at a local repository costs two short processes and nobody's server. */
@@ -75,6 +79,7 @@ const Entry = z.strictObject({
   webhookSecretFile: z.string().min(1).optional(),
   allowedSignersFile: z.string().min(1).optional(),
   gpgKeysFile: z.string().min(1).optional(),
+  notify: z.array(ReceiverEntry).max(10).optional(),
 });
 
 /** Thrown with every error of the file, one a line. */
@@ -196,6 +201,10 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (source !== undefined && !DNS_LABEL.test(name))
     errors.push(`name: none can be made of ${url}; set \`name\``);
   if (source !== undefined) errors.push(...misplacedFiles(source, entry));
+  const { receivers, errors: bad } = readReceivers(entry.notify ?? [], source, (file) =>
+    inDirectory(file, directory),
+  );
+  errors.push(...bad);
   if (errors.length > 0 || path === undefined) return errors;
   const namespace = entry.namespace ?? 'default';
   const { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile } = entry;
@@ -211,6 +220,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
     ...(entry.serviceAccount === undefined ? {} : { impersonate: userOf(entry.serviceAccount, namespace) }),
     intervalSeconds: entry.interval ?? (source?.kind === 'local' ? LOCAL_INTERVAL : INTERVAL),
     prune: entry.prune ?? true,
+    ...(receivers.length > 0 && { notify: receivers }),
     ...Object.fromEntries(
       Object.entries(files).flatMap(([key, value]) =>
         value === undefined ? [] : [[key, inDirectory(value, directory)]],

@@ -150,7 +150,12 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
           );
         },
       }),
-      ...createSyncActivities({ temporal, clusterUid, look: async (name) => await poller.look(name) }),
+      ...createSyncActivities({
+        temporal,
+        clusterUid,
+        repository: (name) => byName.get(name),
+        look: async (name) => await poller.look(name),
+      }),
     },
     /** Looks at a repository now. */
     poke: (name: string) => poller.poke(name),

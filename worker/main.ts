@@ -317,6 +317,13 @@ class WorkerProcess {
   async #serve(webhook: Webhook) {
     const address = this.#config.metricsAddress;
     if (address === undefined) {
+      const deaf = this.#repositories.repositories.filter((one) => one.webhookSecretFile !== undefined);
+      if (deaf.length > 0) {
+        this.#log.warn(
+          { repositories: deaf.map(({ name }) => name) },
+          'webhooks are not served: set FAIRLEAD_METRICS_ADDRESS (or --metrics-address)',
+        );
+      }
       return undefined;
     }
     const server = await startHttpServer({

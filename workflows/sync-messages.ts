@@ -33,6 +33,7 @@ export interface SyncState {
   readonly wanted?: WantedCommit;
   readonly last?: LastCommit;
   readonly suspended?: Suspension;
+  readonly notify?: readonly string[];
 }
 
 /** Who suspended the repository, why and since when (RFC 3339). */
@@ -49,6 +50,8 @@ export interface SeenCommit {
   readonly settings?: string;
   /** Nothing is begun while the repository is suspended; absent: it is not. */
   readonly suspended?: Suspension;
+  /** Receivers that are told of what becomes of commits. */
+  readonly notify?: readonly string[];
 }
 
 export interface WantedCommit extends OperatorMessage {
@@ -157,13 +160,19 @@ export function readSha(payload: unknown): string | undefined {
 export function readSeenCommit(payload: unknown): SeenCommit | undefined {
   const sha = readSha(payload);
   if (sha === undefined || typeof payload !== 'object' || payload === null) return undefined;
-  const { settings, suspended }: { settings?: unknown; suspended?: unknown } = payload;
+  const { settings, suspended, notify }: { settings?: unknown; suspended?: unknown; notify?: unknown } =
+    payload;
   return {
     sha,
     ...(typeof settings === 'string' && { settings: settings.slice(0, 64) }),
     ...(typeof suspended === 'object' && suspended !== null && { suspended: readSuspension(suspended) }),
+    ...(Array.isArray(notify) && {
+      notify: notify.filter((id) => typeof id === 'string').slice(0, MOST_RECEIVERS),
+    }),
   };
 }
+
+const MOST_RECEIVERS = 10;
 
 function readSuspension(payload: object): Suspension {
   const { at }: { at?: unknown } = payload;

@@ -39,6 +39,7 @@ import type {
   SyncState,
   WantedCommit,
 } from './sync-messages.ts';
+import { SyncNews } from './sync-news.ts';
 import {
   commitSeenSignal,
   commitWorkflowId,
@@ -65,6 +66,7 @@ class SyncRun {
   /** The newest commit that was seen, for `sync`, which names none. */
   #newest: Pick<SeenCommit, 'sha' | 'settings'> | undefined;
   #suspended: Suspension | undefined;
+  readonly #news: SyncNews;
   /** Looks that were asked for: one that is under way, and one after it for all who came since. */
   #looking: Promise<LookResult> | undefined;
   #nextLook: Promise<LookResult> | undefined;
@@ -75,6 +77,7 @@ class SyncRun {
     this.#last = input.carried?.last;
     this.#newest = input.carried?.wanted ?? input.carried?.last;
     this.#suspended = input.carried?.suspended;
+    this.#news = new SyncNews(input);
     setHandler(syncSignal, (message) => this.#askedFor(readOperatorMessage(message)), {
       description: 'Try the newest commit again. Optional payload: {"by": "…", "reason": "…"}',
     });
@@ -108,6 +111,7 @@ class SyncRun {
       await this.#somethingToDo();
       if (this.#mustContinueAsNew()) {
         await condition(allHandlersFinished);
+        await this.#news.settled();
         return await continueAsNew<typeof sync>({ ...this.#input, carried: this.#carry() });
       }
       const next = this.#wanted;
@@ -139,6 +143,7 @@ class SyncRun {
   #told(seen: SeenCommit | undefined): void {
     if (seen === undefined) return;
     this.#suspended = seen.suspended;
+    this.#news.receivers = seen.notify ?? [];
     this.#seen(seen);
   }
 
@@ -201,6 +206,10 @@ class SyncRun {
   async #apply(wanted: WantedCommit): Promise<void> {
     this.#running = wanted;
     this.#show();
+    const before = this.#last;
+    // What is tried again by itself is news when it ends otherwise.
+    const isRetry = wanted.again && wanted.by === undefined && before?.sha === wanted.sha;
+    if (!isRetry) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
     const scope = new CancellationScope();
     const settled = { yet: false };
     const ending = scope
@@ -219,6 +228,7 @@ class SyncRun {
     this.#running = undefined;
     this.#child = undefined;
     this.#isCancelling = false;
+    if (!isRetry || end.outcome !== before.outcome) this.#news.tell({ sha: wanted.sha, ...end });
     const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
       sha: wanted.sha,
@@ -310,6 +320,7 @@ class SyncRun {
       ...(this.#wanted !== undefined && { wanted: this.#wanted }),
       ...(this.#last !== undefined && { last: this.#last }),
       ...(this.#suspended !== undefined && { suspended: this.#suspended }),
+      ...(this.#news.receivers.length > 0 && { notify: this.#news.receivers }),
     };
   }
 

@@ -17,6 +17,7 @@ import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { configMap } from '../support/small-manifests.ts';
+import { ReceivingServer } from '../support/receiving-server.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -28,12 +29,14 @@ let shop: TestRepository;
 let worker: WorkerProcess;
 let cluster: Cluster;
 let temporal: Client;
+let receiver: ReceivingServer;
 let first: string;
 
 // Hooks after all run in this order: the worker ends before the servers.
 afterAll(async () => {
   await worker?.stop();
   await temporal?.connection.close();
+  await receiver?.stop();
   await shop?.remove();
   await rm(folder, { recursive: true, force: true });
 }, 30_000);
@@ -46,6 +49,9 @@ beforeAll(async () => {
   temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) });
   folder = await mkdtemp(join(tmpdir(), 'fairlead-verbs-'));
   shop = await TestRepository.create();
+  receiver = await ReceivingServer.start();
+  await writeFile(join(folder, 'secret'), 'planted-receiver-secret');
+  const notify = [{ type: 'webhook', url: receiver.url('/news'), secretFile: 'secret' }];
   const namespace = await cluster.createNamespace('shop');
   const serviceAccount = await grantSyncAccount(cluster.client, namespace);
   file = join(folder, 'repositories.yaml');
@@ -53,7 +59,7 @@ beforeAll(async () => {
   await writeFile(
     file,
     JSON.stringify([
-      { ...common, name: 'shop', url: shop.path, interval: '1s' },
+      { ...common, name: 'shop', url: shop.path, interval: '1s', notify },
       { ...common, name: 'missing', url: join(folder, 'missing'), interval: '1s' },
     ]),
   );
@@ -208,6 +214,26 @@ describe('sync and history', () => {
     const table = (await cli('history shop')).out;
     expect(table).toMatch(/^COMMIT +AUTHOR +OUTCOME +TOOK +AGE +APPLIED +PRUNED +ASKED-BY +SUBJECT +WHY\n/);
     expect(table).not.toContain('\u001b');
+  });
+});
+
+describe('who is told', () => {
+  it('gets each news of a commit once, and nobody logs the secret', async () => {
+    const told = () =>
+      receiver.received.map(({ body }) => {
+        const { sha, outcome } = JSON.parse(body) as { sha: string; outcome: string };
+        return `${sha} ${outcome}`;
+      });
+    await found('the refused one was told', async () =>
+      told().some((line) => line.includes('Refused')) ? true : undefined,
+    );
+    expect(told().filter((line) => line.startsWith(first))).toEqual([
+      `${first} Pending`,
+      `${first} Succeeded`,
+    ]);
+    const deliveries = receiver.received.map(({ headers }) => headers['x-fairlead-delivery']);
+    expect(new Set(deliveries).size).toBe(deliveries.length);
+    expect(JSON.stringify(worker.lines)).not.toContain('planted-receiver-secret');
   });
 });
 

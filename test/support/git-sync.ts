@@ -100,6 +100,7 @@ export class GitSync {
       ...createSyncActivities({
         temporal,
         clusterUid,
+        repository: (name) => known(name),
         look: async (name) => {
           const repository = known(name);
           if (repository === undefined) return undefined;

@@ -145,7 +145,10 @@ export class HistoryGround {
   }
 
   /** A repository that the worker looks at twice a second, applied as the namespace's own ServiceAccount. */
-  async startWorkerWithRepository(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+  async startWorkerWithRepository(
+    environment: Readonly<Record<string, string>> = {},
+    settings: object = {},
+  ): Promise<void> {
     this.#folder = await mkdtemp(join(tmpdir(), 'fairlead-history-'));
     this.#repository = await TestRepository.create();
     const serviceAccount = await grantSyncAccount(this.cluster.client, this.namespace);
@@ -158,7 +161,7 @@ export class HistoryGround {
       serviceAccount,
     };
     // JSON is YAML.
-    await writeFile(file, JSON.stringify([{ ...entry, ref: 'main', interval: '1s' }]));
+    await writeFile(file, JSON.stringify([{ ...entry, ref: 'main', interval: '1s', ...settings }]));
     await this.startWorker({
       environment: { ...environment, FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: this.#folder },
     });

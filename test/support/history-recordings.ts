@@ -3,8 +3,12 @@
  * workflow, or a new way through one, gets a row here: `npm run record:histories` makes its history from a real run.
  */
 
+import { fileURLToPath } from 'node:url';
+
 import { ANNOTATION } from '../../planners/names.ts';
+import { eventually } from './eventually.ts';
 import type { HistoryGround } from './history-ground.ts';
+import { ReceivingServer } from './receiving-server.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 import type { TemporalRuns } from './temporal-runs.ts';
 
@@ -385,6 +389,31 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
       await ground.suspend(false);
       await newest(ground.commitRuns(held), 'COMPLETED');
       return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
+    name: 'sync-notified',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'ACTIVITY_TASK_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_FAILED',
+      'ACTIVITY_TASK_COMPLETED',
+    ],
+    async record(ground) {
+      const server = await ReceivingServer.start();
+      try {
+        const secretFile = fileURLToPath(import.meta.url);
+        const notify = [{ type: 'webhook', url: server.url(), secretFile }];
+        await ground.startWorkerWithRepository({}, { notify });
+        const first = await ground.commit({ 'settings.yaml': SETTINGS });
+        await newest(ground.commitRuns(first), 'COMPLETED');
+        const bad = await ground.commit({ 'bad.yaml': 'kind: ConfigMap\n' });
+        await newest(ground.commitRuns(bad), 'FAILED');
+        await eventually('all is told', () => server.received.length === 4, 20_000);
+        return await newest(ground.syncRuns, 'RUNNING');
+      } finally {
+        await server.stop();
+      }
     },
   },
   {

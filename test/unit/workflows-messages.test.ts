@@ -44,6 +44,11 @@ describe('the payload of a signal', () => {
       { sha: SHA, suspended: { by: 5, at: [] } },
       { sha: SHA, suspended: {} },
     ],
+    [
+      { sha: SHA, notify: ['slack', 5, 'github'] },
+      { sha: SHA, notify: ['slack', 'github'] },
+    ],
+    [{ sha: SHA, notify: 'slack' }, { sha: SHA }],
     [{ suspended: {} }, undefined],
     ['x', undefined],
   ])('commit seen %j', (payload, seen) => {
