@@ -8,7 +8,7 @@ import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import type { CommitStatus } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
-import type { Mirror } from '../git/mirror.ts';
+import type { CommitWords, Mirror } from '../git/mirror.ts';
 import type { Prepared } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
@@ -89,6 +89,12 @@ export class CommitAccess {
       if (!(error instanceof ProblemError) || TRANSIENT_CODES.has(error.problem.code)) throw error;
       return [error.problem];
     }
+  }
+
+  /** Who made the commit; undefined where that cannot be told: nothing hangs on it. */
+  async describe({ repository, sha, signal }: CommitContext): Promise<CommitWords | undefined> {
+    const mirror = this.#dependencies.mirror(repository);
+    return await mirror.describeCommit(sha, signal).catch(() => undefined);
   }
 
   /** As {@link read}; a commit that was checked can only be unreadable when its source was changed under it. */

@@ -1,5 +1,6 @@
 /** What goes in and out of the activities of sync and commit: references and counts, never a manifest. */
 
+import type { CommitNews } from '../git/notifications.ts';
 import type { ApplyStep } from '../git/order.ts';
 import type { ProblemList } from '../git/problems.ts';
 
@@ -47,6 +48,8 @@ export interface ApplyStageInput extends CommitReference {
   readonly stage: number;
   /** Absent: all waves of the stage. */
   readonly wave?: number;
+  /** Absent: all ranks of the wave. */
+  readonly rank?: number;
   /** Index of the first object of the step to apply. */
   readonly from: number;
 }
@@ -87,8 +90,10 @@ export interface AwaitRolloutsInput extends CommitReference {
 
 export interface AwaitWaveInput extends AwaitRolloutsInput {
   readonly stage: number;
-  /** What is to be applied next: everything of earlier waves of the stage is awaited. */
+  /** What is to be applied next: everything of earlier waves of the stage is awaited, */
   readonly wave: number;
+  /** and what the objects of this rank depend on. @default 0 */
+  readonly rank?: number;
   /** Milliseconds since the epoch when the wait began. */
   readonly since: number;
   /** Something of an earlier wave could not even be applied: there is nothing to wait for. */
@@ -129,6 +134,8 @@ export interface RecordCommitInput extends CommitReference {
   readonly supersededBy?: string;
   /** For the note that it is tried again. */
   readonly retry?: RetryDelays;
+  /** Who asked for it, if somebody did. */
+  readonly asked?: { readonly by?: string; readonly reason?: string };
 }
 
 export interface RecordCommitResult {
@@ -139,3 +146,13 @@ export interface RecordCommitResult {
 export interface StopStrayInput extends RepositoryReference {
   readonly cluster: string;
 }
+
+/** What one receiver is to be told. */
+export interface NotifyInput extends RepositoryReference {
+  /** `id` of the receiver in the repository's entry. */
+  readonly receiver: string;
+  readonly news: CommitNews;
+}
+
+/** What a look at a repository found: its commit, or in a sentence why there is none. */
+export type LookResult = { readonly sha: string } | { readonly problem: string };

@@ -6,7 +6,7 @@ import type { AwaitedRollouts, RolloutStates } from '../git/await-rollouts.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import { isController } from '../git/apply-controller.ts';
 import type { CommitContext } from '../git/commit.ts';
-import { STAGES } from '../git/order.ts';
+import { STAGES, compareSteps } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { isWorkload, problemOf } from '../git/prepare.ts';
 import type { Problem, ProblemCode } from '../git/problems.ts';
@@ -33,22 +33,23 @@ export function createCommitWaits(access: CommitAccess) {
   }
 
   /**
-   * Waits until everything of the earlier waves of a stage is ready. Finished with problems: something is not and will not be;
+   * Waits until everything of the earlier waves of a stage is ready, and what the next objects depend on. Finished with problems: something is not and will not be;
    * the last problem says what is held up by it.
    */
   async function awaitWave(input: AwaitWaveInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
-    const ofStage = objects.filter(({ stage }) => stage === input.stage);
-    const earlier = ofStage.filter(({ wave }) => wave < input.wave);
+    const step = objects.filter((object) => compareSteps(object, input) === 0);
+    const needed = new Set(step.flatMap(({ dependsOn }) => dependsOn));
+    const earlier = objects.filter(
+      ({ stage, wave, label }) => (stage === input.stage && wave < input.wave) || needed.has(label),
+    );
     const awaited = input.refused
       ? { states: new Map<string, RolloutState>(), isComplete: true, unwell: [] }
       : await watch(context, earlier, input, { untilMs: input.since + WAVE_LIMIT_MS });
     const result = toResult(awaited, objects);
     if (result.outcome === 'waiting' || (result.problems.total === 0 && !input.refused)) return result;
-    const held = objects.filter(
-      ({ stage, wave }) => stage > input.stage || (stage === input.stage && wave >= input.wave),
-    );
+    const held = objects.filter((object) => compareSteps(object, input) >= 0);
     const isRolledBack = result.problems.first.some(({ code }) => code === 'RolledBack');
     const { total, first } = result.problems;
     return {
@@ -137,13 +138,15 @@ function failureOf(
 
 /** What was not applied because an earlier wave is not ready, at the place of its first object. */
 function heldWave(
-  { stage, wave, refused }: AwaitWaveInput,
+  { stage, wave, rank, refused }: AwaitWaveInput,
   held: readonly PreparedObject[],
   isRolledBack: boolean,
 ): Problem {
   const name = (STAGES[stage] ?? '').toLowerCase();
   const objects = held.length === 1 ? 'one object was' : `${held.length} objects were`;
-  const why = refused ? 'something before it could not be applied' : 'an earlier wave is not ready';
+  const isDependency = rank !== undefined && rank > 0;
+  const notReady = isDependency ? 'what it depends on is not ready' : 'an earlier wave is not ready';
+  const why = refused ? 'something before it could not be applied' : notReady;
   const message = `wave ${wave} of the ${name}, and with it all that comes later, was held up: ${why}. ${objects} not applied.`;
   const [first] = held;
   const found = first === undefined ? problem('WaveHeld', message) : problemOf(first, 'WaveHeld', message);

@@ -3,10 +3,11 @@
 import { applyStage as applyObjects } from '../git/apply-stage.ts';
 import { checkCommit as check } from '../git/check.ts';
 import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
-import { commitEvent, problemLines, recordEvent, withCommit } from '../git/commit-report.ts';
+import { commitEvent, problemLines, recordEvent, withAttempt, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
-import type { Inventory, InventoryStore } from '../git/inventory.ts';
+import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
 import { foreignSource } from '../git/inventory.ts';
+import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
 import { ProblemError, bounded, formatProblems, mayPassLater } from '../git/problems.ts';
@@ -97,9 +98,12 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
     const content = await access.readOrThrow(context);
     const prepared = await access.prepare(context);
-    const { stage, wave } = input;
+    const { stage, wave, rank } = input;
     const objects = prepared.objects.filter(
-      (object) => object.stage === stage && (wave === undefined || object.wave === wave),
+      (object) =>
+        object.stage === stage &&
+        (wave === undefined || object.wave === wave) &&
+        (rank === undefined || object.rank === rank),
     );
     const slice = await applyObjects(context, objects.slice(input.from), {
       texts: content.texts,
@@ -181,6 +185,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     dependencies.onRecorded(context.repository.name, commit);
+    const words = await access.describe(context);
+    const attempt = attemptOf(input, commit, words);
     const source = await sourceIdentity(context.repository.url);
     const inventory = await updateOwn(context.store, (present) => {
       // A later run has taken over: its state is the one to show.
@@ -189,8 +195,9 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         present.run.runId === runId ||
         outcome === 'Refused' ||
         outcome === 'Succeeded';
-      if (!isOurs) return undefined;
-      const status = withCommit(present.status, commit);
+      const tried = attempt === undefined ? present.status : withAttempt(present.status, attempt);
+      if (!isOurs) return { ...present, status: tried };
+      const status = withCommit(tried, commit);
       // A commit that changed nothing was not claimed: an inventory of before sources were kept learns its own here.
       return { ...present, status, ...(outcome === 'Succeeded' && { source: present.source ?? source }) };
     });
@@ -208,6 +215,31 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     ...createCommitWaits(access),
     recordCommit,
   });
+}
+
+/** Of a commit that is over. */
+function attemptOf(
+  { outcome, asked, startedAt }: RecordCommitInput,
+  commit: CommitStatus & { readonly finishedAt: string },
+  words: CommitWords | undefined,
+): CommitAttempt | undefined {
+  if (outcome === 'Progressing') return undefined;
+  const { sha, runId, finishedAt, problems, problemCount, supersededBy } = commit;
+  const { applied = 0, unchanged = 0, pruned = 0 } = commit;
+  const counts = { applied, unchanged, pruned };
+  return {
+    sha,
+    outcome,
+    ...words,
+    ...(asked?.by !== undefined && { askedBy: asked.by }),
+    ...(asked?.reason !== undefined && { reason: asked.reason }),
+    startedAt,
+    finishedAt,
+    ...counts,
+    ...(problems?.[0] !== undefined && { problem: problems[0], problemCount }),
+    ...(supersededBy !== undefined && { supersededBy }),
+    runId,
+  };
 }
 
 /** Where the ConfigMap is somebody else's, the run itself and the log are the only places that tell of its outcome. */

@@ -5,24 +5,35 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
-import type { StopStrayInput } from './commit-types.ts';
+import { notify } from '../git/notifications.ts';
+import type { Repository } from '../git/repositories.ts';
+import { formatProblem } from '../git/problems.ts';
+import type { Problem } from '../git/problems.ts';
 import { asActivities } from './attempt.ts';
+import type { LookResult, NotifyInput, RepositoryReference, StopStrayInput } from './commit-types.ts';
 
 export interface SyncActivityDependencies {
   readonly temporal: Client;
   readonly clusterUid: string;
+  /** By name; undefined when it is not followed. */
+  readonly repository: (name: string) => Repository | undefined;
+  /** Looks at a repository now; undefined: it is not followed. */
+  readonly look: (
+    repository: string,
+  ) => Promise<
+    | { readonly ok: true; readonly sha: string }
+    | { readonly ok: false; readonly problem: Problem }
+    | undefined
+  >;
 }
 
 export type SyncActivities = ReturnType<typeof createSyncActivities>;
 
 /** The activities, bound to this leader. */
-export function createSyncActivities({ temporal, clusterUid }: SyncActivityDependencies) {
+export function createSyncActivities({ temporal, clusterUid, repository, look }: SyncActivityDependencies) {
   /** Cancels every running commit of the repository and waits until it has closed. Answers their ids. */
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
-    if (input.clusterUid !== clusterUid) {
-      const message = `this sync belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ${clusterUid}`;
-      throw ApplicationFailure.create({ type: 'WrongCluster', nonRetryable: true, message });
-    }
+    requireCluster(input);
     const prefix = `commit/${input.cluster}/${input.repository}/`;
     const query = `WorkflowType = 'commit' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
     const stopped: string[] = [];
@@ -31,6 +42,30 @@ export function createSyncActivities({ temporal, clusterUid }: SyncActivityDepen
       stopped.push(workflowId);
     }
     return stopped;
+  }
+
+  /** Asks the poller of the leader for a look, whoever was told of a push. */
+  async function lookAtRepository(input: RepositoryReference): Promise<LookResult> {
+    requireCluster(input);
+    const found = await look(input.repository);
+    if (found === undefined)
+      return { problem: `the worker that leads does not follow a repository named ${input.repository}` };
+    return found.ok ? { sha: found.sha } : { problem: formatProblem(found.problem) };
+  }
+
+  /** Tells one receiver; one that the repository has no more is told nothing. */
+  async function notifyReceiver(input: NotifyInput): Promise<void> {
+    requireCluster(input);
+    const followed = repository(input.repository);
+    const receiver = followed?.notify?.find(({ id }) => id === input.receiver);
+    if (followed === undefined || receiver === undefined) return;
+    await notify(receiver, followed, input.news, Context.current().cancellationSignal);
+  }
+
+  function requireCluster(input: RepositoryReference): void {
+    if (input.clusterUid === clusterUid) return;
+    const message = `this sync belongs to the cluster with kube-system uid ${input.clusterUid}, the worker to ${clusterUid}`;
+    throw ApplicationFailure.create({ type: 'WrongCluster', nonRetryable: true, message });
   }
 
   async function stop(workflowId: string, runId: string): Promise<void> {
@@ -47,5 +82,5 @@ export function createSyncActivities({ temporal, clusterUid }: SyncActivityDepen
     }
   }
 
-  return asActivities({ stopStrayCommits });
+  return asActivities({ stopStrayCommits, lookAtRepository, notifyReceiver });
 }

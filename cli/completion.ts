@@ -6,6 +6,7 @@ import { CONTROLLER_KIND } from './controller-argument.ts';
 import { EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
+import { REPOSITORY_KIND } from './repository-argument.ts';
 import { SHORT_KINDS } from './workload-argument.ts';
 
 const BASH = `_fairlead() {
@@ -78,9 +79,13 @@ export function whatMayFollow(program: Command, words: readonly string[]): Wante
   const argument = command.registeredArguments[operands];
   const name = argument?.name() ?? '';
   if (name === 'OLD') return { kind: CONTROLLER_KIND, prefix: '', options };
+  if (name === 'REPOSITORY') return { kind: REPOSITORY_KIND, prefix: '', options };
   if (!/^KIND\b/.test(name)) return { words: argument?.argChoices ?? [] };
   const slash = last.indexOf('/');
-  if (slash < 0) return { words: [...SHORT_KINDS, CONTROLLER_KIND].map((kind) => `${kind}/`) };
+  if (slash < 0) {
+    const kinds = [...SHORT_KINDS, CONTROLLER_KIND].map((kind) => `${kind}/`);
+    return { words: command.name() === 'get' ? [...kinds, REPOSITORY_KIND] : kinds };
+  }
   return { kind: last.slice(0, slash), prefix: last.slice(0, slash + 1), options };
 }
 
@@ -106,7 +111,14 @@ function placeOf(program: Command, words: readonly string[]): Place {
 }
 
 /** Options that decide which cluster and namespace names are looked up in. */
-const LOOK_UP: ReadonlySet<string> = new Set(['--namespace', '--context', '--kubeconfig', '--workload-api']);
+const LOOK_UP: ReadonlySet<string> = new Set([
+  '--namespace',
+  '--context',
+  '--kubeconfig',
+  '--workload-api',
+  '--cluster',
+  '--lease-namespace',
+]);
 
 function longName({ long, hidden }: Option): readonly string[] {
   return hidden || long == null ? [] : [long];

@@ -7,6 +7,7 @@ import { ROLLING_UPDATE } from '../planners/names.ts';
 import { orController } from './controller-argument.ts';
 import { durationOption } from './durations.ts';
 import type { Attach } from './program.ts';
+import { orRepositories } from './repository-argument.ts';
 import type { WishOptions } from './rollout-wishes.ts';
 
 const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web, statefulsets.apps/web or rc/foo';
@@ -17,7 +18,7 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
     program
       .command('get')
       .description('list workloads: desired, ready, updated, available, revision, state and why')
-      .argument('[KIND[/NAME]]', 'all kinds if absent, but ReplicationControllers (rc)')
+      .argument('[KIND[/NAME]]', 'all kinds if absent, but ReplicationControllers (rc) and repositories')
       .option('-A, --all-namespaces', 'of every namespace')
       .option('-l, --selector <labels>', 'only those with these labels, like app=web,tier!=db')
       .addHelpText(
@@ -27,11 +28,15 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
           'fairlead get sts -A -l team=shop',
           'fairlead get sts/web -o json',
           'fairlead get rc',
+          'fairlead get repositories',
         ),
       ),
-    orController(
-      async () => (await import('./get.ts')).runGet,
-      async () => (await import('./controller-list.ts')).runGetControllers,
+    orRepositories(
+      orController(
+        async () => (await import('./get.ts')).runGet,
+        async () => (await import('./controller-list.ts')).runGetControllers,
+      ),
+      async () => (await import('./get-repositories.ts')).runGetRepositories,
     ),
   );
   attach(

@@ -15,6 +15,10 @@ const SERVED: Readonly<Record<string, readonly OutputFormat[]>> = {
   // A line for each change: a document that is closed by Ctrl-C would be none.
   watch: ['table', 'json'],
   explain: SENTENCES,
+  sync: SENTENCES,
+  history: ['table', 'wide', 'json', 'yaml'],
+  suspend: WISHES,
+  resume: WISHES,
   check: SENTENCES,
   plan: SENTENCES,
   'rollout status': SENTENCES,

@@ -12,8 +12,7 @@ import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isUndoConflict } from '../git/decision.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
-import type { Inventory } from '../git/inventory.ts';
-import { APPLYSET, InventoryStore, foreignSource } from '../git/inventory.ts';
+import { APPLYSET } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
@@ -29,6 +28,7 @@ import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Difference } from './differences.ts';
 import { differences } from './differences.ts';
 import type { Session } from './session.ts';
+import { VisibleInventory } from './visible-inventory.ts';
 
 export interface PlannedChange {
   /** `Kind.group namespace/name` */
@@ -37,6 +37,8 @@ export interface PlannedChange {
   readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'later';
   /** Annotation `fairlead.dev/wave`, where it is not 0. */
   readonly wave?: number;
+  /** Labels of what must be ready before it. */
+  readonly dependsOn?: readonly string[];
   /** Why it is left, kept or put off. */
   readonly why?: string;
   readonly differences: readonly Difference[];
@@ -91,7 +93,10 @@ export async function planCommit(
   });
   const applied = objects.flatMap((object): readonly PlannedChange[] => {
     const outcome = planned.get(object);
-    const wave = object.wave !== DEFAULT_WAVE && { wave: object.wave };
+    const wave = {
+      ...(object.wave !== DEFAULT_WAVE && { wave: object.wave }),
+      ...(object.dependsOn.length > 0 && { dependsOn: object.dependsOn }),
+    };
     if (outcome === 'namespace missing') {
       const why = 'its namespace comes with this commit';
       return [{ object: object.label, action: 'create', ...wave, why, differences: [] }];
@@ -113,35 +118,6 @@ export async function planCommit(
         : [`checked with your own permissions; sync applies it as ${repository.impersonate}`]),
     ],
   };
-}
-
-/**
- * The inventory is in the workers' namespace, which not everybody may read: then deletions cannot be foreseen. And a plan is often
- * made of a clone: that its source is another one is only worth a note.
- */
-class VisibleInventory extends InventoryStore {
-  readonly notes: string[] = [];
-  planned: string | undefined;
-
-  override async read(signal?: AbortSignal): Promise<Inventory | undefined> {
-    try {
-      const inventory = await super.read(signal);
-      const { planned } = this;
-      if (planned === undefined || foreignSource(inventory, planned, this) === undefined) return inventory;
-      this.#note(
-        `planned as if ${planned} were ${inventory?.source ?? ''}, where ${this.repository} comes from`,
-      );
-      return inventory && { ...inventory, source: planned };
-    } catch (error) {
-      if (!isForbidden(error)) throw error;
-      this.#note(`what would be deleted is not known: ${error.message}`);
-      return undefined;
-    }
-  }
-
-  #note(text: string): void {
-    if (!this.notes.includes(text)) this.notes.push(text);
-  }
 }
 
 /** `refused` is among the problems of the check. */

@@ -120,7 +120,7 @@ const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
 };
 
 async function formatChange(
-  { object, action, wave, why, differences, rollout }: PlannedChange,
+  { object, action, wave, dependsOn = [], why, differences, rollout }: PlannedChange,
   colors: Colors,
 ): Promise<string> {
   const paint = {
@@ -132,7 +132,7 @@ async function formatChange(
     keep: colors.held,
     later: colors.held,
   }[action];
-  const title = `► ${oneLine(object)} ${paint(WORDS[action])}${wave === undefined ? '' : `, in wave ${String(wave)}`}${why === undefined ? '' : `: ${oneLine(why)}`}`;
+  const title = `► ${oneLine(object)} ${paint(WORDS[action])}${wave === undefined ? '' : `, in wave ${String(wave)}`}${dependsOn.length === 0 ? '' : `, after ${oneLine(dependsOn.join(', '))}`}${why === undefined ? '' : `: ${oneLine(why)}`}`;
   const blocks = await Promise.all(differences.map((difference) => formatDifference(difference, colors)));
   const pods =
     rollout === undefined ? [] : [colors.dim(`  → a new revision for ${describePods(rollout.pods)}`)];

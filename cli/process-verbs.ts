@@ -91,7 +91,9 @@ function sourceOptions(command: Command): Command {
     .option('--token-file <file>', 'file with a token for https')
     .option('--ca-file <file>', 'certificate authorities for https')
     .option('--ssh-key-file <file>', 'private key for ssh, without a passphrase')
-    .option('--known-hosts-file <file>', 'host keys that are trusted, for ssh');
+    .option('--known-hosts-file <file>', 'host keys that are trusted, for ssh')
+    .option('--allowed-signers-file <file>', 'ssh keys of which one must have signed the commit')
+    .option('--gpg-keys-file <file>', 'public gpg keys of which one must have signed it');
 }
 
 function workerOptions(command: Command): Command {

@@ -12,6 +12,7 @@ import type { Call, GlobalOptions, Io } from './io.ts';
 import { OUTPUT_FORMATS } from './io.ts';
 import { checkOutput } from './outputs.ts';
 import { addProcessVerbs } from './process-verbs.ts';
+import { addRepositoryVerbs } from './repository-verbs.ts';
 
 /** Loads a verb's code and runs it. */
 type Verb<O> = (call: Call<O>) => Promise<ExitCode>;
@@ -95,6 +96,7 @@ async function createProgram(words: readonly string[], io: Io, attach: Attach): 
     checkOutput(command);
   });
   addOperatorVerbs(program, attach);
+  addRepositoryVerbs(program, attach);
   await addProcessVerbs(program, attach, words);
   addCompletion(program, attach);
   program.addHelpText(
@@ -109,7 +111,8 @@ Examples:
   fairlead get -A                       all workloads, a line each
   fairlead watch sts/web                a live tree of one rollout
   fairlead explain sts/web              why is nothing happening?
-  fairlead rollout undo sts/web         back to the revision before`,
+  fairlead rollout undo sts/web         back to the revision before
+  fairlead sync shop                    apply the newest commit of a repository now`,
   );
   inherit(program);
   return program;

@@ -139,7 +139,8 @@ interface Unreachable {
   readonly message: string;
 }
 
-async function reachable<T, N>(
+/** Runs `work`; answers `none` for want of a run, and why where Temporal cannot be reached. */
+export async function reachable<T, N>(
   environment: Environment,
   none: N,
   work: (temporal: Temporal) => Promise<T>,

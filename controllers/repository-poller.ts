@@ -6,6 +6,8 @@ import type { Mirror } from '../git/mirror.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
+import { settingsOf } from '../git/repositories.ts';
+import type { SeenCommit, Suspension } from '../workflows/sync-messages.ts';
 
 /** What a look at a repository found. */
 export type Look =
@@ -15,8 +17,10 @@ export type Look =
 export interface RepositoryPollerOptions {
   readonly repositories: readonly Repository[];
   readonly mirror: (repository: Repository) => Mirror;
-  /** Tells the sync workflow of a commit. */
-  readonly commitSeen: (repository: string, sha: string) => Promise<void>;
+  /** Tells the sync workflow of a commit, how it is applied, and whether anything may be. */
+  readonly commitSeen: (repository: string, seen: SeenCommit) => Promise<void>;
+  /** Who suspended the repository; undefined: it is not suspended. */
+  readonly suspension: (repository: string) => Promise<Suspension | undefined>;
   /** Whether the sync workflow runs and this commit is the last that it was told of. */
   readonly isKnown: (repository: string, sha: string) => Promise<boolean>;
   /** After each look; a rejection is reported by `onError` and changes nothing. */
@@ -31,48 +35,84 @@ const SIGNAL_RETRY_MS = 2_000;
 /** Milliseconds between two checks that a sync workflow has not been terminated, or told of another commit by an earlier leader. */
 const KNOWN_CHECK_MS = 60_000;
 const JITTER = 0.2;
+const STOPPED = 'this worker has stopped looking at repositories';
 
 interface Followed {
   readonly repository: Repository;
   readonly mirror: Mirror;
+  /** It is not followed any more. */
+  readonly left: AbortController;
   /** Ends the present pause. */
   wake: AbortController;
-  signalled: string | undefined;
+  signalled: { readonly sha: string; readonly seen: string } | undefined;
   checkedAt: number;
   looked: Look | undefined;
+  /** Those who want to know what a look finds that has not begun yet. */
+  asking: Asking[];
+}
+
+interface Asking {
+  readonly resolve: (look: Look) => void;
+  readonly reject: (error: Error) => void;
 }
 
 export class RepositoryPoller {
   readonly #options: RepositoryPollerOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #stopping = new AbortController();
-  #running: Promise<unknown> = Promise.resolve();
+  /** Each resolves when the last look at a repository is over. */
+  readonly #running = new Set<Promise<void>>();
+  #hasStarted = false;
 
   /** @throws ProblemError of a repository whose url or ref cannot be used (the repositories file was checked for that) */
   constructor(options: RepositoryPollerOptions) {
     this.#options = options;
-    for (const repository of options.repositories) {
-      this.#followed.set(repository.name, {
+    this.change(options.repositories);
+  }
+
+  start(): void {
+    this.#hasStarted = true;
+    for (const followed of this.#followed.values()) this.#begin(followed);
+  }
+
+  /**
+   * Follows these and no others from now on. One whose entry is the same object as before is not disturbed; one that is another is
+   * looked at at once.
+   * @throws ProblemError as the constructor; nothing is changed then
+   */
+  change(repositories: readonly Repository[]): void {
+    const added = repositories
+      .filter((repository) => this.#followed.get(repository.name)?.repository !== repository)
+      .map((repository): Followed => ({
         repository,
-        mirror: options.mirror(repository),
+        mirror: this.#options.mirror(repository),
+        left: new AbortController(),
         wake: new AbortController(),
         signalled: undefined,
         checkedAt: 0,
         looked: undefined,
-      });
+        asking: [],
+      }));
+    for (const [name, followed] of this.#followed) {
+      if (repositories.includes(followed.repository)) continue;
+      followed.left.abort();
+      this.#followed.delete(name);
+    }
+    for (const followed of added) {
+      this.#followed.set(followed.repository.name, followed);
+      if (this.#hasStarted) this.#begin(followed);
     }
   }
 
-  start(): void {
-    this.#running = Promise.all(
-      [...this.#followed.values()].map(async (followed) => await this.#follow(followed)),
-    );
+  #begin(followed: Followed): void {
+    const running = this.#follow(followed).finally(() => this.#running.delete(running));
+    this.#running.add(running);
   }
 
   /** Ends all looks; resolves when the last is over. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
+    await Promise.all(this.#running);
   }
 
   /** Looks now. False: no repository of that name is followed. */
@@ -82,21 +122,40 @@ export class RepositoryPoller {
     return followed !== undefined;
   }
 
+  /**
+   * Looks now, and answers what was found, which the sync workflow has been told by then if Temporal takes it. Undefined: no
+   * repository of that name is followed. Rejects when the poller ends before.
+   */
+  async look(name: string): Promise<Look | undefined> {
+    const followed = this.#followed.get(name);
+    if (followed === undefined) return undefined;
+    if (this.#stopping.signal.aborted) throw new Error(STOPPED);
+    return await new Promise<Look>((resolve, reject) => {
+      followed.asking.push({ resolve, reject });
+      followed.wake.abort();
+    });
+  }
+
   /** The last look at each repository. */
   looks(): ReadonlyMap<string, Look | undefined> {
     return new Map([...this.#followed].map(([name, { looked }]) => [name, looked]));
   }
 
   async #follow(followed: Followed): Promise<void> {
-    const { signal } = this.#stopping;
     const { repository } = followed;
+    const signal = AbortSignal.any([this.#stopping.signal, followed.left.signal]);
     const random = this.#options.random ?? Math.random;
     while (!signal.aborted) {
       followed.wake = new AbortController();
-      const look = await this.#look(followed);
-      if (signal.aborted) return;
+      const asking = followed.asking.splice(0);
+      const look = await this.#look(followed, signal);
+      if (signal.aborted) {
+        followed.asking.push(...asking);
+        break;
+      }
       followed.looked = look;
       const isTold = !look.ok || (await this.#tell(followed, look.sha));
+      for (const { resolve } of asking) resolve(look);
       try {
         await this.#options.onLook(repository, look);
       } catch (error) {
@@ -108,14 +167,15 @@ export class RepositoryPoller {
         AbortSignal.any([signal, followed.wake.signal]),
       );
     }
+    for (const { reject } of followed.asking) reject(new Error(STOPPED));
   }
 
-  async #look(followed: Followed): Promise<Look> {
+  async #look(followed: Followed, signal: AbortSignal): Promise<Look> {
     const begun = performance.now();
     const took = (): number => Math.round(performance.now() - begun);
     try {
-      const sha = await followed.mirror.resolveRef(this.#stopping.signal);
-      return { ok: true, sha, isNew: sha !== followed.signalled, milliseconds: took() };
+      const sha = await followed.mirror.resolveRef(signal);
+      return { ok: true, sha, isNew: sha !== followed.signalled?.sha, milliseconds: took() };
     } catch (error) {
       const found =
         error instanceof ProblemError ? error.problem : problem('SourceUnreachable', `${toMessage(error)}.`);
@@ -127,14 +187,24 @@ export class RepositoryPoller {
   async #tell(followed: Followed, sha: string): Promise<boolean> {
     const { name } = followed.repository;
     try {
+      const suspended = await this.#options.suspension(name);
+      const settings = settingsOf(followed.repository);
+      const notify = followed.repository.notify?.map(({ id }) => id);
+      const seen = {
+        sha,
+        settings,
+        ...(suspended !== undefined && { suspended }),
+        ...(notify !== undefined && { notify }),
+      };
+      const text = JSON.stringify(seen);
       const now = Date.now();
-      if (followed.signalled === sha && now - followed.checkedAt >= KNOWN_CHECK_MS) {
+      if (followed.signalled?.seen === text && now - followed.checkedAt >= KNOWN_CHECK_MS) {
         followed.checkedAt = now;
         if (!(await this.#options.isKnown(name, sha))) followed.signalled = undefined;
       }
-      if (followed.signalled !== sha) {
-        await this.#options.commitSeen(name, sha);
-        followed.signalled = sha;
+      if (followed.signalled?.seen !== text) {
+        await this.#options.commitSeen(name, seen);
+        followed.signalled = { sha, seen: text };
         followed.checkedAt = now;
       }
       return true;

@@ -6,10 +6,11 @@ import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } 
 
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
-import type { SyncInput } from '../workflows/sync-messages.ts';
+import type { SeenCommit, SyncInput } from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,
   commitSeenSignal,
+  lookSignal,
   syncStatusQuery,
   syncWorkflowId,
 } from '../workflows/sync-messages.ts';
@@ -38,8 +39,28 @@ export class SyncRuns {
    * Tells the repository's sync of a commit, and starts it if it does not run. One atomic request. Rejects with what `assertLeader`
    * throws: one who was frozen during a look wakes with a commit that is not the newest any more.
    */
-  async commitSeen(repository: string, sha: string): Promise<void> {
-    const { temporal, cluster, clusterUid, historyLimit } = this.#options;
+  async commitSeen(repository: string, seen: SeenCommit): Promise<void> {
+    const start = await this.#startOf(repository);
+    this.#options.assertLeader();
+    await this.#options.temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
+      ...start,
+      signal: commitSeenSignal,
+      signalArgs: [seen],
+    });
+  }
+
+  /** Asks for a look at the repository by whoever leads; starts its sync if it does not run. Anybody may. */
+  async look(repository: string): Promise<void> {
+    const start = await this.#startOf(repository);
+    await this.#options.temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
+      ...start,
+      signal: lookSignal,
+      signalArgs: [],
+    });
+  }
+
+  async #startOf(repository: string) {
+    const { cluster, clusterUid, historyLimit } = this.#options;
     const searchAttributes = await this.#options.searchAttributes();
     const input: SyncInput = {
       cluster,
@@ -48,20 +69,17 @@ export class SyncRuns {
       searchAttributes,
       ...(historyLimit !== undefined && { historyLimit }),
     };
-    this.#options.assertLeader();
-    await temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
+    return {
       workflowId: syncWorkflowId(cluster, repository),
       taskQueue: workflowTaskQueue(cluster),
       args: [input],
-      signal: commitSeenSignal,
-      signalArgs: [{ sha }],
       staticSummary: `repository ${repository}`,
       ...(searchAttributes.includes('KubeCluster') && {
         typedSearchAttributes: new TypedSearchAttributes([
           { key: defineSearchAttributeKey('KubeCluster', SearchAttributeType.KEYWORD), value: cluster },
         ]),
       }),
-    });
+    };
   }
 
   /**

@@ -3,7 +3,13 @@
 import { createHash } from 'node:crypto';
 import { isAlreadyExists } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type { CommitStatus, Inventory, InventoryStore, RepositoryStatus } from './inventory.ts';
+import type {
+  CommitAttempt,
+  CommitStatus,
+  Inventory,
+  InventoryStore,
+  RepositoryStatus,
+} from './inventory.ts';
 import type { ProblemList } from './problems.ts';
 import { formatProblem, shortSha } from './problems.ts';
 
@@ -12,6 +18,20 @@ export function withCommit(status: RepositoryStatus, commit: CommitStatus): Repo
   const succeeded =
     commit.outcome === 'Succeeded' ? { lastSucceeded: { sha: commit.sha, at: commit.finishedAt ?? '' } } : {};
   return { ...status, commit, ...succeeded };
+}
+
+/** Attempts that are kept: as many as a ConfigMap holds beside everything else. */
+const KEPT_ATTEMPTS = 50;
+const LONGEST_PROBLEM = 300;
+
+/** The status with one more attempt; recorded again (an activity's retry), it is the same. */
+export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): RepositoryStatus {
+  const others = (status.history ?? []).filter(
+    ({ runId, startedAt }) => runId !== attempt.runId || startedAt !== attempt.startedAt,
+  );
+  const problem = attempt.problem?.slice(0, LONGEST_PROBLEM);
+  const kept = { ...attempt, ...(problem !== undefined && { problem }) };
+  return { ...status, history: [...others, kept].slice(-KEPT_ATTEMPTS) };
 }
 
 /** Problems as lines, bounded for a ConfigMap. */

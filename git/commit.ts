@@ -14,6 +14,7 @@ import { prepareObjects } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import type { Repository } from './repositories.ts';
 import { servedVersions, withSignal } from './resources.ts';
+import { asksForSignatures } from './signature.ts';
 import type { SourceText } from './source-text.ts';
 
 export interface CommitContext {
@@ -60,6 +61,8 @@ export class CommitReader {
 
   /** @throws ProblemError when the commit or its path cannot be read at all */
   async read(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
+    // At each read: a key that was taken away must not be good because it was once.
+    if (asksForSignatures(repository)) await this.#mirrors(repository).verifyCommit(sha, repository, signal);
     const key = `${repository.url}\n${repository.path}\n${sha}`;
     const known = this.#recent.get(key);
     if (known !== undefined) return known;

@@ -22,6 +22,14 @@ export const APPLYSET = {
 /** Where the objects of an inventory come from; written by people too, when a repository has moved. */
 const SOURCE_ANNOTATION = 'fairlead.dev/source';
 
+/** Written from what else is in the inventory. */
+const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
+  APPLYSET.tooling,
+  APPLYSET.groupKinds,
+  APPLYSET.namespaces,
+  SOURCE_ANNOTATION,
+]);
+
 /** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
 export interface CommitRun {
   readonly sha: string;
@@ -42,6 +50,8 @@ export interface RepositoryStatus {
   readonly commit?: CommitStatus;
   /** The last commit that went all the way. */
   readonly lastSucceeded?: { readonly sha: string; readonly at: string };
+  /** The last attempts, oldest first. */
+  readonly history?: readonly CommitAttempt[];
   /** Operators' annotations of workloads on their way from one workload API to the other, by object. */
   readonly wishes?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -65,6 +75,30 @@ export interface CommitStatus {
   readonly supersededBy?: string | undefined;
 }
 
+/** What became of a commit, for `fairlead history`. */
+export interface CommitAttempt {
+  readonly sha: string;
+  readonly outcome: Exclude<CommitStatus['outcome'], 'Progressing'>;
+  /** Of the commit in git; absent when it could not be read any more. */
+  readonly author?: string | undefined;
+  /** First line of its message. */
+  readonly subject?: string | undefined;
+  /** Who asked for it to be tried (again), and why. */
+  readonly askedBy?: string | undefined;
+  readonly reason?: string | undefined;
+  /** RFC 3339. */
+  readonly startedAt: string;
+  readonly finishedAt: string;
+  readonly applied: number;
+  readonly unchanged: number;
+  readonly pruned: number;
+  /** The first one, formatted, and how many there are. */
+  readonly problem?: string | undefined;
+  readonly problemCount?: number | undefined;
+  readonly supersededBy?: string | undefined;
+  readonly runId: string;
+}
+
 export interface Inventory {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -73,9 +107,12 @@ export interface Inventory {
   readonly source?: string | undefined;
   readonly run?: CommitRun | undefined;
   readonly status: RepositoryStatus;
+  /** Those that are not written from the fields above: they are people's. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export type InventoryDraft = Pick<Inventory, 'entries' | 'source' | 'run' | 'status'>;
+/** Without `annotations` those of people stay as they are. */
+export type InventoryDraft = Pick<Inventory, 'entries' | 'source' | 'run' | 'status' | 'annotations'>;
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -167,6 +204,9 @@ export class InventoryStore {
         ...(source === undefined ? {} : { source }),
         ...(run === undefined ? {} : { run: trusted<CommitRun>(JSON.parse(run)) }),
         status: trusted<RepositoryStatus>(JSON.parse(object.data?.['status'] ?? '{}')),
+        annotations: Object.fromEntries(
+          Object.entries(object.metadata.annotations ?? {}).filter(([name]) => !OWN_ANNOTATIONS.has(name)),
+        ),
       };
     } catch (error) {
       throw new Error(
@@ -193,6 +233,7 @@ export class InventoryStore {
           'fairlead.dev/inventory': this.repository,
         },
         annotations: {
+          ...(draft.annotations ?? present?.annotations),
           [APPLYSET.tooling]: 'fairlead/v1',
           ...(draft.source === undefined ? {} : { [SOURCE_ANNOTATION]: draft.source }),
           [APPLYSET.groupKinds]: groupKinds(entries),

@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject } from '../planners/objects.ts';
 import { badConfigValue } from './config-data.ts';
+import type { ObjectReference } from './depends-on.ts';
+import { DEPENDS_ON, parseDependsOn } from './depends-on.ts';
 import { findFieldLine } from './field-line.ts';
 import { DEFAULT_WAVE, parseWave } from './order.ts';
 import type { ProblemCode, Problem } from './problems.ts';
@@ -29,6 +31,8 @@ export interface Manifest {
   readonly line: number;
   /** Annotation `fairlead.dev/wave`, see order.ts. */
   readonly wave: number;
+  /** Annotation `config.kubernetes.io/depends-on`, and its line. */
+  readonly dependsOn?: { readonly line: number; readonly objects: readonly ObjectReference[] };
   /** Of the body as written: changes exactly when the manifest does, whatever its key order or its place. */
   readonly hash: string;
 }
@@ -183,6 +187,11 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     const at = findFieldLine(source, line, `metadata.annotations[${ANNOTATION.wave}]`) ?? line;
     return problem('BadWave', wave.why, { file, line: at, object });
   }
+  const dependencies = readDependencies(metadata);
+  const annotationLine = (): number =>
+    findFieldLine(source, line, `metadata.annotations[${DEPENDS_ON}]`) ?? line;
+  if (dependencies !== undefined && 'why' in dependencies)
+    return problem('BadDependency', dependencies.why, { file, line: annotationLine(), object });
   const text = canonicalJson(value, MAX_OBJECT_BYTES);
   if (text === undefined || Buffer.byteLength(text) > MAX_OBJECT_BYTES)
     return fail('ObjectTooLarge', `the object has more than ${MAX_OBJECT_BYTES} bytes as JSON.`, object);
@@ -197,6 +206,7 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     file,
     line,
     wave,
+    ...(dependencies !== undefined && { dependsOn: { line: annotationLine(), objects: dependencies } }),
     hash: createHash('sha256').update(text).digest('hex').slice(0, 32),
   };
 }
@@ -213,6 +223,17 @@ function readWave(metadata: JsonObject): number | { readonly why: string } {
       why: `${ANNOTATION.wave} is "${value}", and must be a whole number of at most nine digits, such as "1" or "-5".`,
     }
   );
+}
+
+function readDependencies(
+  metadata: JsonObject,
+): readonly ObjectReference[] | { readonly why: string } | undefined {
+  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const value = annotations[DEPENDS_ON];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'string') return { why: `${DEPENDS_ON} is ${describe(value)}, and must be text.` };
+  const read = parseDependsOn(value);
+  return 'bad' in read ? { why: `${DEPENDS_ON} names "${read.bad}", which is no object.` } : read;
 }
 
 const SERVER_METADATA = [

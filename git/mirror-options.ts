@@ -12,6 +12,14 @@ export interface SourceFiles {
   readonly knownHostsFile?: string | undefined;
 }
 
+/** Files with the keys whose signature a commit must have; without either of them it needs none. */
+export interface Signers {
+  /** SSH keys, as `gpg.ssh.allowedSignersFile` of git. */
+  readonly allowedSignersFile?: string | undefined;
+  /** Public GPG keys, armoured or not. */
+  readonly gpgKeysFile?: string | undefined;
+}
+
 /** A repository that can be read. */
 export interface SourceOptions extends SourceFiles {
   /** https or ssh URL, or local path. */

@@ -2,9 +2,12 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { MirrorOptions } from './mirror-options.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
+import { runGit } from './git-process.ts';
+import type { MirrorOptions, Signers } from './mirror-options.ts';
 import { openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
 import { RemoteMirror } from './remote-mirror.ts';
+import { verifySignature } from './signature.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { RemoteSource } from './source-url.ts';
 import type { TreeRead } from './tree.ts';
@@ -16,6 +19,10 @@ export interface Mirror {
   resolveRef(signal?: AbortSignal): Promise<string>;
   /** Makes sure that the commit is readable here; cheap when it already is. */
   ensureCommit(sha: string, signal?: AbortSignal): Promise<void>;
+  /** Who made a commit that is readable here, and the first line of what they said of it. Undefined: it cannot be told (any more). */
+  describeCommit(sha: string, signal?: AbortSignal): Promise<CommitWords | undefined>;
+  /** Resolves when a commit has a good signature by one of the signers; makes sure of the commit first. */
+  verifyCommit(sha: string, signers: Signers, signal?: AbortSignal): Promise<void>;
   /** The manifest files under a path of a commit; makes sure of the commit first. */
   readManifests(sha: string, path: string, signal?: AbortSignal): Promise<TreeRead>;
 }
@@ -30,9 +37,45 @@ export function openMirror(options: MirrorOptions): Mirror {
   return source.kind === 'local' ? localMirror(source.path, ref) : remoteMirror(source, ref, options);
 }
 
+/** Written by whoever made the commit: one line each, safe to print, bounded. */
+export interface CommitWords {
+  readonly author: string;
+  readonly subject: string;
+}
+
+const LONGEST_AUTHOR = 80;
+const LONGEST_SUBJECT = 120;
+
+async function describeCommit(
+  gitDirectory: string,
+  sha: string,
+  signal: AbortSignal | undefined,
+): Promise<CommitWords | undefined> {
+  const args = [
+    'log',
+    '-1',
+    '--no-show-signature',
+    '--encoding=UTF-8',
+    '--format=%an%x00%s',
+    checkSha(sha),
+    '--',
+  ];
+  const maxOutputBytes = 1024 * 1024;
+  const output = await runGit({ args, gitDirectory, timeoutMs: 5_000, maxOutputBytes, signal });
+  if (output.code !== 0) return undefined;
+  const [author = '', subject = ''] = output.stdout.toString('utf8').split('\0').map(oneLine);
+  return { author: author.slice(0, LONGEST_AUTHOR), subject: subject.trim().slice(0, LONGEST_SUBJECT) };
+}
+
 function localMirror(path: string, ref: string | undefined): Mirror {
   return {
     resolveRef: async () => await resolveLocalRef(await openLocal(path), path, ref),
+    describeCommit: async (sha, signal) => await describeCommit(await openLocal(path), sha, signal),
+    verifyCommit: async (sha, signers, signal) => {
+      const gitDirectory = await openLocal(path);
+      await requireLocalCommit(gitDirectory, path, checkSha(sha));
+      await verifySignature(gitDirectory, sha, signers, signal);
+    },
     ensureCommit: async (sha) => await requireLocalCommit(await openLocal(path), path, checkSha(sha)),
     readManifests: async (sha, folder, signal) => {
       const gitDirectory = await openLocal(path);
@@ -48,6 +91,11 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
   const remote = new RemoteMirror(source, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
+    describeCommit: async (sha, signal) => await describeCommit(directory, sha, signal),
+    verifyCommit: async (sha, signers, signal) => {
+      await remote.ensureCommit(checkSha(sha), signal);
+      await verifySignature(directory, sha, signers, signal);
+    },
     ensureCommit: async (sha, signal) => await remote.ensureCommit(checkSha(sha), signal),
     readManifests: async (sha, folder, signal) => {
       await remote.ensureCommit(checkSha(sha), signal);

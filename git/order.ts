@@ -1,6 +1,6 @@
 /**
- * The order in which a commit is applied: stages of kinds, so that nothing needs what comes after it, and within a stage the waves
- * that its objects ask for. Pruning goes the other way, by kinds alone: what left the commit has no manifest any more.
+ * The order in which a commit is applied: stages of kinds, so that nothing needs what comes after it, within a stage the waves that
+ * its objects ask for, and within a wave what they depend on. Pruning goes the other way, by kinds alone: what left the commit has no manifest any more.
  */
 
 /** Stages in order; what is in none of them (custom resources, Ingress, autoscalers) comes last. */
@@ -68,6 +68,10 @@ export interface ApplyStep {
   /** Index into {@link STAGES}. */
   readonly stage: number;
   readonly wave: number;
+  /** Within the wave, after those of lower ones, which its objects depend on. @default 0 */
+  readonly rank?: number;
+  /** Some of its objects depend on others, of this stage or of earlier ones: these are awaited. */
+  readonly dependent?: boolean;
   /** Objects. */
   readonly count: number;
   /** Those of them that are not yet as the commit wants them. */
@@ -75,18 +79,41 @@ export interface ApplyStep {
 }
 
 /** The steps of a commit in the order in which they are applied. */
-export function applySteps<T extends { readonly stage: number; readonly wave: number }>(
+export function applySteps<T extends StepObject>(
   objects: readonly T[],
   isChange: (object: T) => boolean,
 ): readonly ApplyStep[] {
   const steps = new Map<string, ApplyStep>();
   for (const object of objects) {
-    const { stage, wave } = object;
-    const key = `${stage}/${wave}`;
-    const { count, changes } = steps.get(key) ?? { count: 0, changes: 0 };
-    steps.set(key, { stage, wave, count: count + 1, changes: changes + (isChange(object) ? 1 : 0) });
+    const { stage, wave, rank = 0, dependsOn = [] } = object;
+    const key = `${stage}/${wave}/${rank}`;
+    const { count, changes, dependent = false } = steps.get(key) ?? { count: 0, changes: 0 };
+    const isDependent = dependent || dependsOn.length > 0;
+    steps.set(key, {
+      stage,
+      wave,
+      ...(rank > 0 && { rank }),
+      ...(isDependent && { dependent: true }),
+      count: count + 1,
+      changes: changes + (isChange(object) ? 1 : 0),
+    });
   }
-  return [...steps.values()].toSorted((a, b) => a.stage - b.stage || a.wave - b.wave);
+  return [...steps.values()].toSorted(compareSteps);
+}
+
+interface StepObject {
+  readonly stage: number;
+  readonly wave: number;
+  readonly rank?: number;
+  readonly dependsOn?: readonly unknown[];
+}
+
+/** Which of two steps, or of the objects in them, is applied first. */
+export function compareSteps(
+  a: Pick<StepObject, 'stage' | 'wave' | 'rank'>,
+  b: Pick<StepObject, 'stage' | 'wave' | 'rank'>,
+): number {
+  return a.stage - b.stage || a.wave - b.wave || (a.rank ?? 0) - (b.rank ?? 0);
 }
 
 interface Ordered {

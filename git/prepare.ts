@@ -7,7 +7,8 @@ import { APPLYSET } from './inventory.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
 import { isObject, objectLabel } from './manifests.ts';
-import { compareObjects, stageOf } from './order.ts';
+import { resolveDependencies } from './depends-on.ts';
+import { compareObjects, compareSteps, stageOf } from './order.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { objectPath } from './resources.ts';
@@ -23,6 +24,10 @@ export interface PreparedObject {
   readonly label: string;
   readonly stage: number;
   readonly wave: number;
+  /** Within its wave, after those that it depends on. */
+  readonly rank: number;
+  /** Labels of the objects that must be ready before it is applied. */
+  readonly dependsOn: readonly string[];
   /** The kind comes with a CustomResourceDefinition of this commit and is not served yet. */
   readonly deferred: boolean;
 }
@@ -47,7 +52,7 @@ export async function prepareObjects(
   context: PrepareContext,
 ): Promise<Prepared> {
   const problems: Problem[] = [];
-  const objects: PreparedObject[] = [];
+  const objects: Placed[] = [];
   const own = customKinds(manifests);
   const looked = new Map<string, ServedKind | undefined>();
   for (const manifest of manifests) {
@@ -83,8 +88,19 @@ export async function prepareObjects(
     });
   }
   objects.sort((a, b) => compareObjects(ordered(a), ordered(b)));
-  return { objects, problems: [...problems, ...findDuplicates(objects)] };
+  const dependencies = resolveDependencies(objects);
+  const ranked = objects.map((object): PreparedObject => {
+    const dependsOn = (dependencies.of.get(object) ?? []).map(({ label }) => label);
+    return { ...object, rank: dependencies.ranks.get(object) ?? 0, dependsOn };
+  });
+  return {
+    // Stable: within a rank the order is as before.
+    objects: ranked.toSorted(compareSteps),
+    problems: [...problems, ...findDuplicates(ranked), ...dependencies.problems],
+  };
 }
+
+type Placed = Omit<PreparedObject, 'rank' | 'dependsOn'>;
 
 /** What is sent: the manifest, its namespace, and who it comes from. `commit` changes only with the manifest's hash. */
 export function applyBody(
@@ -139,7 +155,7 @@ export function isWorkload(manifest: Pick<Manifest, 'group' | 'kind'>): boolean 
   return WORKLOAD_KINDS.has(manifest.kind) && (manifest.group === GROUP || manifest.group === 'apps');
 }
 
-function ordered(object: PreparedObject) {
+function ordered(object: Placed) {
   const { group, kind, name, wave } = object.manifest;
   return { group, kind, name, wave, namespace: object.namespace };
 }

@@ -21,6 +21,12 @@ const NEXT_STEPS = {
     'Set `ref` to a branch, a tag or a full commit sha that exists (`git ls-remote <url>` lists them).',
   CommitGone: 'The history was rewritten; push a new commit, or wait for the next poll.',
   SourceCorrupt: 'Run `git fsck` in the repository.',
+  // The signature
+  CommitUnsigned:
+    'Sign it (`git commit --amend --no-edit -S`), or sign the next one: the newest commit alone counts.',
+  SignatureRefused:
+    'Have the newest commit signed by one of those in `allowedSignersFile` or `gpgKeysFile`; after a change of these files: `fairlead sync`.',
+  SignersUnusable: 'Correct the file, or what is installed; the commit is tried again.',
   // The tree
   PathVanished: 'Nothing was pruned. Restore the path, or set `path` to where the manifests are now.',
   NoManifests: 'Nothing was pruned. Add at least one manifest, or remove the repository from the worker.',
@@ -48,6 +54,11 @@ const NEXT_STEPS = {
   ObjectTooLarge: 'Make it smaller or split it; etcd refuses objects of more than 1 MiB.',
   DuplicateObject: 'Keep one of the two.',
   BadWave: 'Correct the annotation, or remove it: without it the wave is "0".',
+  BadDependency:
+    'Write GROUP/namespaces/NAMESPACE/KIND/NAME, or GROUP/KIND/NAME of a kind without namespaces; the group of core is empty.',
+  DependencyMissing: 'Correct the reference, add the object to the commit, or remove the annotation.',
+  DependencyOrder: 'Remove the annotation, or give the two waves that agree with it.',
+  DependencyCycle: 'Remove one of these dependencies.',
   NotRendered:
     'Commit the rendered manifests (`kubectl kustomize`, `helm template`); nothing is rendered here.',
   WorkloadTwice: 'Keep it under one of the two workload APIs.',
@@ -132,6 +143,7 @@ export function formatProblem(item: Problem, sha?: string): string {
 
 /** What the cluster answered: it may answer otherwise tomorrow. Everything else is as it is in the commit. */
 const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
+  'SignersUnusable',
   'InventoryForeign',
   'InventoryOfOther',
   'UnknownKind',

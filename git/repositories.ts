@@ -1,5 +1,6 @@
 /** The repositories file: which repositories a worker follows, and how (design §2). */
 
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
@@ -8,14 +9,16 @@ import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { shownOnOneLine } from '../kubernetes/safe-text.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { MAKE_KEY, scanHost } from './credentials.ts';
-import type { SourceFiles } from './mirror-options.ts';
+import type { Signers, SourceFiles } from './mirror-options.ts';
+import type { Receiver } from './notifications.ts';
+import { ReceiverEntry, readReceivers } from './receivers.ts';
 import { ProblemError } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
 
 /** One repository, with every default filled in. */
-export interface Repository extends SourceFiles {
+export interface Repository extends SourceFiles, Signers {
   /** Unique in the worker; part of workflow ids, labels and the name of the inventory. */
   readonly name: string;
   /** https or ssh URL, or an absolute local path. */
@@ -31,6 +34,10 @@ export interface Repository extends SourceFiles {
   /** Seconds between two looks. @default 30; 2 for a local path */
   readonly intervalSeconds: number;
   readonly prune: boolean;
+  /** File with the secret of its webhooks; absent: it takes none. */
+  readonly webhookSecretFile?: string | undefined;
+  /** Who is told of what becomes of its commits. @default nobody */
+  readonly notify?: readonly Receiver[] | undefined;
 }
 
 /** Seconds. Looking at a local repository costs two short processes and nobody's server. */
@@ -69,10 +76,11 @@ const Entry = z.strictObject({
   caFile: z.string().min(1).optional(),
   sshKeyFile: z.string().min(1).optional(),
   knownHostsFile: z.string().min(1).optional(),
+  webhookSecretFile: z.string().min(1).optional(),
+  allowedSignersFile: z.string().min(1).optional(),
+  gpgKeysFile: z.string().min(1).optional(),
+  notify: z.array(ReceiverEntry).max(10).optional(),
 });
-
-/** Keys of the design that are not served yet: named clearly instead of "unrecognized". */
-const LATER = ['webhookSecretFile'] as const;
 
 /** Thrown with every error of the file, one a line. */
 class RepositoriesError extends ConfigurationError {
@@ -132,8 +140,16 @@ export function parseRepositories(text: string, source: string): readonly Reposi
   return repositories;
 }
 
+/** What decides how a commit of the repository is applied, in a few characters: the same commit is applied anew when it changes. */
+export function settingsOf(repository: Repository): string {
+  const { url, path, namespace, impersonate, prune, allowedSignersFile, gpgKeysFile } = repository;
+  const signers = [allowedSignersFile ?? '', gpgKeysFile ?? ''];
+  const settings = JSON.stringify([url, path, namespace, impersonate ?? '', prune, ...signers]);
+  return createHash('sha256').update(settings).digest('hex').slice(0, 16);
+}
+
 /** What the flags of `fairlead up` may say. */
-export interface RepositoryFlags extends SourceFiles {
+export interface RepositoryFlags extends SourceFiles, Signers {
   readonly repo: string;
   readonly name?: string | undefined;
   readonly ref?: string | undefined;
@@ -158,9 +174,6 @@ export function repositoryFromFlags(flags: RepositoryFlags, directory = process.
 function toRepository(item: unknown, directory: string): Repository | string[] {
   if (typeof item !== 'object' || item === null || Array.isArray(item))
     return ['must be a mapping with at least `url`'];
-  const later = LATER.filter((key) => Object.hasOwn(item, key));
-  if (later.length > 0)
-    return later.map((key) => `${key}: not supported yet; use an https:// URL or a local path without it`);
   const parsed = Entry.safeParse(item);
   if (!parsed.success) {
     return parsed.error.issues.map((issue) => {
@@ -188,10 +201,16 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (source !== undefined && !DNS_LABEL.test(name))
     errors.push(`name: none can be made of ${url}; set \`name\``);
   if (source !== undefined) errors.push(...misplacedFiles(source, entry));
+  const { receivers, errors: bad } = readReceivers(entry.notify ?? [], source, (file) =>
+    inDirectory(file, directory),
+  );
+  errors.push(...bad);
   if (errors.length > 0 || path === undefined) return errors;
   const namespace = entry.namespace ?? 'default';
-  const { tokenFile, caFile, sshKeyFile, knownHostsFile } = entry;
-  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile };
+  const { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile } = entry;
+  const { allowedSignersFile, gpgKeysFile } = entry;
+  const signers = { allowedSignersFile, gpgKeysFile };
+  const files = { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile, ...signers };
   return {
     name,
     url,
@@ -201,6 +220,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
     ...(entry.serviceAccount === undefined ? {} : { impersonate: userOf(entry.serviceAccount, namespace) }),
     intervalSeconds: entry.interval ?? (source?.kind === 'local' ? LOCAL_INTERVAL : INTERVAL),
     prune: entry.prune ?? true,
+    ...(receivers.length > 0 && { notify: receivers }),
     ...Object.fromEntries(
       Object.entries(files).flatMap(([key, value]) =>
         value === undefined ? [] : [[key, inDirectory(value, directory)]],

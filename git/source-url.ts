@@ -103,6 +103,27 @@ export async function sourceIdentity(url: string): Promise<string> {
 }
 
 /**
+ * What the addresses of a repository on another machine have in common, be they for https, ssh or people: host and path, in small
+ * letters, without port, user and `.git`. Undefined for a local path, and for what is no address.
+ */
+export function remoteKey(address: string): string | undefined {
+  const [, user, host = '', path = ''] = SCP.exec(address) ?? [];
+  const url = user === undefined ? parseUrl(address) : { hostname: host, pathname: path };
+  if (url === undefined || url.hostname === '') return undefined;
+  const name = url.pathname.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
+  return name === '' ? undefined : `${url.hostname}/${name}`.toLowerCase();
+}
+
+function parseUrl(text: string): Pick<URL, 'hostname' | 'pathname'> | undefined {
+  if (!/^(?:https?|ssh|git):\/\//i.test(text)) return undefined;
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * A branch, a tag, a full sha or a `refs/…` name.
  * @throws ProblemError RefNotFound
  */

@@ -1,6 +1,6 @@
 /** Reading the wishes that operators leave on a workload (design "Pause, abort, retry, undo live on the object"). */
 
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, SUSPENDED } from '../planners/names.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
 
 /** Characters of a field that somebody wrote by hand; longer ones are cut. */
@@ -49,6 +49,12 @@ export function readPinned(annotations: Annotations): Pin | undefined {
 export function readRetried(annotations: Annotations): Wish | undefined {
   const text = annotations?.[ANNOTATION.retried];
   return text === undefined ? undefined : parseWish(text);
+}
+
+/** Annotation `fairlead.dev/suspended` of a repository's inventory (JSON, or `"true"`); undefined when it is not suspended. */
+export function readSuspended(annotations: Annotations): Wish | undefined {
+  const text = annotations?.[SUSPENDED];
+  return text === undefined || text === 'false' ? undefined : parseWish(text);
 }
 
 /** A wish that cannot be parsed still counts (a pause must never be lost to a typing error); its text becomes the reason. */

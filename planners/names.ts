@@ -58,6 +58,9 @@ export const ANNOTATION = {
   ofWorkload: 'fairlead.dev/of-workload',
 } as const;
 
+/** Annotation of the inventory of a repository, JSON {@link Wish}: no further commit of it is begun. On a workload it means nothing. */
+export const SUSPENDED = 'fairlead.dev/suspended';
+
 /** Annotations of Deployments and their ReplicaSets, as upstream names them (P4, P5). */
 export const DEPLOYMENT_ANNOTATION = {
   revision: 'deployment.kubernetes.io/revision',

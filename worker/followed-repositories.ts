@@ -12,7 +12,12 @@ import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
-import { formatProblem } from '../git/problems.ts';
+import { FollowedList } from '../git/followed-list.ts';
+import type { FollowedRow } from '../git/followed-list.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import { ProblemError, formatProblem } from '../git/problems.ts';
+import { readSuspension } from '../git/suspension.ts';
+import type { Wish } from '../planners/workload.ts';
 import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -21,18 +26,34 @@ import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
 
-export interface FollowedRepositoriesOptions {
-  readonly config: WorkerConfig;
+export interface FollowedRepositoriesOptions extends SyncRunsSettings {
   readonly repositories: readonly Repository[];
   /** Guarded by the Lease. */
   readonly client: KubernetesClient;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** What the sync workflows of a worker are reached with. */
+export interface SyncRunsSettings {
+  readonly config: WorkerConfig;
   readonly clusterUid: string;
   readonly temporal: Client;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
   /** Throws when this process does not hold the Lease: what goes to Temporal is not guarded by the client. */
   readonly assertLeader: () => void;
-  readonly metrics: Metrics;
-  readonly log: Logger;
+}
+
+/** The sync workflows of this worker's cluster. */
+export function syncRuns({ config, clusterUid, temporal, searchAttributes, assertLeader }: SyncRunsSettings) {
+  return new SyncRuns({
+    temporal,
+    cluster: config.cluster,
+    clusterUid,
+    searchAttributes,
+    assertLeader,
+    ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
+  });
 }
 
 /** Nothing is looked at before `start`. */
@@ -40,37 +61,40 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   const { config, repositories, client, clusterUid, temporal, metrics, log } = options;
   const now = Date.now;
   const inventoryNamespace = config.leaseNamespace;
-  const byName = new Map(repositories.map((repository) => [repository.name, repository]));
-  const mirrors = new Map<string, Mirror>();
+  let byName = new Map(repositories.map((repository) => [repository.name, repository]));
+  const mirrors = new WeakMap<Repository, Mirror>();
   const mirror = (repository: Repository): Mirror => {
-    const known = mirrors.get(repository.name);
+    const known = mirrors.get(repository);
     if (known !== undefined) {
       return known;
     }
     const opened = openMirror({ ...repository, cacheDirectory: join(config.cacheDirectory, 'git') });
-    mirrors.set(repository.name, opened);
+    mirrors.set(repository, opened);
     return opened;
   };
-  const runs = new SyncRuns({
-    temporal,
-    cluster: config.cluster,
-    clusterUid,
-    searchAttributes: options.searchAttributes,
-    assertLeader: options.assertLeader,
-    ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
-  });
+  const runs = syncRuns(options);
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
+  const followed = new FollowedList({
+    client,
+    namespace: inventoryNamespace,
+    cluster: config.cluster,
+    now,
+    onError: (error) => log.warn({ error: toMessage(error) }, 'the list of repositories is not written'),
+  });
   const poller = new RepositoryPoller({
     repositories,
     mirror,
-    commitSeen: async (repository, sha) => {
-      await runs.commitSeen(repository, sha);
-      log.info({ repository, sha }, 'commit seen');
+    commitSeen: async (repository, seen) => {
+      await runs.commitSeen(repository, seen);
+      const { sha, suspended } = seen;
+      log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, 'commit seen');
     },
+    suspension: async (name) => await suspensionOf(new InventoryStore(client, inventoryNamespace, name)),
     isKnown: async (repository, sha) => await runs.knows(repository, sha),
-    onLook: async ({ name }, look) => {
+    onLook: async (repository, look) => {
+      const { name } = repository;
       metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });
       metrics.lookSeconds.observe({ repository: name }, look.milliseconds / 1000);
       const trouble = look.ok ? undefined : formatProblem(look.problem);
@@ -83,6 +107,11 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         log.info({ repository: name }, 'repository can be read again');
       }
       if (look.ok && look.isNew) log.info({ repository: name, sha: look.sha }, 'new commit');
+      followed.looked({
+        ...rowOf(repository),
+        lookedAt: new Date(now()).toISOString(),
+        ...(look.ok ? { sha: look.sha } : { problem: formatProblem(look.problem) }),
+      });
       await reporter.report(name, look.ok ? { sha: look.sha } : { problem: look.problem });
     },
     onError: ({ name }, error) => log.warn({ repository: name, error: toMessage(error) }, 'repository'),
@@ -121,9 +150,53 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
           );
         },
       }),
-      ...createSyncActivities({ temporal, clusterUid }),
+      ...createSyncActivities({
+        temporal,
+        clusterUid,
+        repository: (name) => byName.get(name),
+        look: async (name) => await poller.look(name),
+      }),
     },
-    start: () => poller.start(),
-    stop: async () => await poller.stop(),
+    /** Looks at a repository now. */
+    poke: (name: string) => poller.poke(name),
+    start: () => {
+      followed.follow([...byName.values()].map(rowOf));
+      poller.start();
+    },
+    /** Other repositories are followed from now on. What one that left has applied stays as it is. */
+    change: (changed: readonly Repository[]) => {
+      const present = [...byName.values()];
+      if (changed.length === present.length && changed.every((one, index) => one === present[index])) return;
+      byName = new Map(changed.map((repository) => [repository.name, repository]));
+      poller.change(changed);
+      followed.follow(changed.map(rowOf));
+    },
+    stop: async () => {
+      await poller.stop();
+      await followed.stop();
+    },
+  };
+}
+
+/** Where the inventory is somebody else's ConfigMap, the commit says so; it suspends nothing. */
+async function suspensionOf(store: InventoryStore): Promise<Wish | undefined> {
+  try {
+    return await readSuspension(store);
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
+    throw error;
+  }
+}
+
+function rowOf(repository: Repository): FollowedRow {
+  const { name, url, ref, path, namespace, intervalSeconds, webhookSecretFile } = repository;
+  return {
+    name,
+    url,
+    ...(ref !== undefined && { ref }),
+    path,
+    namespace,
+    intervalSeconds,
+    webhook: webhookSecretFile !== undefined,
   };
 }

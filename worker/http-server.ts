@@ -1,6 +1,6 @@
-/** `/metrics`, `/healthz` and `/readyz` of a worker process. */
+/** `/metrics`, `/healthz`, `/readyz` and `/hook` of a worker process. */
 
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 
 import type { Registry } from 'prom-client';
@@ -19,16 +19,27 @@ export interface HttpServerOptions {
   readonly health: () => readonly Check[];
   /** The process does its part: a standby replica is ready too. */
   readonly readiness: () => readonly Check[];
+  /** What else is served, whatever the method; answers whether the path is its own. */
+  readonly more?: (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
 }
+
+/** Milliseconds for a request to arrive: one that comes a byte at a time must not stay. */
+const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Starts listening.
  * @throws Error naming the address when it cannot be bound
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<Server> {
-  const server = createServer((request, response) => {
+  const limits = {
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: 1_000,
+  };
+  const server = createServer(limits, (request, response) => {
     // Not `new URL`: it throws for what anybody may ask for (`GET //`), and an error here ends the process.
-    const path = (request.url ?? '/').split('?', 1)[0];
+    const [path = '/'] = (request.url ?? '/').split('?', 1);
+    if (options.more?.(request, response, path) === true) return;
     if (request.method !== 'GET') {
       response.writeHead(405).end();
     } else if (path === '/metrics') {

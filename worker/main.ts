@@ -1,18 +1,12 @@
 /** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
 
 import type { Client } from '@temporalio/client';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { setFlagsFromString } from 'node:v8';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
-import { openMirror } from '../git/mirror.ts';
-import { ProblemError, formatProblem } from '../git/problems.ts';
-import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
-import type { Repository, RepositoryFlags } from '../git/repositories.ts';
+import type { RepositoryFlags } from '../git/repositories.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
@@ -20,7 +14,7 @@ import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
-import { followRepositories } from './followed-repositories.ts';
+import { followRepositories, syncRuns } from './followed-repositories.ts';
 import type { Check } from './http-server.ts';
 import { startHttpServer } from './http-server.ts';
 import type { Fence } from './fence.ts';
@@ -31,6 +25,7 @@ import { keptAnnotations, leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { assertNoOtherOwner } from './other-owner.ts';
+import { RepositoriesFile, readableRepository } from './repositories-file.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
 import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
@@ -39,6 +34,7 @@ import { createTemporalClient, readTemporalSettings } from './temporal-connectio
 import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
+import { Webhook } from './webhook.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
 /** A watch that has been silent for longer is not to be relied on. */
@@ -73,7 +69,9 @@ export async function runWorker(
   const stopping = listenForStop(log, interrupted);
   const { signal } = stopping;
   try {
-    const repositories = await repositoriesOf(flags, config, signal);
+    const { repo } = flags;
+    const own = repo === undefined ? [] : [await readableRepository({ ...flags, repo }, signal)];
+    const repositories = await RepositoriesFile.read({ file: config.repositoriesFile, own, log });
     signal.throwIfAborted();
     await new WorkerProcess(config, environment, repositories, log, signal).run();
   } catch (error) {
@@ -82,37 +80,6 @@ export async function runWorker(
     stopping.done();
   }
   return stopping.by();
-}
-
-async function repositoriesOf(
-  flags: WorkerFlags & Partial<RepositoryFlags>,
-  { repositoriesFile }: WorkerConfig,
-  signal: AbortSignal,
-): Promise<readonly Repository[]> {
-  const { repo } = flags;
-  return [
-    ...(repo === undefined ? [] : [await readable(repositoryFromFlags({ ...flags, repo }), signal)]),
-    ...(repositoriesFile === undefined ? [] : await readRepositories(repositoriesFile)),
-  ];
-}
-
-/**
- * The repository of `fairlead up`, looked at once: whoever names it is there to be told what is wrong with it.
- * @throws Error naming the problem and the next step; the reason of the signal
- */
-async function readable(repository: Repository, signal: AbortSignal): Promise<Repository> {
-  const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
-  try {
-    await openMirror({ ...repository, cacheDirectory }).resolveRef(signal);
-    return repository;
-  } catch (error) {
-    if (!(error instanceof ProblemError)) throw error;
-    // The first commit is what it is started for; until then each look says so.
-    if (error.problem.code === 'UnbornBranch') return repository;
-    throw new Error(formatProblem(error.problem), { cause: error });
-  } finally {
-    await rm(cacheDirectory, { recursive: true, force: true });
-  }
 }
 
 interface Leading {
@@ -126,7 +93,7 @@ interface Leading {
 class WorkerProcess {
   readonly #config: WorkerConfig;
   readonly #environment: Surroundings['environment'];
-  readonly #repositories: readonly Repository[];
+  readonly #repositories: RepositoriesFile;
   readonly #log: Logger;
   /** The process stops, or must not run. */
   readonly #signal: AbortSignal;
@@ -135,6 +102,8 @@ class WorkerProcess {
   readonly #settings: TemporalSettings;
   readonly #temporal: Client;
   #leader: Leader | undefined;
+  /** Looks at a repository now, while this replica leads. */
+  #poke: ((repository: string) => boolean) | undefined;
   /** Undefined: not asked yet. */
   #temporalReachable: boolean | undefined;
   #searchAttributes: readonly SearchAttributeName[] | undefined;
@@ -144,7 +113,7 @@ class WorkerProcess {
   constructor(
     config: WorkerConfig,
     environment: Surroundings['environment'],
-    repositories: readonly Repository[],
+    repositories: RepositoriesFile,
     log: Logger,
     signal: AbortSignal,
   ) {
@@ -171,17 +140,20 @@ class WorkerProcess {
       // The native part would write lines of its own form to the terminal.
       telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     });
-    const server = await this.#serve();
+    const webhook = this.#webhook(system.metadata.uid);
+    const server = await this.#serve(webhook);
     const mayOwn = this.#mayOwn(client);
     try {
       await Promise.all([
         this.#watchTemporal(),
+        this.#repositories.watch(this.#signal),
         this.#runWorkflows(),
         this.#runElection(client, system.metadata.uid, mayOwn),
         mayOwn.catch(() => undefined),
       ]);
       if (this.#refused.signal.aborted) throw this.#refused.signal.reason;
     } finally {
+      webhook.stop();
       server?.close();
       client.close();
     }
@@ -200,6 +172,31 @@ class WorkerProcess {
       if (!this.#signal.aborted) this.#refused.abort(error);
       throw error;
     }
+  }
+
+  /** A load balancer gives a webhook to any replica; only the one that leads looks at repositories. */
+  #webhook(clusterUid: string): Webhook {
+    const runs = syncRuns({
+      config: this.#config,
+      clusterUid,
+      temporal: this.#temporal,
+      searchAttributes: async () => await this.#knownSearchAttributes(),
+      assertLeader: () => undefined,
+    });
+    return new Webhook({
+      repositories: () => this.#repositories.repositories,
+      onPush: (repository) => {
+        if (this.#poke?.(repository) === true) return;
+        runs.look(repository).catch((error: unknown) => {
+          this.#log.warn(
+            { repository, error: toMessage(error) },
+            'push not passed on, the next look finds it',
+          );
+        });
+      },
+      onResult: (result) => this.#metrics.webhooks.inc({ result }),
+      log: this.#log,
+    });
   }
 
   async #watchTemporal(): Promise<void> {
@@ -287,7 +284,11 @@ class WorkerProcess {
       metrics: this.#metrics,
       log: this.#log,
     };
-    const repositories = followRepositories({ ...shared, assertLeader, repositories: this.#repositories });
+    const repositories = followRepositories({
+      ...shared,
+      assertLeader,
+      repositories: this.#repositories.repositories,
+    });
     const leader = await startLeader({
       ...shared,
       mayOwn,
@@ -299,6 +300,10 @@ class WorkerProcess {
     });
     this.#leader = leader;
     repositories.start();
+    this.#poke = repositories.poke;
+    const unsubscribe = this.#repositories.onChange((changed) => repositories.change(changed));
+    // It may have changed while the caches were filled.
+    repositories.change(this.#repositories.repositories);
     try {
       await this.#runTemporalWorker('leader activities', signal, {
         taskQueue: leaderTaskQueue(this.#config.cluster),
@@ -310,6 +315,8 @@ class WorkerProcess {
       });
     } finally {
       this.#leader = undefined;
+      this.#poke = undefined;
+      unsubscribe();
       this.#metrics.leader.set(0);
       await Promise.all([leader.stop(), repositories.stop()]);
       this.#log.info('this replica does not lead any more');
@@ -332,9 +339,16 @@ class WorkerProcess {
     return this.#searchAttributes;
   }
 
-  async #serve() {
+  async #serve(webhook: Webhook) {
     const address = this.#config.metricsAddress;
     if (address === undefined) {
+      const deaf = this.#repositories.repositories.filter((one) => one.webhookSecretFile !== undefined);
+      if (deaf.length > 0) {
+        this.#log.warn(
+          { repositories: deaf.map(({ name }) => name) },
+          'webhooks are not served: set FAIRLEAD_METRICS_ADDRESS (or --metrics-address)',
+        );
+      }
       return undefined;
     }
     const server = await startHttpServer({
@@ -342,6 +356,11 @@ class WorkerProcess {
       registry: this.#metrics.registry,
       health: () => [{ name: 'process', ok: true }],
       readiness: () => this.#readiness(),
+      more: (request, response, path) => {
+        if (!Webhook.serves(path)) return false;
+        webhook.handle(request, response, path);
+        return true;
+      },
     });
     this.#log.info({ address }, 'metrics');
     return server;

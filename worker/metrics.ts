@@ -59,6 +59,12 @@ export class Metrics {
     buckets: [0.01, 0.1, 0.5, 2, 10, 30],
     registers: [this.registry],
   });
+  readonly webhooks = new Counter({
+    name: 'fairlead_webhooks_total',
+    help: 'Requests to /hook by result',
+    labelNames: ['result'] as const,
+    registers: [this.registry],
+  });
   readonly #requests = new Histogram({
     name: 'fairlead_kubernetes_request_duration_seconds',
     help: 'Requests to the apiserver by method, resource and status',

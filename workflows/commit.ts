@@ -117,9 +117,10 @@ class CommitRun {
         if (await this.#checkDeferred()) return 'Failed';
       }
       // Nothing is held up by an earlier wave where there is nothing to change.
-      const isLaterWave = steps[index - 1]?.stage === step.stage;
-      if (isLaterWave && step.changes > 0 && !(await this.#awaitWave(step))) return 'Failed';
-      if (!(await this.#applyStep(step, isLaterWave || steps[index + 1]?.stage === step.stage)))
+      const isLater = steps[index - 1]?.stage === step.stage;
+      const mustWait = (isLater || step.dependent === true) && step.changes > 0;
+      if (mustWait && !(await this.#awaitWave(step))) return 'Failed';
+      if (!(await this.#applyStep(step, isLater || steps[index + 1]?.stage === step.stage)))
         return 'Superseded';
     }
     // Something could not be written: what left the commit stays, it may be what still works.
@@ -154,16 +155,16 @@ class CommitRun {
     return checked.problems.total > 0;
   }
 
-  /** `isWave`: there are others in its stage. */
-  async #applyStep({ stage, wave, count }: ApplyStep, isWave: boolean): Promise<boolean> {
+  /** `isPart`: there are others in its stage. */
+  async #applyStep({ stage, wave, rank = 0, count }: ApplyStep, isPart: boolean): Promise<boolean> {
     for (let from: number | undefined = 0; from !== undefined;) {
       const part = from === 0 ? '' : `, from ${from + 1}`;
-      const name = `${stageName(stage)}${isWave ? `, wave ${wave}` : ''}`;
+      const name = `${stageName(stage)}${isPart ? `, ${stepName(wave, rank)}` : ''}`;
       const { applyStage } = this.#mutate(`apply ${name}: ${count} objects${part}`);
       const result: Awaited<ReturnType<typeof applyStage>> = await applyStage({
         ...this.#reference,
         stage,
-        ...(isWave && { wave }),
+        ...(isPart && { wave, rank }),
         from,
       });
       if (result.outcome === 'superseded') return false;
@@ -174,18 +175,18 @@ class CommitRun {
   }
 
   /** Until everything of the earlier waves of the stage is ready; false when that will not be. */
-  async #awaitWave({ stage, wave }: ApplyStep): Promise<boolean> {
+  async #awaitWave({ stage, wave, rank = 0 }: ApplyStep): Promise<boolean> {
     this.#display.enterWave(stageName(stage), wave);
     const { awaitWave } = proxyActivities<CommitActivities>({
       ...awaiting(this.#taskQueue),
       startToCloseTimeout: '12 hours',
-      summary: `await what is before wave ${wave} of ${stageName(stage)}`,
+      summary: `await what is before ${stepName(wave, rank)} of ${stageName(stage)}`,
     });
     const since = Date.now();
     const refused = this.#display.problems.total > 0;
     for (;;) {
       const shown = this.#display.waiting;
-      const result = await awaitWave({ ...this.#reference, stage, wave, since, refused, shown });
+      const result = await awaitWave({ ...this.#reference, stage, wave, rank, since, refused, shown });
       this.#display.awaited(result);
       if (result.outcome === 'waiting') continue;
       this.#display.enter('Applying');
@@ -233,6 +234,7 @@ class CommitRun {
       problems: this.#display.problems,
       notes: this.#display.notes,
       ...(this.#input.retry !== undefined && { retry: this.#input.retry }),
+      ...(this.#input.asked !== undefined && { asked: this.#input.asked }),
     });
   }
 
@@ -259,6 +261,11 @@ class CommitRun {
 
 function stageName(stage: number): string {
   return STAGE_NAMES[stage] ?? `stage ${stage}`;
+}
+
+/** `wave 1`, or `wave 1, dependents 2` of what is applied after others of the wave. */
+function stepName(wave: number, rank: number): string {
+  return rank === 0 ? `wave ${wave}` : `wave ${wave}, dependents ${rank}`;
 }
 
 /** A check that was recorded before there were waves counted stages alone. */

@@ -1,9 +1,10 @@
 /** Inputs, results, signals and queries of sync and commit; imported by clients without pulling in workflow code. */
 
-import { defineQuery, defineSignal } from '@temporalio/workflow';
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
-import type { CommitOutcome, RetryDelays } from '../activities/commit-types.ts';
+import type { CommitOutcome, LookResult, RetryDelays } from '../activities/commit-types.ts';
 import type { OperatorMessage } from './messages.ts';
+import { readOperatorMessage } from './messages.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
 
 export const SYNC_WORKFLOW = 'sync';
@@ -31,16 +32,40 @@ export interface SyncState {
   /** To be applied next; absent when there is nothing to do. */
   readonly wanted?: WantedCommit;
   readonly last?: LastCommit;
+  readonly suspended?: Suspension;
+  readonly notify?: readonly string[];
+}
+
+/** Who suspended the repository, why and since when (RFC 3339). */
+export interface Suspension {
+  readonly by?: string;
+  readonly reason?: string;
+  readonly at?: string;
+}
+
+/** The ref of the repository names this commit now. */
+export interface SeenCommit {
+  readonly sha: string;
+  /** In a few characters, how it is applied: a commit that was tried with other settings is tried again. */
+  readonly settings?: string;
+  /** Nothing is begun while the repository is suspended; absent: it is not. */
+  readonly suspended?: Suspension;
+  /** Receivers that are told of what becomes of commits. */
+  readonly notify?: readonly string[];
 }
 
 export interface WantedCommit extends OperatorMessage {
   readonly sha: string;
   /** Also when it was tried already. */
   readonly again: boolean;
+  /** As in {@link SeenCommit}. */
+  readonly settings?: string;
 }
 
 export interface LastCommit {
   readonly sha: string;
+  /** As in {@link SeenCommit}. */
+  readonly settings?: string;
   readonly outcome: CommitOutcome | 'Terminated';
   /** RFC 3339. */
   readonly finishedAt: string;
@@ -55,6 +80,8 @@ export interface CommitInput extends RepositoryRun {
   readonly sha: string;
   /** When sync tries it again if it may pass later; absent in runs of before this was told. */
   readonly retry?: RetryDelays;
+  /** Who asked for it, and why. */
+  readonly asked?: OperatorMessage;
 }
 
 export interface CommitResult {
@@ -67,9 +94,14 @@ export interface CommitResult {
 }
 
 /** From the leader: the ref names this commit now. Equal ones are ignored, of many only the last is applied. */
-export const commitSeenSignal = defineSignal<[{ readonly sha: string }]>('commitSeen');
+export const commitSeenSignal = defineSignal<[SeenCommit]>('commitSeen');
 /** Try the newest commit again, whatever became of it. */
 export const syncSignal = defineSignal<[OperatorMessage?]>('sync');
+
+/** Somebody knows of a push: look at the repository now instead of at the next interval. */
+export const lookSignal = defineSignal('look');
+/** Look now, and try what is found even if it was tried before: `fairlead sync`. Answers what was found. */
+export const syncUpdate = defineUpdate<LookResult, [OperatorMessage]>('sync');
 
 /** From sync to a commit that it is about to cancel. */
 export const supersededSignal = defineSignal<[{ readonly sha: string }]>('superseded');
@@ -79,6 +111,7 @@ export interface SyncView {
   readonly running?: string;
   readonly wanted?: string;
   readonly last?: LastCommit;
+  readonly suspended?: Suspension;
 }
 
 export const syncStatusQuery = defineQuery<SyncView>('status');
@@ -121,4 +154,32 @@ const SHA = /^[0-9a-f]{40,64}$/;
 export function readSha(payload: unknown): string | undefined {
   const sha = typeof payload === 'object' && payload !== null && 'sha' in payload ? payload.sha : undefined;
   return typeof sha === 'string' && SHA.test(sha) ? sha : undefined;
+}
+
+/** The payload of {@link commitSeenSignal}, as far as it is one. Undefined: there is no sha in it. */
+export function readSeenCommit(payload: unknown): SeenCommit | undefined {
+  const sha = readSha(payload);
+  if (sha === undefined || typeof payload !== 'object' || payload === null) return undefined;
+  const { settings, suspended, notify }: { settings?: unknown; suspended?: unknown; notify?: unknown } =
+    payload;
+  return {
+    sha,
+    ...(typeof settings === 'string' && { settings: settings.slice(0, 64) }),
+    ...(typeof suspended === 'object' && suspended !== null && { suspended: readSuspension(suspended) }),
+    ...(Array.isArray(notify) && {
+      notify: notify.filter((id) => typeof id === 'string').slice(0, MOST_RECEIVERS),
+    }),
+  };
+}
+
+const MOST_RECEIVERS = 10;
+
+function readSuspension(payload: object): Suspension {
+  const { at }: { at?: unknown } = payload;
+  const { by, reason } = readOperatorMessage(payload);
+  return {
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+    ...(typeof at === 'string' && { at: at.slice(0, 40) }),
+  };
 }

@@ -23,21 +23,32 @@ import {
   startChild,
 } from '@temporalio/workflow';
 
-import type { RetryDelays } from '../activities/commit-types.ts';
+import type { LookResult, RetryDelays } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import { commit } from './commit.ts';
+import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
 import { markdown } from './markdown.ts';
 import { isHistoryLong } from './run.ts';
-import type { LastCommit, SyncInput, SyncState, WantedCommit } from './sync-messages.ts';
+import type {
+  LastCommit,
+  SeenCommit,
+  Suspension,
+  SyncInput,
+  SyncState,
+  WantedCommit,
+} from './sync-messages.ts';
+import { SyncNews } from './sync-news.ts';
 import {
   commitSeenSignal,
   commitWorkflowId,
-  readSha,
+  lookSignal,
+  readSeenCommit,
   supersededSignal,
   syncSignal,
   syncStatusQuery,
+  syncUpdate,
 } from './sync-messages.ts';
 
 export async function sync(input: SyncInput): Promise<never> {
@@ -52,19 +63,33 @@ class SyncRun {
   #child: ChildWorkflowHandle<typeof commit> | undefined;
   /** The running one is on its way out: what it was to apply has to be started anew if it is wanted after all. */
   #isCancelling = false;
-  /** The newest sha that was seen, for `sync` without one. */
-  #newest: string | undefined;
+  /** The newest commit that was seen, for `sync`, which names none. */
+  #newest: Pick<SeenCommit, 'sha' | 'settings'> | undefined;
+  #suspended: Suspension | undefined;
+  readonly #news: SyncNews;
+  /** Looks that were asked for: one that is under way, and one after it for all who came since. */
+  #looking: Promise<LookResult> | undefined;
+  #nextLook: Promise<LookResult> | undefined;
 
   constructor(input: SyncInput) {
     this.#input = input;
     this.#wanted = input.carried?.wanted;
     this.#last = input.carried?.last;
-    this.#newest = input.carried?.wanted?.sha ?? input.carried?.last?.sha;
+    this.#newest = input.carried?.wanted ?? input.carried?.last;
+    this.#suspended = input.carried?.suspended;
+    this.#news = new SyncNews(input);
     setHandler(syncSignal, (message) => this.#askedFor(readOperatorMessage(message)), {
       description: 'Try the newest commit again. Optional payload: {"by": "…", "reason": "…"}',
     });
-    setHandler(commitSeenSignal, (message) => this.#seen(readSha(message)), {
+    setHandler(commitSeenSignal, (message) => this.#told(readSeenCommit(message)), {
       description: 'Internal, from the leader: the ref of the repository names this commit now. {"sha": "…"}',
+    });
+    setHandler(lookSignal, async () => void (await this.#look().catch(() => undefined)), {
+      description: 'Look at the repository now, as after a push.',
+    });
+    setHandler(syncUpdate, async (message) => await this.#lookAndTry(readOperatorMessage(message)), {
+      description:
+        'Look at the repository now and try what is found. Optional payload: {"by": "…", "reason": "…"}',
     });
     setHandler(
       syncStatusQuery,
@@ -73,6 +98,7 @@ class SyncRun {
         ...(this.#running !== undefined && { running: this.#running.sha }),
         ...(this.#wanted !== undefined && { wanted: this.#wanted.sha }),
         ...(this.#last !== undefined && { last: this.#last }),
+        ...(this.#suspended !== undefined && { suspended: this.#suspended }),
       }),
       { description: 'What is running, what is wanted, what became of the last commit.' },
     );
@@ -85,46 +111,105 @@ class SyncRun {
       await this.#somethingToDo();
       if (this.#mustContinueAsNew()) {
         await condition(allHandlersFinished);
+        await this.#news.settled();
         return await continueAsNew<typeof sync>({ ...this.#input, carried: this.#carry() });
       }
       const next = this.#wanted;
+      if (next === undefined || this.#suspended !== undefined) continue;
       this.#wanted = undefined;
-      if (next !== undefined) await this.#apply(next);
+      await this.#apply(next);
     }
+  }
+
+  /** Whether another commit is to be begun, which ends the one that is running. */
+  #isWanted(): boolean {
+    return this.#wanted !== undefined && this.#suspended === undefined;
   }
 
   /** Until a commit is wanted: a new one, or the last one again when its time has come. */
   async #somethingToDo(): Promise<void> {
-    const isNext = () => this.#wanted !== undefined || this.#mustContinueAsNew();
+    const isNext = () => this.#isWanted() || this.#mustContinueAsNew();
     const last = this.#last;
-    if (last?.retryAt === undefined) {
-      await condition(isNext);
+    if (this.#suspended !== undefined) {
+      await condition(() => isNext() || this.#suspended === undefined);
+    } else if (last?.retryAt === undefined) {
+      await condition(() => isNext() || this.#suspended !== undefined);
     } else if (!(await condition(isNext, Math.max(1, last.retryAt - Date.now())))) {
-      this.#wanted = { sha: last.sha, again: true };
+      const { sha, settings } = last;
+      this.#wanted = { sha, again: true, ...(settings !== undefined && { settings }) };
     }
   }
 
-  #seen(sha: string | undefined): void {
-    if (sha === undefined) return;
-    this.#newest = sha;
-    // Back to what is running already (or was tried): nothing is wanted any more.
-    const known =
-      this.#running === undefined ? this.#last?.sha : this.#isCancelling ? undefined : this.#running.sha;
-    const isKnown = known === sha;
-    if (isKnown && this.#wanted?.again !== true) this.#wanted = undefined;
-    else if (!isKnown) this.#wanted = { sha, again: false };
+  #told(seen: SeenCommit | undefined): void {
+    if (seen === undefined) return;
+    this.#suspended = seen.suspended;
+    this.#news.receivers = seen.notify ?? [];
+    this.#seen(seen);
   }
 
-  #askedFor(message: { readonly by?: string; readonly reason?: string }): void {
-    const sha = this.#newest;
-    if (sha !== undefined && (this.#running?.sha !== sha || this.#isCancelling))
-      this.#wanted = { sha, again: true, ...message };
+  #seen({ sha, settings }: Pick<SeenCommit, 'sha' | 'settings'>): void {
+    const seen = { sha, ...(settings !== undefined && { settings }) };
+    this.#newest = seen;
+    // Back to what is running already (or was tried): nothing is wanted any more.
+    const known = this.#running === undefined ? this.#last : this.#isCancelling ? undefined : this.#running;
+    const isKnown = known !== undefined && isSame(known, seen);
+    if (isKnown && this.#wanted?.again !== true) this.#wanted = undefined;
+    else if (!isKnown) this.#wanted = { ...seen, again: false };
+  }
+
+  #askedFor(message: OperatorMessage): void {
+    const newest = this.#newest;
+    if (newest === undefined) return;
+    if (this.#running !== undefined && isSame(this.#running, newest) && !this.#isCancelling) return;
+    const { sha, settings } = newest;
+    this.#wanted = { sha, ...(settings !== undefined && { settings }), again: true, ...message };
+  }
+
+  /** A look at the repository by the leader. Of many that are asked for meanwhile one more is made. */
+  async #look(): Promise<LookResult> {
+    if (this.#looking === undefined) {
+      this.#looking = this.#lookOnce().finally(() => {
+        this.#looking = undefined;
+      });
+      return await this.#looking;
+    }
+    this.#nextLook ??= this.#looking
+      .catch(() => undefined)
+      .then(async () => {
+        this.#nextLook = undefined;
+        return await this.#look();
+      });
+    return await this.#nextLook;
+  }
+
+  async #lookOnce(): Promise<LookResult> {
+    const { lookAtRepository } = proxyActivities<SyncActivities>({
+      ...awaiting(leaderTaskQueue(this.#input.cluster)),
+      startToCloseTimeout: '1 minute',
+      scheduleToCloseTimeout: '2 minutes',
+      summary: 'look at the repository',
+    });
+    const { clusterUid, repository } = this.#input;
+    const found = await lookAtRepository({ clusterUid, repository });
+    const seen = readSeenCommit(found);
+    if (seen !== undefined && seen.sha !== this.#newest?.sha) this.#seen(seen);
+    return found;
+  }
+
+  async #lookAndTry(message: OperatorMessage): Promise<LookResult> {
+    const found = await this.#look();
+    if ('sha' in found) this.#askedFor(message);
+    return found;
   }
 
   /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */
   async #apply(wanted: WantedCommit): Promise<void> {
     this.#running = wanted;
     this.#show();
+    const before = this.#last;
+    // What is tried again by itself is news when it ends otherwise.
+    const isRetry = wanted.again && wanted.by === undefined && before?.sha === wanted.sha;
+    if (!isRetry) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
     const scope = new CancellationScope();
     const settled = { yet: false };
     const ending = scope
@@ -133,7 +218,7 @@ class SyncRun {
         settled.yet = true;
       });
     ending.catch(() => undefined);
-    await condition(() => settled.yet || this.#wanted !== undefined);
+    await condition(() => settled.yet || this.#isWanted());
     if (!settled.yet) {
       this.#isCancelling = true;
       await this.#tellWhy();
@@ -143,9 +228,11 @@ class SyncRun {
     this.#running = undefined;
     this.#child = undefined;
     this.#isCancelling = false;
+    if (!isRetry || end.outcome !== before.outcome) this.#news.tell({ sha: wanted.sha, ...end });
     const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
       sha: wanted.sha,
+      ...(wanted.settings !== undefined && { settings: wanted.settings }),
       ...end,
       finishedAt: new Date().toISOString(),
       tries,
@@ -187,7 +274,17 @@ class SyncRun {
     ].filter(([name]) => searchAttributes.includes(name));
     return await startChild(commit, {
       workflowId: commitWorkflowId(cluster, repository, wanted.sha),
-      args: [{ cluster, clusterUid, repository, searchAttributes, sha: wanted.sha, retry: RETRY }],
+      args: [
+        {
+          cluster,
+          clusterUid,
+          repository,
+          searchAttributes,
+          sha: wanted.sha,
+          retry: RETRY,
+          ...askedBy(wanted),
+        },
+      ],
       parentClosePolicy: ParentClosePolicy.ABANDON,
       cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
@@ -222,25 +319,44 @@ class SyncRun {
       version: 1,
       ...(this.#wanted !== undefined && { wanted: this.#wanted }),
       ...(this.#last !== undefined && { last: this.#last }),
+      ...(this.#suspended !== undefined && { suspended: this.#suspended }),
+      ...(this.#news.receivers.length > 0 && { notify: this.#news.receivers }),
     };
   }
 
   #show(): void {
     const last = this.#last;
+    const held = this.#suspended;
+    const by = held?.by === undefined ? '' : ` by ${held.by}`;
     setCurrentDetails(
       markdown([
+        held === undefined ? '' : `**Suspended${by}**${held.reason === undefined ? '' : `: ${held.reason}`}`,
         `**${this.#running === undefined ? 'Waiting for a commit' : `Applying \`${this.#running.sha.slice(0, 8)}\``}**`,
         this.#wanted === undefined ? '' : `next: \`${this.#wanted.sha.slice(0, 8)}\``,
         last === undefined
           ? ''
           : `last: \`${last.sha.slice(0, 8)}\` **${last.outcome}** at ${last.finishedAt}`,
         last?.message ?? '',
-        this.#running !== undefined || last?.retryAt === undefined
+        this.#running !== undefined || held !== undefined || last?.retryAt === undefined
           ? ''
           : `It is tried again at ${new Date(last.retryAt).toISOString()}; signal \`sync\` for at once.`,
       ]),
     );
   }
+}
+
+/** A commit of which it is not known how it was applied, by an earlier version, counts as applied in the present way. */
+function isSame(
+  one: Pick<SeenCommit, 'sha' | 'settings'>,
+  other: Pick<SeenCommit, 'sha' | 'settings'>,
+): boolean {
+  const isUnknown = one.settings === undefined || other.settings === undefined;
+  return one.sha === other.sha && (isUnknown || one.settings === other.settings);
+}
+
+function askedBy({ again, by, reason }: WantedCommit): { readonly asked?: OperatorMessage } {
+  if (!again || (by === undefined && reason === undefined)) return {};
+  return { asked: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) } };
 }
 
 type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };

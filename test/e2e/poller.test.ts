@@ -46,7 +46,8 @@ function poll(repositories: readonly Repository[], options: Partial<RepositoryPo
   poller = new RepositoryPoller({
     repositories,
     mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache, lookTimeoutMs: 20_000 }),
-    commitSeen: async (name, sha) => void seen.commits.push(`${name} ${sha}`),
+    suspension: async () => undefined,
+    commitSeen: async (name, { sha }) => void seen.commits.push(`${name} ${sha}`),
     isKnown: async () => true,
     onLook: ({ name }, look) => void seen.looks.push([name, look]),
     onError: (_repository, error) => void seen.errors.push(error),
@@ -72,6 +73,32 @@ describe('the poller', () => {
     await eventually('the second commit was told', () => seen.commits.length === 2);
     expect(seen.commits[1]).toBe(`good ${second}`);
     expect(poller?.looks().get('good')).toMatchObject({ ok: true, sha: second, isNew: true });
+  });
+
+  it('follows others from now on; one that has not changed is not disturbed', async () => {
+    const other = await TestRepository.create();
+    const sha = await other.commit({ a: 'other' });
+    const same = repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' });
+    const gone = repositoryFromFlags({ repo: good.path, name: 'gone', interval: '1h' });
+    const seen = poll([same, gone]);
+    await eventually('both were looked at', () => seen.looks.length === 2);
+    const late = poller?.look('gone');
+    const moved = repositoryFromFlags({ repo: other.path, name: 'moved', interval: '1h' });
+    await late;
+    poller?.change([same, moved]);
+    await eventually('the new one was told', () => seen.commits.includes(`moved ${sha}`));
+    expect(poller?.poke('gone')).toBe(false);
+    expect(await poller?.look('gone')).toBeUndefined();
+    expect(seen.looks.map(([name]) => name).sort()).toEqual(['gone', 'gone', 'good', 'moved']);
+    // The same name with other settings: told at once, whatever it was told before.
+    poller?.change([same, { ...moved, path: 'deploy' }]);
+    await eventually(
+      'it was told anew',
+      () => seen.commits.filter((line) => line === `moved ${sha}`).length === 2,
+    );
+    await poller?.stop();
+    await expect(poller?.look('good')).rejects.toThrow('has stopped looking');
+    await other.remove();
   });
 
   it('is not held by a repository that hangs or is broken', async () => {
@@ -119,7 +146,7 @@ describe('the poller', () => {
     const told: string[] = [];
     let failures = 1;
     const seen = poll([repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' })], {
-      commitSeen: async (_name, sha) => {
+      commitSeen: async (_name, { sha }) => {
         if (failures-- > 0) throw new Error('Temporal is away');
         told.push(sha);
       },

@@ -262,3 +262,49 @@ describe('the annotation', () => {
     expect(await exists(api)).toBe(false);
   }, 60_000);
 });
+
+describe('what depends on another object', () => {
+  it('is applied when that is ready, also in the same wave; the rest does not wait', async () => {
+    const { git, name, namespace, web, api } = await follow('depends');
+    const on = (target: string) =>
+      `config.kubernetes.io/depends-on: fairlead.dev/namespaces/${namespace}/StatefulSet/${target}`;
+    const dependent = statefulSet('1', { name: 'api' }).replace(
+      'spec:',
+      `  annotations: {${on('web')}}\nspec:`,
+    );
+    const free = { ...web, name: 'free' };
+    const sha = await git.commit({
+      'a.yaml': dependent,
+      'web.yaml': statefulSet('1'),
+      'free.yaml': statefulSet('1', { name: 'free' }),
+    });
+    await sync.commitSeen(name, sha);
+    await shows(name, sha, 'it is awaited', waitsForWave);
+    await playStatus(cluster.client, web, false);
+    const { waiting } = await shows(name, sha, 'the reason is shown', (view) => view.waiting.length > 0);
+    // Nothing hangs on the other one.
+    expect(waiting).toEqual([expect.stringMatching(/StatefulSet\.fairlead\.dev \S+\/web: one pod to go$/)]);
+    expect([await exists(free), await exists(api)]).toEqual([true, false]);
+    await playStatus(cluster.client, web, true);
+    await shows(name, sha, 'all is applied', ({ phase }) => phase === 'AwaitingRollouts');
+    expect(await exists(api)).toBe(true);
+    for (const path of [free, api]) await playStatus(cluster.client, path, true);
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+  }, 120_000);
+
+  it('in a circle is refused before the first write', async () => {
+    const { git, name, namespace, web } = await follow('circle');
+    const on = (target: string) =>
+      `config.kubernetes.io/depends-on: fairlead.dev/namespaces/${namespace}/StatefulSet/${target}`;
+    const tie = (manifest: string, target: string) =>
+      manifest.replace('spec:', `  annotations: {${on(target)}}\nspec:`);
+    const sha = await git.commit({
+      'a.yaml': tie(statefulSet('1', { name: 'api' }), 'web'),
+      'web.yaml': tie(statefulSet('1'), 'api'),
+    });
+    const last = await sync.apply(name, sha);
+    expect(last.outcome).toBe('Refused');
+    expect(last.message).toMatch(/DependencyCycle a\.yaml:5.*api \(a\.yaml:1\) → .*web \(web\.yaml:1\)/);
+    expect(await exists(web)).toBe(false);
+  }, 60_000);
+});

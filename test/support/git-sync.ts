@@ -17,7 +17,7 @@ import { openMirror } from '../../git/mirror.ts';
 import type { Repository } from '../../git/repositories.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
-import type { SyncView } from '../../workflows/sync-messages.ts';
+import type { SeenCommit, SyncView } from '../../workflows/sync-messages.ts';
 import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { found } from './eventually.ts';
 
@@ -97,7 +97,17 @@ export class GitSync {
         now: Date.now,
         onRecorded: () => undefined,
       }),
-      ...createSyncActivities({ temporal, clusterUid }),
+      ...createSyncActivities({
+        temporal,
+        clusterUid,
+        repository: (name) => known(name),
+        look: async (name) => {
+          const repository = known(name);
+          if (repository === undefined) return undefined;
+          const mirror = openMirror({ ...repository, cacheDirectory: cache });
+          return { ok: true, sha: await mirror.resolveRef() };
+        },
+      }),
     };
     const workers = [
       await Worker.create({
@@ -124,8 +134,8 @@ export class GitSync {
   }
 
   /** What the poller does when it sees a commit. */
-  async commitSeen(repository: string, sha: string): Promise<void> {
-    await this.#runs.commitSeen(repository, sha);
+  async commitSeen(repository: string, sha: string, more: Omit<SeenCommit, 'sha'> = {}): Promise<void> {
+    await this.#runs.commitSeen(repository, { sha, ...more });
   }
 
   /** What the poller asks every minute. */

@@ -11,15 +11,25 @@ import { beginUpdate } from '../../kubernetes/rolling-update-begin.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
-import { ROLLING_UPDATE } from '../../planners/names.ts';
+import { SUSPENDED, ROLLING_UPDATE } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
-import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import type { SyncView } from '../../workflows/sync-messages.ts';
+import {
+  commitWorkflowId,
+  lookSignal,
+  syncStatusQuery,
+  syncUpdate,
+  syncWorkflowId,
+} from '../../workflows/sync-messages.ts';
 import type { Cluster } from './cluster.ts';
+import { found } from './eventually.ts';
 import type { FileChange } from './git-repository.ts';
 import { TestRepository } from './git-repository.ts';
+import { INVENTORY_NAMESPACE } from './git-sync.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
+import { grantSyncAccount } from './sync-account.ts';
 import { TemporalRuns } from './temporal-runs.ts';
 import { untilObjects } from './until-objects.ts';
 import { startWorker } from './worker-process.ts';
@@ -135,34 +145,23 @@ export class HistoryGround {
   }
 
   /** A repository that the worker looks at twice a second, applied as the namespace's own ServiceAccount. */
-  async startWorkerWithRepository(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+  async startWorkerWithRepository(
+    environment: Readonly<Record<string, string>> = {},
+    settings: object = {},
+  ): Promise<void> {
     this.#folder = await mkdtemp(join(tmpdir(), 'fairlead-history-'));
     this.#repository = await TestRepository.create();
-    await this.cluster.client.create(
-      {
-        group: 'rbac.authorization.k8s.io',
-        version: 'v1',
-        resource: 'rolebindings',
-        namespace: this.namespace,
-      },
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'RoleBinding',
-        metadata: { name: 'sync' },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
-        subjects: [{ kind: 'ServiceAccount', name: 'default', namespace: this.namespace }],
-      },
-    );
+    const serviceAccount = await grantSyncAccount(this.cluster.client, this.namespace);
     const file = join(this.#folder, 'repositories.yaml');
     const { namespace } = this;
     const entry = {
       name: this.owner,
       url: this.#repository.path,
       namespace,
-      serviceAccount: `${namespace}/default`,
+      serviceAccount,
     };
     // JSON is YAML.
-    await writeFile(file, JSON.stringify([{ ...entry, ref: 'main', interval: '1s' }]));
+    await writeFile(file, JSON.stringify([{ ...entry, ref: 'main', interval: '1s', ...settings }]));
     await this.startWorker({
       environment: { ...environment, FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: this.#folder },
     });
@@ -173,6 +172,27 @@ export class HistoryGround {
       throw new Error('there is no repository: start the worker with one');
     }
     return await this.#repository.commit(files);
+  }
+
+  /** Suspends the repository, or lets it go on. */
+  async suspend(isSuspended: boolean): Promise<void> {
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    const inventory = { ...path, name: `fairlead-${this.owner}` };
+    await this.cluster.annotate(inventory, { [SUSPENDED]: isSuspended ? 'true' : undefined });
+  }
+
+  /** What a webhook asks for, and what `fairlead sync` does. */
+  async askToSync(): Promise<void> {
+    const handle = this.#settings.temporal.workflow.getHandle(syncWorkflowId(this.owner, this.owner));
+    await handle.signal(lookSignal);
+    await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada', reason: 'try again' }] });
+  }
+
+  /** Until the sync says so of itself. */
+  async untilSync(what: string, predicate: (view: SyncView) => boolean): Promise<void> {
+    const handle = this.#settings.temporal.workflow.getHandle(syncWorkflowId(this.owner, this.owner));
+    const look = async () => (predicate(await handle.query(syncStatusQuery)) ? true : undefined);
+    await found(what, look, PATIENCE_MS);
   }
 
   get syncRuns(): TemporalRuns {

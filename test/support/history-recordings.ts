@@ -3,8 +3,12 @@
  * workflow, or a new way through one, gets a row here: `npm run record:histories` makes its history from a real run.
  */
 
+import { fileURLToPath } from 'node:url';
+
 import { ANNOTATION } from '../../planners/names.ts';
+import { eventually } from './eventually.ts';
 import type { HistoryGround } from './history-ground.ts';
+import { ReceivingServer } from './receiving-server.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 import type { TemporalRuns } from './temporal-runs.ts';
 
@@ -317,6 +321,20 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'commit-depends-on',
+    holds: ['ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const on = `"fairlead.dev/namespaces/${ground.namespace}/StatefulSet/web"`;
+      const api = inWave(0, web('app:1')).replace(
+        'fairlead.dev/wave: "0"',
+        `config.kubernetes.io/depends-on: ${on}`,
+      );
+      const sha = await ground.commit({ 'web.yaml': web('app:1'), 'api.yaml': api });
+      return await newest(ground.commitRuns(sha), 'COMPLETED');
+    },
+  },
+  {
     name: 'commit-wave-held',
     holds: ['ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_FAILED'],
     async record(ground) {
@@ -346,6 +364,56 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
         ...(await newest(ground.syncRuns, 'RUNNING')),
         ...refused.map((run) => ({ ...run, suffix: 'commit' })),
       ];
+    },
+  },
+  {
+    name: 'sync-suspended',
+    holds: [
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'WORKFLOW_EXECUTION_UPDATE_ACCEPTED',
+      'WORKFLOW_EXECUTION_UPDATE_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const first = await ground.commit({ 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(first), 'COMPLETED');
+      await ground.suspend(true);
+      const held = await ground.commit({ 'settings.yaml': SETTINGS.replace('hello', 'good morning') });
+      await ground.untilSync(
+        'it is held',
+        ({ suspended, wanted }) => suspended !== undefined && wanted === held,
+      );
+      await ground.askToSync();
+      await ground.suspend(false);
+      await newest(ground.commitRuns(held), 'COMPLETED');
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
+    name: 'sync-notified',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'ACTIVITY_TASK_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_FAILED',
+      'ACTIVITY_TASK_COMPLETED',
+    ],
+    async record(ground) {
+      const server = await ReceivingServer.start();
+      try {
+        const secretFile = fileURLToPath(import.meta.url);
+        const notify = [{ type: 'webhook', url: server.url(), secretFile }];
+        await ground.startWorkerWithRepository({}, { notify });
+        const first = await ground.commit({ 'settings.yaml': SETTINGS });
+        await newest(ground.commitRuns(first), 'COMPLETED');
+        const bad = await ground.commit({ 'bad.yaml': 'kind: ConfigMap\n' });
+        await newest(ground.commitRuns(bad), 'FAILED');
+        await eventually('all is told', () => server.received.length === 4, 20_000);
+        return await newest(ground.syncRuns, 'RUNNING');
+      } finally {
+        await server.stop();
+      }
     },
   },
   {

@@ -49,6 +49,8 @@ const object: PreparedObject = {
   label: 'Deployment.apps ns/web',
   stage: 3,
   wave: 0,
+  rank: 0,
+  dependsOn: [],
   deferred: false,
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { parseInterval, parseRepositories, repositoryFromFlags } from '../../git/repositories.ts';
-import { checkPath, checkRef, parseSource, redactUrls } from '../../git/source-url.ts';
+import { parseInterval, parseRepositories, repositoryFromFlags, settingsOf } from '../../git/repositories.ts';
+import { checkPath, checkRef, parseSource, redactUrls, remoteKey } from '../../git/source-url.ts';
 
 const ALL = `
 - url: https://example.com/team/My_App.git
@@ -17,6 +17,9 @@ const ALL = `
   serviceAccount: ops/deployer
   tokenFile: token
   caFile: /etc/ca.pem
+  webhookSecretFile: hook-secret
+  allowedSignersFile: allowed
+  gpgKeysFile: /etc/keys.asc
 - url: git@example.com:fourth.git
   sshKeyFile: keys/fourth
   knownHostsFile: /etc/known_hosts
@@ -53,6 +56,9 @@ describe('the repositories file', () => {
         prune: true,
         tokenFile: '/etc/fairlead/token',
         caFile: '/etc/ca.pem',
+        webhookSecretFile: '/etc/fairlead/hook-secret',
+        allowedSignersFile: '/etc/fairlead/allowed',
+        gpgKeysFile: '/etc/keys.asc',
       },
       {
         name: 'fourth',
@@ -99,7 +105,7 @@ describe('the repositories file', () => {
     ],
     ['- {url: "https://e.com/x", sshKeyFile: /k}', /sshKeyFile: is not for an https address/],
     ['- {url: /a, sshKeyFile: /k}', /sshKeyFile: is not for a local path/],
-    ['- {url: /a, webhookSecretFile: /k}', /webhookSecretFile: not supported yet/],
+    ['- {url: /a, webhookSecretFile: ""}', /webhookSecretFile: /],
     ['- {url: /}', /name: none can be made of \//],
     ['- {url: /a, name: Web_1}', /name: lower-case letters/],
   ])('%j is refused', (text, message) => {
@@ -140,6 +146,27 @@ describe('the repositories file', () => {
     ['NaN', undefined],
   ])('interval %j', (text, seconds) => {
     expect(parseInterval(text)).toBe(seconds);
+  });
+});
+
+describe('what decides how a commit is applied', () => {
+  const [one] = parseRepositories(ALL, '/etc/fairlead/repositories.yaml');
+  if (one === undefined) throw new Error('the file has no entry');
+
+  it.each([
+    { path: 'x' },
+    { namespace: 'x' },
+    { impersonate: 'x' },
+    { prune: false },
+    { url: '/x' },
+    { allowedSignersFile: '/x' },
+    { gpgKeysFile: '/x' },
+  ])('%j', (change) => {
+    expect(settingsOf({ ...one, ...change })).not.toBe(settingsOf(one));
+  });
+
+  it.each([{ intervalSeconds: 5 }, { tokenFile: '/x' }, { webhookSecretFile: '/x' }])('not %j', (change) => {
+    expect(settingsOf({ ...one, ...change })).toBe(settingsOf(one));
   });
 });
 
@@ -227,6 +254,23 @@ describe('addresses, refs and paths', () => {
 
   it.each(['/etc', '../x', 'a/../../b', 'a\u0000b', 'a\\b'])('path %j is refused', (path) => {
     expect(() => checkPath(path)).toThrow(/PathVanished/);
+  });
+
+  it.each([
+    ['https://Git.example.com/team/Shop.git', 'git.example.com/team/shop'],
+    ['https://git.example.com:8443/team/shop/', 'git.example.com/team/shop'],
+    ['https://user:secret@git.example.com/team/shop?x=1', 'git.example.com/team/shop'],
+    ['ssh://git@git.example.com:2222/team/shop.git', 'git.example.com/team/shop'],
+    ['git@git.example.com:team/shop.git', 'git.example.com/team/shop'],
+    ['git@git.example.com:/team/shop', 'git.example.com/team/shop'],
+    ['/srv/shop', undefined],
+    ['file:///srv/shop', undefined],
+    ['javascript:alert(1)', undefined],
+    ['https://', undefined],
+    ['https://git.example.com', undefined],
+    ['', undefined],
+  ])('%j is recognised by %j', (address, key) => {
+    expect(remoteKey(address)).toBe(key);
   });
 
   it('takes credentials and queries out of every URL of a text', () => {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { readOperatorMessage } from '../../workflows/messages.ts';
-import { readSha } from '../../workflows/sync-messages.ts';
+import { readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 
@@ -26,6 +26,33 @@ describe('the payload of a signal', () => {
     ['x'.repeat(1_000), { reason: 'x'.repeat(500) }],
   ])('%j', (payload, message) => {
     expect(readOperatorMessage(payload)).toEqual(message);
+  });
+
+  it.each<[unknown, object | undefined]>([
+    [{ sha: SHA }, { sha: SHA }],
+    [
+      { sha: SHA, settings: 'abc' },
+      { sha: SHA, settings: 'abc' },
+    ],
+    [{ sha: SHA, settings: 5, suspended: null }, { sha: SHA }],
+    [
+      { sha: SHA, suspended: { by: 'ada', reason: 'x', at: '2026-01-01T00:00:00Z', more: 1 } },
+      { sha: SHA, suspended: { by: 'ada', reason: 'x', at: '2026-01-01T00:00:00Z' } },
+    ],
+    // Somebody's annotation may hold anything: it is suspended all the same.
+    [
+      { sha: SHA, suspended: { by: 5, at: [] } },
+      { sha: SHA, suspended: {} },
+    ],
+    [
+      { sha: SHA, notify: ['slack', 5, 'github'] },
+      { sha: SHA, notify: ['slack', 'github'] },
+    ],
+    [{ sha: SHA, notify: 'slack' }, { sha: SHA }],
+    [{ suspended: {} }, undefined],
+    ['x', undefined],
+  ])('commit seen %j', (payload, seen) => {
+    expect(readSeenCommit(payload)).toEqual(seen);
   });
 
   it.each<[unknown, string | undefined]>([

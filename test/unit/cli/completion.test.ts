@@ -14,12 +14,29 @@ async function offered(line: string): Promise<readonly string[]> {
 
 describe('completion', () => {
   it.each([
-    ['', ['get', 'watch', 'explain', 'rollout', 'rolling-update', 'set', 'worker', 'local', 'completion']],
+    [
+      '',
+      [
+        'get',
+        'watch',
+        'explain',
+        'rollout',
+        'rolling-update',
+        'set',
+        'sync',
+        'suspend',
+        'resume',
+        'history',
+        'worker',
+        'local',
+        'completion',
+      ],
+    ],
     ['rollout ', ['status', 'history', 'undo', 'pause', 'abort']],
     ['-n shop rollout ', ['status', 'undo']],
     ['local ', ['up', 'down', 'status', 'env']],
     ['rollout undo ', ['sts/', 'ds/', 'deploy/', 'rc/']],
-    ['get ', ['sts/', 'rc/']],
+    ['get ', ['sts/', 'rc/', 'repositories']],
     ['rollout undo sts/web --', ['--to-revision', '--reason', '--namespace', '--context']],
     ['get -o ', ['table', 'wide', 'json', 'yaml', 'name']],
     ['get --output ', ['json']],
@@ -38,6 +55,7 @@ describe('completion', () => {
   it('is silent where names would have to come from a cluster that is not there', async () => {
     expect(await offered('rollout undo sts/')).toEqual([]);
     expect(await offered('rolling-update ')).toEqual([]);
+    expect(await offered('sync ')).toEqual([]);
   });
 
   it('does not offer what is not for people', async () => {

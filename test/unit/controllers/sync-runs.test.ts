@@ -22,7 +22,7 @@ describe('telling a sync of a commit', () => {
       assertLeader: () => fence.assertLeader(),
     });
     try {
-      await expect(runs.commitSeen('shop', 'a'.repeat(40))).rejects.toBeInstanceOf(NotLeaderError);
+      await expect(runs.commitSeen('shop', { sha: 'a'.repeat(40) })).rejects.toBeInstanceOf(NotLeaderError);
     } finally {
       await connection.close();
     }

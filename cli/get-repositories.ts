@@ -1,0 +1,85 @@
+/** `fairlead get repositories`: a line for each repository: what of it is in the cluster, and why not more. */
+
+import { shortSha } from '../git/problems.ts';
+import { colorsOf } from './colors.ts';
+import type { Colors } from './colors.ts';
+import { ageOf } from './durations.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { GetOptions } from './get.ts';
+import type { Call } from './io.ts';
+import { repositoryName, repositoryOperand } from './repository-argument.ts';
+import type { RepositoryState, RepositoryView } from './repository-views.ts';
+import { listRepositories, readRepository } from './repository-views.ts';
+import { withSession } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import type { Column } from './table.ts';
+import { formatTable } from './table.ts';
+
+interface RepositoryListDocument extends Document {
+  readonly kind: 'RepositoryList';
+  readonly items: readonly RepositoryView[];
+}
+
+/** Runs the verb. Fails with 1 when a named repository does not exist. */
+export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    if (options.selector !== undefined)
+      throw new CliError('repositories have no labels: leave -l away', EXIT.usage);
+    const named = repositoryOperand(call.operands[0])?.name;
+    const items =
+      named === undefined
+        ? await listRepositories(session)
+        : [(await readRepository(session, repositoryName(named))).view];
+    const document: RepositoryListDocument = { apiVersion: CLI_API_VERSION, kind: 'RepositoryList', items };
+    if (await printStructured(io, options, document)) return EXIT.ok;
+    if (options.output === 'name') {
+      for (const { name } of items) io.out(`repository/${name}\n`);
+    } else if (items.length === 0) {
+      io.err('No repositories: the worker follows none.\n');
+    } else {
+      io.out(formatTable(columnsOf(io.now(), colorsOf(io), options.output === 'wide'), items));
+    }
+    return EXIT.ok;
+  });
+}
+
+function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<RepositoryView>[] {
+  const paints: Readonly<Record<RepositoryState, (text: string) => string>> = {
+    Synced: colors.good,
+    Progressing: colors.busy,
+    Pending: colors.busy,
+    Suspended: colors.held,
+    Unreadable: colors.bad,
+    Refused: colors.bad,
+    Failed: colors.bad,
+    Canceled: colors.held,
+    NotFollowed: colors.dim,
+  };
+  return [
+    { title: 'NAME', value: ({ name }) => name },
+    { title: 'URL', value: ({ url }) => url ?? '<none>' },
+    { title: 'REF', value: ({ url, ref }) => ref ?? (url === undefined ? '<none>' : 'HEAD') },
+    ...(wide
+      ? [
+          { title: 'PATH', value: ({ path }: RepositoryView) => (path === '' ? '.' : (path ?? '<none>')) },
+          { title: 'NAMESPACE', value: ({ namespace }: RepositoryView) => namespace ?? '<none>' },
+          { title: 'SEEN', value: ({ seen }: RepositoryView) => short(seen) },
+        ]
+      : []),
+    { title: 'APPLIED', value: ({ applied }) => short(applied) },
+    { title: 'STATE', value: ({ state }) => state, paint: (text, { state }) => paints[state](text) },
+    { title: 'LOOKED', value: ({ lookedAt }) => (lookedAt === undefined ? 'never' : ageOf(lookedAt, now)) },
+    { title: 'WHY', value: ({ message }) => (message === '' ? '-' : wide ? message : cut(message, 60)) },
+  ];
+}
+
+function short(sha: string | undefined): string {
+  return sha === undefined ? '<none>' : shortSha(sha);
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}

@@ -1,0 +1,78 @@
+/** `fairlead history REPOSITORY`: every commit that was tried, from the cluster alone, without Temporal. */
+
+import type { CommitAttempt } from '../git/inventory.ts';
+import { shortSha } from '../git/problems.ts';
+import { ageOf, formatAge } from './durations.ts';
+import { EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Call } from './io.ts';
+import { repositoryName } from './repository-argument.ts';
+import { readRepository } from './repository-views.ts';
+import { withSession } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import type { Column } from './table.ts';
+import { formatTable } from './table.ts';
+
+interface CommitHistoryDocument extends Document {
+  readonly kind: 'CommitHistory';
+  readonly repository: string;
+  /** Oldest first, at most 50; of commits that are over. */
+  readonly attempts: readonly CommitAttempt[];
+  /** The one that is under way. */
+  readonly underWay?: { readonly sha: string; readonly startedAt?: string | undefined };
+}
+
+/** Runs the verb. */
+export async function runRepositoryHistory(call: Call): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const { io, options } = call;
+    const name = repositoryName(call.operands[0]);
+    const { status } = await readRepository(session, name);
+    const { history = [], commit } = status;
+    const document: CommitHistoryDocument = {
+      apiVersion: CLI_API_VERSION,
+      kind: 'CommitHistory',
+      repository: name,
+      attempts: history,
+      ...(commit?.outcome === 'Progressing' && {
+        underWay: { sha: commit.sha, ...(commit.startedAt !== undefined && { startedAt: commit.startedAt }) },
+      }),
+    };
+    if (await printStructured(io, options, document)) return EXIT.ok;
+    const { underWay } = document;
+    if (history.length === 0 && underWay === undefined) {
+      io.err(`No commit of repository ${name} was tried yet.\n`);
+      return EXIT.ok;
+    }
+    if (history.length > 0) io.out(formatTable(columnsOf(io.now(), options.output === 'wide'), history));
+    if (underWay !== undefined)
+      io.out(`${shortSha(underWay.sha)} is under way since ${ageOf(underWay.startedAt, io.now())}\n`);
+    return EXIT.ok;
+  });
+}
+
+function columnsOf(now: number, wide: boolean): readonly Column<CommitAttempt>[] {
+  return [
+    { title: 'COMMIT', value: ({ sha }) => shortSha(sha) },
+    { title: 'AUTHOR', value: ({ author }) => author ?? '<unknown>' },
+    { title: 'OUTCOME', value: outcomeCell },
+    { title: 'TOOK', value: ({ startedAt, finishedAt }) => ageOf(startedAt, Date.parse(finishedAt)) },
+    { title: 'AGE', value: ({ finishedAt }) => formatAge(now - Date.parse(finishedAt)) },
+    { title: 'APPLIED', value: ({ applied }) => String(applied) },
+    { title: 'PRUNED', value: ({ pruned }) => String(pruned) },
+    { title: 'ASKED-BY', value: ({ askedBy }) => askedBy ?? '-' },
+    ...(wide ? [{ title: 'RUN', value: ({ runId }: CommitAttempt) => runId }] : []),
+    { title: 'SUBJECT', value: ({ subject }) => subject ?? '-' },
+    { title: 'WHY', value: whyCell },
+  ];
+}
+
+function outcomeCell({ outcome, supersededBy }: CommitAttempt): string {
+  return supersededBy === undefined ? outcome : `${outcome} by ${shortSha(supersededBy)}`;
+}
+
+function whyCell({ problem, problemCount = 0, reason }: CommitAttempt): string {
+  if (problem === undefined) return reason ?? '-';
+  return problemCount > 1 ? `${problem} (${String(problemCount)} problems in all)` : problem;
+}

@@ -1,0 +1,175 @@
+/** What the cluster holds of each repository: what the leader follows, and the inventories of what was applied. */
+
+import type { FollowedRow } from '../git/followed-list.ts';
+import { readFollowedList } from '../git/followed-list.ts';
+import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import { ProblemError, shortSha } from '../git/problems.ts';
+import { describeSuspension } from '../git/suspension.ts';
+import { readSuspended } from '../kubernetes/wish-annotations.ts';
+import type { Wish } from '../planners/workload.ts';
+import { CliError } from './exit-codes.ts';
+import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS } from './session.ts';
+
+export type RepositoryState =
+  | 'Synced'
+  | 'Pending'
+  | 'Progressing'
+  | 'Suspended'
+  | 'Unreadable'
+  | 'Refused'
+  | 'Failed'
+  | 'Canceled'
+  | 'NotFollowed';
+
+/** A repository as `get repositories` shows it. Times are RFC 3339. */
+export interface RepositoryView {
+  readonly name: string;
+  readonly url?: string | undefined;
+  /** Absent: the remote's HEAD. */
+  readonly ref?: string | undefined;
+  readonly path?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly webhook?: boolean | undefined;
+  readonly state: RepositoryState;
+  /** Why it is in this state, or what it waits for; `''`: there is nothing to say. */
+  readonly message: string;
+  /** The last commit that went all the way. */
+  readonly applied?: string | undefined;
+  readonly appliedAt?: string | undefined;
+  /** The commit that the ref names, by the last look at it. */
+  readonly seen?: string | undefined;
+  readonly lookedAt?: string | undefined;
+  /** The last commit that was tried. */
+  readonly commit?: RepositoryStatus['commit'];
+  readonly suspended?: Wish | undefined;
+}
+
+/** What is known of one repository, and the place where it is kept. */
+export interface KnownRepository {
+  readonly view: RepositoryView;
+  readonly status: RepositoryStatus;
+  readonly store: InventoryStore;
+}
+
+const INVENTORY_LABEL = 'fairlead.dev/inventory';
+
+/** All of them, by name: those that are followed, and those of which something is still in the cluster. @throws ApiError */
+export async function listRepositories(session: Session): Promise<readonly RepositoryView[]> {
+  const rows = new Map((await followedBy(session)).map((row) => [row.name, row]));
+  const { client, leaseNamespace: namespace } = session;
+  const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
+  const { items } = await client.list(path, {
+    labelSelector: INVENTORY_LABEL,
+    timeoutMs: REQUEST_TIMEOUT_MS,
+  });
+  const applied = items.flatMap(({ metadata }) => metadata.labels?.[INVENTORY_LABEL] ?? []);
+  const names = [...new Set([...rows.keys(), ...applied])].toSorted();
+  return await Promise.all(
+    names.map(async (name) => viewRepository(name, rows.get(name), await readInventory(session, name))),
+  );
+}
+
+/** @throws CliError naming those that there are, for a repository that is neither followed nor was ever applied */
+export async function readRepository(session: Session, name: string): Promise<KnownRepository> {
+  const rows = await followedBy(session);
+  const row = rows.find((one) => one.name === name);
+  const inventory = await readInventory(session, name);
+  if (row === undefined && inventory === undefined) {
+    const known = rows.map((one) => one.name).join(', ');
+    throw new CliError(
+      `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}`,
+    );
+  }
+  return {
+    view: viewRepository(name, row, inventory),
+    status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
+    store: storeOf(session, name),
+  };
+}
+
+async function followedBy({ client, leaseNamespace, cluster }: Session): Promise<readonly FollowedRow[]> {
+  return (await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS)) ?? [];
+}
+
+type Found = Pick<Inventory, 'status' | 'annotations'> | { readonly problem: string } | undefined;
+
+async function readInventory(session: Session, name: string): Promise<Found> {
+  try {
+    return await storeOf(session, name).read();
+  } catch (error) {
+    if (error instanceof ProblemError) return { problem: error.message };
+    throw error;
+  }
+}
+
+function storeOf({ client, leaseNamespace }: Session, name: string): InventoryStore {
+  return new InventoryStore(client, leaseNamespace, name);
+}
+
+/** The state of a repository from what the leader saw of it and what became of its commits. */
+export function viewRepository(name: string, row: FollowedRow | undefined, inventory: Found): RepositoryView {
+  const { status, annotations } =
+    inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
+  const suspended = readSuspended(annotations);
+  const { commit, lastSucceeded } = status;
+  const problem = inventory !== undefined && 'problem' in inventory ? inventory.problem : row?.problem;
+  const base = {
+    name,
+    ...(row !== undefined && {
+      url: row.url,
+      ...(row.ref !== undefined && { ref: row.ref }),
+      path: row.path,
+      namespace: row.namespace,
+      webhook: row.webhook,
+      ...(row.sha !== undefined && { seen: row.sha }),
+      ...(row.lookedAt !== undefined && { lookedAt: row.lookedAt }),
+    }),
+    ...(lastSucceeded !== undefined && { applied: lastSucceeded.sha, appliedAt: lastSucceeded.at }),
+    ...(commit !== undefined && { commit }),
+    ...(suspended !== undefined && { suspended }),
+  };
+  return { ...base, ...stateOf({ row, suspended, problem, commit }) };
+}
+
+function stateOf({
+  row,
+  suspended,
+  problem,
+  commit,
+}: {
+  readonly row: FollowedRow | undefined;
+  readonly suspended: Wish | undefined;
+  readonly problem: string | undefined;
+  readonly commit: RepositoryStatus['commit'] | undefined;
+}): Pick<RepositoryView, 'state' | 'message'> {
+  if (row === undefined)
+    return { state: 'NotFollowed', message: 'no worker follows it; what it applied is left as it is' };
+  if (suspended !== undefined)
+    return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}` };
+  if (problem !== undefined) return { state: 'Unreadable', message: problem };
+  const isBehind = row.sha !== undefined && commit !== undefined && commit.sha !== row.sha;
+  if (commit === undefined || isBehind) {
+    const next = row.sha === undefined ? 'not looked at yet' : `${shortSha(row.sha)} is next`;
+    const isRunning = commit?.outcome === 'Progressing';
+    return isRunning
+      ? { state: 'Progressing', message: `${shortSha(commit.sha)} is under way, ${next}` }
+      : { state: 'Pending', message: next };
+  }
+  const [first, ...more] = commit.problems ?? [];
+  const total = commit.problemCount ?? more.length + 1;
+  const why = first === undefined ? '' : `${first}${total > 1 ? ` (${String(total)} problems in all)` : ''}`;
+  switch (commit.outcome) {
+    case 'Succeeded':
+      return { state: 'Synced', message: commit.notes?.[0] ?? '' };
+    case 'Progressing':
+      return { state: 'Progressing', message: `${shortSha(commit.sha)} is under way` };
+    case 'Superseded':
+      return { state: 'Pending', message: `${shortSha(commit.sha)} was superseded` };
+    case 'Refused':
+    case 'Failed':
+    case 'Canceled':
+      return { state: commit.outcome, message: why };
+  }
+}

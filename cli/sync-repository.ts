@@ -1,0 +1,201 @@
+/** `fairlead sync REPOSITORY`: look now, try the newest commit, wait for its outcome; for people and pipelines. */
+
+import { shortSha } from '../git/problems.ts';
+import { describeSuspension } from '../git/suspension.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
+import type { CommitView, LastCommit } from '../workflows/sync-messages.ts';
+import { formatAge } from './durations.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+import type { ExitCode } from './exit-codes.ts';
+import type { Call, Io } from './io.ts';
+import { repositoryName } from './repository-argument.ts';
+import { readRepository } from './repository-views.ts';
+import type { Session } from './session.ts';
+import { withSession } from './session.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, printStructured } from './structured.ts';
+import { TemporalUnreachable, openTemporal } from './temporal.ts';
+import type { SyncCalls } from './temporal-sync.ts';
+import { syncCalls } from './temporal-sync.ts';
+import { whoAmI } from './who-am-i.ts';
+
+export interface SyncOptions {
+  readonly reason?: string;
+  readonly by?: string;
+  /** `--no-wait` makes it false. */
+  readonly wait: boolean;
+}
+
+interface SyncResultDocument extends Document {
+  readonly kind: 'SyncResult';
+  readonly repository: string;
+  readonly sha: string;
+  /** `started`: not waited for. */
+  readonly outcome: LastCommit['outcome'] | 'started' | 'timeout' | 'suspended';
+  /** What is wrong, or what it waits for. */
+  readonly message?: string;
+}
+
+/** Between two looks at a run that sends nothing by itself, milliseconds. */
+const LOOK_MS = 500;
+
+/** Runs the verb. A newer commit that takes the place of the one that was found is waited for instead. */
+export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
+  return await withSession(call, async (session) => {
+    const repository = repositoryName(call.operands[0]);
+    const { view } = await readRepository(session, repository);
+    if (view.state === 'NotFollowed') throw new CliError(`no worker follows repository ${repository}`);
+    if (view.suspended !== undefined) {
+      throw new CliError(
+        `repository ${repository} is suspended${describeSuspension(view.suspended)}\n  \`fairlead resume ${repository}\` lets it go on`,
+      );
+    }
+    const by = call.options.by ?? (await whoAmI(session));
+    const temporal = await opened(call.io);
+    try {
+      const calls = await syncCalls(temporal, session, repository);
+      return await new SyncVerb(call, session, repository, calls).run(by);
+    } catch (error) {
+      throw await asUnreachable(error, temporal.address);
+    } finally {
+      await temporal.close();
+    }
+  });
+}
+
+async function opened(io: Io) {
+  try {
+    return await openTemporal(io.environment);
+  } catch (error) {
+    if (!(error instanceof TemporalUnreachable)) throw error;
+    throw new CliError(error.message, EXIT.temporalUnreachable, { cause: error });
+  }
+}
+
+/** Temporal went away in the middle. */
+async function asUnreachable(error: unknown, address: string): Promise<unknown> {
+  const { ServiceError } = await import('@temporalio/client');
+  if (!(error instanceof ServiceError)) return error;
+  const { message } = new TemporalUnreachable(address, error.cause ?? error);
+  return new CliError(message, EXIT.temporalUnreachable, { cause: error });
+}
+
+class SyncVerb {
+  readonly #call: Call<SyncOptions>;
+  readonly #session: Session;
+  readonly #repository: string;
+  readonly #calls: SyncCalls;
+  readonly #endsAt: number;
+  readonly #print: boolean;
+  #printed = '';
+
+  constructor(call: Call<SyncOptions>, session: Session, repository: string, calls: SyncCalls) {
+    this.#call = call;
+    this.#session = session;
+    this.#repository = repository;
+    this.#calls = calls;
+    const { timeout = 0, output } = call.options;
+    this.#endsAt = timeout === 0 ? Number.POSITIVE_INFINITY : call.io.now() + timeout;
+    this.#print = output === 'table';
+  }
+
+  async run(by: string | undefined): Promise<ExitCode> {
+    const { reason, wait } = this.#call.options;
+    const begun = this.#call.io.now();
+    const message = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+    const found = await this.#inTime(this.#calls.sync(message));
+    if (found === 'timeout')
+      return await this.#report('', 'timeout', 'no worker has looked at the repository yet');
+    if (found === undefined) {
+      throw new CliError(
+        `the sync of repository ${this.#repository} does not run yet: the worker starts it with the first commit that it can read`,
+      );
+    }
+    if ('problem' in found) throw new CliError(found.problem);
+    this.#line(`► ${this.#repository} at ${shortSha(found.sha)}`);
+    if (!wait) return await this.#report(found.sha, 'started');
+    return await this.#wait(found.sha, begun);
+  }
+
+  async #wait(first: string, begun: number): Promise<ExitCode> {
+    const { io } = this.#session;
+    let sha = first;
+    let why = '';
+    while (io.now() < this.#endsAt) {
+      const { running, wanted, last, suspended } = await this.#calls.status();
+      if (running === undefined && wanted === undefined && last !== undefined) {
+        return await this.#report(last.sha, last.outcome, last.message, io.now() - begun);
+      }
+      if (running === undefined && suspended !== undefined)
+        return await this.#report(sha, 'suspended', `suspended${describeSuspension(suspended)}`);
+      const now = running ?? wanted ?? sha;
+      if (now !== sha) this.#line(`◎ ${shortSha(sha)} is superseded by ${shortSha(now)}`);
+      sha = now;
+      const view = running === undefined ? undefined : await this.#calls.progress(running);
+      if (view !== undefined) why = this.#progress(view);
+      await pause(LOOK_MS, io.interrupted);
+      if (io.interrupted.aborted) return EXIT.interrupted;
+    }
+    return await this.#report(sha, 'timeout', why);
+  }
+
+  /** Says what has changed, and answers what it waits for. */
+  #progress({ phase, applied, unchanged, pruned, waiting }: CommitView): string {
+    const counts = [
+      [applied, 'applied'],
+      [unchanged, 'unchanged'],
+      [pruned, 'pruned'],
+    ] as const;
+    const said = counts.flatMap(([count, what]) => (count > 0 ? [`${String(count)} ${what}`] : []));
+    const why = waiting[0] ?? '';
+    this.#line(`◎ ${[phase, ...said].join(', ')}${why === '' ? '' : `: ${why}`}`);
+    return why;
+  }
+
+  #line(text: string): void {
+    if (!this.#print || text === this.#printed) return;
+    this.#printed = text;
+    this.#session.io.out(`${oneLine(text)}\n`);
+  }
+
+  async #inTime<T>(work: Promise<T>): Promise<T | 'timeout'> {
+    const { io } = this.#session;
+    const left = this.#endsAt - io.now();
+    if (left === Number.POSITIVE_INFINITY) return await work;
+    const ended = new AbortController();
+    const late = pause(Math.max(0, left), ended.signal).then(() => 'timeout' as const);
+    return await Promise.race([work, late]).finally(() => {
+      ended.abort();
+    });
+  }
+
+  async #report(
+    sha: string,
+    outcome: SyncResultDocument['outcome'],
+    message = '',
+    tookMs = 0,
+  ): Promise<ExitCode> {
+    const { io, options } = this.#session;
+    const document: SyncResultDocument = {
+      apiVersion: CLI_API_VERSION,
+      kind: 'SyncResult',
+      repository: this.#repository,
+      sha,
+      outcome,
+      ...(message !== '' && { message }),
+    };
+    const isWell = outcome === 'Succeeded' || outcome === 'started';
+    if (!(await printStructured(io, options, document))) {
+      const what = `${this.#repository} at ${shortSha(sha)}`;
+      if (outcome === 'Succeeded') this.#line(`✔ ${what} is applied (${formatAge(tookMs)})`);
+      else if (outcome === 'timeout')
+        io.err(`error: timed out waiting for ${oneLine(`${what}: ${message}`)}\n`);
+      else if (!isWell) {
+        for (const [index, line] of message.split('\n').entries())
+          io.err(`${index === 0 ? `✗ ${what}: ${outcome}: ` : '  '}${oneLine(line)}\n`);
+      }
+    }
+    return isWell ? EXIT.ok : outcome === 'timeout' ? EXIT.timeout : EXIT.failed;
+  }
+}

@@ -1,0 +1,58 @@
+/** What the verbs of repositories ask of Temporal: the sync of a repository, and the run of one of its commits. */
+
+import type { LookResult } from '../activities/commit-types.ts';
+import type { CommitView, SyncView } from '../workflows/sync-messages.ts';
+import type { Session } from './session.ts';
+import type { OpenTemporal, SignalOutcome } from './temporal.ts';
+import { reachable } from './temporal.ts';
+
+/** Has the leader look at a repository now. Never throws for want of a run or of Temporal: it looks by itself, too. */
+export async function askForLook(session: Session, repository: string): Promise<SignalOutcome> {
+  return await reachable(session.io.environment, { outcome: 'noRun' } as const, async ({ client }) => {
+    const { lookSignal, syncWorkflowId } = await import('../workflows/sync-messages.ts');
+    const workflowId = syncWorkflowId(session.cluster, repository);
+    await client.workflow.getHandle(workflowId).signal(lookSignal);
+    return { outcome: 'signalled', workflowId } as const;
+  });
+}
+
+/** The sync of one repository over a connection that stays open. Each call rejects when Temporal, or a worker, does not answer. */
+export interface SyncCalls {
+  /** Looks at the repository and tries what is found; as long as that takes. Undefined: its sync does not run. */
+  readonly sync: (message: { by?: string; reason?: string }) => Promise<LookResult | undefined>;
+  readonly status: () => Promise<SyncView>;
+  /** Undefined: the run cannot say (yet, or any more). */
+  readonly progress: (sha: string) => Promise<CommitView | undefined>;
+}
+
+/** @param temporal closed by whoever opened it */
+export async function syncCalls(
+  temporal: OpenTemporal,
+  { cluster }: Pick<Session, 'cluster'>,
+  repository: string,
+): Promise<SyncCalls> {
+  const { WorkflowNotFoundError } = await import('@temporalio/client');
+  const { commitProgressQuery, commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
+    await import('../workflows/sync-messages.ts');
+  const { workflow } = temporal.client;
+  const handle = workflow.getHandle(syncWorkflowId(cluster, repository));
+  return {
+    sync: async (message) => {
+      try {
+        return await handle.executeUpdate(syncUpdate, { args: [message] });
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return undefined;
+        throw error;
+      }
+    },
+    status: async () => await temporal.call(async () => await handle.query(syncStatusQuery)),
+    progress: async (sha) => {
+      const commit = workflow.getHandle(commitWorkflowId(cluster, repository, sha));
+      try {
+        return await temporal.call(async () => await commit.query(commitProgressQuery));
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,205 @@
+/** What becomes of commits, told to others: a commit status at the repository's server, a line in Slack, a signed webhook. */
+
+import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+
+import { errorCode } from '../kubernetes/values.ts';
+import type { Repository } from './repositories.ts';
+import { shortSha } from './problems.ts';
+import { redactUrls, remoteKey } from './source-url.ts';
+
+/** Who is told; secrets are in files, never in the entry. */
+export interface Receiver {
+  /** Unique in the repository: `slack`, `webhook-2`. */
+  readonly id: string;
+  readonly type: 'github' | 'gitlab' | 'gitea' | 'slack' | 'webhook';
+  /** Of a webhook. */
+  readonly url?: string | undefined;
+  /** Base of a server's API, where it is not the usual one of its host. */
+  readonly api?: string | undefined;
+  /** Of Slack: the address is the secret. */
+  readonly urlFile?: string | undefined;
+  /** Of GitHub, GitLab, Gitea. */
+  readonly tokenFile?: string | undefined;
+  /** Of a webhook: signs its body. */
+  readonly secretFile?: string | undefined;
+  readonly caFile?: string | undefined;
+}
+
+export interface CommitNews {
+  readonly sha: string;
+  readonly outcome: 'Pending' | 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled' | 'Terminated';
+  /** What is wrong with it. */
+  readonly message?: string;
+  /** The same for every try of the same news: a receiver that has seen it leaves it out. */
+  readonly delivery: string;
+}
+
+/** Milliseconds; bytes of an answer that are read. */
+const TIMEOUT_MS = 5_000;
+
+/**
+ * Tells one receiver. Redirects are not followed, and no error holds what is in a file or in an answer.
+ * @throws Error naming the receiver and what its server answered
+ */
+export async function notify(
+  receiver: Receiver,
+  repository: Pick<Repository, 'name' | 'url'>,
+  news: CommitNews,
+  signal?: AbortSignal,
+): Promise<void> {
+  const call = await CALLS[receiver.type](receiver, repository, news);
+  const status = await post(call, receiver, signal).catch((error: unknown) => {
+    const why = errorCode(error) ?? 'no answer';
+    // Without the cause: an error of an address quotes it.
+    throw new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
+  });
+  if (status < 200 || status > 299)
+    throw new Error(`${receiver.id} of repository ${repository.name} answered with status ${status}`);
+}
+
+interface Call {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+type MakeCall = (
+  receiver: Receiver,
+  repository: Pick<Repository, 'name' | 'url'>,
+  news: CommitNews,
+) => Promise<Call>;
+
+const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
+  github: async (receiver, repository, news) => {
+    const { host, path } = serverOf(repository);
+    const usual = host === 'github.com' ? 'https://api.github.com' : `https://${host}/api/v3`;
+    return {
+      url: `${receiver.api ?? usual}/repos/${path}/statuses/${news.sha}`,
+      headers: {
+        authorization: `Bearer ${await secret(receiver.tokenFile)}`,
+        accept: 'application/vnd.github+json',
+      },
+      body: JSON.stringify({ state: STATES[news.outcome].github, ...statusOf(repository, news) }),
+    };
+  },
+  gitea: async (receiver, repository, news) => {
+    const { host, path } = serverOf(repository);
+    return {
+      url: `${receiver.api ?? `https://${host}/api/v1`}/repos/${path}/statuses/${news.sha}`,
+      headers: { authorization: `token ${await secret(receiver.tokenFile)}` },
+      body: JSON.stringify({ state: STATES[news.outcome].github, ...statusOf(repository, news) }),
+    };
+  },
+  gitlab: async (receiver, repository, news) => {
+    const { host, path } = serverOf(repository);
+    const { context, description } = statusOf(repository, news);
+    return {
+      url: `${receiver.api ?? `https://${host}/api/v4`}/projects/${encodeURIComponent(path)}/statuses/${news.sha}`,
+      headers: { 'private-token': await secret(receiver.tokenFile) },
+      body: JSON.stringify({ state: STATES[news.outcome].gitlab, name: context, description }),
+    };
+  },
+  slack: async (receiver, repository, news) => ({
+    url: await secret(receiver.urlFile),
+    headers: {},
+    body: JSON.stringify({
+      text: escapeSlack(
+        `${STATES[news.outcome].sign} ${repository.name} at ${shortSha(news.sha)}: ${describe(news)}`,
+      ),
+    }),
+  }),
+  webhook: async (receiver, repository, { delivery, ...news }) => {
+    const body = JSON.stringify({
+      apiVersion: 'hooks.fairlead.dev/v1',
+      kind: 'CommitNews',
+      repository: repository.name,
+      url: redactUrls(repository.url),
+      ...news,
+    });
+    const signature = createHmac('sha256', await secret(receiver.secretFile))
+      .update(body)
+      .digest('hex');
+    return {
+      url: receiver.url ?? '',
+      headers: { 'x-signature': `sha256=${signature}`, 'x-fairlead-delivery': delivery },
+      body,
+    };
+  },
+};
+
+const STATES: Readonly<
+  Record<CommitNews['outcome'], { readonly github: string; readonly gitlab: string; readonly sign: string }>
+> = {
+  Pending: { github: 'pending', gitlab: 'running', sign: '►' },
+  Succeeded: { github: 'success', gitlab: 'success', sign: '✔' },
+  Refused: { github: 'failure', gitlab: 'failed', sign: '✗' },
+  Failed: { github: 'failure', gitlab: 'failed', sign: '✗' },
+  Superseded: { github: 'error', gitlab: 'canceled', sign: '◎' },
+  Canceled: { github: 'error', gitlab: 'canceled', sign: '◎' },
+  Terminated: { github: 'error', gitlab: 'canceled', sign: '◎' },
+};
+
+/** Characters: GitHub refuses longer ones. */
+const LONGEST_DESCRIPTION = 140;
+
+function statusOf({ name }: Pick<Repository, 'name'>, news: CommitNews) {
+  const [description = ''] = describe(news).split('\n', 1);
+  return { context: `fairlead/${name}`, description: cut(description, LONGEST_DESCRIPTION) };
+}
+
+function describe({ outcome, message }: CommitNews): string {
+  if (outcome === 'Pending') return 'is being applied';
+  if (outcome === 'Succeeded') return 'applied, and its rollouts are done';
+  return message === undefined || message === '' ? outcome.toLowerCase() : message;
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+/** What Slack asks to be escaped; nothing else in a text is markup that mentions or links. */
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function serverOf({ url }: Pick<Repository, 'url'>): { readonly host: string; readonly path: string } {
+  const [host = '', ...path] = (remoteKey(url) ?? '').split('/');
+  return { host, path: path.join('/') };
+}
+
+/** Read at each use: a token that was renewed counts at once. */
+async function secret(file: string | undefined): Promise<string> {
+  return (await readFile(file ?? '', 'utf8')).trim();
+}
+
+async function post(
+  { url, headers, body }: Call,
+  { caFile }: Receiver,
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const ca = caFile === undefined ? undefined : await readFile(caFile);
+  const limit = AbortSignal.timeout(TIMEOUT_MS);
+  return await new Promise<number>((resolve, reject) => {
+    const options = {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(body)),
+        'user-agent': 'fairlead',
+        ...headers,
+      },
+      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    };
+    const open = url.startsWith('https:') ? requestHttps : requestHttp;
+    const asked = open(url, { ...options, ...(ca !== undefined && { ca }) }, (answer) => {
+      // What it says is of no use, and may hold anything.
+      answer.destroy();
+      resolve(answer.statusCode ?? 0);
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}

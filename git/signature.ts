@@ -1,0 +1,117 @@
+/** Whether a commit was signed by somebody who may: verified by git itself, against nothing but the keys that the repository names. */
+
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { errorCode } from '../kubernetes/values.ts';
+import { processFailure } from './git-errors.ts';
+import type { GitOutput } from './git-process.ts';
+import { runGit } from './git-process.ts';
+import type { Signers } from './mirror-options.ts';
+import type { ProblemCode } from './problems.ts';
+import { ProblemError, problem, shortSha } from './problems.ts';
+
+const run = promisify(execFile);
+
+/** Milliseconds. */
+const TIMEOUT_MS = 15_000;
+
+/** Whether the repository takes signed commits alone. */
+export function asksForSignatures({ allowedSignersFile, gpgKeysFile }: Signers): boolean {
+  return allowedSignersFile !== undefined || gpgKeysFile !== undefined;
+}
+
+/**
+ * Resolves when the commit, which the git directory holds, has a good signature by one of the signers.
+ * @throws ProblemError CommitUnsigned, SignatureRefused; SignersUnusable when the files or programs cannot be used; SourceTimeout
+ */
+export async function verifySignature(
+  gitDirectory: string,
+  sha: string,
+  signers: Signers,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { allowedSignersFile, gpgKeysFile } = signers;
+  for (const [field, file] of Object.entries({ allowedSignersFile, gpgKeysFile }))
+    if (file !== undefined) await requireFile(field, file);
+  const what = `commit ${shortSha(sha)}`;
+  const git = async (args: readonly string[], more: object = {}): Promise<GitOutput> =>
+    await runGit({ args, gitDirectory, timeoutMs: TIMEOUT_MS, signal, ...more }).catch((error: unknown) => {
+      throw processFailure(error, what);
+    });
+  const { stdout } = await git(['cat-file', 'commit', sha]);
+  const [header = ''] = stdout.toString('latin1').split('\n\n', 1);
+  if (!/^gpgsig(?:-sha256)? /m.test(header)) throw refused('CommitUnsigned', `${what} is not signed.`);
+  const home = await mkdtemp(join(tmpdir(), 'fairlead-keys-'));
+  try {
+    if (gpgKeysFile !== undefined) await importKeys(home, gpgKeysFile);
+    const { code, stderr } = await git(['verify-commit', '--raw', sha], {
+      environment: { GNUPGHOME: home },
+      settings: [
+        // A repository may name programs of its own.
+        'gpg.program=gpg',
+        'gpg.openpgp.program=gpg',
+        'gpg.x509.program=/bin/false',
+        'gpg.ssh.program=ssh-keygen',
+        'gpg.minTrustLevel=undefined',
+        'gpg.ssh.revocationFile=',
+        `gpg.ssh.allowedSignersFile=${allowedSignersFile ?? '/dev/null'}`,
+      ],
+    });
+    // Nothing but the code counts: of a key that nobody trusts ssh-keygen, too, says that its signature is good.
+    if (code !== 0)
+      throw refused('SignatureRefused', `the signature of ${what} is not accepted: ${why(stderr)}.`);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+async function importKeys(home: string, file: string): Promise<void> {
+  const options = ['--homedir', home, '--batch', '--no-options', '--no-autostart', '--quiet'];
+  try {
+    await run('gpg', [...options, '--import', '--', file], {
+      env: { PATH: process.env['PATH'], HOME: '/nonexistent', LC_ALL: 'C' },
+      timeout: TIMEOUT_MS,
+    });
+  } catch (error) {
+    const message =
+      errorCode(error) === 'ENOENT'
+        ? 'gpg is not installed where the worker runs'
+        : `gpg takes no keys from ${file}`;
+    throw refused('SignersUnusable', `${message}.`, { cause: error });
+  }
+}
+
+async function requireFile(field: string, file: string): Promise<void> {
+  const isThere = await stat(file).then(
+    (found) => found.isFile() && found.size > 0,
+    () => false,
+  );
+  if (!isThere) throw refused('SignersUnusable', `the ${field} ${file} is missing, empty or not readable.`);
+}
+
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/\bEXPKEYSIG\b/, 'the key has expired'],
+  [/\bREVKEYSIG\b/, 'the key was revoked'],
+  [/\bEXPSIG\b/, 'the signature has expired'],
+  [/\bBADSIG\b|incorrect signature|Signature verification failed/i, 'it does not fit the commit'],
+  [
+    /\bNO_PUBKEY\b|No principal matched|unable to open allowed keys/i,
+    'its key is not one of the allowed signers',
+  ],
+  [/cannot run (?:gpg|ssh-keygen)/i, 'gpg or ssh-keygen is not installed where the worker runs'],
+];
+
+/** In our words: what the programs print holds names that whoever made the key has chosen. */
+function why(stderr: string): string {
+  return (
+    REASONS.find(([pattern]) => pattern.test(stderr))?.[1] ?? 'its key is not one of the allowed signers'
+  );
+}
+
+function refused(code: ProblemCode, message: string, options?: ErrorOptions): ProblemError {
+  return new ProblemError(problem(code, message), options);
+}

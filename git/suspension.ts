@@ -1,0 +1,56 @@
+/** Suspending a repository: a wish on its inventory, so that it outlives workers, runs and Temporal. */
+
+import { readSuspended } from '../kubernetes/wish-annotations.ts';
+import { nothing, wish } from '../kubernetes/wish-edits.ts';
+import type { Wisher } from '../kubernetes/wish-edits.ts';
+import type { WishResult } from '../kubernetes/workload-edit.ts';
+import { SUSPENDED } from '../planners/names.ts';
+import type { Wish } from '../planners/workload.ts';
+import type { InventoryStore } from './inventory.ts';
+
+/** Who suspended the repository and why; undefined: it is not suspended. @throws ApiError; ProblemError InventoryForeign */
+export async function readSuspension(store: InventoryStore): Promise<Wish | undefined> {
+  return readSuspended((await store.read())?.annotations);
+}
+
+/**
+ * No further commit is begun from now on. A commit that is under way goes to its end.
+ * @param now milliseconds since the epoch
+ * @throws ApiError; ProblemError InventoryForeign
+ */
+export async function suspendRepository(
+  store: InventoryStore,
+  wisher: Wisher,
+  now: number,
+): Promise<WishResult> {
+  let result: WishResult | undefined;
+  await store.update((present) => {
+    const known = readSuspended(present.annotations);
+    if (known !== undefined) {
+      result = nothing(
+        `repository ${store.repository} is already suspended${describeSuspension(known)}`,
+      ).result;
+      return undefined;
+    }
+    result = { changed: true, message: `repository ${store.repository} suspended` };
+    const value = JSON.stringify(wish(wisher, now));
+    return { ...present, annotations: { ...present.annotations, [SUSPENDED]: value } };
+  });
+  return result ?? nothing('').result;
+}
+
+/** Commits are applied again, the newest first of all. @throws as {@link suspendRepository} */
+export async function resumeRepository(store: InventoryStore): Promise<WishResult> {
+  if ((await readSuspension(store)) === undefined)
+    return nothing(`repository ${store.repository} is not suspended`).result;
+  await store.update((present) => {
+    const { [SUSPENDED]: _, ...annotations } = present.annotations ?? {};
+    return { ...present, annotations };
+  });
+  return { changed: true, message: `repository ${store.repository} resumed` };
+}
+
+/** ` by ada: disk alarm`; what is not known is left out. */
+export function describeSuspension({ by, reason }: Wish): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
+}

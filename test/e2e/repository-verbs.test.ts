@@ -1,0 +1,267 @@
+/** `get repositories`, `history`, `sync`, `suspend` and `resume` on a real worker that follows two real repositories. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { Client, Connection } from '@temporalio/client';
+
+import type { RepositoryView } from '../../cli/repository-views.ts';
+import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import type { CliRun } from '../support/cli.ts';
+import { runCli } from '../support/cli.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
+import { TestRepository } from '../support/git-repository.ts';
+import { configMap } from '../support/small-manifests.ts';
+import { ReceivingServer } from '../support/receiving-server.ts';
+import { grantSyncAccount } from '../support/sync-account.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+import { startWorker } from '../support/worker-process.ts';
+
+let folder: string;
+let file: string;
+let common: object;
+let shop: TestRepository;
+let worker: WorkerProcess;
+let cluster: Cluster;
+let temporal: Client;
+let receiver: ReceivingServer;
+let first: string;
+
+// Hooks after all run in this order: the worker ends before the servers.
+afterAll(async () => {
+  await worker?.stop();
+  await temporal?.connection.close();
+  await receiver?.stop();
+  await shop?.remove();
+  await rm(folder, { recursive: true, force: true });
+}, 30_000);
+
+const controlPlane = useControlPlane({ nodes: 1 });
+
+beforeAll(async () => {
+  const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
+  cluster = await Cluster.connect(kubeconfig, workloadApi);
+  temporal = new Client({ connection: await Connection.connect({ address: temporalAddress }) });
+  folder = await mkdtemp(join(tmpdir(), 'fairlead-verbs-'));
+  shop = await TestRepository.create();
+  receiver = await ReceivingServer.start();
+  await writeFile(join(folder, 'secret'), 'planted-receiver-secret');
+  const notify = [{ type: 'webhook', url: receiver.url('/news'), secretFile: 'secret' }];
+  const namespace = await cluster.createNamespace('shop');
+  const serviceAccount = await grantSyncAccount(cluster.client, namespace);
+  file = join(folder, 'repositories.yaml');
+  common = { namespace, serviceAccount, ref: 'main' };
+  await writeFile(
+    file,
+    JSON.stringify([
+      { ...common, name: 'shop', url: shop.path, interval: '1s', notify },
+      { ...common, name: 'missing', url: join(folder, 'missing'), interval: '1s' },
+    ]),
+  );
+  first = await shop.commit({ 'config.yaml': configMap('1') }, 'begin');
+  worker = await startWorker({
+    controlPlane: controlPlane(),
+    cluster: 'verbs',
+    environment: { FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: folder },
+  });
+  await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === first);
+}, 180_000);
+
+async function cli(words: string, environment: Record<string, string> = {}): Promise<CliRun> {
+  const typed = words.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', '')) ?? [];
+  return await runCli(typed, {
+    environment: {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: 'verbs',
+      ...environment,
+    },
+  });
+}
+
+async function repositories(): Promise<readonly RepositoryView[]> {
+  const { code, out, err } = await cli('get repositories -o json');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  return (JSON.parse(out) as { items: RepositoryView[] }).items;
+}
+
+async function untilShop(what: string, is: (view: RepositoryView) => boolean): Promise<RepositoryView> {
+  let view: RepositoryView | undefined;
+  return await found(
+    `shop is ${what}`,
+    async () => {
+      view = (await repositories()).find(({ name }) => name === 'shop');
+      return view !== undefined && is(view) ? view : undefined;
+    },
+    20_000,
+    () => JSON.stringify(view),
+  );
+}
+
+describe('get repositories', () => {
+  it('shows what is applied, what was seen, and why a repository cannot be read', async () => {
+    await found('the missing one was looked at', async () =>
+      (await repositories()).some(({ state }) => state === 'Unreadable') ? true : undefined,
+    );
+    const { out } = await cli('get repositories');
+    const [title, missing, mine] = out.split('\n');
+    expect(title).toMatch(/^NAME +URL +REF +APPLIED +STATE +LOOKED +WHY$/);
+    expect(missing).toMatch(/^missing .* main +<none> +Unreadable +\d+s +RepositoryNotFound/);
+    expect(mine).toMatch(new RegExp(`^shop .* main +${first.slice(0, 8)} +Synced +\\d+m?\\d*s +-$`));
+    expect((await cli('get repository/shop -o name')).out).toBe('repository/shop\n');
+    const view = await untilShop('there', () => true);
+    expect(view).toMatchObject({
+      url: shop.path,
+      ref: 'main',
+      path: '',
+      seen: first,
+      webhook: false,
+      message: '',
+    });
+    expect(view.lookedAt).toMatch(/^\d{4}-/);
+  });
+
+  it('of one that is not there fails and names those that are', async () => {
+    const { code, err } = await cli('get repository/shops');
+    expect(code).toBe(1);
+    expect(err).toContain('there is no repository "shops": the worker follows missing, shop');
+    expect((await cli('history Shop_1')).code).toBe(2);
+  });
+});
+
+describe('suspend and resume', () => {
+  it('hold what comes, say who and why, and let it go on', async () => {
+    const suspended = await cli('suspend shop --by ada --reason "disk alarm"');
+    expect(suspended).toMatchObject({ code: 0, out: 'repository shop suspended\n' });
+    expect((await cli('suspend shop --by bob')).out).toBe(
+      'nothing to do: repository shop is already suspended by ada: disk alarm\n',
+    );
+    const held = await shop.commit({ 'config.yaml': configMap('2') }, 'held');
+    await found('the sync knows of it and waits', async () => {
+      const view = await temporal.workflow.getHandle(syncWorkflowId('verbs', 'shop')).query(syncStatusQuery);
+      const isHeld = view.suspended?.by === 'ada' && view.wanted === held && view.running === undefined;
+      return isHeld ? true : undefined;
+    });
+    const view = await untilShop('suspended', ({ seen }) => seen === held);
+    expect(view).toMatchObject({
+      state: 'Suspended',
+      message: 'suspended by ada: disk alarm',
+      applied: first,
+    });
+    const { code, err } = await cli('sync shop');
+    expect(code).toBe(1);
+    expect(err).toContain('repository shop is suspended by ada: disk alarm');
+    expect((await cli('resume shop -o json')).out).toContain('"changed": true');
+    await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === held);
+    expect((await cli('resume shop')).out).toBe('nothing to do: repository shop is not suspended\n');
+  }, 60_000);
+});
+
+describe('sync and history', () => {
+  it('sync applies the newest commit and says how it went', async () => {
+    const sha = await shop.commit({ 'config.yaml': configMap('3') }, 'synced');
+    const { code, out, err } = await cli('sync shop --by ada --timeout 30s');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain(`► shop at ${sha.slice(0, 8)}\n`);
+    expect(out).toMatch(new RegExp(`✔ shop at ${sha.slice(0, 8)} is applied \\(\\d+s\\)\\n$`));
+    // The poller may have been quicker; what is applied already is tried again for whoever asks.
+    expect(await cli('sync shop --by ada --reason again --timeout 30s')).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  it('a commit that is refused ends it with 1, one that nobody may wait for with 3', async () => {
+    const sha = await shop.commit({ 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\n' }, '\u001b[31mbad');
+    const { code, err } = await cli('sync shop --timeout 30s');
+    expect(code).toBe(1);
+    expect(err).toContain(`✗ shop at ${sha.slice(0, 8)}: Refused: `);
+    expect(err).toContain('ObjectIncomplete bad.yaml:1');
+    expect(await cli('sync shop --timeout 1ms')).toMatchObject({ code: 3 });
+    const view = await untilShop('refused', ({ state }) => state === 'Refused');
+    expect(view.message).toContain('ObjectIncomplete bad.yaml:1');
+    await shop.commit({ 'bad.yaml': undefined }, 'mended');
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  it('Temporal that is away ends it with 5', async () => {
+    const { code, err } = await cli('sync shop', { TEMPORAL_ADDRESS: '127.0.0.1:1' });
+    expect(code).toBe(5);
+    expect(err).toContain('Temporal at 127.0.0.1:1 does not answer');
+  });
+
+  it('history has every commit: by whom, asked for by whom, what became of it', async () => {
+    const { out } = await cli('history shop -o json');
+    const { attempts } = JSON.parse(out) as { attempts: Record<string, unknown>[] };
+    const told = attempts.map(({ outcome, author, subject }) => [
+      outcome,
+      author,
+      String(subject).split(' (')[0],
+    ]);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['Succeeded', 'Test', 'begin'],
+        ['Succeeded', 'Test', 'held'],
+        ['Succeeded', 'Test', 'synced'],
+        ['Refused', 'Test', 'bad'],
+        ['Succeeded', 'Test', 'mended'],
+      ]),
+    );
+    expect(attempts.some(({ askedBy, reason }) => askedBy === 'ada' && reason === 'again')).toBe(true);
+    expect(attempts.find(({ outcome }) => outcome === 'Refused')).toMatchObject({ problemCount: 1 });
+    const table = (await cli('history shop')).out;
+    expect(table).toMatch(/^COMMIT +AUTHOR +OUTCOME +TOOK +AGE +APPLIED +PRUNED +ASKED-BY +SUBJECT +WHY\n/);
+    expect(table).not.toContain('\u001b');
+  });
+});
+
+describe('who is told', () => {
+  it('gets each news of a commit once, and nobody logs the secret', async () => {
+    const told = () =>
+      receiver.received.map(({ body }) => {
+        const { sha, outcome } = JSON.parse(body) as { sha: string; outcome: string };
+        return `${sha} ${outcome}`;
+      });
+    await found('the refused one was told', async () =>
+      told().some((line) => line.includes('Refused')) ? true : undefined,
+    );
+    expect(told().filter((line) => line.startsWith(first))).toEqual([
+      `${first} Pending`,
+      `${first} Succeeded`,
+    ]);
+    const deliveries = receiver.received.map(({ headers }) => headers['x-fairlead-delivery']);
+    expect(new Set(deliveries).size).toBe(deliveries.length);
+    expect(JSON.stringify(worker.lines)).not.toContain('planted-receiver-secret');
+  });
+});
+
+describe('the repositories file', () => {
+  it('takes effect while the worker runs: another path, and an entry that goes', async () => {
+    const entry = { ...common, name: 'shop', url: shop.path, interval: '1h' };
+    const sha = await shop.commit({ 'deploy/config.yaml': configMap('deployed') });
+    await writeFile(file, JSON.stringify([{ ...entry, path: 'deploy' }]));
+    // The commit was there when the entry was changed: nothing but the file says that it is to be applied.
+    await untilShop('synced from the other path', ({ state, path, applied, seen }) => {
+      return state === 'Synced' && path === 'deploy' && applied === sha && seen === sha;
+    });
+    const again = (await cli('history shop -o json')).out.split(sha).length - 1;
+    await writeFile(file, JSON.stringify([{ ...entry, path: '' }]));
+    await found('the same commit was tried with the other path', async () =>
+      (await cli('history shop -o json')).out.split(sha).length - 1 > again ? true : undefined,
+    );
+    // So is one whose signature was not asked for before.
+    const signed = { ...entry, path: '', allowedSignersFile: file };
+    await writeFile(file, JSON.stringify([signed]));
+    const refused = await untilShop('refused for its signature', ({ message }) =>
+      message.includes('Unsigned'),
+    );
+    expect(refused.state).toBe('Refused');
+    expect(refused.message).toMatch(/^CommitUnsigned commit \w{8}: commit \w{8} is not signed\./);
+    await writeFile(file, '[]');
+    const view = await untilShop('not followed', ({ state }) => state === 'NotFollowed');
+    expect(view.message).toBe('no worker follows it; what it applied is left as it is');
+    expect((await cli('sync shop')).err).toContain('no worker follows repository shop');
+  }, 90_000);
+});

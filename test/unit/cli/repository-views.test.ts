@@ -1,0 +1,119 @@
+/** The state of a repository, from what the leader saw and what became of its commits. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { viewRepository } from '../../../cli/repository-views.ts';
+import { withAttempt } from '../../../git/commit-report.ts';
+import type { FollowedRow } from '../../../git/followed-list.ts';
+import type { CommitAttempt, CommitStatus, RepositoryStatus } from '../../../git/inventory.ts';
+import { SUSPENDED } from '../../../planners/names.ts';
+
+const [OLD, NEW] = ['a'.repeat(40), 'b'.repeat(40)];
+
+const row = (more: Partial<FollowedRow> = {}): FollowedRow => ({
+  name: 'shop',
+  url: 'https://git.example.com/shop',
+  path: 'deploy',
+  namespace: 'shop',
+  intervalSeconds: 30,
+  webhook: true,
+  lookedAt: '2026-01-01T00:00:00Z',
+  sha: NEW,
+  ...more,
+});
+
+const commit = (outcome: CommitStatus['outcome'], more: Partial<CommitStatus> = {}): RepositoryStatus => ({
+  commit: { sha: NEW, outcome, workflowId: 'w', runId: 'r', ...more },
+});
+
+const suspended = (value: string) => ({ [SUSPENDED]: value });
+
+describe('the state of a repository', () => {
+  it.each<[string, Parameters<typeof viewRepository>[1], Parameters<typeof viewRepository>[2], object]>([
+    [
+      'never looked at',
+      { ...row(), sha: undefined },
+      undefined,
+      { state: 'Pending', message: 'not looked at yet' },
+    ],
+    ['never applied', row(), undefined, { state: 'Pending', message: 'bbbbbbbb is next' }],
+    ['applied', row(), { status: commit('Succeeded') }, { state: 'Synced', message: '' }],
+    [
+      'applied, with something to say',
+      row(),
+      { status: commit('Succeeded', { notes: ['web is pinned'] }) },
+      { state: 'Synced', message: 'web is pinned' },
+    ],
+    [
+      'behind',
+      row(),
+      { status: commit('Succeeded', { sha: OLD }) },
+      { state: 'Pending', message: 'bbbbbbbb is next' },
+    ],
+    [
+      'behind what failed: that is over',
+      row(),
+      { status: commit('Failed', { sha: OLD, problems: ['x'] }) },
+      { state: 'Pending', message: 'bbbbbbbb is next' },
+    ],
+    [
+      'refused',
+      row(),
+      { status: commit('Refused', { problems: ['Forbidden a.yaml:1: no.', 'more'], problemCount: 7 }) },
+      { state: 'Refused', message: 'Forbidden a.yaml:1: no. (7 problems in all)' },
+    ],
+    ['under way', row(), { status: commit('Progressing') }, { state: 'Progressing' }],
+    [
+      'unreadable, whatever was applied',
+      row({ problem: 'RepositoryNotFound: gone.' }),
+      { status: commit('Succeeded') },
+      { state: 'Unreadable', message: 'RepositoryNotFound: gone.' },
+    ],
+    ['with a ConfigMap of somebody else', row(), { problem: 'InventoryForeign' }, { state: 'Unreadable' }],
+    [
+      'suspended',
+      row(),
+      { status: commit('Failed'), annotations: suspended('{"by":"ada","reason":"alarm"}') },
+      { state: 'Suspended', message: 'suspended by ada: alarm', suspended: { by: 'ada', reason: 'alarm' } },
+    ],
+    [
+      'suspended by hand',
+      row(),
+      { status: {}, annotations: suspended('true') },
+      { state: 'Suspended', message: 'suspended' },
+    ],
+    ['not suspended by hand', row(), { status: {}, annotations: suspended('false') }, { state: 'Pending' }],
+    ['followed by nobody any more', undefined, { status: commit('Succeeded') }, { state: 'NotFollowed' }],
+  ])('%s', (_what, followed, inventory, expected) => {
+    expect(viewRepository('shop', followed, inventory)).toMatchObject(expected);
+  });
+});
+
+describe('the history of a repository', () => {
+  const attempt = (number: number, more: Partial<CommitAttempt> = {}): CommitAttempt => ({
+    sha: OLD,
+    outcome: 'Succeeded',
+    startedAt: `2026-01-01T00:00:0${String(number % 10)}Z`,
+    finishedAt: '2026-01-01T00:01:00Z',
+    applied: number,
+    unchanged: 0,
+    pruned: 0,
+    runId: `run-${String(number)}`,
+    ...more,
+  });
+
+  it('keeps the last fifty, and an attempt that is recorded again once', () => {
+    let status: RepositoryStatus = { lastSucceeded: { sha: OLD, at: '' } };
+    for (let number = 0; number < 60; number += 1) status = withAttempt(status, attempt(number));
+    status = withAttempt(status, attempt(59, { outcome: 'Failed' }));
+    expect(status.history).toHaveLength(50);
+    expect(status.history?.[0]?.applied).toBe(10);
+    expect(status.history?.at(-1)).toMatchObject({ runId: 'run-59', outcome: 'Failed' });
+    expect(status.lastSucceeded).toEqual({ sha: OLD, at: '' });
+  });
+
+  it('fits into a ConfigMap whatever went wrong', () => {
+    const { history } = withAttempt({}, attempt(1, { problem: 'x'.repeat(10_000), problemCount: 3 }));
+    expect(history?.[0]?.problem).toHaveLength(300);
+  });
+});

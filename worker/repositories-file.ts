@@ -1,0 +1,137 @@
+/** Which repositories this worker follows: one of flags, and those of a file, which may change while it runs. */
+
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+
+import type { Logger } from 'pino';
+
+import { openMirror } from '../git/mirror.ts';
+import { ProblemError, formatProblem } from '../git/problems.ts';
+import { parseRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import type { Repository, RepositoryFlags } from '../git/repositories.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import { ConfigurationError } from '../kubernetes/configuration-error.ts';
+
+/** Milliseconds between two looks at the file: it is short, and on a mounted ConfigMap nothing tells of a change. */
+const LOOK_MS = 2_000;
+
+export interface RepositoriesFileOptions {
+  readonly file: string | undefined;
+  /** Followed beside those of the file. */
+  readonly own: readonly Repository[];
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+  /** @default 2000 */
+  readonly lookMs?: number;
+}
+
+/** The present list. An entry that has not changed stays the same object. */
+export class RepositoriesFile {
+  readonly #options: RepositoriesFileOptions;
+  readonly #listeners = new Set<(repositories: readonly Repository[]) => void>();
+  #text: string | undefined;
+  #repositories: readonly Repository[];
+
+  private constructor(options: RepositoriesFileOptions) {
+    this.#options = options;
+    this.#repositories = options.own;
+  }
+
+  /** @throws RepositoriesError of the file as it is now; ConfigurationError when it cannot be read */
+  static async read(options: RepositoriesFileOptions): Promise<RepositoriesFile> {
+    const source = new RepositoriesFile(options);
+    const { file } = options;
+    if (file === undefined) return source;
+    try {
+      source.#text = await readFile(file, 'utf8');
+    } catch (error) {
+      throw new ConfigurationError(`${file}: cannot be read: ${toMessage(error)}`, { cause: error });
+    }
+    source.#repositories = source.#parse(source.#text, file);
+    return source;
+  }
+
+  get repositories(): readonly Repository[] {
+    return this.#repositories;
+  }
+
+  /** Called with the list whenever it has changed, until the answer is called. */
+  onChange(listener: (repositories: readonly Repository[]) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Looks at the file until the signal aborts. One that cannot be used is reported, and changes nothing. */
+  async watch(signal: AbortSignal): Promise<void> {
+    const { file, lookMs = LOOK_MS, log } = this.#options;
+    if (file === undefined) return;
+    let trouble: string | undefined;
+    while (!signal.aborted) {
+      await pause(lookMs, signal);
+      if (signal.aborted) return;
+      let isSound = true;
+      try {
+        await this.#look(file);
+      } catch (error) {
+        isSound = false;
+        const problem = toMessage(error);
+        if (problem !== trouble)
+          log.warn({ file, problem }, 'repositories file cannot be used, the repositories stay as they were');
+        trouble = problem;
+      }
+      if (isSound) trouble = undefined;
+    }
+  }
+
+  async #look(file: string): Promise<void> {
+    const text = await readFile(file, 'utf8');
+    if (text === this.#text) return;
+    const before = this.#repositories;
+    const read = this.#parse(text, file);
+    // Only now: an editor may be in the middle of writing it.
+    this.#text = text;
+    const after = read.map((one) => before.find((other) => isDeepStrictEqual(one, other)) ?? one);
+    const named = (list: readonly Repository[], other: readonly Repository[]): readonly string[] =>
+      list.filter((one) => !other.some(({ name }) => name === one.name)).map(({ name }) => name);
+    const [added, removed] = [named(after, before), named(before, after)];
+    const changed = after.filter((one) => !before.includes(one) && !added.includes(one.name));
+    if (added.length + removed.length + changed.length === 0) return;
+    this.#repositories = after;
+    this.#options.log.info(
+      { added, removed, changed: changed.map(({ name }) => name) },
+      'repositories file has changed',
+    );
+    for (const listener of this.#listeners) listener(after);
+  }
+
+  #parse(text: string, file: string): readonly Repository[] {
+    const { own } = this.#options;
+    const read = parseRepositories(text, file);
+    const taken = read.find(({ name }) => own.some((one) => one.name === name));
+    if (taken !== undefined)
+      throw new ConfigurationError(`${file}: the name ${taken.name} is taken by --repo; set \`name\``);
+    return [...own, ...read];
+  }
+}
+
+/**
+ * The repository of `fairlead up`, looked at once: whoever names it is there to be told what is wrong with it.
+ * @throws Error naming the problem and the next step; the reason of the signal
+ */
+export async function readableRepository(flags: RepositoryFlags, signal: AbortSignal): Promise<Repository> {
+  const repository = repositoryFromFlags(flags);
+  const cacheDirectory = await mkdtemp(join(tmpdir(), 'fairlead-look-'));
+  try {
+    await openMirror({ ...repository, cacheDirectory }).resolveRef(signal);
+    return repository;
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    // The first commit is what it is started for; until then each look says so.
+    if (error.problem.code === 'UnbornBranch') return repository;
+    throw new Error(formatProblem(error.problem), { cause: error });
+  } finally {
+    await rm(cacheDirectory, { recursive: true, force: true });
+  }
+}
