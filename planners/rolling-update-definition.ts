@@ -126,17 +126,29 @@ export function finalManifest({ controller, to }: RecordData, desired: number): 
   };
 }
 
+type Marks = Pick<ControllerManifest['metadata'], 'labels' | 'annotations'>;
+
+/** What sync has written on a controller: it is the same object in git, whichever controller has the name. */
+export function gitMarks({ metadata }: ReplicationController): Marks {
+  const only = (fields: Readonly<Record<string, string>> | undefined, names: readonly string[]) =>
+    Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => names.includes(name)));
+  return {
+    labels: only(metadata.labels, [GIT_LABEL]),
+    annotations: only(metadata.annotations, GIT_ANNOTATIONS),
+  };
+}
+
 /**
- * Of a next controller that has no record, or was changed since: the data of one. What comes from git is taken over from the
- * record of before, if there is one.
+ * Of a next controller that has no record, or was changed since: the data of one. What comes from git is not on the next
+ * controller; it is in `before`, the metadata of the record of before or the marks of the controller that has the name.
  */
 export function dataOfNext(
   next: ReplicationController,
   names: Pick<RecordData, 'from' | 'to' | 'key'>,
-  before: RecordData | undefined,
+  before: Marks | undefined,
 ): RecordData {
   const plain = plainController(next, names.to);
-  const { labels, annotations } = before?.controller.metadata ?? {};
+  const { labels, annotations } = before ?? {};
   const controller: ControllerManifest = {
     ...plain,
     metadata: {

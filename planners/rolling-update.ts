@@ -19,6 +19,7 @@ import { desiredOf, partnerOf, sizeOf, strippedMarks } from './replication-contr
 import {
   dataOfNext,
   finalManifest,
+  gitMarks,
   makesSamePods,
   nextManifest,
   selectsSame,
@@ -245,7 +246,8 @@ function recordStep(
     to: view.keepsName ? nextName : name,
     key: record?.key ?? ROLLING_UPDATE.deployment,
   };
-  const data = dataOfNext(next, names, record);
+  const ofName = view.old === undefined || view.keepsName ? undefined : gitMarks(view.old);
+  const data = dataOfNext(next, names, record?.controller.metadata ?? ofName);
   const { turned: _, ...rest } = state;
   const body = recordManifest(data, { ...rest, ...change }, view.records);
   return write({

@@ -181,6 +181,28 @@ describe('recovered from the objects alone', () => {
     expect(world.find('foo')?.spec.replicas).toBe(3);
   });
 
+  it('a record that is lost while both exist: the name keeps what git knows it by', () => {
+    const world = foo();
+    const marks = { [ANNOTATION.repository]: 'shop', [ANNOTATION.commit]: 'c0ffee' };
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: {
+        ...one.metadata,
+        labels: { ...one.metadata.labels, 'applyset.kubernetes.io/part-of': 'applyset-1' },
+        annotations: { ...one.metadata.annotations, ...marks },
+      },
+    }));
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find('foo')?.metadata).toMatchObject({
+      labels: { 'applyset.kubernetes.io/part-of': 'applyset-1' },
+      annotations: marks,
+    });
+  });
+
   it('the seed: only the next exists', () => {
     const world = foo();
     begin(world);
