@@ -176,7 +176,13 @@ function roll(
   if (scale !== undefined) {
     if (view.paused !== undefined) return paused(view);
     const controller = scale.scale === 'up' ? to : from;
-    const message = `scale ${controller.metadata.name} from ${String(sizeOf(controller))} to ${String(scale.replicas)}`;
+    // No step of ours leads there.
+    const isForeign = sizes.from + sizes.to > desired + view.budget.surge;
+    const message =
+      `scale ${controller.metadata.name} from ${String(sizeOf(controller))} to ${String(scale.replicas)}` +
+      (isForeign
+        ? `: somebody has scaled one; ${ROLLING_UPDATE.desiredReplicas} of ${toName} (${String(desired)}) says how many there shall be`
+        : '');
     const purpose = scale.scale === 'up' ? 'ScaleUp' : 'ScaleDown';
     return patch(
       'replicationcontrollers',

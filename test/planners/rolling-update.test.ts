@@ -152,6 +152,23 @@ describe('from the beginning', () => {
   });
 });
 
+describe('somebody scales a controller meanwhile', () => {
+  it('it is taken back, and the step says what decides about the size', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    world.edit('foo', (one) => ({ ...one, spec: { ...one.spec, replicas: 9 } }));
+
+    const step = stepOf(world);
+    expect(step).toMatchObject({ write: { purpose: 'ScaleDown', name: 'foo' } });
+    expect(JSON.stringify(step)).toContain(
+      `somebody has scaled one; kubernetes.io/desired-replicas of ${next} (3) says how many there shall be`,
+    );
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+});
+
 describe('recovered from the objects alone', () => {
   it('the seed: both exist, only the annotation of the next is missing', () => {
     const world = foo();
