@@ -4,6 +4,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Wish, Workload } from '../planners/workload.ts';
+import { writerAfterGit } from './template-writer.ts';
 import { asRecord } from './values.ts';
 import { LONGEST_TEXT } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
@@ -63,6 +64,10 @@ export function rolloutCause({ metadata, template }: Workload): RolloutCause {
   if (change !== undefined && change.commit === commit && change.target === templateHash(template)) {
     const { verb, by, reason } = change;
     return { ...(by !== undefined && { by }), reason: reason === undefined ? verb : `${verb}: ${reason}` };
+  }
+  const stranger = commit === undefined ? undefined : writerAfterGit(metadata.managedFields);
+  if (stranger !== undefined) {
+    return { by: stranger.slice(0, LONGEST_TEXT), reason: 'changed on the object, not in git' };
   }
   return { ...(commit !== undefined && { commit }), ...(repository !== undefined && { repository }) };
 }

@@ -3,6 +3,7 @@
  * own last write to it (`observeWrite`, `observeDelete`; see `object-store.ts` for why that is safe).
  */
 
+import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { KubernetesClient } from './client.ts';
 import { orAborted } from './deadline.ts';
@@ -14,6 +15,7 @@ import type { Change } from './object-store.ts';
 import { waitUntil } from './observed.ts';
 import type { ObservedOptions } from './observed.ts';
 import { compareVersions } from './resource-version.ts';
+import { templateEntries } from './template-writer.ts';
 import { asRecord, trusted } from './values.ts';
 import { WATCH_TIMING, WatchSource } from './watch-source.ts';
 import type { SourceHealth, WatchTiming } from './watch-source.ts';
@@ -27,7 +29,7 @@ export interface CacheSource {
   readonly id?: string;
   /** Only these; absent = all. Not for cluster-scoped resources. */
   readonly namespaces?: readonly string[] | undefined;
-  /** What to keep of an object, `managedFields` being gone already. Metadata must stay. */
+  /** What to keep of an object; of `managedFields` there is only what {@link templateEntries} leaves. Metadata must stay. */
   readonly transform?: (object: KubernetesObject) => KubernetesObject;
 }
 
@@ -255,10 +257,13 @@ export class WatchCache extends IndexedLookups {
   }
 }
 
-/** Who set which field is the apiserver's business, and half of an object's size. */
+/** Who set which field is the apiserver's business, and half of an object's size; but for who made a template that came from git. */
 function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const metadata: Record<string, unknown> = { ...object.metadata };
-  delete metadata['managedFields'];
+  const isFromGit = object.metadata.annotations?.[ANNOTATION.commit] !== undefined;
+  const kept = isFromGit ? templateEntries(metadata['managedFields']) : undefined;
+  if (kept === undefined) delete metadata['managedFields'];
+  else metadata['managedFields'] = kept;
   return { ...object, metadata: trusted<KubernetesObject['metadata']>(metadata) };
 }
 

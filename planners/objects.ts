@@ -28,6 +28,8 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly ownerReferences?: readonly OwnerReference[];
   readonly finalizers?: readonly string[];
+  /** Of cached objects only what tells who wrote a template. */
+  readonly managedFields?: readonly object[];
 }
 
 export interface KubernetesObject {

@@ -73,6 +73,20 @@ describe('the cause of a rollout', () => {
     expect(causeOf(image, annotations)).toEqual(cause);
   });
 
+  it('another hand than git, by the books of the apiserver', () => {
+    const fieldsV1 = { 'f:spec': { 'f:template': {} } };
+    const managedFields = [
+      { manager: 'fairlead', operation: 'Apply', time: '2026-01-01T00:00:00Z', fieldsV1 },
+      { manager: 'kubectl-set', operation: 'Update', time: '2026-01-01T00:01:00Z', fieldsV1 },
+    ];
+    const object = objectOf('web:3', GIT);
+    const changed = trusted<WorkloadObject>({ ...object, metadata: { ...object.metadata, managedFields } });
+    expect(rolloutCause(readStatefulSet(changed, 'fairlead.dev/v1beta1'))).toEqual({
+      by: 'kubectl-set',
+      reason: 'changed on the object, not in git',
+    });
+  });
+
   it('a verb without a reason is the reason; without git there is nothing to be over', () => {
     const change = templateChange(objectOf('web:1', {}), template('web:2'), 'set image main=web:2', {}, NOW);
     expect(causeOf('web:2', change)).toEqual({ reason: 'set image main=web:2' });
