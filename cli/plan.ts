@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { CommitReader } from '../git/commit.ts';
 import { openMirror } from '../git/mirror.ts';
-import { ProblemError, formatProblem, shortSha } from '../git/problems.ts';
+import { ProblemError, formatOnce, formatProblem, shortSha } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import type { Colors } from './colors.ts';
@@ -78,7 +78,7 @@ async function planRepository(
     return await planCommit(session.client, session, repository, sha, content);
   } catch (error) {
     if (error instanceof ProblemError)
-      throw new CliError(formatProblem(error.problem), EXIT.failed, { cause: error });
+      throw new CliError(formatOnce(error.problem), EXIT.failed, { cause: error });
     throw error;
   }
 }

@@ -126,6 +126,18 @@ export function problem(
   };
 }
 
+/** Problems that the next look may not have; for whoever looks only once there is none. */
+const PASSING: ReadonlySet<ProblemCode> = new Set(['SourceUnreachable', 'SourceTimeout']);
+
+/** As {@link formatProblem}, for a command that looks once and ends. */
+export function formatOnce(item: Problem): string {
+  return formatProblem(
+    PASSING.has(item.code) && item.next === undefined
+      ? { ...item, next: 'Check the address and the network, then run the command again.' }
+      : item,
+  );
+}
+
 /** `Code file:line@commit: object: message Next step.` */
 export function formatProblem(item: Problem, sha?: string): string {
   const line = item.line === undefined ? '' : `:${item.line}`;

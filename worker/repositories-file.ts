@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 
 import { openMirror } from '../git/mirror.ts';
-import { ProblemError, formatProblem } from '../git/problems.ts';
+import { ProblemError, formatOnce } from '../git/problems.ts';
 import { parseRepositories, repositoryFromFlags } from '../git/repositories.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
@@ -130,7 +130,7 @@ export async function readableRepository(flags: RepositoryFlags, signal: AbortSi
     if (!(error instanceof ProblemError)) throw error;
     // The first commit is what it is started for; until then each look says so.
     if (error.problem.code === 'UnbornBranch') return repository;
-    throw new Error(formatProblem(error.problem), { cause: error });
+    throw new Error(formatOnce(error.problem), { cause: error });
   } finally {
     await rm(cacheDirectory, { recursive: true, force: true });
   }
