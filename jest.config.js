@@ -19,8 +19,8 @@ const project = (displayName, directories, extra = {}) => ({
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
-  // Files that start servers also wait for them: two at a time are quicker, also on two cores. Where a merge hangs on it (CI), one.
-  maxWorkers: process.env.CI === undefined ? 2 : 1,
+  // Files that start servers also wait for them: two at a time are quicker, also on two cores.
+  maxWorkers: 2,
   // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
   maxConcurrency: 8,
   // Against hanging, not against a machine that is busy with the servers of another file.
@@ -30,6 +30,8 @@ export default {
     project('unit', ['planners', 'unit']),
     project('workflows', ['workflows']),
     project('e2e', ['e2e']),
+    // Those that measure time or wound servers: `npm test` runs them one at a time (test/support/run-all.js).
+    project('e2e-alone', ['e2e-alone']),
     project('crash', ['crash']),
   ],
 };

@@ -153,7 +153,7 @@ describe('from the beginning', () => {
 });
 
 describe('somebody scales a controller meanwhile', () => {
-  it('it is taken back, and the step says what decides about the size', () => {
+  it('takes it back, and the step says what decides about the size', () => {
     const world = foo();
     const next = begin(world);
     run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });

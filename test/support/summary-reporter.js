@@ -1,13 +1,19 @@
-/** Closes a test run with the line `N passed, N failed`. A skipped or unfinished test counts as failed: it proves nothing. */
+/**
+ * Closes a test run with the line `N passed, N failed`. A skipped or unfinished test counts as failed: it proves nothing. With
+ * `FAIRLEAD_TEST_SUM=add` the tests of the run before are counted too.
+ */
 
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const SUMMARY = '.fairlead/test-summary';
 
 export default class SummaryReporter {
   #error;
 
+  #earlier = [0, 0];
+
   onRunStart() {
+    if (process.env.FAIRLEAD_TEST_SUM === 'add') this.#earlier = earlierCounts();
     rmSync(SUMMARY, { force: true });
   }
 
@@ -18,7 +24,8 @@ export default class SummaryReporter {
       this.#error = new Error(`${skipped} tests were skipped: a skipped test is a failed test`);
       console.log(this.#error.message);
     }
-    const line = `${results.numPassedTests} passed, ${failed} failed`;
+    const [passedEarlier, failedEarlier] = this.#earlier;
+    const line = `${passedEarlier + results.numPassedTests} passed, ${failedEarlier + failed} failed`;
     mkdirSync('.fairlead', { recursive: true });
     writeFileSync(SUMMARY, `${line}\n`);
     console.log(`\n${line}`);
@@ -27,4 +34,11 @@ export default class SummaryReporter {
   getLastError() {
     return this.#error;
   }
+}
+
+/** What the run before has counted. One that never came to its end has failed. */
+function earlierCounts() {
+  if (!existsSync(SUMMARY)) return [0, 1];
+  const [passed, failed] = readFileSync(SUMMARY, 'utf8').match(/\d+/g).map(Number);
+  return [passed, failed];
 }

@@ -1,0 +1,30 @@
+/**
+ * `npm test`: all tests, in two runs of jest. Files that start servers also wait for them, so two at a time are quicker, also on two
+ * cores; those of test/e2e-alone measure time or wound servers, and have the machine for themselves. With arguments, one run with
+ * them. The last line is the sum (summary-reporter.js); the exit code is 0 only when both went well.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const jest = join(createRequire(import.meta.url).resolve('jest/package.json'), '..', 'bin', 'jest.js');
+const BESIDE = ['--selectProjects', 'unit', 'workflows', 'e2e'];
+const ALONE = ['--selectProjects', 'e2e-alone', '--maxWorkers', '1'];
+
+function run(args, environment = {}) {
+  const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+  const { status } = spawnSync(process.execPath, [jest, ...args], {
+    stdio: 'inherit',
+    env: { ...process.env, ...environment, NODE_OPTIONS: flags.join(' ') },
+  });
+  return status ?? 1;
+}
+
+const given = process.argv.slice(2);
+if (given.length > 0) {
+  process.exitCode = run([...given, ...BESIDE, 'e2e-alone']);
+} else {
+  const codes = [run(BESIDE), run(ALONE, { FAIRLEAD_TEST_SUM: 'add' })];
+  process.exitCode = Math.max(...codes);
+}
