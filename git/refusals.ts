@@ -77,20 +77,9 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
     return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
   }
   const conflicts = fieldConflicts(error);
-  if (conflicts !== undefined)
-    return {
-      ...problemOf(object, 'Conflict', describeConflicts(conflicts)),
-      next: `Remove the field from the manifest; or let git have all that it names: ${disownCommand(object)}.`,
-    };
+  if (conflicts !== undefined) return problemOf(object, 'Conflict', describeConflicts(conflicts));
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
-}
-
-/** Makes the apiserver forget who wrote what, so that the next apply owns what it names (SSA, "clearing managedFields"). */
-function disownCommand({ manifest: { group, kind, name }, namespace }: PreparedObject): string {
-  const resource = group === '' ? kind.toLowerCase() : `${kind.toLowerCase()}.${group}`;
-  const where = namespace === undefined ? '' : ` -n ${namespace}`;
-  return `kubectl patch ${resource} ${name}${where} --type=merge -p '{"metadata":{"managedFields":[{}]}}'`;
 }
 
 /** What to do about a value of the wrong type, where that is plain. */
