@@ -150,7 +150,8 @@ export class DriftWatch {
       this.#dirty = undefined;
       return UNDER_WAY_MS;
     }
-    const isApplied = commit.outcome === 'Succeeded';
+    // Whatever became of putting something back later.
+    const isApplied = inventory.status.lastSucceeded?.sha === commit.sha;
     const sha = isApplied ? commit.sha : inventory.run?.sha;
     if (sha === undefined) return RECHECK_MS;
     const context = this.#contextOf(sha, signal);
@@ -164,7 +165,7 @@ export class DriftWatch {
       async (key) => await this.#judge(key, context, inventory, isApplied),
       signal,
     );
-    return await this.#report(inventory, sha);
+    return await this.#report(inventory, sha, isApplied);
   }
 
   #mustJudge(key: string, dirty: ReadonlySet<string> | undefined): boolean {
@@ -230,12 +231,13 @@ export class DriftWatch {
   }
 
   /** Tells what is new, and has put back what may be. */
-  async #report(inventory: Inventory, sha: string): Promise<number> {
+  async #report(inventory: Inventory, sha: string, isApplied: boolean): Promise<number> {
     const { client, now, onDrift } = this.#options;
     const at = now();
     const time = new Date(at).toISOString();
     const before = this.#known ?? knownOf(inventory);
-    const mayHeal = this.#repository.heal === true && readSuspended(inventory.annotations) === undefined;
+    const isHeld = !isApplied || readSuspended(inventory.annotations) !== undefined;
+    const mayHeal = this.#repository.heal === true && !isHeld;
     const drifts = new Map<string, KnownDrift>();
     const fights: DriftEvent[] = [];
     const due: { readonly key: string; readonly drift: Drift }[] = [];

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
+import { getOrUndefined } from '../../git/resources.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { JsonObject, KubernetesObject } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
@@ -220,10 +221,10 @@ describe('drift that is only reported', () => {
 describe('drift that is put back', () => {
   it('as soon as the repository asks for it, by a run of its commit that anybody can see', async () => {
     await setHeal(true);
-    const made = await found('it is made again', async () => {
-      const { items } = await cluster.client.list(core('configmaps', ''), {});
-      return items.find(({ metadata }) => metadata.name === 'other');
-    });
+    const made = await found(
+      'it is made again',
+      async () => await getOrUndefined(cluster.client, core('configmaps', 'other')),
+    );
     expect(dataOf(made)).toEqual({ key: '1' });
     await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
     const history = await cli('history shop');
