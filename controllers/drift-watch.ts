@@ -259,6 +259,12 @@ export class DriftWatch {
       if (past !== undefined && past.count >= FIGHT_COUNT && wait > 0)
         fights.push(fightOf(drift, past, wait));
     }
+    for (const [key, object] of this.#expected) {
+      const known = before.get(object.label);
+      // What cannot be looked at (yet) is as it was.
+      const isUnseen = !this.#judged.has(key) && this.#collections.find(object) === undefined;
+      if (known !== undefined && isUnseen) drifts.set(object.label, known);
+    }
     const status = driftStatus(drifts, this.#collections.unwatched);
     if (!(await writeDrift(this.#store, inventory, status))) {
       this.#dirty = undefined;

@@ -1,8 +1,9 @@
 /** Whether an object is as the commit wants it; what differs by field paths, never by values, and who changed it. */
 
-import { isNotFound } from '../kubernetes/api-error.ts';
+import { isConflict, isNotFound } from '../kubernetes/api-error.ts';
 import { lastManager } from '../kubernetes/managed-fields.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
@@ -35,6 +36,8 @@ export interface Drift {
   readonly held?: string | undefined;
 }
 
+/** Looks at an object that is changed all the time. */
+const STALE_TRIES = 5;
 const FIELD_LIMIT = 10;
 const MANAGER_LIMIT = 5;
 
@@ -49,6 +52,7 @@ export async function lookAtDrift(
   context: CommitContext,
   object: PreparedObject,
   isApplied: boolean,
+  tries = STALE_TRIES,
 ): Promise<Drift | undefined> {
   const { client, repository, store, signal } = context;
   const { manifest, label } = object;
@@ -70,10 +74,14 @@ export async function lookAtDrift(
   if ((decision.do !== 'nothing' && decision.do !== 'apply') || (isOther && !isApplied)) return undefined;
   // An update that was turned round leaves the manifest of before.
   if (isController(manifest) && decision.do === 'apply') return undefined;
+  const differing = await differingPaths(context, object, live);
+  // The next change of it is looked at again.
+  if (differing === 'stale')
+    return tries > 1 ? await lookAtDrift(context, object, isApplied, tries - 1) : undefined;
+  const { paths, refusal } = differing;
+  if (paths.length === 0 && refusal === undefined) return undefined;
   const conflicts = await findConflicts(context, object, live);
   if (isUndone(conflicts)) return undefined;
-  const { paths, refusal } = await differingPaths(context, object, live);
-  if (paths.length === 0 && refusal === undefined) return undefined;
   const managers = [...new Set(conflicts.map(({ manager }) => manager))];
   const last = lastManager(live, APPLY_MANAGER);
   const held = refusal ?? heldBack(input, object);
@@ -92,11 +100,12 @@ async function isUnderUpdate(context: CommitContext, object: PreparedObject): Pr
   return planRollingUpdate(snapshot, Date.now()).view.record !== undefined;
 }
 
+/** `stale`: the object has changed since it was read. */
 async function differingPaths(
   context: CommitContext,
   object: PreparedObject,
   live: KubernetesObject,
-): Promise<{ readonly paths: readonly string[]; readonly refusal?: string }> {
+): Promise<{ readonly paths: readonly string[]; readonly refusal?: string } | 'stale'> {
   const { annotations, labels } = live.metadata;
   const own = [
     ...(annotations?.[ANNOTATION.repository] === context.repository.name
@@ -109,8 +118,12 @@ async function differingPaths(
       ? []
       : [`metadata.labels["${APPLYSET.partOf}"]`]),
   ];
+  const body = bodyToApply(context, object, live);
+  const { resourceVersion } = live.metadata;
   try {
-    const result = await context.client.patch(object.path, 'apply', bodyToApply(context, object, live), {
+    // Of the very state that was read: what others write in between is no difference.
+    const pinned = { ...body, metadata: { ...asRecord(body['metadata']), resourceVersion } };
+    const result = await context.client.patch(object.path, 'apply', pinned, {
       dryRun: true,
       force: true,
       fieldValidation: 'Strict',
@@ -118,8 +131,7 @@ async function differingPaths(
     });
     return { paths: [...compareApplied(object, live, result).map(({ path }) => path), ...own] };
   } catch (error) {
-    // Deleted in this moment: the watch tells.
-    if (isNotFound(error)) return { paths: [] };
+    if (isConflict(error) || isNotFound(error)) return 'stale';
     const found = toProblem(error, object);
     if (found === undefined) throw error;
     return { paths: own, refusal: `its manifest would be refused now: ${found.message}` };

@@ -16,7 +16,7 @@ export interface ManagedFields {
 }
 
 /** All entries of an object; none where the apiserver keeps them no more. */
-export function managedFields(object: KubernetesObject): readonly ManagedFields[] {
+function managedFields(object: KubernetesObject): readonly ManagedFields[] {
   const entries = asRecord(object.metadata)['managedFields'];
   return Array.isArray(entries) ? trusted<readonly ManagedFields[]>(entries) : [];
 }
