@@ -26,6 +26,8 @@ export interface CommitActivityDependencies {
   /** By name; undefined when the repositories file no longer has it. */
   readonly repository: (name: string) => Repository | undefined;
   readonly mirror: (repository: Repository) => Mirror;
+  /** Reads commits, and keeps the last few. @default its own */
+  readonly reader?: CommitReader;
   /** The one whose workloads this worker keeps. */
   readonly workloadApi: WorkloadApi;
   /** Where the inventories are kept. */
@@ -43,7 +45,7 @@ export class CommitAccess {
 
   constructor(dependencies: CommitActivityDependencies) {
     this.#dependencies = dependencies;
-    this.#reader = new CommitReader(dependencies.mirror);
+    this.#reader = dependencies.reader ?? new CommitReader(dependencies.mirror);
     this.#discovery = new Discovery(dependencies.client);
   }
 
@@ -77,6 +79,7 @@ export class CommitAccess {
       store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
       workloadApi: this.#dependencies.workloadApi,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
+      ...(input.heal !== undefined && { heal: new Set(input.heal) }),
       signal: Context.current().cancellationSignal,
     };
   }

@@ -17,6 +17,8 @@ export interface CommitReference extends RepositoryReference {
   readonly sha: string;
   readonly workflowId: string;
   readonly runId: string;
+  /** Keys of the inventory: only these objects are put back. Absent: the whole commit. */
+  readonly heal?: readonly string[];
 }
 
 export interface CheckCommitInput extends CommitReference {

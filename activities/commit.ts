@@ -144,7 +144,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     }
     const prepared = await access.prepare(context);
     const wanted = prepared.objects.map(inventoryEntry);
-    const candidates = context.repository.prune ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
+    const prunes = context.repository.prune && context.heal === undefined;
+    const candidates = prunes ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
     const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
     const pruned = await pruneObjects(context, part, new Set(wanted.map((entry) => entryKey(entry))));
     await context.store.update((present) => ({

@@ -84,7 +84,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
 }
 
 function details(
-  { waiting, progress, run, lease, next, sentence, notes }: ExplanationDocument,
+  { waiting, progress, run, lease, next, sentence, git, notes }: ExplanationDocument,
   failed: string | undefined,
   now: number,
 ): string[] {
@@ -99,6 +99,7 @@ function details(
     ...others.map((text) => `  also:     ${text}`),
     `  run:      ${describeRunState(run)}`,
     ...(failed === undefined || sentence.includes(failed) ? [] : [`  git:      ${failed}`]),
+    ...(git?.drift === undefined ? [] : [`  drift:    ${git.drift}`]),
     ...(lease.state === 'held' ? [`  leader:   ${lease.holder}`] : []),
     ...notes.map((note) => `  note:     ${note}`),
     ...(next === undefined ? [] : [`  next:     ${next}`]),

@@ -3,7 +3,7 @@
 import { manyLines, oneLine } from '../kubernetes/safe-text.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import type { Colors } from './colors.ts';
-import type { Difference } from './differences.ts';
+import type { Difference } from '../git/differences.ts';
 import { toYaml } from './structured.ts';
 
 /** The path, then the old value after `-` and the new one after `+`. */

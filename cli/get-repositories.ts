@@ -49,6 +49,7 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
 function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<RepositoryView>[] {
   const paints: Readonly<Record<RepositoryState, (text: string) => string>> = {
     Synced: colors.good,
+    Drifted: colors.held,
     Progressing: colors.busy,
     Pending: colors.busy,
     Suspended: colors.held,

@@ -1,7 +1,8 @@
 /** What became of the last commit of the repository that a workload comes from: a refused one is why nothing happens. */
 
+import { describeDrift } from '../git/drift.ts';
 import { InventoryStore } from '../git/inventory.ts';
-import type { CommitStatus } from '../git/inventory.ts';
+import type { CommitStatus, DriftedObject } from '../git/inventory.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { ApiError } from '../kubernetes/api-error.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
@@ -16,6 +17,8 @@ export interface GitState {
   readonly problems: readonly string[];
   /** Why the repository cannot be read, and since when (RFC 3339). */
   readonly unreadable?: { readonly problem: string; readonly since: string };
+  /** How the workload was changed in the cluster after it was applied, in words, without values. */
+  readonly drift?: string;
 }
 
 /**
@@ -24,26 +27,46 @@ export interface GitState {
  */
 export async function readGitState(
   session: Session,
-  { metadata }: Pick<WorkloadObject, 'metadata'>,
+  { metadata, kind = '' }: Pick<WorkloadObject, 'metadata' | 'kind'>,
   notes: string[] = [],
 ): Promise<GitState | undefined> {
   const repository = metadata.annotations?.[ANNOTATION.repository];
   if (repository === undefined) return undefined;
   try {
     const store = new InventoryStore(session.client, session.leaseNamespace, repository);
-    const { commit, source } = (await store.read())?.status ?? {};
+    const { commit, source, drift } = (await store.read())?.status ?? {};
     if (commit === undefined) return undefined;
     const { sha, outcome, problems = [] } = commit;
     const unreadable = source?.ok === false && {
       unreadable: { problem: source.problem ?? 'no cause given', since: source.since },
     };
-    return { repository, commit: sha, outcome, problems, ...unreadable };
+    const target = { namespace: metadata.namespace ?? '', name: metadata.name, kind };
+    const drifted = drift?.objects.find(({ object }) => isAbout(object, target));
+    return {
+      repository,
+      commit: sha,
+      outcome,
+      problems,
+      ...unreadable,
+      ...(drifted && { drift: wordsOf(drifted) }),
+    };
   } catch (error) {
     // Beside the answer that was asked for: what cannot be read must not take that away.
     if (!(error instanceof ApiError) && !(error instanceof ProblemError)) throw error;
     notes.push(`not looked at: ${error.message}`);
     return undefined;
   }
+}
+
+function wordsOf(drifted: DriftedObject): string {
+  const { held, putBackAt, since } = drifted;
+  const next =
+    held !== undefined
+      ? `; it stays: ${held}`
+      : putBackAt === undefined
+        ? ''
+        : `; it is put back at ${putBackAt}`;
+  return `${describeDrift(drifted)}, known since ${since}${next}`;
 }
 
 type NamedWorkload = Pick<WorkloadTarget, 'namespace' | 'name'> & { readonly kind: string };

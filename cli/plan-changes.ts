@@ -4,29 +4,30 @@ import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
+import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
 import { bodyToApply, isController } from '../git/apply-controller.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
+import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isUndoConflict } from '../git/decision.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
-import { APPLYSET } from '../git/inventory.ts';
 import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
-import { fieldConflicts, toProblem } from '../git/refusals.ts';
+import { toProblem } from '../git/refusals.ts';
 import { getOrUndefined, objectPath } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
-import type { Difference } from './differences.ts';
-import { differences } from './differences.ts';
+import type { Difference } from '../git/differences.ts';
+import { differences } from '../git/differences.ts';
 import type { Session } from './session.ts';
 import { VisibleInventory } from './visible-inventory.ts';
 
@@ -209,18 +210,8 @@ async function otherOwners(
   object: PreparedObject,
   live: KubernetesObject | undefined,
 ): Promise<string | undefined> {
-  const { client } = context;
-  const body = bodyToApply(context, object, live);
-  try {
-    await client.patch(object.path, 'apply', body, { dryRun: true, fieldValidation: 'Strict' });
-    return undefined;
-  } catch (error) {
-    const conflicts = fieldConflicts(error);
-    if (conflicts !== undefined) return isUndoConflict(conflicts) ? undefined : describeConflicts(conflicts);
-    // Whatever else is wrong is found where it is really applied.
-    if (isNotFound(error) || toProblem(error, object) !== undefined) return undefined;
-    throw error;
-  }
+  const conflicts = await findConflicts(context, object, live);
+  return conflicts.length === 0 || isUndoConflict(conflicts) ? undefined : describeConflicts(conflicts);
 }
 
 async function dryRun(
@@ -249,7 +240,7 @@ function describeChange(
   live: KubernetesObject | undefined,
   result: KubernetesObject,
 ): PlannedChange {
-  const found = live === undefined ? [] : compare(object, live, result);
+  const found = live === undefined ? [] : compareApplied(object, live, result);
   const rolls =
     (isWorkload(object.manifest) || isController(object.manifest)) &&
     (live === undefined || found.some(({ path }) => path.startsWith('spec.template')));
@@ -274,71 +265,6 @@ function podsOf(
     ? asRecord(asRecord(live)['status'])['desiredNumberScheduled']
     : (asRecord(asRecord(result)['spec'])['replicas'] ?? 1);
   return typeof found === 'number' ? found : undefined;
-}
-
-function compare(
-  object: PreparedObject,
-  live: KubernetesObject,
-  result: KubernetesObject,
-): readonly Difference[] {
-  const [before, after] = [comparable(live), comparable(result)];
-  const isSecret = object.manifest.kind === 'Secret' && object.manifest.group === '';
-  if (!isSecret) return differences(before, after);
-  const masked = ['data', 'stringData'].map((field) => maskValues(before[field], after[field]));
-  const [data, stringData] = masked;
-  return differences(
-    { ...before, data: data?.before, stringData: stringData?.before },
-    { ...after, data: data?.after, stringData: stringData?.after },
-  );
-}
-
-/** Values of Secrets never leave this function: equal ones become equal, others are told apart by their side only. */
-export function maskValues(
-  before: unknown,
-  after: unknown,
-): { readonly before: unknown; readonly after: unknown } {
-  const [old, present] = [asRecord(before), asRecord(after)];
-  const mask = (values: Readonly<Record<string, unknown>>, side: string) =>
-    Object.fromEntries(
-      Object.keys(values).map((key) => [key, old[key] === present[key] ? '***' : `*** (${side})`]),
-    );
-  return {
-    before: before === undefined ? undefined : mask(old, 'before'),
-    after: after === undefined ? undefined : mask(present, 'after'),
-  };
-}
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-const OWN_ANNOTATIONS = [
-  ANNOTATION.repository,
-  ANNOTATION.manifestHash,
-  ANNOTATION.commit,
-  ANNOTATION.pinned,
-  LAST_APPLIED,
-];
-
-/** Without what the server, sync and operators write; the last applied configuration may quote a Secret. */
-function comparable(object: KubernetesObject): Readonly<Record<string, unknown>> {
-  const { metadata, status: _, ...rest } = asRecord(object);
-  const { annotations, labels, namespace, name, finalizers, ownerReferences } = asRecord(metadata);
-  return {
-    ...rest,
-    metadata: {
-      name,
-      namespace,
-      finalizers,
-      ownerReferences,
-      annotations: without(asRecord(annotations), OWN_ANNOTATIONS),
-      labels: without(asRecord(labels), [APPLYSET.partOf]),
-    },
-  };
-}
-
-function without(
-  values: Readonly<Record<string, unknown>>,
-  names: readonly string[],
-): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name)));
 }
 
 async function planPrunes(

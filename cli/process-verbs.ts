@@ -74,6 +74,7 @@ function addWorkers(program: Command, attach: Attach): void {
       .option('--service-account <name>', 'apply as this ServiceAccount, NAME or NAMESPACE/NAME')
       .option('--interval <duration>', 'between two looks at the repository')
       .option('--no-prune', 'do not delete what leaves the repository')
+      .option('--heal', 'put back what is changed in the cluster')
       .addHelpText(
         'after',
         examples('fairlead up', 'fairlead up --repo https://git.example/shop --path deploy -n shop'),

@@ -1,5 +1,6 @@
 /** What the cluster holds of each repository: what the leader follows, and the inventories of what was applied. */
 
+import { describeDrift } from '../git/drift.ts';
 import type { FollowedRow } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
@@ -14,6 +15,7 @@ import { REQUEST_TIMEOUT_MS } from './session.ts';
 
 export type RepositoryState =
   | 'Synced'
+  | 'Drifted'
   | 'Pending'
   | 'Progressing'
   | 'Suspended'
@@ -44,6 +46,8 @@ export interface RepositoryView {
   /** The last commit that was tried. */
   readonly commit?: RepositoryStatus['commit'];
   readonly suspended?: Wish | undefined;
+  /** What was changed in the cluster after it was applied. */
+  readonly drift?: RepositoryStatus['drift'];
 }
 
 /** What is known of one repository, and the place where it is kept. */
@@ -113,7 +117,7 @@ export function viewRepository(name: string, row: FollowedRow | undefined, inven
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
   const suspended = readSuspended(annotations);
-  const { commit, lastSucceeded } = status;
+  const { commit, lastSucceeded, drift } = status;
   const problem = inventory !== undefined && 'problem' in inventory ? inventory.problem : row?.problem;
   const base = {
     name,
@@ -129,8 +133,9 @@ export function viewRepository(name: string, row: FollowedRow | undefined, inven
     ...(lastSucceeded !== undefined && { applied: lastSucceeded.sha, appliedAt: lastSucceeded.at }),
     ...(commit !== undefined && { commit }),
     ...(suspended !== undefined && { suspended }),
+    ...(drift !== undefined && { drift }),
   };
-  return { ...base, ...stateOf({ row, suspended, problem, commit }) };
+  return { ...base, ...stateOf({ row, suspended, problem, commit, drift }) };
 }
 
 function stateOf({
@@ -138,11 +143,13 @@ function stateOf({
   suspended,
   problem,
   commit,
+  drift,
 }: {
   readonly row: FollowedRow | undefined;
   readonly suspended: Wish | undefined;
   readonly problem: string | undefined;
   readonly commit: RepositoryStatus['commit'] | undefined;
+  readonly drift: RepositoryStatus['drift'] | undefined;
 }): Pick<RepositoryView, 'state' | 'message'> {
   if (row === undefined)
     return { state: 'NotFollowed', message: 'no worker follows it; what it applied is left as it is' };
@@ -162,7 +169,9 @@ function stateOf({
   const why = first === undefined ? '' : `${first}${total > 1 ? ` (${String(total)} problems in all)` : ''}`;
   switch (commit.outcome) {
     case 'Succeeded':
-      return { state: 'Synced', message: commit.notes?.[0] ?? '' };
+      return drift === undefined || drift.count === 0
+        ? { state: 'Synced', message: commit.notes?.[0] ?? unwatchedIn(drift) }
+        : { state: 'Drifted', message: describeDrifts(drift) };
     case 'Progressing':
       return { state: 'Progressing', message: `${shortSha(commit.sha)} is under way` };
     case 'Superseded':
@@ -172,4 +181,16 @@ function stateOf({
     case 'Canceled':
       return { state: commit.outcome, message: why };
   }
+}
+
+/** `2 objects drifted: ConfigMap shop/settings: data.color changed by "kubectl-edit"`. */
+function describeDrifts({ count, objects }: NonNullable<RepositoryStatus['drift']>): string {
+  const [first] = objects;
+  const what = count === 1 ? 'one object' : `${String(count)} objects`;
+  return first === undefined ? `${what} drifted` : `${what} drifted: ${describeDrift(first)}`;
+}
+
+function unwatchedIn(drift: RepositoryStatus['drift'] | undefined): string {
+  const first = drift?.unwatched?.[0];
+  return first === undefined ? '' : `drift is not seen of all: ${first}`;
 }

@@ -6,10 +6,11 @@ import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } 
 
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
-import type { SeenCommit, SyncInput } from '../workflows/sync-messages.ts';
+import type { DriftFound, SeenCommit, SyncInput } from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,
   commitSeenSignal,
+  driftSignal,
   lookSignal,
   syncStatusQuery,
   syncWorkflowId,
@@ -57,6 +58,17 @@ export class SyncRuns {
       signal: lookSignal,
       signalArgs: [],
     });
+  }
+
+  /** Has objects of the commit put back that was applied last. The sync runs: it has applied that commit; else nothing is done. */
+  async driftFound(repository: string, found: DriftFound): Promise<void> {
+    this.#options.assertLeader();
+    const { temporal, cluster } = this.#options;
+    try {
+      await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).signal(driftSignal, found);
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    }
   }
 
   async #startOf(repository: string) {

@@ -9,7 +9,8 @@ import type { ReplicationController } from '../planners/replication-controller.t
 import { bodyToApply, isController, rollController } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { findCounterpart } from './counterpart.ts';
-import { decide, isUndoConflict } from './decision.ts';
+import { findConflicts } from './conflicts.ts';
+import { decide, isUndoConflict, isUndone } from './decision.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
@@ -34,10 +35,19 @@ export async function applyObject(context: CommitContext, object: PreparedObject
   const { client, repository, store } = context;
   const live = await getOrUndefined(client, object.path, context.signal);
   const { manifest } = object;
-  const decision = decide({ manifest, live, repository: repository.name, applySetId: store.applySetId });
+  const heal = context.heal !== undefined;
+  const decision = decide({
+    manifest,
+    live,
+    repository: repository.name,
+    applySetId: store.applySetId,
+    heal,
+  });
   if (decision.do === 'refuse') return { outcome: 'refused', code: decision.code, message: decision.message };
   if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
   if (decision.do === 'apply') {
+    if (heal && live !== undefined && isUndone(await findConflicts(context, object, live)))
+      return { outcome: 'left', uid: live.metadata.uid, why: 'an operator has gone back meanwhile' };
     const controller = trusted<ReplicationController | undefined>(live);
     if (isController(manifest) && (await rollController(context, object, controller))) {
       if (decision.unpin) await unpin(client, object.path, live);

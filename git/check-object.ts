@@ -54,7 +54,14 @@ export class ObjectCheck {
     });
     const { manifest } = object;
     this.#budget(object);
-    const decision = decide({ manifest, live, repository: repository.name, applySetId: store.applySetId });
+    const heal = this.#context.heal !== undefined;
+    const decision = decide({
+      manifest,
+      live,
+      repository: repository.name,
+      applySetId: store.applySetId,
+      heal,
+    });
     switch (decision.do) {
       case 'refuse':
         this.problems.push(problemOf(object, decision.code, decision.message));

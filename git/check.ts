@@ -74,7 +74,8 @@ export async function checkCommit(
   problems.push(...check.problems);
   const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
-  const candidates = context.repository.prune ? pruneCandidates(entries, wanted) : [];
+  const prunes = context.repository.prune && context.heal === undefined;
+  const candidates = prunes ? pruneCandidates(entries, wanted) : [];
   if (problems.length === 0) problems.push(...(await checkDeletes(context, candidates)));
   const stages = STAGES.map((_, stage) => prepared.objects.filter((object) => object.stage === stage).length);
   return {

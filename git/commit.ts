@@ -5,12 +5,13 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { entryKey } from './inventory-content.ts';
 import type { InventoryStore } from './inventory.ts';
 import type { Manifest } from './manifests.ts';
 import { ManifestReader } from './manifests.ts';
 import type { Mirror } from './mirror.ts';
 import type { Prepared } from './prepare.ts';
-import { prepareObjects } from './prepare.ts';
+import { inventoryEntry, prepareObjects } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import type { Repository } from './repositories.ts';
 import { servedVersions, withSignal } from './resources.ts';
@@ -30,6 +31,8 @@ export interface CommitContext {
   readonly workloadApi: WorkloadApi;
   /** Makes sure that the run of a rolling update is open. */
   readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
+  /** Keys of the inventory: only these objects are looked at, and put back where they are not as applied. Absent: the whole commit. */
+  readonly heal?: ReadonlySet<string> | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -84,14 +87,18 @@ export class CommitReader {
   }
 }
 
-/** Gives every manifest its place in the cluster. @throws ApiError */
+/** Gives every manifest its place in the cluster; of a commit that heals, only what it is about. @throws ApiError */
 export async function prepareCommit(context: CommitContext, content: CommitContent): Promise<Prepared> {
-  return await prepareObjects(content.manifests, {
+  const prepared = await prepareObjects(content.manifests, {
     defaultNamespace: context.repository.namespace,
     find: async (apiVersion, kind) =>
       await context.discovery.find(apiVersion, kind, withSignal(context.signal)),
     versions: async (group) => await servedVersions(context.discovery, group, withSignal(context.signal)),
   });
+  const { heal } = context;
+  if (heal === undefined) return prepared;
+  const objects = prepared.objects.filter((object) => heal.has(entryKey(inventoryEntry(object))));
+  return { ...prepared, objects };
 }
 
 /** By file and line, so that a report reads like the files do. */

@@ -1,9 +1,11 @@
 /** What is to be done with one object of a commit, from the manifest and the live object alone. Pure. */
 
 import { UPDATE_FIELD_MANAGER } from '../kubernetes/rolling-update-objects.ts';
-import { readPinned } from '../kubernetes/wish-annotations.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import type { Wish } from '../planners/workload.ts';
 import { APPLYSET } from './inventory.ts';
 import type { Manifest } from './manifests.ts';
 import type { ProblemCode } from './problems.ts';
@@ -24,13 +26,16 @@ export interface DecisionInput {
   readonly live: KubernetesObject | undefined;
   readonly repository: string;
   readonly applySetId: string;
+  /** What was changed in the cluster is put back. @default false */
+  readonly heal?: boolean;
 }
 
 /**
  * A pinned object is left alone until its manifest differs from the rejected one; then it is forced and unpinned (design
- * "Pause, abort, retry, undo"). An object whose manifest is the applied one is not touched, whatever has become of it.
+ * "Pause, abort, retry, undo"). An object whose manifest is the applied one is not touched, whatever has become of it, unless it is
+ * to be healed; a workload that is paused is not healed either.
  */
-export function decide({ manifest, live, repository, applySetId }: DecisionInput): Decision {
+export function decide({ manifest, live, repository, applySetId, heal = false }: DecisionInput): Decision {
   if (live === undefined) return { do: 'apply', create: true, force: false, unpin: false };
   const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
   const owner = annotations?.[ANNOTATION.repository];
@@ -59,14 +64,18 @@ export function decide({ manifest, live, repository, applySetId }: DecisionInput
   const applied = owner === repository && annotations?.[ANNOTATION.manifestHash] === manifest.hash;
   if (pin !== undefined) {
     if (pin.rejected === manifest.hash) {
-      const by = pin.by === undefined ? '' : ` by ${pin.by}`;
-      const reason = pin.reason === undefined ? '' : `: ${pin.reason}`;
-      return { do: 'leave', why: `this manifest was rejected${by}${reason}` };
+      return { do: 'leave', why: `this manifest was rejected${describeWish(pin)}` };
     }
     return applied ? { do: 'unpin' } : { do: 'apply', create: false, force: true, unpin: true };
   }
-  if (applied) return { do: 'nothing' };
-  return { do: 'apply', create: false, force: false, unpin: false };
+  if (!heal) return applied ? { do: 'nothing' } : { do: 'apply', create: false, force: false, unpin: false };
+  const paused = readPaused(annotations, asRecord(asRecord(live)['spec'])['paused'] === true);
+  if (paused !== undefined) return { do: 'leave', why: `it is paused${describeWish(paused)}` };
+  return { do: 'apply', create: false, force: owner === repository, unpin: false };
+}
+
+function describeWish({ by, reason }: Wish): string {
+  return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 /** One field that another manager holds, out of the apiserver's 409. */
@@ -97,6 +106,11 @@ const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
  */
 export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
   return conflicts.length > 0 && conflicts.every(isTakenBack);
+}
+
+/** Whether an operator has gone back by the workload's own means, without a pin: the object is left to that. */
+export function isUndone(conflicts: readonly FieldConflict[]): boolean {
+  return conflicts.some(isTakenBack);
 }
 
 function isTakenBack({ field, manager }: FieldConflict): boolean {

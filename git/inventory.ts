@@ -52,8 +52,31 @@ export interface RepositoryStatus {
   readonly lastSucceeded?: { readonly sha: string; readonly at: string };
   /** The last attempts, oldest first. */
   readonly history?: readonly CommitAttempt[];
+  /** What is not as the last commit wants it. Absent: nothing is known to differ. */
+  readonly drift?: DriftStatus;
   /** Operators' annotations of workloads on their way from one workload API to the other, by object. */
   readonly wishes?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** Objects that were changed in the cluster after they were applied. */
+export interface DriftStatus {
+  readonly count: number;
+  /** The first ones. */
+  readonly objects: readonly DriftedObject[];
+  /** What cannot be watched, and why. */
+  readonly unwatched?: readonly string[];
+}
+
+/** {@link Drift} as the status holds it. Times are RFC 3339. */
+export interface DriftedObject {
+  readonly object: string;
+  readonly change: 'changed' | 'deleted' | 'taken';
+  readonly fields: readonly string[];
+  readonly fieldCount: number;
+  readonly by: readonly string[];
+  readonly held?: string | undefined;
+  readonly since: string;
+  readonly putBackAt?: string | undefined;
 }
 
 export interface CommitStatus {

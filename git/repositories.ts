@@ -34,6 +34,8 @@ export interface Repository extends SourceFiles, Signers {
   /** Seconds between two looks. @default 30; 2 for a local path */
   readonly intervalSeconds: number;
   readonly prune: boolean;
+  /** What was changed in the cluster is put back. @default false */
+  readonly heal?: boolean | undefined;
   /** File with the secret of its webhooks; absent: it takes none. */
   readonly webhookSecretFile?: string | undefined;
   /** Who is told of what becomes of its commits. @default nobody */
@@ -72,6 +74,7 @@ const Entry = z.strictObject({
     })
     .optional(),
   prune: z.boolean().optional(),
+  heal: z.boolean().optional(),
   tokenFile: z.string().min(1).optional(),
   caFile: z.string().min(1).optional(),
   sshKeyFile: z.string().min(1).optional(),
@@ -158,6 +161,7 @@ export interface RepositoryFlags extends SourceFiles, Signers {
   readonly serviceAccount?: string | undefined;
   readonly interval?: string | undefined;
   readonly prune?: boolean | undefined;
+  readonly heal?: boolean | undefined;
 }
 
 /**
@@ -220,6 +224,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
     ...(entry.serviceAccount === undefined ? {} : { impersonate: userOf(entry.serviceAccount, namespace) }),
     intervalSeconds: entry.interval ?? (source?.kind === 'local' ? LOCAL_INTERVAL : INTERVAL),
     prune: entry.prune ?? true,
+    ...(entry.heal === true && { heal: true }),
     ...(receivers.length > 0 && { notify: receivers }),
     ...Object.fromEntries(
       Object.entries(files).flatMap(([key, value]) =>

@@ -32,6 +32,8 @@ export interface RequestOptions {
   readonly timeoutMs?: number;
   /** User to impersonate; an empty string is refused with an error before anything is sent. */
   readonly impersonate?: string;
+  /** The server sends `metadata` alone (PartialObjectMetadata); of reads only. */
+  readonly metadataOnly?: boolean;
 }
 
 export interface ListOptions<T = KubernetesObject> extends RequestOptions {
@@ -161,11 +163,9 @@ export class KubernetesClient {
 
   /** All pages. A quorum read unless `resourceVersion` says otherwise. */
   list<T = KubernetesObject>(path: ResourcePath, options: ListOptions<T> = {}): Promise<ObjectList<T>> {
-    const { signal, timeoutMs, impersonate } = options;
-    return listAll<T>(
-      (query) => this.request({ ...defined({ signal, timeoutMs, impersonate }), method: 'GET', path, query }),
-      options,
-    );
+    const { signal, timeoutMs, impersonate, metadataOnly } = options;
+    const common = defined({ signal, timeoutMs, impersonate, metadataOnly });
+    return listAll<T>((query) => this.request({ ...common, method: 'GET', path, query }), options);
   }
 
   /** `path` is the collection's: without a name. */

@@ -135,11 +135,19 @@ async function readText(
 }
 
 function requestHeaders(context: RequestContext, request: RawRequest): Record<string, string> {
-  const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'fairlead' };
+  const accept = request.metadataOnly === true ? metadataType(request) : 'application/json';
+  const headers: Record<string, string> = { accept, 'user-agent': 'fairlead' };
   if (request.body !== undefined) headers['content-type'] = request.contentType ?? 'application/json';
   const user = request.impersonate ?? context.impersonate ?? context.transport.connection.impersonate;
   if (user !== undefined) headers['impersonate-user'] = checkedUser(user);
   return headers;
+}
+
+/** What the server is asked for instead of whole objects. */
+function metadataType({ path, query }: RawRequest): string {
+  const isList = typeof path !== 'string' && path.name === undefined && query?.['watch'] !== true;
+  const kind = isList ? 'PartialObjectMetadataList' : 'PartialObjectMetadata';
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 
 /**

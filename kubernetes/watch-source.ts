@@ -7,7 +7,7 @@
 import type { KubernetesObject } from '../planners/objects.ts';
 import { isGone, toMessage } from './api-error.ts';
 import { backoffMs, pause } from './backoff.ts';
-import type { KubernetesClient, ResourcePath, WatchEvent } from './client.ts';
+import type { KubernetesClient, ResourcePath, WatchEvent, WatchOptions } from './client.ts';
 import type { ObjectStore } from './object-store.ts';
 import { BEFORE_ALL, compareVersions } from './resource-version.ts';
 import { transportError } from './response-errors.ts';
@@ -62,6 +62,8 @@ export interface WatchSourceOptions {
   readonly client: KubernetesClient;
   readonly resource: string;
   readonly path: ResourcePath;
+  /** Of lists and watches. @default everything, whole */
+  readonly only?: Pick<WatchOptions, 'labelSelector' | 'metadataOnly'>;
   readonly store: ObjectStore;
   readonly transform: (object: KubernetesObject) => KubernetesObject;
   readonly timing: WatchTiming;
@@ -171,7 +173,7 @@ export class WatchSource {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { client, path, store, transform, now, onProgress } = this.#options;
-    const list = await client.list(path, { signal, transform });
+    const list = await client.list(path, { ...this.#options.only, signal, transform });
     signal.throwIfAborted(); // asked for again meanwhile: this one may be older than the question
     this.#lastContact = now();
     store.replaceAll(list.items, list.resourceVersion, path.namespace);
@@ -189,6 +191,7 @@ export class WatchSource {
     const { minWatchSeconds, maxWatchSeconds } = timing;
     const timeoutSeconds = Math.round(minWatchSeconds + Math.random() * (maxWatchSeconds - minWatchSeconds));
     const watch = client.watch(path, {
+      ...this.#options.only,
       signal,
       resourceVersion: this.position,
       allowWatchBookmarks: true,

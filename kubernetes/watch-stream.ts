@@ -25,6 +25,7 @@ export async function* openWatch<T>(
   const idleMs = options.idleTimeoutMs ?? (timeoutSeconds + 60) * 1000;
   const request: RawRequest = {
     ...(options.impersonate === undefined ? {} : { impersonate: options.impersonate }),
+    ...(options.metadataOnly === undefined ? {} : { metadataOnly: options.metadataOnly }),
     method: 'GET',
     path,
     query: {

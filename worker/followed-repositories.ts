@@ -7,9 +7,11 @@ import type { Logger } from 'pino';
 
 import { createCommitActivities } from '../activities/commit.ts';
 import { createSyncActivities } from '../activities/sync.ts';
+import { DriftMonitor } from '../controllers/drift-monitor.ts';
 import { RepositoryPoller } from '../controllers/repository-poller.ts';
 import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
+import { CommitReader } from '../git/commit.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
@@ -22,6 +24,7 @@ import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import { Discovery } from '../kubernetes/discovery.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
@@ -76,6 +79,31 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
+  const reader = new CommitReader(mirror);
+  const troublesOfDrift = new Map<string, string>();
+  const drift = new DriftMonitor({
+    client,
+    discovery: new Discovery(client),
+    workloadApi: config.workloadApi,
+    inventoryNamespace,
+    read: async (repository, sha, signal) => await reader.read(repository, sha, signal),
+    driftFound: async (repository, found) => await runs.driftFound(repository, found),
+    onDrift: (repository, count) => {
+      troublesOfDrift.delete(repository);
+      metrics.drifted.set({ repository }, count);
+    },
+    onHealed: (repository, count, reason) => {
+      metrics.healed.inc({ repository }, count);
+      log.info({ repository, count, reason }, 'drift is put back');
+    },
+    onError: (repository, error) => {
+      const trouble = toMessage(error);
+      const isNews = troublesOfDrift.get(repository) !== trouble;
+      troublesOfDrift.set(repository, trouble);
+      log[isNews ? 'warn' : 'debug']({ repository, error: trouble }, 'drift cannot be looked at');
+    },
+    now,
+  });
   const followed = new FollowedList({
     client,
     namespace: inventoryNamespace,
@@ -123,6 +151,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         clusterUid,
         repository: (name) => byName.get(name),
         mirror,
+        reader,
         workloadApi: config.workloadApi,
         inventoryNamespace,
         startRollingUpdate: async ({ namespace, name, repository, commit }) => {
@@ -148,6 +177,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
             { repository, sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy },
             'commit ended',
           );
+          drift.commitEnded(repository);
         },
       }),
       ...createSyncActivities({
@@ -162,17 +192,22 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     start: () => {
       followed.follow([...byName.values()].map(rowOf));
       poller.start();
+      drift.follow([...byName.values()]);
     },
     /** Other repositories are followed from now on. What one that left has applied stays as it is. */
     change: (changed: readonly Repository[]) => {
       const present = [...byName.values()];
       if (changed.length === present.length && changed.every((one, index) => one === present[index])) return;
+      for (const { name } of present)
+        if (!changed.some((one) => one.name === name)) metrics.drifted.remove(name);
       byName = new Map(changed.map((repository) => [repository.name, repository]));
       poller.change(changed);
       followed.follow(changed.map(rowOf));
+      drift.follow(changed);
     },
     stop: async () => {
-      await poller.stop();
+      await Promise.all([poller.stop(), drift.stop()]);
+      metrics.drifted.reset();
       await followed.stop();
     },
   };

@@ -59,6 +59,18 @@ export class Metrics {
     buckets: [0.01, 0.1, 0.5, 2, 10, 30],
     registers: [this.registry],
   });
+  readonly drifted = new Gauge({
+    name: 'fairlead_drifted_objects',
+    help: 'Objects that are not as their repository wants them',
+    labelNames: ['repository'] as const,
+    registers: [this.registry],
+  });
+  readonly healed = new Counter({
+    name: 'fairlead_drift_corrections_total',
+    help: 'Objects that were asked to be put back',
+    labelNames: ['repository'] as const,
+    registers: [this.registry],
+  });
   readonly webhooks = new Counter({
     name: 'fairlead_webhooks_total',
     help: 'Requests to /hook by result',

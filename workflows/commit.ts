@@ -50,8 +50,8 @@ class CommitRun {
     this.#input = input;
     this.#startedAt = startTime.toISOString();
     this.#taskQueue = leaderTaskQueue(input.cluster);
-    const { clusterUid, repository, sha } = input;
-    this.#reference = { clusterUid, repository, sha, workflowId, runId };
+    const { clusterUid, repository, sha, heal } = input;
+    this.#reference = { clusterUid, repository, sha, workflowId, runId, ...(heal !== undefined && { heal }) };
     this.#display = new CommitDisplay(input);
     setHandler(
       supersededSignal,

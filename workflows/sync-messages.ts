@@ -60,6 +60,17 @@ export interface WantedCommit extends OperatorMessage {
   readonly again: boolean;
   /** As in {@link SeenCommit}. */
   readonly settings?: string;
+  /** As in {@link CommitInput}. */
+  readonly heal?: readonly string[];
+}
+
+/** Objects of the commit were changed in the cluster, and are to be put back. */
+export interface DriftFound {
+  readonly sha: string;
+  /** Keys of the inventory; at most {@link MOST_HEALED}. */
+  readonly objects: readonly string[];
+  /** What was changed, by whom. No values. */
+  readonly reason: string;
 }
 
 export interface LastCommit {
@@ -78,6 +89,8 @@ export interface LastCommit {
 
 export interface CommitInput extends RepositoryRun {
   readonly sha: string;
+  /** Keys of the inventory: only these objects are put back. Absent: the whole commit. */
+  readonly heal?: readonly string[];
   /** When sync tries it again if it may pass later; absent in runs of before this was told. */
   readonly retry?: RetryDelays;
   /** Who asked for it, and why. */
@@ -97,6 +110,9 @@ export interface CommitResult {
 export const commitSeenSignal = defineSignal<[SeenCommit]>('commitSeen');
 /** Try the newest commit again, whatever became of it. */
 export const syncSignal = defineSignal<[OperatorMessage?]>('sync');
+
+/** From the leader: objects of the commit that was applied last are to be put back. Ignored while anything else is to be done. */
+export const driftSignal = defineSignal<[DriftFound]>('drift');
 
 /** Somebody knows of a push: look at the repository now instead of at the next interval. */
 export const lookSignal = defineSignal('look');
@@ -173,6 +189,25 @@ export function readSeenCommit(payload: unknown): SeenCommit | undefined {
 }
 
 const MOST_RECEIVERS = 10;
+
+/** Objects that one run puts back; what is left comes with the next. */
+export const MOST_HEALED = 100;
+const LONGEST_KEY = 600;
+
+/** The payload of {@link driftSignal}, as far as it is one. Undefined: there is nothing to be put back in it. */
+export function readDriftFound(payload: unknown): DriftFound | undefined {
+  const sha = readSha(payload);
+  if (sha === undefined || typeof payload !== 'object' || payload === null) return undefined;
+  const { objects, reason }: { objects?: unknown; reason?: unknown } = payload;
+  if (!Array.isArray(objects)) return undefined;
+  const keys = objects.filter((key) => typeof key === 'string' && key.length <= LONGEST_KEY);
+  if (keys.length === 0) return undefined;
+  return {
+    sha,
+    objects: keys.slice(0, MOST_HEALED),
+    reason: typeof reason === 'string' ? reason.slice(0, 500) : 'drift',
+  };
+}
 
 function readSuspension(payload: object): Suspension {
   const { at }: { at?: unknown } = payload;

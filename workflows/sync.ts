@@ -8,11 +8,8 @@ import type { ChildWorkflowHandle } from '@temporalio/workflow';
 import {
   ApplicationFailure,
   CancellationScope,
-  CancelledFailure,
   ChildWorkflowCancellationType,
-  ChildWorkflowFailure,
   ParentClosePolicy,
-  TerminatedFailure,
   WorkflowIdReusePolicy,
   allHandlersFinished,
   condition,
@@ -23,15 +20,18 @@ import {
   startChild,
 } from '@temporalio/workflow';
 
-import type { LookResult, RetryDelays } from '../activities/commit-types.ts';
+import type { LookResult } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
+import type { CommitEnd } from './commit-end.ts';
+import { RETRY, describeEnd, retryDelay } from './commit-end.ts';
 import { commit } from './commit.ts';
 import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
 import { markdown } from './markdown.ts';
 import { isHistoryLong } from './run.ts';
 import type {
+  DriftFound,
   LastCommit,
   SeenCommit,
   Suspension,
@@ -43,7 +43,9 @@ import { SyncNews } from './sync-news.ts';
 import {
   commitSeenSignal,
   commitWorkflowId,
+  driftSignal,
   lookSignal,
+  readDriftFound,
   readSeenCommit,
   supersededSignal,
   syncSignal,
@@ -83,6 +85,9 @@ class SyncRun {
     });
     setHandler(commitSeenSignal, (message) => this.#told(readSeenCommit(message)), {
       description: 'Internal, from the leader: the ref of the repository names this commit now. {"sha": "…"}',
+    });
+    setHandler(driftSignal, (message) => this.#drifted(readDriftFound(message)), {
+      description: 'Internal, from the leader: objects of the commit are to be put back.',
     });
     setHandler(lookSignal, async () => void (await this.#look().catch(() => undefined)), {
       description: 'Look at the repository now, as after a push.',
@@ -165,6 +170,16 @@ class SyncRun {
     this.#wanted = { sha, ...(settings !== undefined && { settings }), again: true, ...message };
   }
 
+  /** The leader finds it again, and says so, if something else is to be done first. */
+  #drifted(found: DriftFound | undefined): void {
+    const last = this.#last;
+    const isBusy = this.#running !== undefined || this.#wanted !== undefined || this.#suspended !== undefined;
+    if (found === undefined || isBusy || last?.sha !== found.sha || last.outcome !== 'Succeeded') return;
+    const { sha, objects, reason } = found;
+    const settings = last.settings !== undefined && { settings: last.settings };
+    this.#wanted = { sha, ...settings, again: true, by: 'fairlead', reason, heal: objects };
+  }
+
   /** A look at the repository by the leader. Of many that are asked for meanwhile one more is made. */
   async #look(): Promise<LookResult> {
     if (this.#looking === undefined) {
@@ -209,7 +224,7 @@ class SyncRun {
     const before = this.#last;
     // What is tried again by itself is news when it ends otherwise.
     const isRetry = wanted.again && wanted.by === undefined && before?.sha === wanted.sha;
-    if (!isRetry) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
+    if (!isRetry && wanted.heal === undefined) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
     const scope = new CancellationScope();
     const settled = { yet: false };
     const ending = scope
@@ -228,6 +243,8 @@ class SyncRun {
     this.#running = undefined;
     this.#child = undefined;
     this.#isCancelling = false;
+    // The commit was applied, whatever becomes of single objects later; the leader says again what is still to be put back.
+    if (wanted.heal !== undefined) return;
     if (!isRetry || end.outcome !== before.outcome) this.#news.tell({ sha: wanted.sha, ...end });
     const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
@@ -266,7 +283,10 @@ class SyncRun {
   async #startChild(wanted: WantedCommit): Promise<ChildWorkflowHandle<typeof commit>> {
     const { cluster, clusterUid, repository, searchAttributes } = this.#input;
     const short = wanted.sha.slice(0, 8);
-    const asked = wanted.again ? ` (asked for${wanted.by === undefined ? '' : ` by ${wanted.by}`})` : '';
+    const { heal } = wanted;
+    const by = wanted.by === undefined ? '' : ` by ${wanted.by}`;
+    const why = heal === undefined ? `asked for${by}` : `puts back ${objectsOf(heal.length)}`;
+    const asked = wanted.again ? ` (${why})` : '';
     const typed = [
       ['KubeCluster', cluster] as const,
       ['GitCommit', wanted.sha] as const,
@@ -281,7 +301,7 @@ class SyncRun {
           repository,
           searchAttributes,
           sha: wanted.sha,
-          retry: RETRY,
+          ...(heal === undefined ? { retry: RETRY } : { heal }),
           ...askedBy(wanted),
         },
       ],
@@ -354,38 +374,11 @@ function isSame(
   return one.sha === other.sha && (isUnknown || one.settings === other.settings);
 }
 
+function objectsOf(count: number): string {
+  return count === 1 ? 'one object' : `${count} objects`;
+}
+
 function askedBy({ again, by, reason }: WantedCommit): { readonly asked?: OperatorMessage } {
   if (!again || (by === undefined && reason === undefined)) return {};
   return { asked: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) } };
-}
-
-type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };
-
-const RETRY: RetryDelays = { firstMs: 10_000, longestMs: 10 * 60_000 };
-
-/** Milliseconds until a commit is tried again that the cluster did not take: soon while somebody is mending it, then seldom. */
-function retryDelay(tries: number): number {
-  return Math.min(RETRY.firstMs * 2 ** (tries - 1), RETRY.longestMs);
-}
-
-/** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */
-function describeEnd(error: unknown, superseded: boolean): CommitEnd {
-  const cause = error instanceof ChildWorkflowFailure ? error.cause : error;
-  const mayPassLater = false;
-  if (cause instanceof CancelledFailure)
-    return { outcome: superseded ? 'Superseded' : 'Canceled', mayPassLater };
-  if (cause instanceof TerminatedFailure)
-    return { outcome: 'Terminated', message: 'the run was terminated', mayPassLater };
-  const message = cause instanceof Error ? cause.message.slice(0, 2_000) : 'the run failed';
-  const isRefusal = cause instanceof ApplicationFailure && cause.type === 'CommitRefused';
-  const details: unknown = cause instanceof ApplicationFailure ? cause.details?.[1] : undefined;
-  return {
-    outcome: isRefusal ? 'Refused' : 'Failed',
-    message,
-    mayPassLater:
-      typeof details === 'object' &&
-      details !== null &&
-      'mayPassLater' in details &&
-      details.mayPassLater === true,
-  };
 }

@@ -147,7 +147,9 @@ describe('a signed commit', () => {
     const sha = await signed(gpg('eve@example.com', 'gpg-now'));
     const program = join(folder, 'lenient');
     // It reads what it is given: git takes a program that ends before as one that has failed.
-    await writeFile(program, '#!/bin/sh\ncat >/dev/null\nprintf "\\n[GNUPG:] GOODSIG 0 eve\\n"\n', { mode: 0o755 });
+    await writeFile(program, '#!/bin/sh\ncat >/dev/null\nprintf "\\n[GNUPG:] GOODSIG 0 eve\\n"\n', {
+      mode: 0o755,
+    });
     await repository.git('config', 'gpg.program', program);
     // With it git itself would take the commit.
     await repository.git('verify-commit', sha);

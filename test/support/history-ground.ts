@@ -174,6 +174,12 @@ export class HistoryGround {
     return await this.#repository.commit(files);
   }
 
+  /** Deletes the ConfigMap of the commits, as anybody might. */
+  async deleteSettings(): Promise<void> {
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: this.namespace };
+    await this.cluster.client.delete({ ...path, name: 'settings' });
+  }
+
   /** Suspends the repository, or lets it go on. */
   async suspend(isSuspended: boolean): Promise<void> {
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };

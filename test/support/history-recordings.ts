@@ -392,6 +392,28 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-drift',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'CHILD_WORKFLOW_EXECUTION_STARTED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository({}, { heal: true });
+      const sha = await ground.commit({ 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(sha), 'COMPLETED');
+      await ground.deleteSettings();
+      const runs = ground.commitRuns(sha);
+      await runs.until('it has been put back', (known) => known.length === 2, 60_000);
+      const [healed] = await newest(ground.commitRuns(sha), 'COMPLETED');
+      return [
+        ...(await newest(ground.syncRuns, 'RUNNING')),
+        ...(healed === undefined ? [] : [{ ...healed, suffix: 'commit' }]),
+      ];
+    },
+  },
+  {
     name: 'sync-notified',
     holds: [
       'CHILD_WORKFLOW_EXECUTION_COMPLETED',

@@ -204,8 +204,8 @@ describe('inventory', () => {
 
 describe('what to do with an object', () => {
   const manifest = { group: 'fairlead.dev', kind: 'StatefulSet', hash: 'new' };
-  const judge = (object: KubernetesObject | undefined) =>
-    decide({ manifest, live: object, repository: 'repo', applySetId: 'set' });
+  const judge = (object: KubernetesObject | undefined, heal = false) =>
+    decide({ manifest, live: object, repository: 'repo', applySetId: 'set', heal });
   const ours = { 'fairlead.dev/repository': 'repo' };
   const pin = (rejected: string | undefined) => ({
     'fairlead.dev/pinned': JSON.stringify({ ...(rejected && { rejected }), by: 'ann', reason: 'errors' }),
@@ -254,6 +254,27 @@ describe('what to do with an object', () => {
     ['was pinned before it came to git', live({}, pin(undefined)), { do: 'apply', force: true, unpin: true }],
   ])('an object that %s', (_what, object, expected) => {
     expect(judge(object)).toMatchObject(expected);
+  });
+
+  const applied = { ...ours, 'fairlead.dev/manifest-hash': 'new' };
+  const paused = { 'fairlead.dev/paused': '{"by":"ann","reason":"look"}' };
+
+  it.each([
+    ['does not exist', undefined, { do: 'apply', create: true, force: false }],
+    ['has this manifest', live({}, applied), { do: 'apply', create: false, force: true, unpin: false }],
+    ['has lost the hash', live({}, ours), { do: 'apply', force: true }],
+    ['was made again by somebody else', live({}), { do: 'apply', force: false }],
+    ['is paused', live({}, { ...applied, ...paused }), { do: 'leave', why: 'it is paused by ann: look' }],
+    [
+      'is paused by its field',
+      { ...live({}, applied), spec: { paused: true } },
+      { do: 'leave', why: 'it is paused: spec.paused is true' },
+    ],
+    ['is pinned against this manifest', live({}, { ...applied, ...pin('new') }), { do: 'leave' }],
+    ['is going away', live({ deletionTimestamp: '2026-01-01T00:00:00Z' }, applied), { do: 'wait' }],
+    ['is of another repository', live({}, { 'fairlead.dev/repository': 'b' }), { do: 'refuse' }],
+  ])('an object that is to be healed and %s', (_what, object, expected) => {
+    expect(judge(object, true)).toMatchObject(expected);
   });
 
   it('takes back only a template that an undo changed', () => {

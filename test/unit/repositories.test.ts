@@ -13,6 +13,7 @@ const ALL = `
   serviceAccount: deployer
   interval: 5m
   prune: false
+  heal: true
 - url: https://example.com/third
   serviceAccount: ops/deployer
   tokenFile: token
@@ -45,6 +46,7 @@ describe('the repositories file', () => {
         impersonate: 'system:serviceaccount:web:deployer',
         intervalSeconds: 300,
         prune: false,
+        heal: true,
       },
       {
         name: 'third',

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { readOperatorMessage } from '../../workflows/messages.ts';
-import { readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
+import { readDriftFound, readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 
@@ -53,6 +53,24 @@ describe('the payload of a signal', () => {
     ['x', undefined],
   ])('commit seen %j', (payload, seen) => {
     expect(readSeenCommit(payload)).toEqual(seen);
+  });
+
+  it.each<[unknown, object | undefined]>([
+    [
+      { sha: SHA, objects: ['/ConfigMap/a/b', 5], reason: 'x', more: 1 },
+      { sha: SHA, objects: ['/ConfigMap/a/b'], reason: 'x' },
+    ],
+    [
+      { sha: SHA, objects: ['/ConfigMap/a/b'], reason: 5 },
+      { sha: SHA, objects: ['/ConfigMap/a/b'], reason: 'drift' },
+    ],
+    [{ sha: SHA, objects: [] }, undefined],
+    [{ sha: SHA, objects: 'x' }, undefined],
+    [{ sha: SHA, objects: ['x'.repeat(1_000)] }, undefined],
+    [{ objects: ['/ConfigMap/a/b'] }, undefined],
+    [undefined, undefined],
+  ])('drift found %j', (payload, found) => {
+    expect(readDriftFound(payload)).toEqual(found);
   });
 
   it.each<[unknown, string | undefined]>([

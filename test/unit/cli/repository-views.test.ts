@@ -26,6 +26,20 @@ const commit = (outcome: CommitStatus['outcome'], more: Partial<CommitStatus> = 
   commit: { sha: NEW, outcome, workflowId: 'w', runId: 'r', ...more },
 });
 
+const drift: NonNullable<RepositoryStatus['drift']> = {
+  count: 2,
+  objects: [
+    {
+      object: 'ConfigMap shop/a',
+      change: 'changed',
+      fields: ['data.x'],
+      fieldCount: 1,
+      by: ['kubectl-edit'],
+      since: '2026-01-01T00:00:00Z',
+    },
+  ],
+};
+
 const suspended = (value: string) => ({ [SUSPENDED]: value });
 
 describe('the state of a repository', () => {
@@ -43,6 +57,33 @@ describe('the state of a repository', () => {
       row(),
       { status: commit('Succeeded', { notes: ['web is pinned'] }) },
       { state: 'Synced', message: 'web is pinned' },
+    ],
+    [
+      'changed in the cluster',
+      row(),
+      { status: { ...commit('Succeeded', { notes: ['web is pinned'] }), drift } },
+      {
+        state: 'Drifted',
+        message: '2 objects drifted: ConfigMap shop/a: data.x changed by "kubectl-edit"',
+        drift,
+      },
+    ],
+    [
+      'changed in the cluster, and failed',
+      row(),
+      { status: { ...commit('Failed', { problems: ['x'] }), drift } },
+      { state: 'Failed', message: 'x' },
+    ],
+    [
+      'not to be watched',
+      row(),
+      {
+        status: {
+          ...commit('Succeeded'),
+          drift: { count: 0, objects: [], unwatched: ['Secret: forbidden'] },
+        },
+      },
+      { state: 'Synced', message: 'drift is not seen of all: Secret: forbidden' },
     ],
     [
       'behind',

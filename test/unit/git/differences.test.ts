@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { colorsOf } from '../../../cli/colors.ts';
-import { differences } from '../../../cli/differences.ts';
-import { maskValues } from '../../../cli/plan-changes.ts';
+import { differences } from '../../../git/differences.ts';
+import { maskValues } from '../../../git/applied-difference.ts';
 import { formatPlan } from '../../../cli/plan.ts';
 
 describe('differences by path', () => {

@@ -1,0 +1,328 @@
+/**
+ * Drift of one repository: its objects are watched, each that may have been changed is compared with the commit that was applied
+ * last, what differs is reported, and put back where the repository asks for that. Level-triggered: all of it follows from what the
+ * cluster holds; only how often something was put back is remembered.
+ */
+
+import type { CommitContent, CommitContext } from '../git/commit.ts';
+import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
+import type { Drift } from '../git/drift.ts';
+import { describeDrift, lookAtDrift } from '../git/drift.ts';
+import type { DriftEvent, KnownDrift } from '../git/drift-report.ts';
+import { driftEvents, driftStatus, isSameDrift, recordDrift, writeDrift } from '../git/drift-report.ts';
+import type { Healing } from '../git/heal-pace.ts';
+import { FIGHT_COUNT, healAt, healed, isOver } from '../git/heal-pace.ts';
+import { entryKey } from '../git/inventory-content.ts';
+import type { Inventory } from '../git/inventory.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import type { PreparedObject } from '../git/prepare.ts';
+import { applyBody, inventoryEntry } from '../git/prepare.ts';
+import type { Repository } from '../git/repositories.ts';
+import { backoffMs, pause } from '../kubernetes/backoff.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { Discovery } from '../kubernetes/discovery.ts';
+import { ownsAll } from '../kubernetes/managed-fields.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import { readSuspended } from '../kubernetes/wish-annotations.ts';
+import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import type { DriftFound } from '../workflows/sync-messages.ts';
+import { MOST_HEALED } from '../workflows/sync-messages.ts';
+import { DriftCollections } from './drift-collections.ts';
+
+export interface DriftWatchOptions {
+  /** Guarded by the Lease. */
+  readonly client: KubernetesClient;
+  readonly discovery: Discovery;
+  readonly workloadApi: WorkloadApi;
+  readonly inventoryNamespace: string;
+  /** The manifests of a commit. */
+  readonly read: (repository: Repository, sha: string, signal: AbortSignal) => Promise<CommitContent>;
+  /** Has objects put back; rejects when nobody could be told. */
+  readonly driftFound: (repository: string, found: DriftFound) => Promise<void>;
+  /** Objects that differ, after each look. */
+  readonly onDrift: (repository: string, count: number) => void;
+  /** Objects that were asked to be put back. */
+  readonly onHealed: (repository: string, count: number, reason: string) => void;
+  /** A look failed; it is tried again. */
+  readonly onError: (repository: string, error: unknown) => void;
+  readonly now: () => number;
+}
+
+/** Changes of so many milliseconds are looked at together. */
+const COALESCE_MS = 300;
+/** While a commit is being applied. */
+const UNDER_WAY_MS = 2_000;
+/** What differs is looked at anew: what holds it may have gone without a trace on the object. */
+const RECHECK_MS = 60_000;
+const FIRST_BACKOFF_MS = 1_000;
+const LAST_BACKOFF_MS = 60_000;
+
+interface Judged {
+  /** What it was judged by. */
+  readonly digest: string;
+  readonly drift: Drift | undefined;
+  readonly at: number;
+}
+
+export class DriftWatch {
+  readonly #repository: Repository;
+  readonly #options: DriftWatchOptions;
+  readonly #store: InventoryStore;
+  readonly #collections: DriftCollections;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  /** Of the commit {@link #expectedOf}, by key of the inventory. */
+  #expected: ReadonlyMap<string, PreparedObject> = new Map();
+  #expectedOf: string | undefined;
+  readonly #judged = new Map<string, Judged>();
+  /** What was reported, by object; undefined: this leader has not looked yet. */
+  #known: ReadonlyMap<string, KnownDrift> | undefined;
+  readonly #healing = new Map<string, Healing>();
+  /** Keys to be judged; `undefined`: all. */
+  #dirty: Set<string> | undefined;
+  #wake = new AbortController();
+
+  /** Looks until {@link stop}. */
+  constructor(repository: Repository, options: DriftWatchOptions) {
+    this.#repository = repository;
+    this.#options = options;
+    const { client, inventoryNamespace } = options;
+    this.#store = new InventoryStore(client, inventoryNamespace, repository.name);
+    this.#collections = new DriftCollections({
+      client: this.#client(),
+      applySetId: this.#store.applySetId,
+      onChange: (group, kind, { metadata: { namespace, name } }) =>
+        this.#changed(entryKey({ apiVersion: `${group}/`, kind, namespace, name })),
+      onProgress: () => this.lookAtAll(),
+    });
+    this.#running = this.#run();
+  }
+
+  /** A commit has ended, or a collection has been listed. */
+  lookAtAll(): void {
+    this.#dirty = undefined;
+    this.#wake.abort();
+  }
+
+  /** Resolves when the last write is over. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#collections.stop();
+    await this.#running;
+  }
+
+  #changed(key: string): void {
+    const object = this.#expected.get(key);
+    if (object === undefined || this.#judged.get(key)?.digest === this.#digestOf(object)) return;
+    this.#dirty?.add(key);
+    this.#wake.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    let failures = 0;
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      let nextMs: number;
+      try {
+        nextMs = await this.#look();
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        this.#dirty = undefined;
+        this.#options.onError(this.#repository.name, error);
+        nextMs = backoffMs(failures, FIRST_BACKOFF_MS, LAST_BACKOFF_MS);
+      }
+      const least = Math.min(nextMs, COALESCE_MS);
+      await pause(failures > 0 ? nextMs : least, signal);
+      if (failures === 0) await pause(nextMs - least, AbortSignal.any([signal, this.#wake.signal]));
+    }
+  }
+
+  /** Milliseconds after which it is to be looked at again, if nothing changes before. */
+  async #look(): Promise<number> {
+    const { signal } = this.#stopping;
+    const inventory = await this.#store.read(signal);
+    const commit = inventory?.status.commit;
+    if (inventory === undefined || commit === undefined) return RECHECK_MS;
+    if (commit.outcome === 'Progressing') {
+      this.#dirty = undefined;
+      return UNDER_WAY_MS;
+    }
+    // Whatever became of putting something back later.
+    const isApplied = inventory.status.lastSucceeded?.sha === commit.sha;
+    const sha = isApplied ? commit.sha : inventory.run?.sha;
+    if (sha === undefined) return RECHECK_MS;
+    const context = this.#contextOf(sha, signal);
+    await this.#expect(context, inventory);
+    const dirty = this.#dirty;
+    this.#dirty = new Set();
+    const keys = [...this.#expected.keys()].filter((key) => this.#mustJudge(key, dirty));
+    await forEachLimited(
+      keys,
+      PARALLEL,
+      async (key) => await this.#judge(key, context, inventory, isApplied),
+      signal,
+    );
+    return await this.#report(inventory, sha, isApplied);
+  }
+
+  #mustJudge(key: string, dirty: ReadonlySet<string> | undefined): boolean {
+    if (dirty === undefined || dirty.has(key)) return true;
+    const judged = this.#judged.get(key);
+    return judged?.drift !== undefined && this.#options.now() - judged.at >= RECHECK_MS;
+  }
+
+  /** Reads what the commit wants, when it is another one, and watches that. */
+  async #expect(context: CommitContext, { entries }: Inventory): Promise<void> {
+    const { read } = this.#options;
+    if (this.#expectedOf !== context.sha) {
+      const content = await read(this.#repository, context.sha, this.#stopping.signal);
+      const { objects } = await prepareCommit(context, content);
+      const served = objects.filter(({ deferred }) => !deferred);
+      this.#expected = new Map(served.map((object) => [entryKey(inventoryEntry(object)), object]));
+      this.#expectedOf = context.sha;
+      this.#dirty = undefined;
+    }
+    if (this.#dirty !== undefined) return;
+    for (const key of this.#judged.keys()) if (!this.#expected.has(key)) this.#judged.delete(key);
+    this.#collections.follow(
+      [...this.#expected].flatMap(([key, object]) => (entries.has(key) ? [object] : [])),
+    );
+  }
+
+  async #judge(
+    key: string,
+    context: CommitContext,
+    { entries }: Inventory,
+    isApplied: boolean,
+  ): Promise<void> {
+    const object = this.#expected.get(key);
+    const found = object && this.#collections.find(object);
+    // What never had a uid was never applied.
+    const isMissing = found === 'absent' && entries.get(key)?.uid === undefined;
+    if (object === undefined || found === undefined || isMissing || !entries.has(key)) {
+      this.#judged.delete(key);
+      return;
+    }
+    const digest = this.#digestOf(object) ?? '';
+    const { now } = this.#options;
+    const known = this.#judged.get(key);
+    const isOld = known?.drift !== undefined && now() - known.at >= RECHECK_MS;
+    if (known?.digest === digest && !isOld) return;
+    const isOurs = found !== 'absent' && this.#ownsAll(context, object, found.owned);
+    const drift = isOurs ? undefined : await lookAtDrift(context, object, isApplied);
+    this.#judged.set(key, { digest, drift, at: now() });
+  }
+
+  #ownsAll(context: CommitContext, object: PreparedObject, owned: string | undefined): boolean {
+    if (owned === undefined) return false;
+    const { repository, sha } = context;
+    const body = applyBody(object, { repository: repository.name, sha, applySetId: this.#store.applySetId });
+    const { apiVersion: _, kind: __, metadata, ...rest } = body;
+    // It becomes `data`, whose owners nobody keeps together with it: only a dry run tells.
+    if (rest['stringData'] !== undefined) return false;
+    const { name: ___, namespace: ____, ...named } = asRecord(metadata);
+    return ownsAll({ ...rest, metadata: named }, JSON.parse(owned));
+  }
+
+  #digestOf(object: PreparedObject): string | undefined {
+    const found = this.#collections.find(object);
+    return found && `${object.manifest.hash} ${found === 'absent' ? found : found.digest}`;
+  }
+
+  /** Tells what is new, and has put back what may be. */
+  async #report(inventory: Inventory, sha: string, isApplied: boolean): Promise<number> {
+    const { client, now, onDrift } = this.#options;
+    const at = now();
+    const time = new Date(at).toISOString();
+    const before = this.#known ?? knownOf(inventory);
+    const isHeld = !isApplied || readSuspended(inventory.annotations) !== undefined;
+    const mayHeal = this.#repository.heal === true && !isHeld;
+    const drifts = new Map<string, KnownDrift>();
+    const fights: DriftEvent[] = [];
+    const due: { readonly key: string; readonly drift: Drift }[] = [];
+    let next = RECHECK_MS;
+    for (const [key, { drift }] of this.#judged) {
+      const past = this.#healing.get(key);
+      if (drift === undefined) {
+        if (past !== undefined && isOver(past, at)) this.#healing.delete(key);
+        continue;
+      }
+      const wait = mayHeal && drift.held === undefined ? healAt(past, at) - at : undefined;
+      const known = before.get(drift.object);
+      const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
+      const putBackAt = wait === undefined || wait === 0 ? undefined : new Date(at + wait).toISOString();
+      drifts.set(drift.object, { ...drift, since, ...(putBackAt !== undefined && { putBackAt }) });
+      if (wait === undefined) continue;
+      if (wait === 0) due.push({ key, drift });
+      else next = Math.min(next, wait);
+      if (past !== undefined && past.count >= FIGHT_COUNT && wait > 0)
+        fights.push(fightOf(drift, past, wait));
+    }
+    for (const [key, object] of this.#expected) {
+      const known = before.get(object.label);
+      // What cannot be looked at (yet) is as it was.
+      const isUnseen = !this.#judged.has(key) && this.#collections.find(object) === undefined;
+      if (known !== undefined && isUnseen) drifts.set(object.label, known);
+    }
+    const status = driftStatus(drifts, this.#collections.unwatched);
+    if (!(await writeDrift(this.#store, inventory, status))) {
+      this.#dirty = undefined;
+      return UNDER_WAY_MS;
+    }
+    onDrift(this.#repository.name, drifts.size);
+    await recordDrift(client, this.#store, inventory, [...driftEvents(before, drifts, time), ...fights], at);
+    this.#known = drifts;
+    await this.#heal(sha, due);
+    return due.length === 0 ? next : UNDER_WAY_MS;
+  }
+
+  async #heal(sha: string, due: readonly { readonly key: string; readonly drift: Drift }[]): Promise<void> {
+    const { driftFound, now, onHealed } = this.#options;
+    const part = due.slice(0, MOST_HEALED);
+    const [first] = part;
+    if (first === undefined) return;
+    const more = part.length > 1 ? `, and ${part.length - 1} more` : '';
+    const reason = `${describeDrift(first.drift)}${more}`;
+    const { name } = this.#repository;
+    await driftFound(name, { sha, objects: part.map(({ key }) => key), reason });
+    for (const { key } of part) this.#healing.set(key, healed(this.#healing.get(key), now()));
+    onHealed(name, part.length, reason);
+    // Until it has been put back, and seen.
+    this.#dirty = undefined;
+  }
+
+  #client(): KubernetesClient {
+    const { impersonate } = this.#repository;
+    const { client } = this.#options;
+    return impersonate === undefined ? client : client.impersonating(impersonate);
+  }
+
+  #contextOf(sha: string, signal: AbortSignal): CommitContext {
+    const { client, discovery, workloadApi } = this.#options;
+    return {
+      repository: this.#repository,
+      sha,
+      client: this.#client(),
+      worker: client,
+      discovery,
+      store: this.#store,
+      workloadApi,
+      startRollingUpdate: async () => await Promise.reject(new Error('a look at drift starts nothing')),
+      signal,
+    };
+  }
+}
+
+/** What an earlier leader has reported. */
+function knownOf({ status }: Inventory): ReadonlyMap<string, KnownDrift> {
+  return new Map((status.drift?.objects ?? []).map((drift) => [drift.object, drift]));
+}
+
+/** Two owners that both insist. */
+function fightOf(drift: Drift, { count, at }: Healing, waitMs: number): DriftEvent {
+  const message = `${describeDrift(drift)}, after it was put back ${count} times; it is put back again in ${Math.round(waitMs / 1000)} s`;
+  return { type: 'Warning', reason: 'DriftFought', message, identity: `${drift.object} ${count} ${at}` };
+}

@@ -1,0 +1,33 @@
+/** Who else holds fields of a manifest, with other values. */
+
+import { isNotFound } from '../kubernetes/api-error.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import { bodyToApply } from './apply-controller.ts';
+import type { CommitContext } from './commit.ts';
+import type { FieldConflict } from './decision.ts';
+import type { PreparedObject } from './prepare.ts';
+import { fieldConflicts, toProblem } from './refusals.ts';
+import { withSignal } from './resources.ts';
+
+/**
+ * What stands in the way of applying the object without force, by a dry run. Whatever else is wrong with it is found where it is
+ * really applied.
+ * @throws ApiError when the apiserver cannot be asked
+ */
+export async function findConflicts(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<readonly FieldConflict[]> {
+  const body = bodyToApply(context, object, live);
+  const options = { dryRun: true, fieldValidation: 'Strict', ...withSignal(context.signal) } as const;
+  try {
+    await context.client.patch(object.path, 'apply', body, options);
+    return [];
+  } catch (error) {
+    const conflicts = fieldConflicts(error);
+    if (conflicts !== undefined) return conflicts;
+    if (isNotFound(error) || toProblem(error, object) !== undefined) return [];
+    throw error;
+  }
+}

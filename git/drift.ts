@@ -1,0 +1,156 @@
+/** Whether an object is as the commit wants it; what differs by field paths, never by values, and who changed it. */
+
+import { isConflict, isNotFound } from '../kubernetes/api-error.ts';
+import { lastManager } from '../kubernetes/managed-fields.ts';
+import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { compareApplied } from './applied-difference.ts';
+import { bodyToApply, isController, updateOf } from './apply-controller.ts';
+import type { CommitContext } from './commit.ts';
+import { findConflicts } from './conflicts.ts';
+import type { DecisionInput } from './decision.ts';
+import { decide, isUndone } from './decision.ts';
+import { APPLYSET } from './inventory.ts';
+import type { PreparedObject } from './prepare.ts';
+import { toProblem } from './refusals.ts';
+import { getOrUndefined, withSignal } from './resources.ts';
+
+/** Of server-side apply by sync. */
+export const APPLY_MANAGER = 'fairlead';
+
+/** One object that is not as the commit wants it. */
+export interface Drift {
+  /** `Kind.group namespace/name`. */
+  readonly object: string;
+  readonly change: 'changed' | 'deleted' | 'taken';
+  /** Paths of what differs, without values; at most {@link FIELD_LIMIT}. */
+  readonly fields: readonly string[];
+  /** How many there are in all. */
+  readonly fieldCount: number;
+  /** Field managers that made the change, as far as the apiserver tells. */
+  readonly by: readonly string[];
+  /** Why it is not put back, whatever the repository asks for. */
+  readonly held?: string | undefined;
+}
+
+/** Looks at an object that is changed all the time. */
+const STALE_TRIES = 5;
+const FIELD_LIMIT = 10;
+const MANAGER_LIMIT = 5;
+
+/**
+ * Compares one object with its manifest by dry runs of server-side apply, so that defaults, and fields that the manifest does not
+ * name, make no difference. Undefined: it is as the commit wants it, or it is not to be: an operator went back (a pin, or an undo of
+ * the workload's own), it is being deleted, or the manifest has not been applied yet.
+ * @param isApplied The commit was applied as a whole: an object with another manifest's hash was changed, not left behind.
+ * @throws ApiError when the apiserver cannot be asked
+ */
+export async function lookAtDrift(
+  context: CommitContext,
+  object: PreparedObject,
+  isApplied: boolean,
+  tries = STALE_TRIES,
+): Promise<Drift | undefined> {
+  const { client, repository, store, signal } = context;
+  const { manifest, label } = object;
+  const live = await getOrUndefined(client, object.path, signal);
+  const nothing = { object: label, fields: [], fieldCount: 0, by: [] };
+  // A rolling update makes, renames and deletes controllers.
+  if (isController(manifest) && (await isUnderUpdate(context, object))) return undefined;
+  if (live === undefined) return { ...nothing, change: 'deleted' };
+  const input: DecisionInput = {
+    manifest,
+    live,
+    repository: repository.name,
+    applySetId: store.applySetId,
+  };
+  const decision = decide(input);
+  if (decision.do === 'refuse') return { ...nothing, change: 'taken', held: decision.message };
+  const isOther =
+    decision.do === 'apply' && live.metadata.annotations?.[ANNOTATION.manifestHash] !== undefined;
+  if ((decision.do !== 'nothing' && decision.do !== 'apply') || (isOther && !isApplied)) return undefined;
+  // An update that was turned round leaves the manifest of before.
+  if (isController(manifest) && decision.do === 'apply') return undefined;
+  const differing = await differingPaths(context, object, live);
+  // The next change of it is looked at again.
+  if (differing === 'stale')
+    return tries > 1 ? await lookAtDrift(context, object, isApplied, tries - 1) : undefined;
+  const { paths, refusal } = differing;
+  if (paths.length === 0 && refusal === undefined) return undefined;
+  const conflicts = await findConflicts(context, object, live);
+  if (isUndone(conflicts)) return undefined;
+  const managers = [...new Set(conflicts.map(({ manager }) => manager))];
+  const last = lastManager(live, APPLY_MANAGER);
+  const held = refusal ?? heldBack(input, object);
+  return {
+    object: label,
+    change: 'changed',
+    fields: paths.slice(0, FIELD_LIMIT),
+    fieldCount: paths.length,
+    by: (managers.length > 0 ? managers : last === undefined ? [] : [last]).slice(0, MANAGER_LIMIT),
+    ...(held !== undefined && { held }),
+  };
+}
+
+async function isUnderUpdate(context: CommitContext, object: PreparedObject): Promise<boolean> {
+  const snapshot = await readUpdate(context.worker, updateOf(object), context.signal);
+  return planRollingUpdate(snapshot, Date.now()).view.record !== undefined;
+}
+
+/** `stale`: the object has changed since it was read. */
+async function differingPaths(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject,
+): Promise<{ readonly paths: readonly string[]; readonly refusal?: string } | 'stale'> {
+  const { annotations, labels } = live.metadata;
+  const own = [
+    ...(annotations?.[ANNOTATION.repository] === context.repository.name
+      ? []
+      : [`metadata.annotations["${ANNOTATION.repository}"]`]),
+    ...(annotations?.[ANNOTATION.manifestHash] === object.manifest.hash
+      ? []
+      : [`metadata.annotations["${ANNOTATION.manifestHash}"]`]),
+    ...(labels?.[APPLYSET.partOf] === context.store.applySetId
+      ? []
+      : [`metadata.labels["${APPLYSET.partOf}"]`]),
+  ];
+  const body = bodyToApply(context, object, live);
+  const { resourceVersion } = live.metadata;
+  try {
+    // Of the very state that was read: what others write in between is no difference.
+    const pinned = { ...body, metadata: { ...asRecord(body['metadata']), resourceVersion } };
+    const result = await context.client.patch(object.path, 'apply', pinned, {
+      dryRun: true,
+      force: true,
+      fieldValidation: 'Strict',
+      ...withSignal(context.signal),
+    });
+    return { paths: [...compareApplied(object, live, result).map(({ path }) => path), ...own] };
+  } catch (error) {
+    if (isConflict(error) || isNotFound(error)) return 'stale';
+    const found = toProblem(error, object);
+    if (found === undefined) throw error;
+    return { paths: own, refusal: `its manifest would be refused now: ${found.message}` };
+  }
+}
+
+/** Why sync would not put it back. */
+function heldBack(input: DecisionInput, { manifest }: PreparedObject): string | undefined {
+  if (isController(manifest)) return 'the pods of a ReplicationController are replaced by a commit alone';
+  const decision = decide({ ...input, heal: true });
+  return decision.do === 'leave' ? decision.why : undefined;
+}
+
+/** `ConfigMap shop/settings: data.color, changed by "kubectl-edit"`; no values. */
+export function describeDrift({ object, change, fields, fieldCount, by, held }: Drift): string {
+  const more = fieldCount > fields.length ? ` and ${fieldCount - fields.length} more` : '';
+  const who = by.length === 0 ? '' : ` by ${by.map((manager) => `"${manager}"`).join(', ')}`;
+  if (change === 'deleted') return `${object}: deleted${who}`;
+  if (change === 'taken') return `${object}: ${held ?? 'taken by another owner'}`;
+  const what = fields.length === 0 ? 'changed' : `${fields.join(', ')}${more} changed`;
+  return `${object}: ${what}${who}`;
+}

@@ -1,0 +1,298 @@
+/** Objects that are changed in the cluster after they were applied: seen, reported by field, put back where git is to win. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { RepositoryView } from '../../cli/repository-views.ts';
+import { getOrUndefined } from '../../git/resources.ts';
+import type { ResourcePath } from '../../kubernetes/client.ts';
+import type { JsonObject, KubernetesObject } from '../../planners/objects.ts';
+import { runCli } from '../support/cli.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
+import { TestRepository } from '../support/git-repository.ts';
+import { grantSyncAccount } from '../support/sync-account.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+import { startWorker } from '../support/worker-process.ts';
+
+const PLANTED = 'planted-drift-secret';
+
+let folder: string;
+let file: string;
+let repository: TestRepository;
+let worker: WorkerProcess;
+let cluster: Cluster;
+let namespace: string;
+let entry: object;
+
+// Hooks after all run in this order: the worker ends before the servers.
+afterAll(async () => {
+  await worker?.stop();
+  await repository?.remove();
+  await rm(folder, { recursive: true, force: true });
+}, 30_000);
+
+const controlPlane = useControlPlane({ nodes: 1 });
+
+const MANIFESTS = {
+  'settings.yaml': `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {color: blue, shape: round}
+`,
+  'other.yaml': `apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+data: {key: "1"}
+`,
+  'secret.yaml': `apiVersion: v1
+kind: Secret
+metadata: {name: token}
+stringData: {token: ${PLANTED}-git}
+`,
+  'web.yaml': `apiVersion: fairlead.dev/v1beta1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: main, image: "app:1"}
+`,
+};
+
+beforeAll(async () => {
+  const { kubeconfig, workloadApi } = controlPlane();
+  cluster = await Cluster.connect(kubeconfig, workloadApi);
+  folder = await mkdtemp(join(tmpdir(), 'fairlead-drift-'));
+  repository = await TestRepository.create();
+  namespace = await cluster.createNamespace('drift');
+  const serviceAccount = await grantSyncAccount(cluster.client, namespace);
+  file = join(folder, 'repositories.yaml');
+  entry = { name: 'shop', url: repository.path, ref: 'main', namespace, serviceAccount, interval: '1s' };
+  await setHeal(false);
+  const sha = await repository.commit(MANIFESTS, 'begin');
+  worker = await startWorker({
+    controlPlane: controlPlane(),
+    cluster: 'drift',
+    environment: { FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: folder },
+  });
+  await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === sha, 60_000);
+}, 180_000);
+
+async function setHeal(heal: boolean): Promise<void> {
+  await writeFile(file, JSON.stringify([{ ...entry, heal }]));
+}
+
+async function cli(words: string): Promise<string> {
+  const { code, out, err } = await runCli(words.split(' '), {
+    environment: {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: 'drift',
+    },
+  });
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  return out;
+}
+
+async function untilShop(
+  what: string,
+  is: (view: RepositoryView) => boolean,
+  deadlineMs = 20_000,
+): Promise<RepositoryView> {
+  let view: RepositoryView | undefined;
+  return await found(
+    `shop is ${what}`,
+    async () => {
+      const { items } = JSON.parse(await cli('get repositories -o json')) as { items: RepositoryView[] };
+      [view] = items;
+      return view !== undefined && is(view) ? view : undefined;
+    },
+    deadlineMs,
+    () => JSON.stringify(view),
+  );
+}
+
+const core = (resource: string, name: string): ResourcePath => ({
+  group: '',
+  version: 'v1',
+  resource,
+  namespace,
+  name,
+});
+const web = (): ResourcePath => cluster.path('Deployment', namespace, 'web');
+
+/** As `kubectl edit` would. */
+async function edit(path: ResourcePath, change: JsonObject, fieldManager = 'kubectl-edit'): Promise<void> {
+  await cluster.client.patch(path, 'merge', change, { fieldManager });
+}
+
+async function drifted(count: number): Promise<RepositoryView> {
+  return await untilShop(`drifted ${count}`, ({ drift }) => (drift?.count ?? 0) === count);
+}
+
+async function events(reason: string, about: string): Promise<readonly string[]> {
+  return (await cluster.events('fairlead-system'))
+    .filter((event) => event.reason === reason && event.message.includes(about))
+    .map(({ message }) => message);
+}
+
+const dataOf = (object: KubernetesObject) =>
+  (object as KubernetesObject & { data: Record<string, string> }).data;
+
+async function imageOf(): Promise<string | undefined> {
+  const { spec } = await cluster.client.get<KubernetesObject & { spec: { template: TemplateView } }>(web());
+  return spec.template.spec.containers[0]?.image;
+}
+
+interface TemplateView {
+  readonly spec: { readonly containers: readonly { readonly image: string }[] };
+}
+
+async function setImage(image: string, fieldManager = 'kubectl-edit'): Promise<void> {
+  const spec = { template: { spec: { containers: [{ name: 'main', image }] } } };
+  await edit(web(), { spec }, fieldManager);
+}
+
+describe('drift that is only reported', () => {
+  it('of a ConfigMap: by field and field manager, with one Event, until it is undone by hand', async () => {
+    await edit(core('configmaps', 'settings'), { data: { color: 'red' } });
+    const view = await drifted(1);
+    expect(view).toMatchObject({
+      state: 'Drifted',
+      message: `one object drifted: ConfigMap ${namespace}/settings: data.color changed by "kubectl-edit"`,
+      drift: { objects: [{ change: 'changed', fields: ['data.color'], by: ['kubectl-edit'] }] },
+    });
+    expect(JSON.stringify(view)).not.toContain('red');
+    // The status of another object changes nothing, and what no manifest names is not looked at.
+    await edit(core('configmaps', 'other'), { data: { more: 'x' }, metadata: { labels: { mine: 'yes' } } });
+    await edit(core('configmaps', 'settings'), { data: { color: 'blue' } });
+    await drifted(0);
+    expect(await events('DriftDetected', 'settings')).toHaveLength(1);
+    expect(await events('DriftCorrected', 'settings')).toHaveLength(1);
+    expect(await events('DriftDetected', 'other')).toEqual([]);
+  });
+
+  it('of a Deployment, which explain names; of replicas, which no manifest names, it is none', async () => {
+    await edit({ ...web(), subresource: 'scale' }, { spec: { replicas: 2 } }, 'horizontal-pod-autoscaler');
+    await setImage('app:2');
+    const view = await drifted(1);
+    expect(view.drift?.objects[0]?.fields).toEqual(['spec.template.spec.containers[main].image']);
+    expect(await cli(`explain deployment/web -n ${namespace}`)).toMatch(
+      /drift: +Deployment.*containers\[main\]\.image changed by "kubectl-edit", known since/,
+    );
+    expect(await imageOf()).toBe('app:2');
+    await setImage('app:1');
+    await drifted(0);
+  });
+
+  it('of a Secret: the names of its keys alone', async () => {
+    const token = Buffer.from(`${PLANTED}-cluster`).toString('base64');
+    await edit(core('secrets', 'token'), { data: { token } });
+    const view = await drifted(1);
+    expect(view.drift?.objects[0]).toMatchObject({ fields: ['data.token'], by: ['kubectl-edit'] });
+    const told = [
+      JSON.stringify(view),
+      ...(await events('DriftDetected', 'token')),
+      ...worker.lines.map((line) => JSON.stringify(line)),
+    ].join('\n');
+    for (const value of [PLANTED, token, Buffer.from(`${PLANTED}-git`).toString('base64')])
+      expect(told).not.toContain(value);
+    const token2 = Buffer.from(`${PLANTED}-git`).toString('base64');
+    await edit(core('secrets', 'token'), { data: { token: token2 } });
+    await drifted(0);
+  });
+
+  it('of a deletion', async () => {
+    await cluster.client.delete(core('configmaps', 'other'));
+    const view = await drifted(1);
+    expect(view.message).toBe(`one object drifted: ConfigMap ${namespace}/other: deleted`);
+  });
+});
+
+describe('drift that is put back', () => {
+  it('as soon as the repository asks for it, by a run of its commit that anybody can see', async () => {
+    await setHeal(true);
+    const made = await found(
+      'it is made again',
+      async () => await getOrUndefined(cluster.client, core('configmaps', 'other')),
+    );
+    expect(dataOf(made)).toEqual({ key: '1' });
+    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
+    const history = await cli('history shop');
+    expect(history).toContain('fairlead');
+    expect(await events('DriftCorrected', 'other')).toHaveLength(1);
+  });
+
+  it('the field alone, and not what no manifest names', async () => {
+    await edit(core('configmaps', 'settings'), { data: { color: 'green', mine: 'stays' } });
+    const mended = await cluster.until<KubernetesObject>(
+      core('configmaps', 'settings'),
+      'put back',
+      (object) => dataOf(object)['color'] === 'blue',
+    );
+    expect(dataOf(mended)).toEqual({ color: 'blue', shape: 'round', mine: 'stays' });
+    await setImage('app:3');
+    await found('the image is put back', async () => ((await imageOf()) === 'app:1' ? true : undefined));
+    const { spec } = await cluster.client.get<KubernetesObject & { spec: { replicas: number } }>(web());
+    expect(spec.replicas).toBe(2);
+    await untilShop('synced', ({ state }) => state === 'Synced');
+  });
+
+  it('more and more seldom where another owner insists, who is named', async () => {
+    for (const color of ['1', '2', '3']) {
+      await edit(core('configmaps', 'settings'), { data: { shape: color } }, 'another-controller');
+      if (color !== '3') {
+        await cluster.until<KubernetesObject>(
+          core('configmaps', 'settings'),
+          `put back after ${color}`,
+          (object) => dataOf(object)['shape'] === 'round',
+          60_000,
+        );
+      }
+    }
+    const view = await untilShop('held back', ({ drift }) => drift?.objects[0]?.putBackAt !== undefined);
+    expect(view.message).toContain('data.shape changed by "another-controller"');
+    await found('the fight is told', async () =>
+      (await events('DriftFought', 'another-controller')).length > 0 ? true : undefined,
+    );
+    await edit(core('configmaps', 'settings'), { data: { shape: 'round' } }, 'another-controller');
+    await drifted(0);
+  }, 120_000);
+
+  it('not in a workload that is paused, or whose manifest an operator rejected', async () => {
+    await cli(`rollout pause deployment/web -n ${namespace} --reason look`);
+    await setImage('app:4');
+    const view = await drifted(1);
+    expect(view.drift?.objects[0]?.held).toContain('it is paused');
+    expect(await imageOf()).toBe('app:4');
+    await cli(`rollout resume deployment/web -n ${namespace}`);
+    await found(
+      'put back after the pause',
+      async () => ((await imageOf()) === 'app:1' ? true : undefined),
+      90_000,
+    );
+    await repository.commit({ 'web.yaml': MANIFESTS['web.yaml'].replace('app:1', 'app:5') });
+    await found('the commit is applied', async () => ((await imageOf()) === 'app:5' ? true : undefined));
+    await untilShop('rolled out', ({ state }) => state === 'Synced');
+    await cli(`rollout undo deployment/web -n ${namespace}`);
+    expect(await imageOf()).toBe('app:1');
+    await edit(core('configmaps', 'settings'), { data: { color: 'black' } });
+    await cluster.until<KubernetesObject>(
+      core('configmaps', 'settings'),
+      'put back',
+      (object) => dataOf(object)['color'] === 'blue',
+      60_000,
+    );
+    await untilShop('settled', ({ drift }) => drift === undefined);
+    expect(await imageOf()).toBe('app:1');
+  }, 180_000);
+});

@@ -1,0 +1,97 @@
+/** What is told of drift, once, and how soon it is put back. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import type { Drift } from '../../../git/drift.ts';
+import { describeDrift } from '../../../git/drift.ts';
+import type { KnownDrift } from '../../../git/drift-report.ts';
+import { driftEvents, driftStatus } from '../../../git/drift-report.ts';
+import { healAt, healed } from '../../../git/heal-pace.ts';
+import type { Healing } from '../../../git/heal-pace.ts';
+
+const drift = (more: Partial<Drift> = {}): Drift => ({
+  object: 'ConfigMap shop/settings',
+  change: 'changed',
+  fields: ['data.color'],
+  fieldCount: 1,
+  by: ['kubectl-edit'],
+  ...more,
+});
+
+const known = (...drifts: readonly Partial<KnownDrift>[]): ReadonlyMap<string, KnownDrift> =>
+  new Map(
+    drifts.map((more) => {
+      const one = { ...drift(more), since: '2026-01-01T00:00:00Z' };
+      return [one.object, one];
+    }),
+  );
+
+describe('a drift in words', () => {
+  it.each<[Partial<Drift>, string]>([
+    [{}, 'ConfigMap shop/settings: data.color changed by "kubectl-edit"'],
+    [{ by: [] }, 'ConfigMap shop/settings: data.color changed'],
+    [{ by: ['a', 'b'], fieldCount: 3 }, 'ConfigMap shop/settings: data.color and 2 more changed by "a", "b"'],
+    [{ change: 'deleted', fields: [], fieldCount: 0, by: [] }, 'ConfigMap shop/settings: deleted'],
+    [
+      { change: 'taken', held: 'repository b applies this object too.' },
+      'ConfigMap shop/settings: repository b applies this object too.',
+    ],
+    [{ fields: [], fieldCount: 0, held: 'refused' }, 'ConfigMap shop/settings: changed by "kubectl-edit"'],
+  ])('%j', (more, words) => {
+    expect(describeDrift(drift(more))).toBe(words);
+  });
+});
+
+describe('events of drift', () => {
+  const reasons = (before: ReadonlyMap<string, KnownDrift>, after: ReadonlyMap<string, KnownDrift>) =>
+    driftEvents(before, after, 'now').map(({ reason }) => reason);
+
+  it.each<[string, readonly Partial<KnownDrift>[], readonly Partial<KnownDrift>[], readonly string[]]>([
+    ['new', [], [{}], ['DriftDetected']],
+    ['the same as before', [{}], [{ putBackAt: '2026-01-01T00:00:10Z' }], []],
+    ['another field', [{}], [{ fields: ['data.shape'] }], ['DriftDetected']],
+    ['another manager', [{}], [{ by: ['helm'] }], ['DriftDetected']],
+    ['over', [{}], [], ['DriftCorrected']],
+    ['another object', [{}], [{ object: 'ConfigMap shop/b' }], ['DriftDetected', 'DriftCorrected']],
+  ])('%s', (_name, before, after, expected) => {
+    expect(reasons(known(...before), known(...after))).toEqual(expected);
+  });
+
+  it('of very many the rest is told together', () => {
+    const many = known(...Array.from({ length: 50 }, (_, index) => ({ object: `ConfigMap shop/c${index}` })));
+    const events = driftEvents(known(), many, 'now');
+    expect(events).toHaveLength(20);
+    expect(events.at(-1)?.message).toBe('31 more objects');
+    expect(driftStatus(many, [])).toMatchObject({ count: 50 });
+    expect(driftStatus(many, [])?.objects).toHaveLength(20);
+    expect(driftStatus(known(), [])).toBeUndefined();
+  });
+
+  it('why it stays as it is belongs to it', () => {
+    const [event] = driftEvents(known(), known({ held: 'it is paused by ada' }), 'now');
+    expect(event?.message).toMatch(/kubectl-edit"; it stays as it is: it is paused by ada$/);
+  });
+});
+
+describe('the pace of healing', () => {
+  it.each<[string, Healing | undefined, number, number]>([
+    ['never healed: at once', undefined, 1_000, 1_000],
+    ['healed just now: 10 s later', { count: 1, at: 0 }, 1_000, 10_000],
+    ['a second time: 20 s later', { count: 2, at: 0 }, 1_000, 20_000],
+    ['for the time that has gone by nothing is waited', { count: 2, at: 0 }, 25_000, 25_000],
+    ['at most ten minutes', { count: 40, at: 0 }, 1_000, 600_000],
+    ['long after it another matter: at once', { count: 5, at: 0 }, 400_000, 400_000],
+  ])('%s', (_name, past, now, expected) => {
+    expect(healAt(past, now)).toBe(expected);
+  });
+
+  it('counts in a row, and begins anew after a long time', () => {
+    const once = healed(undefined, 0);
+    const twice = healed(once, 10_000);
+    expect([once, twice]).toEqual([
+      { count: 1, at: 0 },
+      { count: 2, at: 10_000 },
+    ]);
+    expect(healed(twice, 1_000_000)).toEqual({ count: 1, at: 1_000_000 });
+  });
+});

@@ -1,0 +1,98 @@
+/** Who owns which field, as the apiserver writes it down. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import type { ManagedFields } from '../../../kubernetes/managed-fields.ts';
+import { appliedFields, fieldsDigest, lastManager, ownsAll } from '../../../kubernetes/managed-fields.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
+
+describe('what was applied is still owned', () => {
+  const containers = { spec: { containers: [{ name: 'app', image: 'x' }] } };
+  const item = (fields: object) => ({ 'f:spec': { 'f:containers': { 'k:{"name":"app"}': fields } } });
+
+  it.each<[string, unknown, unknown, boolean]>([
+    ['a field', { data: { a: '1' } }, { 'f:data': { 'f:a': {} } }, true],
+    ['a field of several', { data: { a: '1', b: '2' } }, { 'f:data': { 'f:b': {} } }, false],
+    ['nothing is owned', { data: { a: '1' } }, undefined, false],
+    ['a whole mapping', { selector: { app: 'x' } }, { 'f:selector': {} }, true],
+    ['a whole list', { args: ['a', 'b'] }, { 'f:args': {} }, true],
+    ['an empty mapping', { emptyDir: {} }, { 'f:emptyDir': {} }, true],
+    ['null, which means nothing', { data: { a: null } }, { 'f:data': { '.': {} } }, true],
+    ['an item by its name', containers, item({ '.': {}, 'f:name': {}, 'f:image': {} }), true],
+    ['an item whose image was taken', containers, item({ '.': {}, 'f:name': {} }), false],
+    ['an item that is gone', containers, { 'f:spec': { 'f:containers': {} } }, true],
+    [
+      'another item',
+      containers,
+      { 'f:spec': { 'f:containers': { 'k:{"name":"other"}': { 'f:name': {} } } } },
+      false,
+    ],
+    [
+      'a key that has its default',
+      { ports: [{ port: 80 }] },
+      { 'f:ports': { 'k:{"port":80,"protocol":"TCP"}': { '.': {}, 'f:port': {} } } },
+      true,
+    ],
+    ['a member of a set', { finalizers: ['x'] }, { 'f:finalizers': { 'v:"x"': {} } }, true],
+    ['a member that is gone', { finalizers: ['x', 'y'] }, { 'f:finalizers': { 'v:"x"': {} } }, false],
+    ['a mapping whose members were taken', { labels: { a: 'b' } }, { 'f:labels': { '.': {} } }, false],
+  ])('%s', (_name, applied, owned, expected) => {
+    expect(ownsAll(applied, owned)).toBe(expected);
+  });
+});
+
+describe('the managers of an object', () => {
+  const object = (entries: readonly ManagedFields[], generation = 1): KubernetesObject => ({
+    metadata: {
+      name: 'x',
+      uid: 'u',
+      resourceVersion: '1',
+      generation,
+      managedFields: entries,
+    },
+  });
+  const applied: ManagedFields = {
+    manager: 'fairlead',
+    operation: 'Apply',
+    time: '2026-01-01T00:00:00Z',
+    fieldsV1: { 'f:data': {} },
+  };
+  const updated = (more: Partial<ManagedFields>): ManagedFields => ({
+    ...applied,
+    operation: 'Update',
+    ...more,
+  });
+
+  it('our own verbs are told apart from what we apply', () => {
+    expect(appliedFields(object([updated({ fieldsV1: { 'f:spec': {} } }), applied]), 'fairlead')).toEqual({
+      'f:data': {},
+    });
+    expect(appliedFields(object([updated({})]), 'fairlead')).toBeUndefined();
+    expect(appliedFields(object([{ ...applied, subresource: 'scale' }]), 'fairlead')).toBeUndefined();
+  });
+
+  it('the last one that wrote, but for the status', () => {
+    const entries = [
+      applied,
+      updated({ manager: 'kubectl-edit', time: '2026-01-02T00:00:00Z' }),
+      updated({ manager: 'helm', time: '2026-01-03T00:00:00Z' }),
+      updated({ manager: 'kubelet', subresource: 'status', time: '2026-01-04T00:00:00Z' }),
+    ];
+    expect(lastManager(object(entries), 'fairlead')).toBe('helm');
+    expect(lastManager(object([applied]), 'fairlead')).toBeUndefined();
+  });
+
+  it('a status changes no digest, everything else does', () => {
+    const before = fieldsDigest(object([applied]));
+    expect(fieldsDigest(object([applied, updated({ subresource: 'status' })]))).toBe(before);
+    expect(fieldsDigest(object([applied, updated({ manager: 'kubectl-edit' })]))).not.toBe(before);
+    expect(fieldsDigest(object([applied], 2))).not.toBe(before);
+  });
+
+  it('of a kind without generation its digest tells two changes of one second apart', () => {
+    const at = (resourceVersion: string): KubernetesObject => ({
+      metadata: { name: 'x', uid: 'u', resourceVersion, managedFields: [applied] },
+    });
+    expect(fieldsDigest(at('2'))).not.toBe(fieldsDigest(at('1')));
+  });
+});
