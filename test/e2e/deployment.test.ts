@@ -430,6 +430,7 @@ describe('Deployment', () => {
       await ground.until(wanted, 'going on', (one) => conditionOf(one, 'Stalled')?.status === 'False');
       // The first revision's run, the terminated one, and the one that was asked for.
       await runs.until('a third is open', (all) => all.length === 3 && all[2]?.status === 'RUNNING');
+      await runs.untilBegun();
       await connection.close();
       await ground.apply({ ...wanted, image: 'api:3' });
       await ground.untilPods(wanted, 'all at the last', allAt('api:3', 2));

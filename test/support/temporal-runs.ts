@@ -84,13 +84,26 @@ export class TemporalRuns {
   }
 
   /** The answer of the newest run to its query, as soon as it is in this phase. */
-  async untilPhase(phase: RolloutView['phase'], timeoutMs = 15_000): Promise<RolloutView> {
+  async untilPhase(phase: RolloutView['phase'], timeoutMs?: number): Promise<RolloutView> {
+    return await this.#untilView(phase, (view) => view.phase === phase, timeoutMs);
+  }
+
+  /** The newest run has its revision: from then on its end is recorded there. */
+  async untilBegun(): Promise<RolloutView> {
+    return await this.#untilView('begun', ({ revision }) => revision !== undefined);
+  }
+
+  async #untilView(
+    what: string,
+    is: (view: RolloutView) => boolean,
+    timeoutMs = 15_000,
+  ): Promise<RolloutView> {
     let view: RolloutView | undefined;
     return await found(
-      `${this.workflowId} is ${phase}`,
+      `${this.workflowId} is ${what}`,
       async () => {
         view = await this.#handle().query(progressQuery);
-        return view.phase === phase ? view : undefined;
+        return is(view) ? view : undefined;
       },
       timeoutMs,
       () => JSON.stringify(view, null, 1),
