@@ -34,9 +34,11 @@ export interface RunningControlPlaneOptions {
 }
 
 /** They leave when their view of the cluster is broken, and rely on a kubelet that starts them again. */
-const RESTARTED: ReadonlySet<ComponentName> = new Set(['kube-controller-manager', 'kube-scheduler']);
-/** Whoever ends sooner than this after a restart, milliseconds, is broken for good. */
+const RESTARTED: ReadonlySet<ComponentName> = new Set(['kube-controller-manager', 'kube-scheduler', 'kwok']);
+/** Whoever ends sooner than this after a restart, milliseconds, is broken for good; */
 const RESTART_PAYS_MS = 5_000;
+/** unless the apiserver has begun to answer so lately, milliseconds: kwok leaves where its discovery is not complete yet. */
+const SETTLING_MS = 30_000;
 
 /** Where the instance's apiserver listens. */
 export function serverUrlOf({ ports }: InstanceRecord): string {
@@ -64,6 +66,12 @@ export class RunningControlPlane implements ControlPlane {
   #closed = false;
   #record: InstanceRecord;
   #writing: Promise<void> = Promise.resolve();
+  /** Those that are started when the apiserver is. */
+  readonly #awaiting = new Set<ComponentName>();
+  /** From its end until it answers again. */
+  #isApiserverAway = false;
+  /** When the apiserver began to answer, of the clock that never goes back. */
+  #answersSince = -Infinity;
 
   constructor({ record, directory, client, watchdog, onFailure, onRestart }: RunningControlPlaneOptions) {
     this.#record = record;
@@ -100,6 +108,7 @@ export class RunningControlPlane implements ControlPlane {
 
   async start(component: ComponentName): Promise<void> {
     if (livingProcess(this.#record, component) !== undefined) return;
+    if (component === 'kube-apiserver') this.#isApiserverAway = true;
     this.#failIfClosed();
     const started = await spawnComponent(component, this.#record, this.#layout);
     if (this.#closed) signalProcess(started.identity, 'SIGKILL');
@@ -112,7 +121,10 @@ export class RunningControlPlane implements ControlPlane {
       timeoutMs: READY_TIMEOUT_MS,
     });
     this.#reportEnd(component, started);
-    if (component === 'kube-apiserver') await this.#restartThoseThatGiveUp();
+    if (component !== 'kube-apiserver') return;
+    this.#answersSince = performance.now();
+    this.#isApiserverAway = false;
+    await this.#restartThoseThatGiveUp();
   }
 
   /**
@@ -121,7 +133,7 @@ export class RunningControlPlane implements ControlPlane {
    */
   async #restartThoseThatGiveUp(): Promise<void> {
     const running = (['kube-scheduler', 'kwok'] as const).filter(
-      (name) => this.processId(name) !== undefined,
+      (name) => this.#awaiting.delete(name) || this.processId(name) !== undefined,
     );
     await Promise.all(running.map(async (name) => await this.restart(name)));
   }
@@ -135,8 +147,12 @@ export class RunningControlPlane implements ControlPlane {
     started.ended.then(
       (how) => {
         if (this.#closed || this.#expected.has(started.identity.pid)) return;
+        if (component === 'kube-apiserver') this.#isApiserverAway = true;
+        if (this.#mayAwait(component)) return;
         const failure = new ComponentFailure(component, how, this.#layout);
-        if (RESTARTED.has(component) && performance.now() - since > RESTART_PAYS_MS) {
+        const now = performance.now();
+        const pays = now - since > RESTART_PAYS_MS || now - this.#answersSince < SETTLING_MS;
+        if (RESTARTED.has(component) && pays) {
           this.#restartAfter(failure);
         } else {
           this.#fail(failure);
@@ -146,13 +162,20 @@ export class RunningControlPlane implements ControlPlane {
     );
   }
 
+  /** kwok, which began while the apiserver answered, leaves when that goes away again; it is started with it. */
+  #mayAwait(component: ComponentName): boolean {
+    if (component !== 'kwok' || !this.#isApiserverAway) return false;
+    this.#awaiting.add(component);
+    return true;
+  }
+
   #restartAfter(failure: ComponentFailure): void {
     this.start(failure.component).then(
       () => {
         this.#onRestart(failure);
       },
       (error: unknown) => {
-        if (this.#closed) return;
+        if (this.#closed || this.#mayAwait(failure.component)) return;
         this.#fail(error instanceof ComponentFailure ? error : failure);
       },
     );
@@ -167,6 +190,7 @@ export class RunningControlPlane implements ControlPlane {
     const identity = livingProcess(this.#record, component);
     if (identity === undefined) return;
     this.#expected.add(identity.pid);
+    if (component === 'kube-apiserver') this.#isApiserverAway = true;
     await stopProcess(identity, component === 'kube-apiserver' ? APISERVER_GRACE_MS : STOP_GRACE_MS);
   }
 
@@ -174,6 +198,7 @@ export class RunningControlPlane implements ControlPlane {
     const identity = livingProcess(this.#record, component);
     if (identity === undefined) return;
     this.#expected.add(identity.pid);
+    if (component === 'kube-apiserver') this.#isApiserverAway = true;
     signalProcess(identity, 'SIGKILL');
     await waitForExit(identity, STOP_GRACE_MS);
   }

@@ -208,14 +208,18 @@ describe('embedded control plane', () => {
     expect(first.processId('kube-apiserver')).toBeDefined();
   }, 30_000);
 
-  it('starts a scheduler or controller manager again that has ended, as a kubelet would', async () => {
-    // Not the scheduler: it was started a moment ago, with the apiserver, and who ends at once is not started again.
-    const before = kill('kube-controller-manager');
-    await eventually('it was started again', () => restarts.length > 0, 30_000);
-    expect(restarts[0]?.message).toContain('kube-controller-manager was ended by SIGKILL');
-    expect(first.processId('kube-controller-manager')).not.toBe(before);
-    expect(first.failures.map(({ component }) => component)).not.toContain('kube-controller-manager');
-  }, 40_000);
+  it.each(['kube-controller-manager', 'kube-scheduler', 'kwok'] as const)(
+    'starts %s again when it has ended, as a kubelet would; also soon after the apiserver began to answer',
+    async (component) => {
+      const known = restarts.length;
+      const before = kill(component);
+      await eventually('it was started again', () => restarts.length > known, 30_000);
+      expect(restarts[known]?.message).toContain(`${component} was ended by SIGKILL`);
+      expect(first.processId(component)).not.toBe(before);
+      expect(first.failures.map((failure) => failure.component)).not.toContain(component);
+    },
+    40_000,
+  );
 
   function kill(component: ComponentName): number {
     const pid = first.processId(component) ?? 0;
