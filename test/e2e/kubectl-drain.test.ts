@@ -14,7 +14,7 @@ import type { WorkloadKind } from '../../planners/workload.ts';
 import { findBinary } from '../../local/binaries.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { isPodReady } from '../support/scene.ts';
 import { untilObjects } from '../support/until-objects.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -29,8 +29,10 @@ const NAMES: Readonly<Record<WorkloadKind, string>> = {
 const KINDS: readonly WorkloadKind[] = ['StatefulSet', 'DaemonSet', 'Deployment'];
 const run = promisify(execFile);
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
 describe.each(APIS)('kubectl drain (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
+  const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let worker: WorkerProcess;
   let kubectl: string;
