@@ -137,8 +137,8 @@ async function differingPaths(
   }
 }
 
-/** Why sync would not put it back. */
-function heldBack(input: DecisionInput, { manifest }: PreparedObject): string | undefined {
+/** Why `heal` leaves an object as it is that was changed in the cluster; undefined: it puts it back. */
+export function heldBack(input: DecisionInput, { manifest }: PreparedObject): string | undefined {
   if (isController(manifest)) return 'the pods of a ReplicationController are replaced by a commit alone';
   const decision = decide({ ...input, heal: true });
   return decision.do === 'leave' ? decision.why : undefined;

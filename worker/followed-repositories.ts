@@ -224,7 +224,7 @@ async function suspensionOf(store: InventoryStore): Promise<Wish | undefined> {
 }
 
 function rowOf(repository: Repository): FollowedRow {
-  const { name, url, ref, path, namespace, intervalSeconds, webhookSecretFile } = repository;
+  const { name, url, ref, path, namespace, intervalSeconds, webhookSecretFile, heal } = repository;
   return {
     name,
     url,
@@ -233,5 +233,6 @@ function rowOf(repository: Repository): FollowedRow {
     namespace,
     intervalSeconds,
     webhook: webhookSecretFile !== undefined,
+    heal: heal === true,
   };
 }
