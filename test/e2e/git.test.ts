@@ -312,6 +312,47 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
   );
 });
 
+describe('a commit of many objects that changes nothing', () => {
+  /** Reads of single ConfigMaps that the apiserver has answered. */
+  async function reads(): Promise<number> {
+    const response = await fetchMetrics();
+    const line =
+      /^apiserver_request_total\{code="200",[^}]*resource="configmaps",scope="resource",[^}]*verb="GET",[^}]*\} (\d+)$/gm;
+    return [...response.matchAll(line)].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+  const fetchMetrics = async () => await cluster.client.request<string>({ method: 'GET', path: '/metrics' });
+
+  it('asks for them by lists; what is missing is made again, and what is left to somebody else is not missed', async () => {
+    const repository = await follow('many');
+    const files = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`${index}.yaml`, configMap(`many-${index}`, 'a')]),
+    );
+    expect(await repository.commit(files)).toMatchObject({ outcome: 'Succeeded' });
+    const before = await reads();
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory('many'))?.status.commit).toMatchObject({ applied: 0, unchanged: 60 });
+    expect((await reads()) - before).toBeLessThan(40);
+    // One by one they would have been counted.
+    const counted = await reads();
+    for (let index = 0; index < 40; index += 1) await repository.get('configmaps', `many-${index}`);
+    expect((await reads()) - counted).toBeGreaterThanOrEqual(40);
+
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+    await cluster.client.delete({ ...path, name: 'many-7' });
+    await cluster.client.patch({ ...path, name: 'many-8' }, 'merge', {
+      metadata: { labels: { 'applyset.kubernetes.io/part-of': null } },
+    });
+    await cluster.annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'another' });
+    const { outcome, lines } = await repository.bad({ 'README.md': 'y' });
+    expect(outcome).toBe('Refused');
+    expect(lines).toEqual([expect.stringMatching(/^OwnedByOther 9\.yaml:1@/)]);
+    await cluster.annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'many' });
+    expect(await repository.commit({ 'README.md': 'z' })).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('configmaps', 'many-7')).toBeDefined();
+    expect((await sync.inventory('many'))?.status.commit).toMatchObject({ applied: 1, unchanged: 59 });
+  }, 60_000);
+});
+
 describe('the same object, once with its namespace and once without', () => {
   it('is one object twice', async () => {
     const repository = await follow('double');
