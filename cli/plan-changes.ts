@@ -6,18 +6,20 @@ import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
-import { bodyToApply, isController } from '../git/apply-controller.ts';
+import { bodyToApply } from '../git/apply-controller.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
-import { decide, describeConflicts, isUndoConflict } from '../git/decision.ts';
+import { decide, describeConflicts, isUndoConflict, isUndone } from '../git/decision.ts';
+import { heldBack } from '../git/drift.ts';
+import { readFollowedList } from '../git/followed-list.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
+import { counterpartPath, inventoryEntry, isController, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
@@ -29,6 +31,7 @@ import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Difference } from '../git/differences.ts';
 import { differences } from '../git/differences.ts';
 import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS } from './session.ts';
 import { VisibleInventory } from './visible-inventory.ts';
 
 export interface PlannedChange {
@@ -66,12 +69,12 @@ export interface RepositoryPlan {
  */
 export async function planCommit(
   client: KubernetesClient,
-  { leaseNamespace, api }: Pick<Session, 'leaseNamespace' | 'api'>,
+  session: Pick<Session, 'leaseNamespace' | 'cluster' | 'api'>,
   repository: Repository,
   sha: string,
   content: CommitContent,
 ): Promise<RepositoryPlan> {
-  const store = new VisibleInventory(client, leaseNamespace, repository.name);
+  const store = new VisibleInventory(client, session.leaseNamespace, repository.name);
   store.planned = await sourceIdentity(repository.url);
   const context: CommitContext = {
     repository,
@@ -80,15 +83,16 @@ export async function planCommit(
     worker: client,
     discovery: new Discovery(client),
     store,
-    workloadApi: api,
+    workloadApi: session.api,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
   };
   const { problems } = await checkCommit(context, content);
   const { objects } = await prepareCommit(context, content);
+  const heals = await isHealed(client, session, repository);
   const planned = new Map<PreparedObject, Outcome>();
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   await forEachLimited(objects, PARALLEL, async (object) => {
-    const outcome = await planObject(context, object);
+    const outcome = await planObject(context, object, heals);
     const isPromised = namespaces.has(object.namespace ?? '');
     planned.set(object, outcome === 'namespace missing' && !isPromised ? 'refused' : outcome);
   });
@@ -128,22 +132,47 @@ function isNamespace({ manifest }: PreparedObject): boolean {
   return manifest.kind === 'Namespace' && manifest.group === '';
 }
 
-async function planObject(context: CommitContext, object: PreparedObject): Promise<Outcome> {
+/** Whether a worker puts back what is changed in the cluster; undefined where nothing that can be seen here says so. */
+async function isHealed(
+  client: KubernetesClient,
+  { leaseNamespace, cluster }: Pick<Session, 'leaseNamespace' | 'cluster'>,
+  { name, heal }: Repository,
+): Promise<boolean | undefined> {
+  if (heal === true) return true;
+  try {
+    const rows = await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
+    return rows?.find((row) => row.name === name)?.heal;
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+async function planObject(
+  context: CommitContext,
+  object: PreparedObject,
+  heals: boolean | undefined,
+): Promise<Outcome> {
   const { label } = object;
   if (object.deferred) {
     return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
   }
   const live = await getOrUndefined(context.client, object.path);
   const { repository, store } = context;
-  const decision = decide({
+  const input = {
     manifest: object.manifest,
     live,
     repository: repository.name,
     applySetId: store.applySetId,
-  });
+  };
+  const decision = decide(input);
   switch (decision.do) {
-    case 'nothing':
-      return await driftOf(context, object, live, await dryRun(context, object, live));
+    case 'nothing': {
+      const outcome = await dryRun(context, object, live);
+      if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
+      const held = heals === true ? heldBack(input, object) : undefined;
+      return await driftOf(context, object, live, outcome, { heals, held });
+    }
     case 'refuse':
       return 'refused';
     case 'leave':
@@ -186,32 +215,29 @@ function templateOf(object: unknown): JsonObject {
   return { spec: { template: normaliseTemplate(template) } };
 }
 
-/** A manifest that is applied already is not applied again, whatever has become of its object. */
+/** A manifest that is applied already is not applied again, whatever has become of its object; only `heal` puts it back. */
 async function driftOf(
   context: CommitContext,
   prepared: PreparedObject,
   live: KubernetesObject | undefined,
-  outcome: Outcome,
-): Promise<Outcome> {
-  if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
-  const { object, differences: found } = outcome;
-  const owners = await otherOwners(context, prepared, live);
-  const next =
-    owners === undefined
-      ? 'the next change of the manifest takes it back'
-      : `${owners.replace(/[.]$/, '')}, and a change of the manifest is refused as long as both do`;
-  const why = `it was changed in the cluster after this manifest was applied; ${next}`;
+  { object, differences: found }: PlannedChange,
+  { heals, held }: { readonly heals: boolean | undefined; readonly held: string | undefined },
+): Promise<PlannedChange> {
+  const conflicts = await findConflicts(context, prepared, live);
+  const owners =
+    conflicts.length === 0 || isUndoConflict(conflicts)
+      ? undefined
+      : describeConflicts(conflicts).replace(/[.]$/, '');
+  const isPutBack = heals === true && held === undefined && !isUndone(conflicts);
+  const atOnce = heals === undefined ? '; a worker with `heal: true` puts it back at once' : '';
+  const next = isPutBack
+    ? `${owners === undefined ? '' : `${owners}; `}with \`heal: true\` it is put back at once`
+    : owners === undefined
+      ? `the next change of the manifest takes it back${atOnce}`
+      : `${owners}, and a change of the manifest is refused as long as both do${atOnce}`;
+  const stays = held === undefined ? '' : `, and stays so: ${held}`;
+  const why = `it was changed in the cluster after this manifest was applied${stays}; ${next}`;
   return { object, action: 'leave', why, differences: found };
-}
-
-/** Who else holds fields of the manifest, so that it could not be applied; undefined where nobody does. */
-async function otherOwners(
-  context: CommitContext,
-  object: PreparedObject,
-  live: KubernetesObject | undefined,
-): Promise<string | undefined> {
-  const conflicts = await findConflicts(context, object, live);
-  return conflicts.length === 0 || isUndoConflict(conflicts) ? undefined : describeConflicts(conflicts);
 }
 
 async function dryRun(

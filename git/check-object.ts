@@ -10,6 +10,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
+import { isApplied } from './listed-metadata.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
@@ -28,11 +29,19 @@ export class ObjectCheck {
   readonly #context: CommitContext;
   readonly #content: CommitContent;
   readonly #ownNamespaces: ReadonlySet<string>;
+  readonly #listed: ReadonlyMap<PreparedObject, KubernetesObject>;
 
-  constructor(context: CommitContext, content: CommitContent, created: ReadonlySet<string>) {
+  /** `listed`: metadata of what is there, as far as it was listed. */
+  constructor(
+    context: CommitContext,
+    content: CommitContent,
+    created: ReadonlySet<string>,
+    listed: ReadonlyMap<PreparedObject, KubernetesObject>,
+  ) {
     this.#context = context;
     this.#content = content;
     this.#ownNamespaces = created;
+    this.#listed = listed;
   }
 
   async object(object: PreparedObject, onlyDeferred: boolean): Promise<void> {
@@ -47,13 +56,14 @@ export class ObjectCheck {
 
   async #live(object: PreparedObject): Promise<void> {
     const { client, repository, store, signal } = this.#context;
+    this.#budget(object);
+    if (isApplied(this.#context, object, this.#listed.get(object))) return;
     const options = withSignal(signal);
     const live = await client.get(object.path, options).catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
       throw error;
     });
     const { manifest } = object;
-    this.#budget(object);
     const heal = this.#context.heal !== undefined;
     const decision = decide({
       manifest,

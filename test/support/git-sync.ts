@@ -96,6 +96,9 @@ export class GitSync {
       }),
       ...createSyncActivities({
         temporal,
+        client,
+        inventoryNamespace: INVENTORY_NAMESPACE,
+        now: Date.now,
         clusterUid,
         repository: (name) => known(name),
         look: async (name) => {
