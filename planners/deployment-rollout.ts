@@ -2,6 +2,7 @@
 
 import { describeUse } from './budget.ts';
 import { scaleAction } from './deployment-scale.ts';
+import { sizeOfNew } from './deployment-size.ts';
 import { availableOf, totalAvailable, totalSize } from './deployment-view.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';
@@ -41,41 +42,6 @@ function planRecreate(view: DeploymentView, plan: PlanBuilder, active: readonly 
     if (!one.owned || one.deleting) continue;
     plan.addBatch({ ...scaleAction(view, one, 0, 'ShrinkReplicaSet'), charged: true });
   }
-}
-
-/**
- * The size that the new ReplicaSet may have now (P10): all that is wanted, but no more pods at a time than replicas and surge
- * together. As long as an old one is still to delete pods nothing grows; with TerminationComplete pods keep their places until
- * they are gone (P12 for Recreate, which begins when nothing of the old ones is left). Gives the reason where that is less than
- * wanted.
- */
-export function sizeOfNew(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaSet): number {
-  const { workload, budget, old, all } = view;
-  const { replicas, strategy, podReplacementPolicy } = workload;
-  if (update.size >= replicas) return replicas;
-  if (strategy === 'Recreate') {
-    const there = old.flatMap(({ active, terminating }) => [...active, ...terminating]);
-    for (const { metadata } of there) plan.wait('PodTerminating', { pod: metadata.name });
-    const isLeft = there.length > 0 || old.some((one) => placesUntilGone(one) > 0 || !one.observed);
-    return isLeft ? update.size : replicas;
-  }
-  const isComplete = podReplacementPolicy === 'TerminationComplete';
-  for (const { metadata } of isComplete ? all.flatMap(({ terminating }) => terminating) : [])
-    plan.wait('PodTerminating', { pod: metadata.name });
-  if (old.some(isShrinking)) return update.size;
-  const taken = all.reduce((sum, one) => sum + (isComplete ? placesUntilGone(one) : one.places), 0);
-  const room = replicas + budget.maxSurge - taken;
-  return Math.min(replicas, update.size + Math.max(0, room));
-}
-
-/** It has yet to delete pods: what that frees is taken in one step rather than pod by pod. */
-function isShrinking({ observed, active, size }: OwnedReplicaSet): boolean {
-  return !observed || active.length > size;
-}
-
-/** Places that are taken as long as any pod is there, being deleted or not. */
-function placesUntilGone({ places, leaving, replicaSet }: OwnedReplicaSet): number {
-  return Math.max(places, replicaSet.status?.replicas ?? 0) + leaving;
 }
 
 /** P11: so many pods of old ReplicaSets may go that enough are available, were none of the new one's but those that are. */

@@ -1,6 +1,7 @@
 /** Sizes of ReplicaSets: the write that changes one, and what a Deployment that is scaled in the middle of a rollout gives each (P7, P8). */
 
 import { numberIn, sizeAnnotations } from './deployment-annotations.ts';
+import { sizeOfNew } from './deployment-size.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import { totalSize } from './deployment-view.ts';
 import { DEPLOYMENT_ANNOTATION } from './names.ts';
@@ -39,12 +40,12 @@ export function isScalingEvent({ workload, all }: DeploymentView): boolean {
 }
 
 /**
- * P8: what every ReplicaSet is to have now that the Deployment has another size. One alone gets all; a rollout that is through
+ * P8: what every ReplicaSet is to have now that the Deployment has another size. One alone gets all, the new one as soon as it may; a rollout that is through
  * takes what is left of the old ones; else each gets its share. Sizes that stay are written too where the annotations differ,
  * or the scaling would never be over.
  */
 export function planScaling(view: DeploymentView, plan: PlanBuilder): void {
-  for (const [one, size] of scaledSizes(view)) {
+  for (const [one, size] of scaledSizes(view, plan)) {
     if (!one.owned || one.deleting) continue;
     if (size === one.size && isAnnotated(view, one)) continue;
     plan.addSteady(
@@ -71,11 +72,12 @@ function isAnnotated({ workload, budget }: DeploymentView, { replicaSet, size }:
   );
 }
 
-function scaledSizes(view: DeploymentView): ReadonlyMap<OwnedReplicaSet, number> {
+function scaledSizes(view: DeploymentView, plan: PlanBuilder): ReadonlyMap<OwnedReplicaSet, number> {
   const { workload, update, old, all } = view;
   const active = all.filter(({ size }) => size > 0);
   const single = active.length > 1 ? undefined : (active[0] ?? update ?? old.at(-1));
-  if (single !== undefined) return new Map([[single, workload.replicas]]);
+  if (single !== undefined)
+    return new Map([[single, single === update ? sizeOfNew(view, plan, single) : workload.replicas]]);
   if (active.length === 0) return new Map();
   if (isSaturated(view)) return new Map(active.map((one) => [one, one === update ? one.size : 0]));
   return workload.strategy === 'RollingUpdate'

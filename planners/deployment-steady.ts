@@ -3,8 +3,8 @@
 import { completeMark } from './complete-mark.ts';
 import { adoptAction, releaseAction } from './controller-ref.ts';
 import { carriedAnnotations } from './deployment-annotations.ts';
-import { sizeOfNew } from './deployment-rollout.ts';
 import { isScalingEvent, planScaling, scaleAction } from './deployment-scale.ts';
+import { sizeOfNew } from './deployment-size.ts';
 import { isCompleteDeployment } from './deployment-status.ts';
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';

@@ -111,7 +111,7 @@ describe('a Deployment at any moment', () => {
     };
     always(oneTemplate, {
       settings: { strategy: 'Recreate' },
-      without: ['foreign', 'kill', 'scale', 'pause'],
+      without: ['foreign', 'kill', 'scale'],
     });
   });
 

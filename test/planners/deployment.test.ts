@@ -125,6 +125,16 @@ describe('sizes outside of a rollout (P7–P9)', () => {
     const middle = rolling({ paused }, { size: 3 }, { size: 2 });
     expect([middle.steady, middle.batch]).toEqual([[], []]);
   });
+
+  it.each<[string, Partial<Deployment>]>([
+    ['P12: Recreate', { strategy: 'Recreate' }],
+    ['KEP-5882: TerminationComplete', { podReplacementPolicy: 'TerminationComplete', maxSurge: 0 }],
+  ])('%s: while paused, too, the new one waits until pods that are being deleted are gone', (_, settings) => {
+    const paused = { replicas: 1, maxUnavailable: 1, ...settings, paused: { by: 'ann' } };
+    const going = ({ old }: { readonly old: ReplicaSet }) => [replicaPodOf(old, 0, { terminating: true })];
+    expect(rolling(paused, { size: 0 }, { size: 0 }, going).steady).toEqual([]);
+    expect(rolling(paused, { size: 0 }, { size: 0 }).steady).toEqual(['new 0→1']);
+  });
 });
 
 describe('a rolling update (P10, P11)', () => {
