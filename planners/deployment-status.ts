@@ -106,7 +106,9 @@ export function needsDeploymentRollout({ workload, update, old, revisionPlan }: 
 /** The conditions that only a Deployment has (P16, P20), and its words for Progressing (P17). */
 export function conditionsOfDeployment(view: DeploymentView): OwnConditions {
   const { workload, update, old, budget, all } = view;
-  const isAvailable = sumOf(all, 'availableReplicas') >= workload.replicas - budget.maxUnavailable;
+  // Recreate may take all pods away, and has none to miss: whoever waits for this condition is told of its gap (P16).
+  const mayBeMissing = workload.strategy === 'Recreate' ? 0 : budget.maxUnavailable;
+  const isAvailable = sumOf(all, 'availableReplicas') >= workload.replicas - mayBeMissing;
   const failure = [...(update === undefined ? [] : [update]), ...old]
     .map(({ replicaSet }) => failureOf(replicaSet))
     .find((condition) => condition !== undefined);

@@ -100,6 +100,14 @@ describe('status and conditions (P15–P20)', () => {
     expect(plan.conditions?.others['Available']).toMatchObject({ status, reason });
   });
 
+  it('P16: Available: with Recreate none may be missing, though all are taken away', () => {
+    const told = (available: number) =>
+      rolling({ strategy: 'Recreate' }, { size: 0 }, { size: 4, available }).plan.conditions?.others[
+        'Available'
+      ];
+    expect([told(0)?.status, told(3)?.status, told(4)?.status]).toEqual(['False', 'False', 'True']);
+  });
+
   it('P20: ReplicaFailure comes from the new ReplicaSet, else from any, and goes with it', () => {
     const conditions = [
       { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' },
