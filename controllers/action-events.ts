@@ -124,18 +124,21 @@ const PHRASES: Partial<Readonly<Record<Purpose, string>>> = {
   InPlaceWithdraw: 'take back into service unchanged:',
   Adopt: 'adopt',
   Release: 'release',
-  ScaleReplicaSet: 'scale',
-  GrowReplicaSet: 'scale',
-  ShrinkReplicaSet: 'scale',
 };
 
 /** `delete 3 pods: web-2, web-1, web-0`; each once, however often it was written. */
 function describeMany(actions: readonly Action[]): string {
   const [first] = actions;
   if (first === undefined) return '';
+  if (ACTION_EVENTS[first.purpose].done === 'ScalingReplicaSet') return lastOfEach(actions);
   const names = [...new Set(actions.map(({ name }) => name))];
   const resource = names.length === 1 ? first.resource.replace(/s$/, '') : first.resource;
   return `${PHRASES[first.purpose] ?? first.verb} ${String(names.length)} ${resource}: ${nameList(names)}`;
+}
+
+/** The last message of each object: of sizes, how many were changed says nothing. */
+function lastOfEach(actions: readonly Action[]): string {
+  return [...new Map(actions.map(({ name, message }) => [name, message])).values()].join('; ');
 }
 
 function nameList(names: readonly string[]): string {

@@ -112,13 +112,15 @@ export function statusOf(object: KubernetesObject): JsonObject {
   return asRecord(trusted<{ readonly status?: unknown }>(object).status);
 }
 
-/** Counters that the schemas of the kinds ask for. */
+/** Counters that the schemas of the kinds ask for, or where client-go tells 0 from "not known" (pointers). */
 const REQUIRED: ReadonlySet<string> = new Set([
   'replicas',
   'currentNumberScheduled',
   'desiredNumberScheduled',
   'numberMisscheduled',
   'numberReady',
+  'terminatingReplicas',
+  'collisionCount',
 ]);
 
 /** A merge patch from `served` to `wanted`; fields that are gone become null. Zero counters that were never written stay away. */

@@ -31,6 +31,20 @@ afterEach(() => {
 });
 
 describe('events of writes (S21)', () => {
+  it('says of ReplicaSets from which size to which, of each the last', () => {
+    const scaled = (name: string, from: number, to: number): Action => ({
+      verb: 'patch',
+      resource: 'replicasets',
+      name,
+      purpose: 'ShrinkReplicaSet',
+      message: `Scaled down replica set ${name} from ${String(from)} to ${String(to)}`,
+    });
+    events.done(workload, [scaled('api-1', 4, 3), scaled('api-2', 2, 1), scaled('api-1', 3, 2)]);
+    expect(told).toEqual([
+      'Normal ScalingReplicaSet: Scaled down replica set api-1 from 3 to 2; Scaled down replica set api-2 from 2 to 1',
+    ]);
+  });
+
   it('tells the first at once, one event for a purpose', () => {
     events.done(workload, [...actions('Recreate', 'web-2', 'web-1'), ...actions('ScaleUp', 'web-3')]);
     expect(told).toEqual([

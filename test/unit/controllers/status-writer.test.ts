@@ -63,6 +63,14 @@ describe('the status of a workload', () => {
     },
   );
 
+  it('has a zero where client-go tells that from "not known", and no other that was never written', async () => {
+    await write({ terminatingReplicas: 0, collisionCount: 0, unavailableReplicas: 0 }, 3);
+    expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toMatchObject({
+      status: { terminatingReplicas: 0, collisionCount: 0 },
+    });
+    expect(server.requests.at(-1)?.body).not.toContain('unavailableReplicas');
+  });
+
   it('is written at once where somebody waits for it, and not at all where nothing has changed', async () => {
     for (const readyReplicas of [1, 2, 1]) await write({ readyReplicas }, 5_000);
     expect(await write({ readyReplicas: 2 }, 5_000)).toBeDefined();
