@@ -1,5 +1,7 @@
 /** `fairlead explain`: why is nothing happening? Needs no worker: the planner runs here. */
 
+import { isBootstrap } from '../planners/bootstrap.ts';
+import { LABEL } from '../planners/names.ts';
 import type { PlannedWorkload } from './snapshot.ts';
 import { readPlan } from './snapshot.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -41,12 +43,10 @@ export async function runExplain(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
-    const [planned, lease, run] = await Promise.all([
-      readPlan(session, target),
-      readLease(session),
-      describeRun(session, target),
-    ]);
+    const [planned, lease] = await Promise.all([readPlan(session, target), readLease(session)]);
     const { object, workload, plan } = planned;
+    const isInProcess = isBootstrap(workload);
+    const run: RunState = isInProcess ? { state: 'none' } : await describeRun(session, target);
     const notes = [...planned.notes];
     const git = await readGitState(session, object, notes);
     const goesOn = run.state === 'running' && conditionOf(object, 'Stalled')?.status !== 'True';
@@ -76,7 +76,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     if (await printStructured(io, options, document)) return EXIT.ok;
     const lines = [
       `${formatWorkload(argument)}: ${verdict.sentence}.`,
-      ...details(document, trouble?.text, io.now()),
+      ...details(document, isInProcess, trouble?.text, io.now()),
     ];
     io.out(`${lines.map(oneLine).join('\n')}\n`);
     return EXIT.ok;
@@ -85,6 +85,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
 
 function details(
   { waiting, progress, run, lease, next, sentence, git, notes }: ExplanationDocument,
+  isInProcess: boolean,
   failed: string | undefined,
   now: number,
 ): string[] {
@@ -97,7 +98,7 @@ function details(
     `  progress: ${String(updatedAvailable)} of ${String(target)} updated and available; ${String(available)} of ${String(desired)} ` +
       `available in all; ${String(unavailable)} unavailable, ${String(maxUnavailable)} allowed`,
     ...others.map((text) => `  also:     ${text}`),
-    `  run:      ${describeRunState(run)}`,
+    `  run:      ${isInProcess ? `in the worker's process (${LABEL.bootstrap})` : describeRunState(run)}`,
     ...(failed === undefined || sentence.includes(failed) ? [] : [`  git:      ${failed}`]),
     ...(git?.drift === undefined ? [] : [`  drift:    ${git.drift}`]),
     ...(lease.state === 'held' ? [`  leader:   ${lease.holder}`] : []),

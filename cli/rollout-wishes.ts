@@ -10,6 +10,7 @@ import {
   retryWorkload,
   undoWorkload,
 } from '../kubernetes/wishes.ts';
+import { isBootstrap } from '../planners/bootstrap.ts';
 import { saysComplete, saysPaused } from '../planners/conditions.ts';
 import type { WaitOption, WishToApply } from './apply-wish.ts';
 import { applyWish } from './apply-wish.ts';
@@ -19,6 +20,7 @@ import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
 import { signalRun } from './temporal.ts';
+import type { SignalOutcome } from './temporal.ts';
 import { whoAmI } from './who-am-i.ts';
 import { conditionsOf } from './workload-state.ts';
 
@@ -52,14 +54,18 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
       ...(wisher.by !== undefined && { by: wisher.by }),
       ...(wisher.reason !== undefined && { reason: wisher.reason }),
     };
-    const signals = verb === 'pause' || verb === 'resume' || verb === 'abort';
+    const tellRun = async (signal: 'pause' | 'resume' | 'abort'): Promise<SignalOutcome> => {
+      // What is rolled in process has no run, and Temporal may well be away.
+      if (isBootstrap(await readWorkload(session, target))) return { outcome: 'noRun' };
+      return await signalRun(session, target, signal, message);
+    };
     const wish: WishToApply = {
       ...subject,
       verb,
       write: writes[verb],
       seen: EFFECTS[verb],
       needsKeeper: verb === 'pause' || verb === 'retry',
-      ...(signals && { signal: () => signalRun(session, target, verb, message) }),
+      ...((verb === 'pause' || verb === 'resume' || verb === 'abort') && { signal: () => tellRun(verb) }),
     };
     return await applyWish(session, wish, call.options.wait);
   });

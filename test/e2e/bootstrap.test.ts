@@ -8,6 +8,7 @@ import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts'
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { ANNOTATION, LABEL } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
+import { runCli } from '../support/cli.ts';
 import { BudgetChecker } from '../support/budget-checker-process.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { Cluster, isReady } from '../support/cluster.ts';
@@ -109,6 +110,20 @@ describe.each(APIS)('a workload with the label fairlead.dev/bootstrap (%s)', (ap
 
     await edit(namespace, 'app:bad');
     await untilImages(namespace, ['app:1', 'app:1', 'app:bad']);
+    const { kubeconfig, temporalAddress } = controlPlane();
+    const environment = {
+      KUBECONFIG: kubeconfig,
+      TEMPORAL_ADDRESS: temporalAddress,
+      FAIRLEAD_CLUSTER: namespace,
+      FAIRLEAD_WORKLOAD_API: api,
+    };
+    const cli = async (...words: readonly string[]) =>
+      await runCli([...words, 'sts/temporal', '-n', namespace], { environment });
+    const { out } = await cli('explain');
+    expect(out).toContain("run:      in the worker's process");
+    expect(out).not.toContain('does not answer');
+    for (const verb of ['pause', 'resume'])
+      expect(await cli('rollout', verb)).toMatchObject({ code: 0, err: '' });
     await first.kill();
     await edit(namespace, 'app:2');
     await start(namespace);
