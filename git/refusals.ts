@@ -147,21 +147,14 @@ function firstField(error: ApiError, message: string): string | undefined {
   );
 }
 
-/** Values that the apiserver may quote back: those of environment variables are nobody's business (Secrets: see ApiError). */
+/**
+ * Values of environment variables, which whoever refused it may have put into words of their own (an admission webhook). What the
+ * apiserver quotes is gone already: see ApiError.
+ */
 function hideValues(message: string, object: PreparedObject): string {
-  let text = message.replaceAll(QUOTED_VALUE, (_match, value: string) => `, got ${kindOf(value)}`);
+  let text = message;
   for (const value of environmentValues(object.manifest.body)) text = text.replaceAll(value, '***');
   return text;
-}
-
-/** A value of another type than the schema's, as Go prints it: `got &value.valueUnstructured{Value:8080}`, `got &{8080}`. */
-const QUOTED_VALUE = /, got &(?:value\.valueUnstructured)?\{(?:Value:)?(.*?)\}(?=\n|$)/gs;
-
-function kindOf(value: string): string {
-  if (/^(?:true|false)$/.test(value)) return 'a boolean';
-  if (/^[-+]?[\d.]/.test(value)) return 'a number';
-  if (value.startsWith('map[')) return 'a mapping';
-  return value.startsWith('[') ? 'a list' : 'something else';
 }
 
 function environmentValues(value: unknown): string[] {

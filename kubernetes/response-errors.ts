@@ -3,6 +3,7 @@
 import { ApiError } from './api-error.ts';
 import type { ErrorDetails, RequestIdentity } from './api-error.ts';
 import { parseJson } from './json.ts';
+import { withoutQuotedValues } from './quoted-values.ts';
 import { holdsSecrets } from './resource-path.ts';
 import { asRecord } from './values.ts';
 
@@ -38,7 +39,7 @@ export function statusError(
   const code = status ?? (typeof answer['code'] === 'number' ? answer['code'] : 0);
   const secret = holdsSecrets(request.path);
   const details = parseDetails(answer['details'], secret);
-  const message = string(answer['message']) ?? '';
+  const message = withoutQuotedValues(string(answer['message']) ?? '');
   const text = secret ? secretText(details) : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
@@ -83,9 +84,11 @@ function parseDetails(value: unknown, secret: boolean): ErrorDetails | undefined
   const causes = Array.isArray(details['causes']) ? details['causes'].map(asRecord) : [];
   return {
     ...fields(details, ['kind', 'group', 'name', 'uid']),
-    causes: causes.map((cause) =>
-      fields(cause, secret ? ['field', 'reason'] : ['field', 'reason', 'message']),
-    ),
+    causes: causes.map((cause) => {
+      const { message, ...rest } = fields(cause, ['field', 'reason', 'message']);
+      if (secret || message === undefined) return rest;
+      return { ...rest, message: withoutQuotedValues(message, rest.field) };
+    }),
   };
 }
 
