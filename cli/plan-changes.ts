@@ -84,7 +84,11 @@ export async function planCommit(
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
   };
   const { problems } = await checkCommit(context, content);
-  const { objects } = await prepareCommit(context, content);
+  const prepared = await prepareCommit(context, content);
+  // The second of two of one name is among the problems.
+  const objects = [
+    ...new Map(prepared.objects.toReversed().map((one) => [one.label, one])).values(),
+  ].toReversed();
   const planned = new Map<PreparedObject, Outcome>();
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   await forEachLimited(objects, PARALLEL, async (object) => {

@@ -71,7 +71,8 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
   }
   // Admission of an apiserver that is just starting.
   if (/not yet ready to handle request/.test(message)) return undefined;
-  if (isForbidden(error)) return problemOf(object, 'Forbidden', end(message));
+  if (isForbidden(error))
+    return { ...problemOf(object, 'Forbidden', end(message)), ...leavingFor(object, error) };
   if (isNotFound(error)) {
     const namespace = /namespaces? "[^"]+" not found/.test(message);
     return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
@@ -80,6 +81,14 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
   if (conflicts !== undefined) return problemOf(object, 'Conflict', describeConflicts(conflicts));
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
+}
+
+/** No permission helps in a namespace that is on its way out. */
+function leavingFor({ namespace = '' }: PreparedObject, { details }: ApiError): Pick<Problem, 'next'> {
+  if (details?.causes.some(({ reason }) => reason === 'NamespaceTerminating') !== true) return {};
+  return {
+    next: `Wait until the namespace is gone, then make it again (\`kubectl describe namespace ${namespace}\` says what holds it); the commit is tried again by itself.`,
+  };
 }
 
 /** What to do about a value of the wrong type, where that is plain. */

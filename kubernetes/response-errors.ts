@@ -40,7 +40,7 @@ export function statusError(
   const secret = holdsSecrets(request.path);
   const details = parseDetails(answer['details'], secret);
   const message = withoutQuotedValues(string(answer['message']) ?? '');
-  const text = secret ? secretText(details) : message;
+  const text = secret ? `${missingPermission(request, answer['message'])}${secretText(details)}` : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
     return new ApiError(request, {
@@ -90,6 +90,18 @@ function parseDetails(value: unknown, secret: boolean): ErrorDetails | undefined
       return { ...rest, message: withoutQuotedValues(message, rest.field) };
     }),
   };
+}
+
+/** What was asked for and not permitted: the verb alone is taken from the message, which may quote a Secret. */
+function missingPermission({ path }: RequestIdentity, message: unknown): string {
+  const [, verb] =
+    / cannot (get|list|watch|create|update|patch|delete|deletecollection) resource "/.exec(
+      string(message) ?? '',
+    ) ?? [];
+  if (verb === undefined) return '';
+  const where =
+    typeof path === 'string' || path.namespace === undefined ? '' : ` in the namespace ${path.namespace}`;
+  return `the permission to ${verb} secrets${where} is missing; `;
 }
 
 function secretText(details: ErrorDetails | undefined): string {
