@@ -86,7 +86,9 @@ function parseDetails(value: unknown, secret: boolean): ErrorDetails | undefined
     ...fields(details, ['kind', 'group', 'name', 'uid']),
     causes: causes.map((cause) => {
       const { message, ...rest } = fields(cause, ['field', 'reason', 'message']);
-      if (secret || message === undefined) return rest;
+      // Who owns a field holds no value.
+      const isWithheld = secret && rest.reason !== 'FieldManagerConflict';
+      if (isWithheld || message === undefined) return rest;
       return { ...rest, message: withoutQuotedValues(message, rest.field) };
     }),
   };

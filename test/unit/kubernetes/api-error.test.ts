@@ -67,6 +67,15 @@ describe('ApiError', () => {
     expect(responseError(SECRET, 500, 'hunter2', undefined).message).not.toContain('hunter2');
   });
 
+  it('names who owns a field of a Secret', () => {
+    const causes = [
+      { field: '.data.a', reason: 'FieldManagerConflict', message: 'conflict with "kubectl-edit" using v1' },
+    ];
+    const error = responseError(SECRET, 409, status(409, 'Conflict', 'hunter2', { causes }), undefined);
+    expect(error.details?.causes).toEqual(causes);
+    expect(error.message).not.toContain('hunter2');
+  });
+
   it('says which permission for Secrets is missing', () => {
     const message =
       'secrets "hunter2" is forbidden: User "system:serviceaccount:prod:sync" cannot patch resource "secrets" in API group "" in the namespace "prod"';
