@@ -7,6 +7,8 @@ import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
 import { bodyToApply, isController } from '../git/apply-controller.ts';
+import type { Foreign } from '../git/collisions.ts';
+import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
@@ -199,7 +201,8 @@ async function driftOf(
 ): Promise<Outcome> {
   if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
   const { object, differences: found } = outcome;
-  const owners = await otherOwners(context, prepared, live);
+  // What was put beside it holds nothing up, see takenOut.
+  const owners = outcome.why !== undefined ? undefined : await otherOwners(context, prepared, live);
   const next =
     owners === undefined
       ? 'the next change of the manifest takes it back'
@@ -234,9 +237,22 @@ async function dryRun(
     return describeChange(object, live, result);
   } catch (error) {
     if (isNotFound(error)) return 'namespace missing';
+    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    if (foreign.length > 0) return takenOut(object, foreign);
     if (toProblem(error, object) !== undefined) return 'refused';
     throw error;
   }
+}
+
+/** What the dry run of the apply alone cannot show: only after it is taken out the manifest can be applied. */
+function takenOut({ label }: PreparedObject, foreign: readonly Foreign[]): PlannedChange {
+  const owners = foreign.map((one) => `"${one.managers.join('", "')}" has put ${one.label} there`);
+  return {
+    object: label,
+    action: 'change',
+    why: `the manifest is applied, and what cannot be beside it is taken out: ${owners.join('; ')}`,
+    differences: foreign.map((one) => ({ path: one.label, before: one.value })),
+  };
 }
 
 function describeChange(

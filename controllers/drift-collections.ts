@@ -1,6 +1,6 @@
 /** The watches behind drift: one of metadata for each kind and namespace that a repository has objects of, and no other. */
 
-import { APPLY_MANAGER } from '../git/drift.ts';
+import { APPLY_MANAGER } from '../git/collisions.ts';
 import { APPLYSET } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { toMessage } from '../kubernetes/api-error.ts';

@@ -1,6 +1,7 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { handedOver } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -8,6 +9,8 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { bodyToApply, isController, rollController } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
+import type { Foreign } from './collisions.ts';
+import { APPLY_MANAGER, collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
 import { decide, isUndoConflict, isUndone } from './decision.ts';
@@ -74,7 +77,10 @@ export async function applyObject(context: CommitContext, object: PreparedObject
   return { outcome: 'changed', uid };
 }
 
-/** Applies; a conflict that is only a template changed by an undo is taken back, any other is the caller's. */
+/**
+ * Applies; a conflict that is only a template changed by an undo is taken back, any other is the caller's. What others have put beside
+ * the manifest's own so that the two cannot be together is taken out by the same write.
+ */
 async function write(
   context: CommitContext,
   object: PreparedObject,
@@ -87,13 +93,37 @@ async function write(
     fieldValidation: 'Strict',
     ...(context.signal === undefined ? {} : { signal: context.signal }),
   } as const;
+  const apply = async (isForced: boolean): Promise<KubernetesObject> =>
+    await client.patch(object.path, 'apply', body, { ...options, force: isForced });
   try {
-    return await client.patch(object.path, 'apply', body, { ...options, force });
+    return await apply(force);
   } catch (error) {
+    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    if (live !== undefined && foreign.length > 0) {
+      await takeOver(client, object, live, foreign);
+      return await apply(force);
+    }
     const conflicts = fieldConflicts(error);
     if (force || conflicts === undefined || !isUndoConflict(conflicts)) throw error;
-    return await client.patch(object.path, 'apply', body, { ...options, force: true });
+    return await apply(true);
   }
+}
+
+/**
+ * Makes fields ours without changing them: the next apply takes away, in one write, what it does not name. (To remove them first could
+ * be refused itself: a Service has at least one port.)
+ * @throws ApiError Conflict when the object has changed since it was read
+ */
+async function takeOver(
+  client: KubernetesClient,
+  { path, manifest }: PreparedObject,
+  live: KubernetesObject,
+  foreign: readonly Foreign[],
+): Promise<void> {
+  const paths = foreign.map((one) => one.path);
+  const managedFields = handedOver(live, APPLY_MANAGER, manifest.apiVersion, paths);
+  const { uid, resourceVersion } = live.metadata;
+  await client.patch(path, 'merge', { metadata: { uid, resourceVersion, managedFields } });
 }
 
 /** Takes the pin away, unless it was set anew since `seen` was read. */

@@ -5,7 +5,8 @@ import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
-import { bodyToApply, budgetProblem } from './apply-controller.ts';
+import { bodyToApply, budgetProblem, isController } from './apply-controller.ts';
+import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
@@ -108,7 +109,12 @@ export class ObjectCheck {
         await this.#probe(object, body);
         return;
       }
-      throw error;
+      // Those are taken out by the write (apply.ts).
+      if (!isController(object.manifest) && collisions(error, body, live).length > 0) return;
+      const found = toProblem(error, object, this.#text(object));
+      const foreign = found?.code === 'Invalid' ? suspects(error, body, live) : [];
+      if (found === undefined || foreign.length === 0) throw error;
+      this.problems.push(blamed(found, object, foreign));
     }
   }
 

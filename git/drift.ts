@@ -9,6 +9,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { compareApplied } from './applied-difference.ts';
 import { bodyToApply, isController, updateOf } from './apply-controller.ts';
+import { APPLY_MANAGER, blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContext } from './commit.ts';
 import { findConflicts } from './conflicts.ts';
 import type { DecisionInput } from './decision.ts';
@@ -17,9 +18,6 @@ import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { toProblem } from './refusals.ts';
 import { getOrUndefined, withSignal } from './resources.ts';
-
-/** Of server-side apply by sync. */
-export const APPLY_MANAGER = 'fairlead';
 
 /** One object that is not as the commit wants it. */
 export interface Drift {
@@ -132,9 +130,15 @@ async function differingPaths(
     return { paths: [...compareApplied(object, live, result).map(({ path }) => path), ...own] };
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return 'stale';
+    // What others have put beside the manifest's own is taken out by the write that puts it back.
+    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    if (foreign.length > 0) return { paths: [...foreign.map(({ label }) => label), ...own] };
     const found = toProblem(error, object);
     if (found === undefined) throw error;
-    return { paths: own, refusal: `its manifest would be refused now: ${found.message}` };
+    const beside = suspects(error, body, live);
+    const { message } = beside.length === 0 ? found : blamed(found, object, beside);
+    const paths = [...beside.map(({ label }) => label), ...own];
+    return { paths, refusal: `its manifest would be refused now: ${message}` };
   }
 }
 
