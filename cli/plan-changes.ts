@@ -7,6 +7,7 @@ import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
 import { bodyToApply, isController } from '../git/apply-controller.ts';
+import { readFollowedList } from '../git/followed-list.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
@@ -14,6 +15,7 @@ import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isUndoConflict } from '../git/decision.ts';
+import { decisionInput } from '../git/former-owner.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import { objectLabel } from '../git/manifests.ts';
@@ -37,12 +39,12 @@ export interface PlannedChange {
   /** `Kind.group namespace/name` */
   readonly object: string;
   /** `move`: from one workload API to the other. */
-  readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'later';
+  readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'detach' | 'later';
   /** Annotation `fairlead.dev/wave`, where it is not 0. */
   readonly wave?: number;
   /** Labels of what must be ready before it. */
   readonly dependsOn?: readonly string[];
-  /** Why it is left, kept or put off. */
+  /** Why it is left, kept, detached or put off. */
   readonly why?: string;
   readonly differences: readonly Difference[];
   /** The pod template changes: so many pods get a new revision. */
@@ -62,19 +64,28 @@ export interface RepositoryPlan {
   readonly notes: readonly string[];
 }
 
+/** Milliseconds. */
+const LIST_TIMEOUT_MS = 10_000;
+
 /**
  * Plans one commit with the client's own permissions.
  * @throws ApiError when the apiserver cannot be asked; ProblemError when the commit cannot be read
  */
 export async function planCommit(
   client: KubernetesClient,
-  { leaseNamespace, api }: Pick<Session, 'leaseNamespace' | 'api'>,
+  { leaseNamespace, api, cluster }: Pick<Session, 'leaseNamespace' | 'api' | 'cluster'>,
   repository: Repository,
   sha: string,
   content: CommitContent,
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, leaseNamespace, repository.name);
   store.planned = await sourceIdentity(repository.url);
+  const followed = await readFollowedList(client, leaseNamespace, cluster, LIST_TIMEOUT_MS).catch(
+    (error: unknown) => {
+      if (!isForbidden(error)) throw error;
+      return undefined;
+    },
+  );
   const context: CommitContext = {
     repository,
     sha,
@@ -83,6 +94,8 @@ export async function planCommit(
     discovery: new Discovery(client),
     store,
     workloadApi: api,
+    // Not known: an object stays with the repository that it names.
+    isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
   };
   const { problems } = await checkCommit(context, content);
@@ -140,13 +153,7 @@ async function planObject(context: CommitContext, object: PreparedObject): Promi
     return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
   }
   const live = await getOrUndefined(context.client, object.path);
-  const { repository, store } = context;
-  const decision = decide({
-    manifest: object.manifest,
-    live,
-    repository: repository.name,
-    applySetId: store.applySetId,
-  });
+  const decision = decide(await decisionInput(context, object, live));
   switch (decision.do) {
     case 'nothing':
       return await driftOf(context, object, live, await dryRun(context, object, live));
@@ -304,8 +311,8 @@ async function planPrunes(
     const verdict = judgePrune(entry, await getOrUndefined(context.client, path), context.repository.name);
     const object = objectLabel({ ...entry, group });
     if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
-    if (verdict.verdict === 'keep')
-      changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
+    if (verdict.verdict === 'keep' || verdict.verdict === 'detach')
+      changes.push({ object, action: verdict.verdict, why: verdict.why, differences: [] });
   }
   return changes;
 }

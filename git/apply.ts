@@ -14,6 +14,7 @@ import { APPLY_MANAGER, collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
 import { decide, isUndoConflict, isUndone } from './decision.ts';
+import { decisionInput } from './former-owner.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
@@ -35,17 +36,11 @@ export type Applied =
  * @throws ApiError as the apiserver refuses (see refusals.ts); NotYetError while the old object is going away
  */
 export async function applyObject(context: CommitContext, object: PreparedObject): Promise<Applied> {
-  const { client, repository, store } = context;
+  const { client } = context;
   const live = await getOrUndefined(client, object.path, context.signal);
   const { manifest } = object;
   const heal = context.heal !== undefined;
-  const decision = decide({
-    manifest,
-    live,
-    repository: repository.name,
-    applySetId: store.applySetId,
-    heal,
-  });
+  const decision = decide(await decisionInput(context, object, live));
   if (decision.do === 'refuse') return { outcome: 'refused', code: decision.code, message: decision.message };
   if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
   if (decision.do === 'apply') {

@@ -11,6 +11,7 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
+import { decisionInput } from './former-owner.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
@@ -47,25 +48,20 @@ export class ObjectCheck {
   }
 
   async #live(object: PreparedObject): Promise<void> {
-    const { client, repository, store, signal } = this.#context;
+    const { client, signal } = this.#context;
     const options = withSignal(signal);
     const live = await client.get(object.path, options).catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
       throw error;
     });
-    const { manifest } = object;
     this.#budget(object);
-    const heal = this.#context.heal !== undefined;
-    const decision = decide({
-      manifest,
-      live,
-      repository: repository.name,
-      applySetId: store.applySetId,
-      heal,
-    });
+    const decision = decide(await decisionInput(this.#context, object, live));
     switch (decision.do) {
       case 'refuse':
-        this.problems.push(problemOf(object, decision.code, decision.message));
+        this.problems.push({
+          ...problemOf(object, decision.code, decision.message),
+          ...(decision.next !== undefined && { next: decision.next }),
+        });
         return;
       case 'nothing':
       case 'leave':
