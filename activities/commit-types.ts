@@ -3,6 +3,7 @@
 import type { CommitNews } from '../git/notifications.ts';
 import type { ApplyStep } from '../git/order.ts';
 import type { ProblemList } from '../git/problems.ts';
+import type { ReceiverReport } from '../git/receiver-report.ts';
 
 /** Which repository of which cluster. */
 export interface RepositoryReference {
@@ -155,6 +156,9 @@ export interface NotifyInput extends RepositoryReference {
   readonly receiver: string;
   readonly news: CommitNews;
 }
+
+/** A receiver was given up, or was told again. */
+export interface ReceiverReportInput extends RepositoryReference, ReceiverReport {}
 
 /** What a look at a repository found: its commit, or in a sentence why there is none. */
 export type LookResult = { readonly sha: string } | { readonly problem: string };

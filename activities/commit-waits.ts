@@ -4,11 +4,10 @@ import { Context } from '@temporalio/activity';
 
 import type { AwaitedRollouts, RolloutStates } from '../git/await-rollouts.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
-import { isController } from '../git/apply-controller.ts';
 import type { CommitContext } from '../git/commit.ts';
 import { STAGES, compareSteps } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { isWorkload, problemOf } from '../git/prepare.ts';
+import { isController, isWorkload, problemOf } from '../git/prepare.ts';
 import type { Problem, ProblemCode } from '../git/problems.ts';
 import { bounded, problem } from '../git/problems.ts';
 import type { RolloutState } from '../git/rollout-state.ts';

@@ -5,15 +5,28 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
-import { notify } from '../git/notifications.ts';
+import { InventoryStore } from '../git/inventory.ts';
+import { NewsRefusedError, notify } from '../git/notifications.ts';
 import type { Repository } from '../git/repositories.ts';
-import { formatProblem } from '../git/problems.ts';
+import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Problem } from '../git/problems.ts';
-import { asActivities } from './attempt.ts';
-import type { LookResult, NotifyInput, RepositoryReference, StopStrayInput } from './commit-types.ts';
+import { reportReceiver as report } from '../git/receiver-report.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { asActivities, attemptClient } from './attempt.ts';
+import type {
+  LookResult,
+  NotifyInput,
+  ReceiverReportInput,
+  RepositoryReference,
+  StopStrayInput,
+} from './commit-types.ts';
 
 export interface SyncActivityDependencies {
   readonly temporal: Client;
+  /** As the worker itself: inventories are its own. */
+  readonly client: KubernetesClient;
+  readonly inventoryNamespace: string;
+  readonly now: () => number;
   readonly clusterUid: string;
   /** By name; undefined when it is not followed. */
   readonly repository: (name: string) => Repository | undefined;
@@ -30,7 +43,9 @@ export interface SyncActivityDependencies {
 export type SyncActivities = ReturnType<typeof createSyncActivities>;
 
 /** The activities, bound to this leader. */
-export function createSyncActivities({ temporal, clusterUid, repository, look }: SyncActivityDependencies) {
+export function createSyncActivities(dependencies: SyncActivityDependencies) {
+  const { temporal, client, inventoryNamespace, now, clusterUid, repository, look } = dependencies;
+
   /** Cancels every running commit of the repository and waits until it has closed. Answers their ids. */
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
     requireCluster(input);
@@ -59,7 +74,26 @@ export function createSyncActivities({ temporal, clusterUid, repository, look }:
     const followed = repository(input.repository);
     const receiver = followed?.notify?.find(({ id }) => id === input.receiver);
     if (followed === undefined || receiver === undefined) return;
-    await notify(receiver, followed, input.news, Context.current().cancellationSignal);
+    try {
+      await notify(receiver, followed, input.news, Context.current().cancellationSignal);
+    } catch (error) {
+      if (!(error instanceof NewsRefusedError)) throw error;
+      const { message, name: type } = error;
+      throw ApplicationFailure.create({ message, type, nonRetryable: true });
+    }
+  }
+
+  /** Tells operators that a receiver was given up, or that it is told again. */
+  async function reportReceiver(input: ReceiverReportInput): Promise<void> {
+    requireCluster(input);
+    const own = attemptClient(client);
+    const store = new InventoryStore(own, inventoryNamespace, input.repository);
+    try {
+      await report(own, store, input, now());
+    } catch (error) {
+      // Where the ConfigMap is somebody else's there is nowhere to report it to.
+      if (!(error instanceof ProblemError && error.problem.code === 'InventoryForeign')) throw error;
+    }
   }
 
   function requireCluster(input: RepositoryReference): void {
@@ -82,5 +116,5 @@ export function createSyncActivities({ temporal, clusterUid, repository, look }:
     }
   }
 
-  return asActivities({ stopStrayCommits, lookAtRepository, notifyReceiver });
+  return asActivities({ stopStrayCommits, lookAtRepository, notifyReceiver, reportReceiver });
 }

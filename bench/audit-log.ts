@@ -14,6 +14,8 @@ export interface ApiWrite {
   readonly subresource: string | undefined;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
+  /** It only asked what would become of it. */
+  readonly isDryRun: boolean;
   /** HTTP status of the answer. */
   readonly code: number;
   /** When the apiserver received it, milliseconds since the epoch. */
@@ -72,6 +74,7 @@ function parse(line: string, user: string): ApiWrite | undefined {
     subresource,
     namespace,
     name,
+    isDryRun: new URL(String(event['requestURI']), 'http://apiserver').searchParams.has('dryRun'),
     code: Number(asRecord(event['responseStatus'])['code']),
     at: Date.parse(String(event['requestReceivedTimestamp'])),
   };

@@ -1,15 +1,11 @@
 /** How long a person waits for the command line. */
 
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-
 import { atMost } from './bars.ts';
+import { serversOf, timeCommand } from './cli-run.ts';
 import { MeasuredSet } from './measured-set.ts';
 import type { Outcome, Sample, Scenario, ScenarioContext } from './scenario.ts';
 import { FairleadSide } from './sides.ts';
-import { CLI } from './worker-process.ts';
 
-const execute = promisify(execFile);
 /** Each run is so short that five of them would say little. */
 const RUNS_EACH = 5;
 const NAMESPACE = 'command-line-fairlead';
@@ -25,14 +21,8 @@ async function run({ arena, runs }: ScenarioContext): Promise<Outcome> {
       simulation: {},
     } as const;
     const set = await MeasuredSet.deploy(arena, side, shape);
-    const help = () => milliseconds(['--help']);
-    const { kubeconfig, temporalAddress } = arena.controlPlane;
-    const get = () =>
-      milliseconds(['get', 'statefulsets', '-n', NAMESPACE], {
-        KUBECONFIG: kubeconfig,
-        TEMPORAL_ADDRESS: temporalAddress,
-        FAIRLEAD_CLUSTER: side.cluster,
-      });
+    const help = () => timeCommand(['--help']);
+    const get = () => timeCommand(['get', 'statefulsets', '-n', NAMESPACE], serversOf(arena, side.cluster));
     // The first reads the code from the disk.
     await help();
     await get();
@@ -50,17 +40,6 @@ async function run({ arena, runs }: ScenarioContext): Promise<Outcome> {
   } finally {
     await side.stop();
   }
-}
-
-/** Wall clock of one command. Rejects unless it ends with exit code 0. */
-async function milliseconds(
-  words: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<number> {
-  const { PATH, HOME } = process.env;
-  const started = performance.now();
-  await execute(process.execPath, [CLI, ...words], { env: { PATH, HOME, ...environment } });
-  return performance.now() - started;
 }
 
 export const COMMAND_LINE: Scenario = { name: 'command-line', title: 'The command line', run };

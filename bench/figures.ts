@@ -30,6 +30,13 @@ export const FIGURES = {
   resumedSeconds: { label: 'worker started again → first write to a pod, s', digits: 2 },
   outageSeconds: { label: 'killed → first write to a pod, s', digits: 2 },
   healSeconds: { label: 'a pod is killed → as many are ready again, s, the slowest of five', digits: 2 },
+  planSeconds: { label: 'fairlead plan of all objects, s', digits: 2 },
+  applySeconds: { label: 'first apply, s', digits: 2 },
+  unchangedSeconds: { label: 'commit without a change, s', digits: 2 },
+  unchangedWrites: { label: 'commit without a change: writes of objects', digits: 0 },
+  changeSeconds: { label: 'commit that changes one object, s', digits: 2 },
+  changeWrites: { label: 'commit that changes one object: writes of objects', digits: 0 },
+  pruneSeconds: { label: 'commit that removes all objects but one, s', digits: 2 },
   helpMilliseconds: { label: 'fairlead --help, ms', digits: 0 },
   getMilliseconds: { label: 'fairlead get statefulsets, ms', digits: 0 },
 } as const;

@@ -7,6 +7,7 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { openArena } from './arena.ts';
 import { verdictOf, writeBenchmarks } from './benchmarks-document.ts';
 import { COMMAND_LINE } from './command-line.ts';
+import { COMMITS } from './commits.ts';
 import { DISTURBED } from './disturbed.ts';
 import { describeMachine, loadAverage } from './machine.ts';
 import { ONE_SIDED } from './one-sided.ts';
@@ -16,7 +17,14 @@ import type { Outcome, Scenario } from './scenario.ts';
 import { SIDE_BY_SIDE } from './side-by-side.ts';
 import { formatRows, rowsOf } from './table.ts';
 
-const SCENARIOS: readonly Scenario[] = [...SIDE_BY_SIDE, ...ONE_SIDED, ...DISTURBED, PUSH, COMMAND_LINE];
+const SCENARIOS: readonly Scenario[] = [
+  ...SIDE_BY_SIDE,
+  ...ONE_SIDED,
+  ...DISTURBED,
+  PUSH,
+  ...COMMITS,
+  COMMAND_LINE,
+];
 
 const USAGE = `npm run bench -- [SCENARIO…] [--runs N] [--quick] [--profile DIR]
 

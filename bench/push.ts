@@ -6,8 +6,8 @@ import { join } from 'node:path';
 
 import { ThrowAwayRepository } from '../demo/throw-away-repository.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { ManifestApplier } from '../local/manifests.ts';
 import { atMost } from './bars.ts';
+import { DEPLOYER, grantDeployer } from './deployer.ts';
 import { figuresOf, secondsUntilWrite } from './figures-of.ts';
 import type { Apply } from './measured-set.ts';
 import { MeasuredSet } from './measured-set.ts';
@@ -17,7 +17,7 @@ import { FairleadSide } from './sides.ts';
 
 const NAME = 'push';
 const NAMESPACE = `${NAME}-fairlead`;
-const DEPLOYER = 'deployer';
+const RULE = { apiGroups: ['fairlead.dev', 'apps'], resources: ['statefulsets'] };
 /** A repository in a local path is looked at so often, seconds (docs/decisions/from-git.md). */
 const INTERVAL_SECONDS = 2;
 const PODS = 20;
@@ -67,24 +67,10 @@ async function run(context: ScenarioContext): Promise<Outcome> {
 function byCommit(client: KubernetesClient, repository: ThrowAwayRepository): Apply {
   let granted = false;
   return async (manifest) => {
-    if (!granted) await grant(client);
+    if (!granted) await grantDeployer(client, NAMESPACE, RULE);
     granted = true;
     await repository.commit({ 'web.json': JSON.stringify(manifest) }, 'next image');
   };
-}
-
-async function grant(client: KubernetesClient): Promise<void> {
-  const applier = new ManifestApplier(client);
-  const metadata = { name: DEPLOYER, namespace: NAMESPACE };
-  const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
-  const rules = [{ apiGroups: ['fairlead.dev', 'apps'], resources: ['statefulsets'], verbs }];
-  const subjects = [{ kind: 'ServiceAccount', ...metadata }];
-  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: DEPLOYER };
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata };
-  const role = { apiVersion, kind: 'Role', metadata, rules };
-  const binding = { apiVersion, kind: 'RoleBinding', metadata, roleRef, subjects };
-  for (const manifest of [account, role, binding]) await applier.apply(manifest);
 }
 
 export const PUSH: Scenario = { name: NAME, title: 'From a commit to the first write to a pod', run };

@@ -6,22 +6,24 @@ import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
-import { bodyToApply, isController } from '../git/apply-controller.ts';
-import { readFollowedList } from '../git/followed-list.ts';
+import { bodyToApply } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
-import { decide, describeConflicts, isUndoConflict } from '../git/decision.ts';
+import { decide, describeConflicts, isUndoConflict, isUndone } from '../git/decision.ts';
+import { heldBack } from '../git/drift.ts';
+import type { FollowedRow } from '../git/followed-list.ts';
+import { readFollowedList } from '../git/followed-list.ts';
 import { decisionInput } from '../git/former-owner.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { counterpartPath, inventoryEntry, isWorkload } from '../git/prepare.ts';
+import { counterpartPath, inventoryEntry, isController, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
@@ -33,6 +35,7 @@ import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Difference } from '../git/differences.ts';
 import { differences } from '../git/differences.ts';
 import type { Session } from './session.ts';
+import { REQUEST_TIMEOUT_MS } from './session.ts';
 import { VisibleInventory } from './visible-inventory.ts';
 
 export interface PlannedChange {
@@ -64,28 +67,20 @@ export interface RepositoryPlan {
   readonly notes: readonly string[];
 }
 
-/** Milliseconds. */
-const LIST_TIMEOUT_MS = 10_000;
-
 /**
  * Plans one commit with the client's own permissions.
  * @throws ApiError when the apiserver cannot be asked; ProblemError when the commit cannot be read
  */
 export async function planCommit(
   client: KubernetesClient,
-  { leaseNamespace, api, cluster }: Pick<Session, 'leaseNamespace' | 'api' | 'cluster'>,
+  session: Pick<Session, 'leaseNamespace' | 'cluster' | 'api'>,
   repository: Repository,
   sha: string,
   content: CommitContent,
 ): Promise<RepositoryPlan> {
-  const store = new VisibleInventory(client, leaseNamespace, repository.name);
+  const store = new VisibleInventory(client, session.leaseNamespace, repository.name);
   store.planned = await sourceIdentity(repository.url);
-  const followed = await readFollowedList(client, leaseNamespace, cluster, LIST_TIMEOUT_MS).catch(
-    (error: unknown) => {
-      if (!isForbidden(error)) throw error;
-      return undefined;
-    },
-  );
+  const followed = await followedRows(client, session);
   const context: CommitContext = {
     repository,
     sha,
@@ -93,7 +88,7 @@ export async function planCommit(
     worker: client,
     discovery: new Discovery(client),
     store,
-    workloadApi: api,
+    workloadApi: session.api,
     // Not known: an object stays with the repository that it names.
     isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
@@ -104,10 +99,11 @@ export async function planCommit(
   const objects = [
     ...new Map(prepared.objects.toReversed().map((one) => [one.label, one])).values(),
   ].toReversed();
+  const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
   const planned = new Map<PreparedObject, Outcome>();
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   await forEachLimited(objects, PARALLEL, async (object) => {
-    const outcome = await planObject(context, object);
+    const outcome = await planObject(context, object, heals);
     const isPromised = namespaces.has(object.namespace ?? '');
     planned.set(object, outcome === 'namespace missing' && !isPromised ? 'refused' : outcome);
   });
@@ -147,16 +143,38 @@ function isNamespace({ manifest }: PreparedObject): boolean {
   return manifest.kind === 'Namespace' && manifest.group === '';
 }
 
-async function planObject(context: CommitContext, object: PreparedObject): Promise<Outcome> {
+/** What the leader follows; undefined where that cannot be seen. @throws ApiError */
+async function followedRows(
+  client: KubernetesClient,
+  { leaseNamespace, cluster }: Pick<Session, 'leaseNamespace' | 'cluster'>,
+): Promise<readonly FollowedRow[] | undefined> {
+  try {
+    return await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
+async function planObject(
+  context: CommitContext,
+  object: PreparedObject,
+  heals: boolean | undefined,
+): Promise<Outcome> {
   const { label } = object;
   if (object.deferred) {
     return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
   }
   const live = await getOrUndefined(context.client, object.path);
-  const decision = decide(await decisionInput(context, object, live));
+  const input = await decisionInput(context, object, live);
+  const decision = decide(input);
   switch (decision.do) {
-    case 'nothing':
-      return await driftOf(context, object, live, await dryRun(context, object, live));
+    case 'nothing': {
+      const outcome = await dryRun(context, object, live);
+      if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
+      const held = heals === true ? heldBack(input, object) : undefined;
+      return await driftOf(context, object, live, outcome, { heals, held });
+    }
     case 'refuse':
       return 'refused';
     case 'leave':
@@ -199,33 +217,30 @@ function templateOf(object: unknown): JsonObject {
   return { spec: { template: normaliseTemplate(template) } };
 }
 
-/** A manifest that is applied already is not applied again, whatever has become of its object. */
+/** A manifest that is applied already is not applied again, whatever has become of its object; only `heal` puts it back. */
 async function driftOf(
   context: CommitContext,
   prepared: PreparedObject,
   live: KubernetesObject | undefined,
-  outcome: Outcome,
-): Promise<Outcome> {
-  if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
-  const { object, differences: found } = outcome;
+  { object, differences: found, why: beside }: PlannedChange,
+  { heals, held }: { readonly heals: boolean | undefined; readonly held: string | undefined },
+): Promise<PlannedChange> {
+  const conflicts = await findConflicts(context, prepared, live);
   // What was put beside it holds nothing up, see takenOut.
-  const owners = outcome.why !== undefined ? undefined : await otherOwners(context, prepared, live);
-  const next =
-    owners === undefined
-      ? 'the next change of the manifest takes it back'
-      : `${owners.replace(/[.]$/, '')}, and a change of the manifest is refused as long as both do`;
-  const why = `it was changed in the cluster after this manifest was applied; ${next}`;
+  const owners =
+    beside !== undefined || conflicts.length === 0 || isUndoConflict(conflicts)
+      ? undefined
+      : describeConflicts(conflicts).replace(/[.]$/, '');
+  const isPutBack = heals === true && held === undefined && !isUndone(conflicts);
+  const atOnce = heals === undefined ? '; a worker with `heal: true` puts it back at once' : '';
+  const next = isPutBack
+    ? `${owners === undefined ? '' : `${owners}; `}with \`heal: true\` it is put back at once`
+    : owners === undefined
+      ? `the next change of the manifest takes it back${atOnce}`
+      : `${owners}, and a change of the manifest is refused as long as both do${atOnce}`;
+  const stays = held === undefined ? '' : `, and stays so: ${held}`;
+  const why = `it was changed in the cluster after this manifest was applied${stays}; ${next}`;
   return { object, action: 'leave', why, differences: found };
-}
-
-/** Who else holds fields of the manifest, so that it could not be applied; undefined where nobody does. */
-async function otherOwners(
-  context: CommitContext,
-  object: PreparedObject,
-  live: KubernetesObject | undefined,
-): Promise<string | undefined> {
-  const conflicts = await findConflicts(context, object, live);
-  return conflicts.length === 0 || isUndoConflict(conflicts) ? undefined : describeConflicts(conflicts);
 }
 
 async function dryRun(

@@ -48,6 +48,8 @@ export interface RepositoryView {
   readonly suspended?: Wish | undefined;
   /** What was changed in the cluster after it was applied. */
   readonly drift?: RepositoryStatus['drift'];
+  /** Who of those that are told of commits could not be told the last time. */
+  readonly receivers?: RepositoryStatus['receivers'];
 }
 
 /** What is known of one repository, and the place where it is kept. */
@@ -118,6 +120,8 @@ export function viewRepository(name: string, row: FollowedRow | undefined, inven
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
   const suspended = readSuspended(annotations);
   const { commit, lastSucceeded, drift } = status;
+  // What was said of a receiver that has left the entry is of no use any more.
+  const untold = Object.entries(status.receivers ?? {}).filter(([id]) => row?.receivers?.includes(id));
   const problem = inventory !== undefined && 'problem' in inventory ? inventory.problem : row?.problem;
   const base = {
     name,
@@ -134,8 +138,12 @@ export function viewRepository(name: string, row: FollowedRow | undefined, inven
     ...(commit !== undefined && { commit }),
     ...(suspended !== undefined && { suspended }),
     ...(drift !== undefined && { drift }),
+    ...(untold.length > 0 && { receivers: Object.fromEntries(untold) }),
   };
-  return { ...base, ...stateOf({ row, suspended, problem, commit, drift }) };
+  const { state, message } = stateOf({ row, suspended, problem, commit, drift });
+  // It is no state of the repository: what is wrong with that comes first.
+  const also = untold.map(([, trouble]) => trouble.problem);
+  return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };
 }
 
 function stateOf({

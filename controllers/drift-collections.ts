@@ -1,10 +1,10 @@
 /** The watches behind drift: one of metadata for each kind and namespace that a repository has objects of, and no other. */
 
-import { APPLY_MANAGER } from '../git/collisions.ts';
 import { APPLYSET } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import type { WatchedMetadata } from '../kubernetes/metadata-watch.ts';
 import { MetadataWatch } from '../kubernetes/metadata-watch.ts';
 import { objectKey } from '../kubernetes/object-index.ts';
@@ -93,7 +93,7 @@ export class DriftCollections {
         client,
         path: collectionPath,
         labelSelector: `${APPLYSET.partOf}=${applySetId}`,
-        manager: APPLY_MANAGER,
+        manager: FIELD_MANAGER,
         onChange: (object) => onChange(group, kind, object),
         onError: (error) => {
           const trouble = `${kind}: ${toMessage(error)}`;

@@ -11,8 +11,10 @@ import type { Condition, JsonObject, KubernetesObject } from '../planners/object
 import type { Plan } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 
-/** Two writes of mere counters of one workload are at least this far apart, milliseconds. */
+/** Writes of mere counters of one workload are on the average at least this far apart, milliseconds, */
 const SPACING_MS = 400;
+/** but after a quiet time so many go at once: a pod that goes and comes back is that many changes, and ends in one of them. */
+const BURST = 3;
 /** The same for each pod of a large one, whose counters always move. */
 const SPACING_PER_POD_MS = 0.8;
 /** Whatever its size: what has changed is written within a second, the plan that finds it out included. */
@@ -22,7 +24,8 @@ const MOST_SPACING_MS = 700;
 const URGENT = ['observedGeneration', 'currentRevision', 'updateRevision', 'collisionCount'] as const;
 
 export class StatusWriter {
-  readonly #lastWrite = new Map<string, number>();
+  /** By uid: when the writes so far would have come, had they been evenly spaced. */
+  readonly #spaced = new Map<string, number>();
   readonly #cache: WatchCache;
   readonly #now: () => number;
 
@@ -50,15 +53,19 @@ export class StatusWriter {
       return undefined;
     }
     const { uid } = workload.ref;
-    const due = (this.#lastWrite.get(uid) ?? 0) + spacingOf(progress.desired);
-    if (due > this.#now() && !isUrgent(served, patch)) {
+    const spacing = spacingOf(progress.desired);
+    const now = this.#now();
+    const next = Math.max(this.#spaced.get(uid) ?? 0, now);
+    const due = next - (BURST - 1) * spacing;
+    if (due > now && !isUrgent(served, patch)) {
       return due;
     }
     const written = await client.patch(workloadPath(workload.ref, 'status'), 'merge', {
       metadata: { uid },
       status: patch,
     });
-    this.#lastWrite.set(uid, this.#now());
+    // However many went at once because somebody waited: the next of counters waits for one spacing at most.
+    this.#spaced.set(uid, Math.min(next, now + (BURST - 1) * spacing) + spacing);
     this.#cache.observeWrite(WORKLOAD_RESOURCES[workload.ref.kind], written);
     return undefined;
   }
@@ -91,7 +98,7 @@ export class StatusWriter {
   }
 
   forget(uid: string): void {
-    this.#lastWrite.delete(uid);
+    this.#spaced.delete(uid);
   }
 }
 

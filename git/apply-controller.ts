@@ -17,19 +17,13 @@ import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
-import type { Manifest } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
-import { applyBody } from './prepare.ts';
+import { applyBody, isController } from './prepare.ts';
 import { NotYetError } from './refusals.ts';
 import { withSignal } from './resources.ts';
 
 /** Its budget is in the manifest's annotations. */
 const SETTINGS = { updatePeriodMs: 0, pollIntervalMs: 1_000 };
-
-/** Whether the object is one. */
-export function isController({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
-  return group === '' && kind === 'ReplicationController';
-}
 
 /** What is wrong with the budget that a manifest's annotations ask for: the annotation, and a sentence. */
 export function budgetProblem({

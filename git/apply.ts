@@ -1,22 +1,23 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { handedOver } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
-import { bodyToApply, isController, rollController } from './apply-controller.ts';
+import { bodyToApply, rollController } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import type { Foreign } from './collisions.ts';
-import { APPLY_MANAGER, collisions } from './collisions.ts';
+import { collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
 import { decide, isUndoConflict, isUndone } from './decision.ts';
 import { decisionInput } from './former-owner.ts';
 import type { PreparedObject } from './prepare.ts';
-import { counterpartPath } from './prepare.ts';
+import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from './resources.ts';
@@ -116,7 +117,7 @@ async function takeOver(
   foreign: readonly Foreign[],
 ): Promise<void> {
   const paths = foreign.map((one) => one.path);
-  const managedFields = handedOver(live, APPLY_MANAGER, manifest.apiVersion, paths);
+  const managedFields = handedOver(live, FIELD_MANAGER, manifest.apiVersion, paths);
   const { uid, resourceVersion } = live.metadata;
   await client.patch(path, 'merge', { metadata: { uid, resourceVersion, managedFields } });
 }

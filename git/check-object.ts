@@ -5,16 +5,17 @@ import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
-import { bodyToApply, budgetProblem, isController } from './apply-controller.ts';
+import { bodyToApply, budgetProblem } from './apply-controller.ts';
 import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
+import { isApplied } from './listed-metadata.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
-import { problemOf } from './prepare.ts';
+import { isController, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem } from './refusals.ts';
@@ -30,11 +31,19 @@ export class ObjectCheck {
   readonly #context: CommitContext;
   readonly #content: CommitContent;
   readonly #ownNamespaces: ReadonlySet<string>;
+  readonly #listed: ReadonlyMap<PreparedObject, KubernetesObject>;
 
-  constructor(context: CommitContext, content: CommitContent, created: ReadonlySet<string>) {
+  /** `listed`: metadata of what is there, as far as it was listed. */
+  constructor(
+    context: CommitContext,
+    content: CommitContent,
+    created: ReadonlySet<string>,
+    listed: ReadonlyMap<PreparedObject, KubernetesObject>,
+  ) {
     this.#context = context;
     this.#content = content;
     this.#ownNamespaces = created;
+    this.#listed = listed;
   }
 
   async object(object: PreparedObject, onlyDeferred: boolean): Promise<void> {
@@ -49,12 +58,13 @@ export class ObjectCheck {
 
   async #live(object: PreparedObject): Promise<void> {
     const { client, signal } = this.#context;
+    this.#budget(object);
+    if (isApplied(this.#context, object, this.#listed.get(object))) return;
     const options = withSignal(signal);
     const live = await client.get(object.path, options).catch((error: unknown) => {
       if (isNotFound(error)) return undefined;
       throw error;
     });
-    this.#budget(object);
     const decision = decide(await decisionInput(this.#context, object, live));
     switch (decision.do) {
       case 'refuse':

@@ -3,6 +3,7 @@
 import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
 import { checkDeletes } from './check-deletes.ts';
 import { ObjectCheck } from './check-object.ts';
+import { listMetadata } from './listed-metadata.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from './commit.ts';
 import { entryKey, pruneCandidates } from './inventory-content.ts';
@@ -57,11 +58,12 @@ export async function checkCommit(
   problems.push(...prepared.problems);
   const duplicates = new Set(prepared.problems.map((item) => `${item.file}:${item.line}`));
   const own = ownNamespaces(prepared.objects);
-  const check = new ObjectCheck(context, content, own);
-  let checked = 0;
   const todo = prepared.objects.filter(
     (object) => !duplicates.has(`${object.manifest.file}:${object.manifest.line}`),
   );
+  const listed = await listMetadata(context, todo);
+  const check = new ObjectCheck(context, content, own, listed);
+  let checked = 0;
   await forEachLimited(
     todo,
     PARALLEL,

@@ -5,6 +5,7 @@
  */
 
 import { ApiError } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import type { OwnedPath } from '../kubernetes/managed-fields.ts';
 import { othersFields } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
@@ -14,9 +15,6 @@ import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { PreparedObject } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
-
-/** Of server-side apply by sync. */
-export const APPLY_MANAGER = 'fairlead';
 
 /** One field, or one item of a list, that others own and the manifest does not name, although it names what is around it. */
 export interface Foreign {
@@ -148,7 +146,7 @@ function fieldOfItem(field: string, list: string): string | undefined {
 /** Everything that others own beside what the manifest names. */
 function foreignBeside(body: JsonObject, live: KubernetesObject): readonly Candidate[] {
   const found = new Map<string, Candidate>();
-  for (const { manager = 'unknown', fieldsV1 } of othersFields(live, APPLY_MANAGER)) {
+  for (const { manager = 'unknown', fieldsV1 } of othersFields(live, FIELD_MANAGER)) {
     const top = { parent: '', label: '', path: [], pointer: '' };
     for (const candidate of walk(asRecord(fieldsV1), body, live, top)) {
       const key = JSON.stringify(candidate.path);

@@ -1,6 +1,7 @@
 /** Whether an object is as the commit wants it; what differs by field paths, never by values, and who changed it. */
 
 import { isConflict, isNotFound } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { lastManager } from '../kubernetes/managed-fields.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { asRecord } from '../kubernetes/values.ts';
@@ -8,14 +9,15 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { compareApplied } from './applied-difference.ts';
-import { bodyToApply, isController, updateOf } from './apply-controller.ts';
-import { APPLY_MANAGER, blamed, collisions, suspects } from './collisions.ts';
+import { bodyToApply, updateOf } from './apply-controller.ts';
+import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContext } from './commit.ts';
 import { findConflicts } from './conflicts.ts';
 import type { DecisionInput } from './decision.ts';
 import { decide, isUndone } from './decision.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
+import { isController } from './prepare.ts';
 import { toProblem } from './refusals.ts';
 import { getOrUndefined, withSignal } from './resources.ts';
 
@@ -81,7 +83,7 @@ export async function lookAtDrift(
   const conflicts = await findConflicts(context, object, live);
   if (isUndone(conflicts)) return undefined;
   const managers = [...new Set(conflicts.map(({ manager }) => manager))];
-  const last = lastManager(live, APPLY_MANAGER);
+  const last = lastManager(live, FIELD_MANAGER);
   const held = refusal ?? heldBack(input, object);
   return {
     object: label,
@@ -142,8 +144,8 @@ async function differingPaths(
   }
 }
 
-/** Why sync would not put it back. */
-function heldBack(input: DecisionInput, { manifest }: PreparedObject): string | undefined {
+/** Why `heal` leaves an object as it is that was changed in the cluster; undefined: it puts it back. */
+export function heldBack(input: DecisionInput, { manifest }: PreparedObject): string | undefined {
   if (isController(manifest)) return 'the pods of a ReplicationController are replaced by a commit alone';
   const decision = decide({ ...input, heal: true });
   return decision.do === 'leave' ? decision.why : undefined;

@@ -15,6 +15,10 @@ export interface FollowedRow {
   readonly intervalSeconds: number;
   /** Whether it takes webhooks. */
   readonly webhook: boolean;
+  /** Whether what is changed in the cluster is put back. */
+  readonly heal?: boolean;
+  /** Ids of those who are told of its commits. */
+  readonly receivers?: readonly string[];
   /** RFC 3339. Written with the next change, or a minute later. Absent: this leader has not looked yet. */
   readonly lookedAt?: string;
   /** The commit that its ref named. */

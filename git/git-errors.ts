@@ -6,6 +6,12 @@ import type { ProblemCode } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 
 const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
+  // Before all that follows from it: a pack that was not written to its end looks damaged.
+  [
+    /No space left on device|Disk quota exceeded/i,
+    'SourceUnreachable',
+    'Make room where the worker keeps its mirrors (`$XDG_CACHE_HOME`, else ~/.cache); it is tried again by itself.',
+  ],
   // ssh says first why it gave up; what git makes of that comes after it.
   [/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i, 'HostKeyRefused'],
   [
@@ -56,7 +62,6 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
     /upload-pack: not our ref|Server does not allow request for unadvertised object|couldn't find remote ref|no such remote ref/i,
     'CommitGone',
   ],
-  [/No space left on device|Disk quota/i, 'SourceUnreachable'],
   [
     /bad object|loose object .* is corrupt|missing blob|unable to read|corrupt|inflate|fsck error|error in .*: /i,
     'SourceCorrupt',

@@ -54,6 +54,8 @@ export interface RepositoryStatus {
   readonly history?: readonly CommitAttempt[];
   /** What is not as the last commit wants it. Absent: nothing is known to differ. */
   readonly drift?: DriftStatus;
+  /** Those who could not be told of commits, by their id. Absent: all were told. */
+  readonly receivers?: Readonly<Record<string, ReceiverTrouble>>;
   /** Operators' annotations of workloads on their way from one workload API to the other, by object. */
   readonly wishes?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
@@ -77,6 +79,13 @@ export interface DriftedObject {
   readonly held?: string | undefined;
   readonly since: string;
   readonly putBackAt?: string | undefined;
+}
+
+/** Why a receiver was given up. */
+export interface ReceiverTrouble {
+  readonly problem: string;
+  /** RFC 3339: the first time since it was told something last. */
+  readonly since: string;
 }
 
 export interface CommitStatus {

@@ -123,6 +123,8 @@ function isList(value: JsonObject): boolean {
   );
 }
 
+const CORRECT_NAME = 'Correct it: lower-case letters, digits, "-" and ".", at most 253 of them.';
+
 /** A custom kind that is called like a list has a name, and may have whatever it likes in `items`. */
 function isSpoiltList(value: JsonObject): boolean {
   const { kind, metadata, items } = value;
@@ -131,8 +133,8 @@ function isSpoiltList(value: JsonObject): boolean {
 }
 
 function toManifest(value: unknown, line: number, file: string, source: SourceText): Manifest | Problem {
-  const fail = (code: ProblemCode, message: string, object?: string): Problem =>
-    problem(code, message, { file, line, object });
+  const fail = (code: ProblemCode, message: string, object?: string, next?: string): Problem =>
+    problem(code, message, { file, line, object, ...(next !== undefined && { next }) });
   if (!isObject(value))
     return fail('NotAnObject', `the document is ${describe(value)}, not a Kubernetes object.`);
   const { apiVersion, kind, metadata } = value;
@@ -170,9 +172,10 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     return mistyped('namespace', namespace, `${kind} ${name}`);
   const object = objectLabel({ group, kind, name, ...(namespace === undefined ? {} : { namespace }) });
   if (!isPathSegment(name))
-    return fail('ObjectIncomplete', 'metadata.name is not a name Kubernetes allows.', kind);
+    return fail('ObjectIncomplete', 'metadata.name is not a name Kubernetes allows.', kind, CORRECT_NAME);
   if (namespace !== undefined && namespace !== '' && !isPathSegment(namespace)) {
-    return fail('ObjectIncomplete', 'metadata.namespace is not a name Kubernetes allows.', object);
+    const message = 'metadata.namespace is not a name Kubernetes allows.';
+    return fail('ObjectIncomplete', message, object, CORRECT_NAME);
   }
   const forbidden = forbiddenField(value, metadata, kind, group);
   if (forbidden !== undefined)

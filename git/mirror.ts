@@ -97,10 +97,12 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
       await verifySignature(directory, sha, signers, signal);
     },
     ensureCommit: async (sha, signal) => await remote.ensureCommit(checkSha(sha), signal),
-    readManifests: async (sha, folder, signal) => {
-      await remote.ensureCommit(checkSha(sha), signal);
-      return await readTree(directory, sha, checkPath(folder), signal);
-    },
+    readManifests: async (sha, folder, signal) =>
+      await remote.read(
+        checkSha(sha),
+        async (gitDirectory) => await readTree(gitDirectory, sha, checkPath(folder), signal),
+        signal,
+      ),
   };
 }
 

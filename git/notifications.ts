@@ -40,9 +40,20 @@ export interface CommitNews {
 /** Milliseconds; bytes of an answer that are read. */
 const TIMEOUT_MS = 5_000;
 
+/** A receiver answered that it does not take this news, now or later: another try brings the same. */
+export class NewsRefusedError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NewsRefusedError';
+  }
+}
+
+/** Client errors after which the same request may succeed: slow, in conflict, too early, too many. Redirects are final: none is followed. */
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
 /**
  * Tells one receiver. Redirects are not followed, and no error holds what is in a file or in an answer.
- * @throws Error naming the receiver and what its server answered
+ * @throws NewsRefusedError, or Error when it may succeed later; both name the receiver and what its server answered
  */
 export async function notify(
   receiver: Receiver,
@@ -56,8 +67,10 @@ export async function notify(
     // Without the cause: an error of an address quotes it.
     throw new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
   });
-  if (status < 200 || status > 299)
-    throw new Error(`${receiver.id} of repository ${repository.name} answered with status ${status}`);
+  if (status >= 200 && status <= 299) return;
+  const message = `${receiver.id} of repository ${repository.name} answered with status ${status}`;
+  const isFinal = status >= 300 && status <= 499 && !PASSING_STATUSES.has(status);
+  throw isFinal ? new NewsRefusedError(message) : new Error(message);
 }
 
 interface Call {

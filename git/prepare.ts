@@ -155,6 +155,11 @@ export function isWorkload(manifest: Pick<Manifest, 'group' | 'kind'>): boolean 
   return WORKLOAD_KINDS.has(manifest.kind) && (manifest.group === GROUP || manifest.group === 'apps');
 }
 
+/** A ReplicationController: its pods are replaced by a rolling update. */
+export function isController({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
+  return group === '' && kind === 'ReplicationController';
+}
+
 function ordered(object: Placed) {
   const { group, kind, name, wave } = object.manifest;
   return { group, kind, name, wave, namespace: object.namespace };

@@ -1,12 +1,14 @@
 /** What the apiserver refused, as a problem of an object at its line in the repository. */
 
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { describeConflicts, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
-import { problemOf } from './prepare.ts';
+import { isController, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import type { SourceText } from './source-text.ts';
 
@@ -78,7 +80,8 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
     return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
   }
   const conflicts = fieldConflicts(error);
-  if (conflicts !== undefined) return problemOf(object, 'Conflict', describeConflicts(conflicts));
+  if (conflicts !== undefined)
+    return { ...problemOf(object, 'Conflict', describeConflicts(conflicts)), ...handOver(object) };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
 }
@@ -88,6 +91,20 @@ function leavingFor({ namespace = '' }: PreparedObject, { details }: ApiError): 
   if (details?.causes.some(({ reason }) => reason === 'NamespaceTerminating') !== true) return {};
   return {
     next: `Wait until the namespace is gone, then make it again (\`kubectl describe namespace ${namespace}\` says what holds it); the commit is tried again by itself.`,
+  };
+}
+
+/**
+ * The command that ends a conflict for good: the manifest, applied by hand as the field manager that sync is, takes the fields from
+ * their other owner. Sync's own labels and annotations come back when the commit is tried again. Not of a ReplicationController,
+ * whose pods only a rolling update replaces.
+ */
+function handOver({ manifest, namespace }: PreparedObject): Pick<Problem, 'next'> {
+  if (isController(manifest)) return {};
+  const where = namespace === undefined ? '' : ` -n ${namespace}`;
+  const command = `kubectl apply --server-side --force-conflicts --field-manager=${FIELD_MANAGER}${where} -f ${shellWord(manifest.file)}`;
+  return {
+    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then the commit is tried again by itself).`,
   };
 }
 

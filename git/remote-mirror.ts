@@ -12,6 +12,11 @@ import type { RemoteSource } from './source-url.ts';
 
 /** Fetches into one mirror never overlap: git would wait on its own locks. Keyed by directory, for the whole process. */
 const fetching = new Map<string, Promise<unknown>>();
+/** How often a damaged mirror was made anew, by directory: of many readers that find it damaged one does it. */
+const renewals = new Map<string, number>();
+
+/** What a killed fetch, or a machine without power, leaves in the way. */
+const LOCKS = ['shallow.lock', 'HEAD.lock', 'config.lock', 'packed-refs.lock', 'refs/fairlead/fetched.lock'];
 
 const SEE_WHAT_ANSWERS =
   'Make the first commit; if there is one, see what answers at that address: a page for people (a sign-in, a proxy) is no repository.';
@@ -82,14 +87,48 @@ export class RemoteMirror {
   async ensureCommit(sha: string, signal?: AbortSignal): Promise<void> {
     await this.#exclusively(async () => {
       if (await this.#holds(sha)) return;
-      await this.#prepare();
-      await this.#fetch(sha, signal);
-      if (!(await this.#holds(sha))) {
-        throw new ProblemError(
-          problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
-        );
+      try {
+        await this.#obtain(sha, signal);
+      } catch (error) {
+        if (!isCorrupt(error)) throw error;
+        // Either side may be damaged; on ours nothing is lost.
+        await this.#renew(sha, signal);
       }
     });
+  }
+
+  /**
+   * Reads a commit of the mirror, which is made sure of first; a mirror that turns out to be damaged is made anew, once. `work` gets
+   * the git directory and may be called twice.
+   * @throws ProblemError; whatever `work` throws
+   */
+  async read<T>(sha: string, work: (gitDirectory: string) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const renewed = renewals.get(this.#directory);
+    await this.ensureCommit(sha, signal);
+    try {
+      return await work(this.#directory);
+    } catch (error) {
+      if (!isCorrupt(error)) throw error;
+      await this.#exclusively(async () => {
+        if (renewals.get(this.#directory) === renewed) await this.#renew(sha, signal);
+      });
+      return await work(this.#directory);
+    }
+  }
+
+  async #renew(sha: string, signal?: AbortSignal): Promise<void> {
+    renewals.set(this.#directory, (renewals.get(this.#directory) ?? 0) + 1);
+    await rm(this.#directory, { recursive: true, force: true });
+    await this.#obtain(sha, signal);
+  }
+
+  async #obtain(sha: string, signal?: AbortSignal): Promise<void> {
+    await this.#prepare();
+    await this.#fetch(sha, signal);
+    if (!(await this.#holds(sha)))
+      throw new ProblemError(
+        problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
+      );
   }
 
   /** By sha; a server that refuses that (`uploadpack.allowReachableSHA1InWant`) is asked for the ref instead. */
@@ -132,27 +171,26 @@ export class RemoteMirror {
     return output.code === 0;
   }
 
-  /** An empty bare repository, freed of what a killed fetch left behind; started anew when it has grown to half its limit. */
+  /**
+   * An empty bare repository, freed of what a killed fetch left behind; started anew when it has grown to half its limit, or is none
+   * any more.
+   */
   async #prepare(): Promise<void> {
     const objects = join(this.#directory, 'objects');
-    if ((await directoryBytes(objects)) > (this.#options.maxBytes ?? 1024 ** 3) / 2) {
-      await rm(this.#directory, { recursive: true, force: true });
-    }
+    const isLarge = (await directoryBytes(objects)) > (this.#options.maxBytes ?? 1024 ** 3) / 2;
+    if (isLarge || !(await this.#isRepository())) await rm(this.#directory, { recursive: true, force: true });
+    for (const name of LOCKS) await rm(join(this.#directory, name), { force: true });
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const output = await runGit({ args: ['init', '--quiet', '--bare', '--', this.#directory] });
     if (output.code !== 0) throw gitFailure(output, this.#directory);
     for (const name of await readdir(join(objects, 'pack')).catch(() => [])) {
       if (name.startsWith('tmp_')) await rm(join(objects, 'pack', name), { force: true });
     }
-    for (const name of [
-      'shallow.lock',
-      'HEAD.lock',
-      'config.lock',
-      'packed-refs.lock',
-      'refs/fairlead/fetched.lock',
-    ]) {
-      await rm(join(this.#directory, name), { force: true });
-    }
+  }
+
+  async #isRepository(): Promise<boolean> {
+    const output = await runGit({ args: ['rev-parse', '--git-dir'], gitDirectory: this.#directory });
+    return output.code === 0;
   }
 
   async #exclusively<T>(work: () => Promise<T>): Promise<T> {
@@ -185,6 +223,10 @@ export class RemoteMirror {
     if (output.code !== 0) throw gitFailure(output, this.#url);
     return output;
   }
+}
+
+function isCorrupt(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.code === 'SourceCorrupt';
 }
 
 async function directoryBytes(path: string): Promise<number> {

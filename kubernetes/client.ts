@@ -55,7 +55,7 @@ export interface ObjectList<T> {
 
 export interface WriteOptions extends RequestOptions {
   readonly dryRun?: boolean;
-  /** @default 'fairlead' */
+  /** @default {@link FIELD_MANAGER} */
   readonly fieldManager?: string;
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore';
 }
@@ -124,6 +124,9 @@ export interface ClientOptions {
   /** The apiserver's `Warning` headers. */
   readonly onWarning?: (message: string, request: { readonly method: string; readonly path: string }) => void;
 }
+
+/** Of everything that Fairlead writes without another one, above all of server-side apply by sync. */
+export const FIELD_MANAGER = 'fairlead';
 
 const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
   strategic: 'application/strategic-merge-patch+json',
@@ -248,7 +251,7 @@ export class KubernetesClient {
 
 function writeQuery(options: WriteOptions): NonNullable<RequestOptions['query']> {
   return {
-    fieldManager: options.fieldManager ?? 'fairlead',
+    fieldManager: options.fieldManager ?? FIELD_MANAGER,
     fieldValidation: options.fieldValidation,
     dryRun: options.dryRun === true ? 'All' : undefined,
     ...options.query,

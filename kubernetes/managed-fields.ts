@@ -22,14 +22,24 @@ export type OwnedPath = readonly string[];
 
 /** All entries of an object; none where the apiserver keeps them no more. */
 function managedFields(object: KubernetesObject): readonly ManagedFields[] {
-  const entries = asRecord(object.metadata)['managedFields'];
-  return Array.isArray(entries) ? trusted<readonly ManagedFields[]>(entries) : [];
+  return readManagedFields(asRecord(object.metadata)['managedFields']);
+}
+
+/** The entries of a `metadata.managedFields`; none where it is left out, or is not what an apiserver writes. */
+export function readManagedFields(entries: unknown): readonly ManagedFields[] {
+  if (!Array.isArray(entries)) return [];
+  return trusted<readonly (ManagedFields | null)[]>(entries).filter((entry) => entry !== null);
+}
+
+/** Whether these are fields of the object itself, and not of its status or another subresource. */
+export function isOfObject({ subresource }: ManagedFields): boolean {
+  return subresource === undefined || subresource === '';
 }
 
 /** What `manager` owns by server-side apply; undefined: nothing. */
 export function appliedFields(object: KubernetesObject, manager: string): JsonObject | undefined {
   return managedFields(object).find(
-    (entry) => entry.manager === manager && entry.operation === 'Apply' && (entry.subresource ?? '') === '',
+    (entry) => entry.manager === manager && entry.operation === 'Apply' && isOfObject(entry),
   )?.fieldsV1;
 }
 

@@ -35,7 +35,6 @@ export function readStatefulSet(object: KubernetesObject, api: WorkloadApi): Sta
     serviceName: spec.serviceName ?? '',
     podManagementPolicy: spec.podManagementPolicy ?? 'OrderedReady',
     updateStrategy: strategy?.type ?? 'RollingUpdate',
-    hasRollingUpdate: strategy?.rollingUpdate !== undefined,
     partition: strategy?.rollingUpdate?.partition ?? 0,
     maxUnavailable: own.maxUnavailable ?? 1,
     podUpdatePolicy: own.podUpdatePolicy ?? 'ReCreate',

@@ -1,5 +1,7 @@
 /** Who wrote the pod template of a workload last, by what the apiserver keeps of it in `metadata.managedFields`. */
 
+import { isOfObject, readManagedFields } from './managed-fields.ts';
+import type { ManagedFields } from './managed-fields.ts';
 import { asRecord } from './values.ts';
 
 /** Sync applies, our verbs update, under one name. */
@@ -8,17 +10,12 @@ const OWN_MANAGERS: ReadonlySet<unknown> = new Set(['fairlead', 'fairlead-rollin
 /** The template is all that is asked for, and the whole would be half of an object's size. */
 const TEMPLATE_ONLY = { 'f:spec': { 'f:template': {} } };
 
-interface Writer {
-  readonly manager: string;
-  readonly operation: string;
-  /** RFC 3339, seconds. */
-  readonly time: string;
-}
-
 /** The entries of those who own something of `spec.template`, without their other fields; undefined when there are none. */
 export function templateEntries(managedFields: unknown): readonly object[] | undefined {
   const writers = writersOf(managedFields);
-  return writers.length === 0 ? undefined : writers.map((writer) => ({ ...writer, fieldsV1: TEMPLATE_ONLY }));
+  return writers.length === 0
+    ? undefined
+    : writers.map(({ manager, operation, time }) => ({ manager, operation, time, fieldsV1: TEMPLATE_ONLY }));
 }
 
 /**
@@ -31,17 +28,18 @@ export function writerAfterGit(managedFields: unknown): string | undefined {
   const applied = writers.find(({ manager, operation }) => manager === 'fairlead' && operation === 'Apply');
   if (applied === undefined) return undefined;
   const [newest] = writers
-    .filter(({ time }) => Date.parse(time) > Date.parse(applied.time))
-    .toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time));
+    .filter((writer) => timeOf(writer) > timeOf(applied))
+    .toSorted((a, b) => timeOf(b) - timeOf(a));
   return newest === undefined || OWN_MANAGERS.has(newest.manager) ? undefined : newest.manager;
 }
 
-function writersOf(managedFields: unknown): readonly Writer[] {
-  const entries: readonly unknown[] = Array.isArray(managedFields) ? managedFields : [];
-  return entries.flatMap((entry) => {
-    const { manager, operation, time, subresource, fieldsV1 } = asRecord(entry);
-    const isOfTemplate = asRecord(asRecord(fieldsV1)['f:spec'])['f:template'] !== undefined;
-    if (!isOfTemplate || (subresource !== undefined && subresource !== '')) return [];
-    return [{ manager: String(manager), operation: String(operation), time: String(time) }];
-  });
+function writersOf(managedFields: unknown): readonly ManagedFields[] {
+  return readManagedFields(managedFields).filter(
+    (entry) => isOfObject(entry) && asRecord(asRecord(entry.fieldsV1)['f:spec'])['f:template'] !== undefined,
+  );
+}
+
+/** Milliseconds since the epoch; NaN where the entry has none. */
+function timeOf({ time }: ManagedFields): number {
+  return Date.parse(time ?? '');
 }

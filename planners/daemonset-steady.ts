@@ -45,28 +45,34 @@ function keepPlace(
   burst: Burst,
 ): void {
   const live: DaemonMember[] = [];
+  const finished: DaemonMember[] = [];
   for (const member of place.pods) {
     if (member.terminating || !member.owned) continue;
-    if (member.finished) replaceFinished(view, plan, member, burst);
-    else live.push(member);
+    (member.finished ? finished : live).push(member);
   }
+  const due = finished.filter((member) => isDue(view, plan, member));
   // D6: one that is terminating keeps its place, unless a surge allows two (D8).
-  const isEmpty = maxSurge > 0 ? place.pods.every(({ terminating }) => terminating) : place.pods.length === 0;
+  const others = place.pods.filter((member) => !due.includes(member));
+  const isEmpty = maxSurge > 0 ? others.every(({ terminating }) => terminating) : others.length === 0;
+  // Its successor is made before it goes, or would have its name: whoever waits for the end of a failed pod would wait for ever.
+  if (!place.shouldRun || live.length > 0) {
+    for (const member of due) {
+      const why = `it is ${member.pod.status?.phase ?? 'finished'}`;
+      remove(view, plan, member, burst, why, 'ReplaceFinished');
+    }
+  }
   if (place.shouldRun && isEmpty) createHere(view, plan, place, burst);
   else if (maxSurge > 0) settleSurge(view, plan, live, burst);
   else
     for (const member of live.slice(1)) remove(view, plan, member, burst, `node ${place.name} has another`);
 }
 
-/** D7: a failed pod after a back-off that grows with each failure on the node, a succeeded one at once. */
-function replaceFinished(view: DaemonSetView, plan: PlanBuilder, member: DaemonMember, burst: Burst): void {
-  const { pod, node } = member;
+/** D7: a failed pod is replaced after a back-off that grows with each failure on the node, a succeeded one at once. */
+function isDue(view: DaemonSetView, plan: PlanBuilder, { pod, name, node }: DaemonMember): boolean {
   const notBefore = view.snapshot.failures?.get(node) ?? -Infinity;
-  if (pod.status?.phase === 'Failed' && notBefore > view.now) {
-    plan.wait('PodNotReady', { pod: member.name, detail: `it failed on node ${node}`, until: notBefore });
-    return;
-  }
-  remove(view, plan, member, burst, `it is ${pod.status?.phase ?? 'finished'}`, 'ReplaceFinished');
+  if (pod.status?.phase !== 'Failed' || notBefore <= view.now) return true;
+  plan.wait('PodNotReady', { pod: name, detail: `it failed on node ${node}`, until: notBefore });
+  return false;
 }
 
 /** D8: of several the oldest new and the oldest old one stay; the old one goes when it is not ready, or the new one is available. */

@@ -97,7 +97,9 @@ function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number)
 }
 
 /**
- * S10: below the partition the current revision, else the update revision. While the rollout is paused, a pod that it had not
+ * S10: below the partition the current revision, else the update revision, also where the strategy has no struct `rollingUpdate`: upstream
+ * then goes by `status.currentReplicas`, which tells what a rollout has reached only where it strictly goes from the highest ordinal down.
+ * Pods that are not ready go first here (S15), and would come back at the old revision for ever. While the rollout is paused, a pod that it had not
  * reached does not get ahead of it (A9): rollouts go from the highest ordinal down, so a missing pod comes back at the update
  * revision only if a lower one is at it already, or if the last rollout of that revision was finished. Where neither can be
  * told it comes back at the current revision. What a batch deleted comes at the revision that it was deleted for.
@@ -112,8 +114,7 @@ function revisionForNewPod(
 ): ControllerRevision | undefined {
   const { workload: set, current, update, latest } = view;
   if (set.updateStrategy === 'RollingUpdate') {
-    const kept = set.hasRollingUpdate ? set.partition : (set.status.currentReplicas ?? 0);
-    if (ordinal < set.start + kept) return current;
+    if (ordinal < set.start + set.partition) return current;
     const held =
       set.paused !== undefined &&
       update !== undefined &&

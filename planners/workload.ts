@@ -80,8 +80,6 @@ export interface StatefulSet extends Workload {
   readonly serviceName: string;
   readonly podManagementPolicy: 'OrderedReady' | 'Parallel';
   readonly updateStrategy: 'RollingUpdate' | 'OnDelete';
-  /** false when spec.updateStrategy.rollingUpdate is absent (matters for S10). */
-  readonly hasRollingUpdate: boolean;
   /** Offset from `start` (S10). */
   readonly partition: number;
   /** As written: a number, or a percentage of replicas. */

@@ -182,6 +182,9 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       }),
       ...createSyncActivities({
         temporal,
+        client,
+        inventoryNamespace,
+        now,
         clusterUid,
         repository: (name) => byName.get(name),
         look: async (name) => await poller.look(name),
@@ -224,7 +227,7 @@ async function suspensionOf(store: InventoryStore): Promise<Wish | undefined> {
 }
 
 function rowOf(repository: Repository): FollowedRow {
-  const { name, url, ref, path, namespace, intervalSeconds, webhookSecretFile } = repository;
+  const { name, url, ref, path, namespace, intervalSeconds, webhookSecretFile, heal, notify } = repository;
   return {
     name,
     url,
@@ -233,5 +236,7 @@ function rowOf(repository: Repository): FollowedRow {
     namespace,
     intervalSeconds,
     webhook: webhookSecretFile !== undefined,
+    heal: heal === true,
+    receivers: (notify ?? []).map(({ id }) => id),
   };
 }

@@ -34,6 +34,8 @@ export interface SyncState {
   readonly last?: LastCommit;
   readonly suspended?: Suspension;
   readonly notify?: readonly string[];
+  /** Receivers of which it is known that they were told the last time. */
+  readonly heard?: readonly string[];
 }
 
 /** Who suspended the repository, why and since when (RFC 3339). */

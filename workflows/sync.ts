@@ -341,6 +341,7 @@ class SyncRun {
       ...(this.#last !== undefined && { last: this.#last }),
       ...(this.#suspended !== undefined && { suspended: this.#suspended }),
       ...(this.#news.receivers.length > 0 && { notify: this.#news.receivers }),
+      ...(this.#news.heard.size > 0 && { heard: [...this.#news.heard] }),
     };
   }
 

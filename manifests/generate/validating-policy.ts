@@ -12,6 +12,15 @@ import { podTemplateRules } from './rules/pod-template.ts';
 /** Characters of all refusals together; the apiserver drops a message of more than 5 KiB. */
 const MESSAGE_LENGTH = 1200;
 
+const VALIDATION = {
+  expression: 'variables.refusals.size() == 0',
+  messageExpression:
+    '[variables.refusals.join("; ").replace("\\n", " ").replace("\\r", " ")]' +
+    `.map(t, t.size() > ${MESSAGE_LENGTH} ? t.substring(0, ${MESSAGE_LENGTH}) + "…" : t)[0]`,
+  message: 'spec: Invalid value: more is wrong than can be printed; change less at a time to see what',
+  reason: 'Invalid',
+};
+
 /** Variables that rules of every kind and API use. */
 const COMMON: readonly Variable[] = [
   { name: 'spec', expression: 'dyn(object.spec)' },
@@ -54,8 +63,17 @@ export function validatingPolicy(workload: WorkloadDefinition, api: PolicyApi): 
         ],
       },
       matchConditions: matchConditions(api),
-      variables: [...COMMON, ...view.variables, ...rules.helpers, ...rules.refusals],
-      validations: [validation(rules.refusals)],
+      variables: [
+        ...COMMON,
+        ...view.variables,
+        ...rules.helpers,
+        ...rules.refusals,
+        {
+          name: 'refusals',
+          expression: rules.refusals.map((refusal) => `variables.${refusal.name}`).join(' + '),
+        },
+      ],
+      validations: [VALIDATION],
     },
   };
   const binding = {
@@ -112,15 +130,4 @@ function matchConditions(api: PolicyApi): readonly object[] {
         ]
       : []),
   ];
-}
-
-function validation(refusals: readonly Variable[]): object {
-  const all = refusals.map(({ name }) => `variables.${name}`).join(' + ');
-  const text = `(${all}).join("; ").replace("\\n", " ").replace("\\r", " ")`;
-  return {
-    expression: refusals.map(({ name }) => `variables.${name}.size() == 0`).join(' &&\n'),
-    messageExpression: `[${text}].map(t, t.size() > ${MESSAGE_LENGTH} ? t.substring(0, ${MESSAGE_LENGTH}) + "…" : t)[0]`,
-    message: 'spec: Invalid value: more is wrong than can be printed; change less at a time to see what',
-    reason: 'Invalid',
-  };
 }

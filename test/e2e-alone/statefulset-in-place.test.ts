@@ -7,7 +7,7 @@ import type { Pod } from '../../planners/objects.ts';
 import { ANNOTATION, IN_PLACE_GATE } from '../../planners/names.ts';
 import type { PodEvent } from '../support/cluster.ts';
 import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -15,8 +15,10 @@ import type { WorkerProcess } from '../support/worker-process.ts';
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const RESTART_DELAY = 'sim.fairlead.dev/restart-delay';
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
 describe.each(APIS)('in-place update of a StatefulSet (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
+  const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let worker: WorkerProcess;
 

@@ -6,7 +6,7 @@ import type { KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 
@@ -40,8 +40,10 @@ function lagOf(truth: readonly Reading[], told: readonly Reading[]): number {
   return most;
 }
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 1 });
+
 describe.each(APIS)('the status of a StatefulSet (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 1 });
+  const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let worker: WorkerProcess;
 

@@ -11,7 +11,7 @@ import type { Pod } from '../../planners/objects.ts';
 import { BudgetChecker } from '../support/budget-checker-process.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { Cluster, isReady } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { conditionOf } from '../support/scene.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { untilObjects } from '../support/until-objects.ts';
@@ -20,8 +20,10 @@ import type { WorkerProcess } from '../support/worker-process.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 1 });
+
 describe.each(APIS)('a workload with the label fairlead.dev/bootstrap (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 1 });
+  const controlPlane = controlPlaneOf(api);
   const workers: WorkerProcess[] = [];
   let cluster: Cluster;
   let checker: BudgetChecker;

@@ -16,6 +16,7 @@ import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { runCli } from '../support/cli.ts';
 import { useCliGround } from '../support/cli-ground.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 
@@ -23,9 +24,11 @@ const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PAUSED = 'fairlead.dev/paused';
 const PINNED = 'fairlead.dev/pinned';
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
 describe.each(APIS)('wishes of operators (%s)', (api) => {
   const workload = `statefulset.${groupVersion(api).group}/web`;
-  const ground = useCliGround(api);
+  const ground = useCliGround(api, controlPlaneOf(api));
   const { controlPlane, environment, cli, json, target, annotations, image, breakIt } = ground;
   let cluster: Cluster;
   let namespace: string;

@@ -17,13 +17,16 @@ import { TestRepository } from '../support/git-repository.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 import { useCliGround } from '../support/cli-ground.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PAUSED = 'fairlead.dev/paused';
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
 describe.each(APIS)('command line (%s)', (api) => {
   const workload = `statefulset.${groupVersion(api).group}/web`;
-  const ground = useCliGround(api);
+  const ground = useCliGround(api, controlPlaneOf(api));
   const { controlPlane, environment, cli, json, breakIt } = ground;
   let cluster: Cluster;
   let namespace: string;

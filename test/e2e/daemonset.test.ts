@@ -5,12 +5,15 @@ import { describe, expect, it } from '@jest/globals';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { KubernetesObject, Pod } from '../../planners/objects.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { PODS, allAt, imageOf, nodesOf, uidOf, useDaemonGround } from '../support/daemonset-ground.ts';
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 5 });
+
 describe.each(APIS)('DaemonSet (%s)', (api) => {
-  const ground = useDaemonGround(api, 5);
+  const ground = useDaemonGround(api, controlPlaneOf(api));
   const { apply, deploy, untilPods, untilReady, patchNode } = ground;
 
   const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(imageOf))];

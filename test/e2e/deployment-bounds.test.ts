@@ -6,6 +6,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { allAt, extremes, useDeploymentGround } from '../support/deployment-ground.ts';
 
 const MUTANTS: readonly {
@@ -31,8 +32,14 @@ const MUTANTS: readonly {
   },
 ];
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
 describe.each(MUTANTS)('P10, P11: a planner that $what ($api)', ({ api, from, to, convicted }) => {
-  const ground = useDeploymentGround(api, { file: 'planners/deployment-budget.js', from, to });
+  const ground = useDeploymentGround(api, controlPlaneOf(api), {
+    file: 'planners/deployment-budget.js',
+    from,
+    to,
+  });
 
   it('is convicted', async () => {
     const strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } };

@@ -10,6 +10,7 @@ import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
 import { TemporalRuns } from '../support/temporal-runs.ts';
 import { useLanes } from '../support/lanes.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { operatorOf } from '../support/deployment-operator.ts';
 import type { DeploymentGround } from '../support/deployment-ground.ts';
 import {
@@ -33,11 +34,12 @@ const sizes = (sets: readonly ReplicaSet[]) =>
 const total = (sets: readonly ReplicaSet[]) => sizes(sets).reduce((sum = 0, size) => sum + (size ?? 0), 0);
 
 describe('Deployment', () => {
-  const GROUNDS = APIS.map((api) => ({ api, ground: useDeploymentGround(api) }));
+  const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+  const GROUNDS = APIS.map((api) => ({ api, ground: useDeploymentGround(api, controlPlaneOf(api)) }));
 
   const inLane = useLanes(4);
 
-  /** Mostly waiting: in both workload APIs at once, each on a control plane of its own, and beside other tests. */
+  /** Mostly waiting: in both workload APIs at once, and beside other tests. */
   function both(play: (ground: DeploymentGround) => Promise<void>): () => Promise<void> {
     return inLane(async () => {
       const ends = await Promise.allSettled(GROUNDS.map(({ ground }) => play(ground)));
@@ -417,7 +419,7 @@ describe('Deployment', () => {
       await ground.apply({ ...wanted, image: 'api:bad' });
       await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '2,1');
       const group = ground.api === 'apps/v1' ? 'apps' : 'fairlead.dev';
-      const id = rolloutWorkflowId('deployments', { namespace, kind: 'Deployment', group, name });
+      const id = rolloutWorkflowId(ground.owner, { namespace, kind: 'Deployment', group, name });
       const connection = await Connection.connect({ address: ground.controlPlane().temporalAddress });
       const runs = new TemporalRuns(new Client({ connection }), id);
       await runs.terminate();

@@ -108,12 +108,13 @@ async function setHeal(heal: boolean): Promise<void> {
   await writeFile(file, JSON.stringify([{ ...entry, heal }]));
 }
 
-async function cli(words: string): Promise<string> {
+async function cli(words: string, environment: Record<string, string> = {}): Promise<string> {
   const { code, out, err } = await runCli(words.split(' '), {
     environment: {
       KUBECONFIG: controlPlane().kubeconfig,
       TEMPORAL_ADDRESS: controlPlane().temporalAddress,
       FAIRLEAD_CLUSTER: 'drift',
+      ...environment,
     },
   });
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -189,6 +190,21 @@ describe('drift that is only reported', () => {
       drift: { objects: [{ change: 'changed', fields: ['data.color'], by: ['kubectl-edit'] }] },
     });
     expect(JSON.stringify(view)).not.toContain('red');
+    // A plan says what becomes of it, as far as it can see: by the worker's settings, or by a file that says otherwise.
+    const changed = 'would be left alone: it was changed in the cluster after this manifest was applied';
+    const plan = `plan --repo ${repository.path} --name shop -n ${namespace}`;
+    const owner = '"kubectl-edit" owns .data.color';
+    expect(await cli(plan)).toContain(
+      `ConfigMap ${namespace}/settings ${changed}; ${owner}, and a change of the manifest is refused as long as both do\n`,
+    );
+    expect(await cli(plan, { FAIRLEAD_CLUSTER: 'unknown' })).toContain(
+      `${owner}, and a change of the manifest is refused as long as both do; a worker with \`heal: true\` puts it back at once\n`,
+    );
+    const healing = join(folder, 'healing.yaml');
+    await writeFile(healing, JSON.stringify([{ ...entry, heal: true }]));
+    expect(await cli(`plan --repositories ${healing}`)).toContain(
+      `${changed}; ${owner}; with \`heal: true\` it is put back at once\n`,
+    );
     // The status of another object changes nothing, and what no manifest names is not looked at.
     await edit(core('configmaps', 'other'), { data: { more: 'x' }, metadata: { labels: { mine: 'yes' } } });
     await edit(core('configmaps', 'settings'), { data: { color: 'blue' } });
@@ -331,6 +347,9 @@ describe('drift that is put back', () => {
     await setImage('app:4');
     const view = await drifted(1);
     expect(view.drift?.objects[0]?.held).toContain('it is paused');
+    expect(await cli(`plan --repo ${repository.path} --name shop -n ${namespace}`)).toMatch(
+      /Deployment\.fairlead\.dev \S+\/web would be left alone: it was changed .* was applied, and stays so: it is paused.*: look; /,
+    );
     expect(await imageOf()).toBe('app:4');
     await cli(`rollout resume deployment/web -n ${namespace}`);
     await found(

@@ -1,5 +1,7 @@
 /** Commits in, objects out: the workflows and activities of sync against a real apiserver and a real Temporal server. */
 
+import { randomBytes } from 'node:crypto';
+
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
@@ -13,10 +15,12 @@ import { openMirror } from '../../git/mirror.ts';
 import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { SourceReporter } from '../../git/source-report.ts';
+import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
+import { plantedIn, textOf } from '../support/planted.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 
 const repositories: TestRepository[] = [];
@@ -241,6 +245,21 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       /^DuplicateObject worse\.yaml:1@SHA: ConfigMap \S+\/x: it is also in bad\.yaml:1\./,
     ],
     [
+      'a name of more than 253 characters',
+      { 'bad.yaml': configMap('x'.repeat(254), 'value') },
+      /^ObjectIncomplete bad\.yaml:1@SHA: ConfigMap: metadata\.name is not a name Kubernetes allows\. Correct it/,
+    ],
+    [
+      'a name that no DNS takes',
+      { 'bad.yaml': configMap('Not_Dns', 'value') },
+      /^Invalid bad\.yaml:4@SHA: ConfigMap \S+\/Not_Dns: metadata\.name: .*RFC 1123/,
+    ],
+    [
+      'a name that is too long for its kind',
+      { 'bad.yaml': service(`a${'x'.repeat(63)}`) },
+      /^Invalid bad\.yaml:4@SHA: Service \S+: metadata\.name: .*63 characters/,
+    ],
+    [
       'a status',
       { 'bad.yaml': `${configMap('x', 'value')}status: {a: 1}\n` },
       /^ForbiddenField bad\.yaml:1@SHA: ConfigMap x: status must not be in a manifest/,
@@ -308,6 +327,124 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     },
     60_000,
   );
+});
+
+describe('a commit of many objects that changes nothing', () => {
+  /** Reads of single ConfigMaps that the apiserver has answered. */
+  async function reads(): Promise<number> {
+    const response = await fetchMetrics();
+    const line =
+      /^apiserver_request_total\{code="200",[^}]*resource="configmaps",scope="resource",[^}]*verb="GET",[^}]*\} (\d+)$/gm;
+    return [...response.matchAll(line)].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+  const fetchMetrics = async () => await cluster.client.request<string>({ method: 'GET', path: '/metrics' });
+
+  it('asks for them by lists; what is missing is made again, and what is left to somebody else is not missed', async () => {
+    const repository = await follow('many');
+    const files = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`${index}.yaml`, configMap(`many-${index}`, 'a')]),
+    );
+    expect(await repository.commit(files)).toMatchObject({ outcome: 'Succeeded' });
+    const before = await reads();
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory('many'))?.status.commit).toMatchObject({ applied: 0, unchanged: 60 });
+    expect((await reads()) - before).toBeLessThan(40);
+    // One by one they would have been counted.
+    const counted = await reads();
+    for (let index = 0; index < 40; index += 1) await repository.get('configmaps', `many-${index}`);
+    expect((await reads()) - counted).toBeGreaterThanOrEqual(40);
+
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+    await cluster.client.delete({ ...path, name: 'many-7' });
+    await cluster.client.patch({ ...path, name: 'many-8' }, 'merge', {
+      metadata: { labels: { 'applyset.kubernetes.io/part-of': null } },
+    });
+    await cluster.annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'another' });
+    const { outcome, lines } = await repository.bad({ 'README.md': 'y' });
+    expect(outcome).toBe('Refused');
+    expect(lines).toEqual([expect.stringMatching(/^OwnedByOther 9\.yaml:1@/)]);
+    await cluster.annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'many' });
+    expect(await repository.commit({ 'README.md': 'z' })).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('configmaps', 'many-7')).toBeDefined();
+    expect((await sync.inventory('many'))?.status.commit).toMatchObject({ applied: 1, unchanged: 59 });
+  }, 60_000);
+});
+
+describe('the same object, once with its namespace and once without', () => {
+  it('is one object twice', async () => {
+    const repository = await follow('double');
+    const { outcome, lines } = await repository.bad({
+      'a.yaml': configMap('x', 'value'),
+      'b.yaml': configMap('x', 'other').replace('name: x', `name: x\n  namespace: ${repository.namespace}`),
+    });
+    expect(outcome).toBe('Refused');
+    expect(lines[0]).toMatch(
+      /^DuplicateObject b\.yaml:1@\w+: ConfigMap double-\w+\/x: it is also in a\.yaml:1\./,
+    );
+    expect(await repository.get('configmaps', 'x')).toBeUndefined();
+  });
+});
+
+describe('a commit of more than Temporal takes in one payload', () => {
+  /** Bytes of everything that Temporal keeps of a run, and the run as text. */
+  async function exported(workflowId: string): Promise<{ readonly bytes: number; readonly text: string }> {
+    const handle = sync.temporal.workflow.getHandle(workflowId);
+    const text = textOf(await handle.fetchHistory());
+    return { bytes: (await handle.describe()).historySize ?? Infinity, text };
+  }
+  const COUNT = 30;
+  // No two lines of them are the same: nothing could be made small by compressing.
+  const noise = Array.from({ length: COUNT }, () => randomBytes(60_000).toString('hex'));
+  const files = Object.fromEntries(
+    noise.map((text, index) => [`${index}.yaml`, configMap(`large-${index}`, `"${text}"`)]),
+  );
+
+  it('is applied; histories hold references, whatever the size', async () => {
+    const repository = await follow('large');
+    const first = await repository.commit(files);
+    expect(first).toMatchObject({ outcome: 'Succeeded' });
+    const last = await cluster.client.get<KubernetesObject & { data: Record<string, string> }>({
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      namespace: repository.namespace,
+      name: `large-${COUNT - 1}`,
+    });
+    expect(last.data).toEqual({ key: noise.at(-1) });
+    const second = await repository.commit({ 'extra.yaml': configMap('small', 'a') });
+    expect(second).toMatchObject({ outcome: 'Succeeded' });
+    const commit = await exported(commitWorkflowId('git', 'large', first.sha));
+    const small = await exported(commitWorkflowId('git', 'large', second.sha));
+    const whole = await exported(syncWorkflowId('git', 'large'));
+    // 3.6 MB of manifests: what is kept of them is as large as what is kept of one small object.
+    expect(commit.bytes).toBeLessThan(small.bytes + 4_096);
+    for (const { bytes, text } of [commit, small, whole]) {
+      expect(bytes).toBeLessThan(64 * 1024);
+      expect(text.length).toBeLessThan(256 * 1024);
+      expect(text).toContain('"clusterUid"');
+      const pieces = noise.map((value) => value.slice(1_000, 1_040));
+      expect(plantedIn(text, pieces)).toEqual([]);
+    }
+  }, 60_000);
+
+  it('is refused in a bounded report, however much is wrong with it', async () => {
+    const repository = await follow('wrong');
+    const { outcome, lines, sha } = await repository.bad({
+      ...files,
+      ...Object.fromEntries(
+        Array.from({ length: 300 }, (_, index) => [
+          `wrong-${index}.yaml`,
+          `${configMap(`wrong-${index}`, 'a')}${'unknown'.repeat(100)}: ${index}\n`,
+        ]),
+      ),
+    });
+    expect(outcome).toBe('Refused');
+    expect(lines).toHaveLength(20);
+    expect((await sync.inventory('wrong'))?.status.commit?.problemCount).toBe(300);
+    for (const id of [commitWorkflowId('git', 'wrong', sha), syncWorkflowId('git', 'wrong')])
+      expect((await exported(id)).bytes).toBeLessThan(128 * 1024);
+    expect(await repository.get('configmaps', 'large-0')).toBeUndefined();
+  }, 90_000);
 });
 
 describe('a source that cannot be read', () => {
@@ -399,6 +536,40 @@ describe('who may do what', () => {
       /^Forbidden commit \w+: ConfigMap tenant-\w+\/two: the commit no longer holds \S+, but \S+ may not delete configmaps\. Grant/,
     );
     expect(await repository.get('configmaps', 'two')).toBeDefined();
+  }, 60_000);
+
+  it('may write nothing outside its namespaces, nor give itself more than it has', async () => {
+    const repository = await follow('bounded', { serviceAccount: 'deployer' });
+    await grant(repository.namespace, ['get', 'create', 'patch'], {
+      apiGroups: ['', 'rbac.authorization.k8s.io'],
+      resources: ['configmaps', 'rolebindings'],
+    });
+    const rbac = 'apiVersion: rbac.authorization.k8s.io/v1';
+    const admin = 'roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}';
+    const me = `subjects: [{kind: ServiceAccount, name: deployer, namespace: ${repository.namespace}}]`;
+    const { outcome, lines } = await repository.bad({
+      'a.yaml': configMap('one', 'a'),
+      'b.yaml': `${rbac}\nkind: ClusterRole\nmetadata: {name: mine-${repository.namespace}}\nrules: []\n`,
+      'c.yaml': `${rbac}\nkind: ClusterRoleBinding\nmetadata: {name: mine-${repository.namespace}}\n${admin}\n${me}\n`,
+      'd.yaml': `apiVersion: v1\nkind: Namespace\nmetadata: {name: more-${repository.namespace}}\n`,
+      'e.yaml': configMap('two', 'b').replace('name: two', 'name: two\n  namespace: kube-system'),
+      'f.yaml': `${rbac}\nkind: RoleBinding\nmetadata: {name: more}\n${admin}\n${me}\n`,
+    });
+    expect(outcome).toBe('Refused');
+    const forbidden = (file: string, object: string) =>
+      expect.stringMatching(
+        new RegExp(
+          `^Forbidden ${file}\\.yaml:1@\\w+: ${object}: .*system:serviceaccount:bounded-\\w+:deployer`,
+        ),
+      );
+    expect(lines).toEqual([
+      forbidden('b', 'ClusterRole\\.\\S+ mine-\\S+'),
+      forbidden('c', 'ClusterRoleBinding\\.\\S+ mine-\\S+'),
+      forbidden('d', 'Namespace more-\\S+'),
+      forbidden('e', 'ConfigMap kube-system/two'),
+      forbidden('f', 'RoleBinding\\.\\S+ bounded-\\w+/more'),
+    ]);
+    expect(await repository.get('configmaps', 'one')).toBeUndefined();
   }, 60_000);
 
   it('an account without rights in the other workload API may create workloads of apps/v1', async () => {
@@ -701,6 +872,40 @@ describe('what comes with the commit', () => {
     expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
     const gone = await cluster.client.get(namespacePath).catch(() => undefined);
     expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
+  }, 60_000);
+});
+
+describe('a kind that is not there yet', () => {
+  it('refuses the commit, and nothing more once its definition comes with it', async () => {
+    const repository = await follow('absent');
+    const group = `absent${repository.namespace.split('-').at(-1) ?? ''}.example.com`;
+    const { outcome, lines } = await repository.bad({
+      'a.yaml': configMap('one', 'a'),
+      'b.yaml': `# first comes the object\napiVersion: ${group}/v1\nkind: Widget\nmetadata: {name: it}\n`,
+    });
+    expect(outcome).toBe('Refused');
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^UnknownKind b\.yaml:2@\w+: Widget\.\S+ it: the cluster has no API group absent\S+ .*put its CustomResourceDefinition into the commit\./,
+      ),
+    ]);
+    expect(await repository.get('configmaps', 'one')).toBeUndefined();
+    const schema = 'schema: {openAPIV3Schema: {type: object}}';
+    expect(
+      await repository.commit({
+        'z.yaml': `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.${group}}
+spec:
+  group: ${group}
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget}
+  versions: [{name: v1, served: true, storage: true, ${schema}}]
+`,
+      }),
+    ).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('widgets', 'it', group)).toBeDefined();
+    expect(await repository.get('configmaps', 'one')).toBeDefined();
   }, 60_000);
 });
 

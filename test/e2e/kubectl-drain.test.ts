@@ -30,6 +30,7 @@ const KINDS: readonly WorkloadKind[] = ['StatefulSet', 'DaemonSet', 'Deployment'
 const run = promisify(execFile);
 
 describe.each(APIS)('kubectl drain (%s)', (api) => {
+  // Each its own: kubectl refuses to drain a node with pods of a DaemonSet of the CRD.
   const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
   let cluster: Cluster;
   let worker: WorkerProcess;

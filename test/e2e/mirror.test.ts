@@ -1,10 +1,13 @@
 /** Repositories as they are: local ones, and an https server of git's own that also misbehaves. */
 
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { chmod, chown, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { MirrorOptions } from '../../git/mirror-options.ts';
 import type { Mirror } from '../../git/mirror.ts';
@@ -29,6 +32,31 @@ async function repository(): Promise<TestRepository> {
   const made = await TestRepository.create();
   repositories.push(made);
   return made;
+}
+
+function mountsRoom(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), 'fairlead-mount-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder], { stdio: 'ignore' });
+    execFileSync('umount', [folder], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function filesUnder(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** The same length, every tenth byte from `first` on turned round, the checksum at the end left as it is. */
+function flipped(bytes: Buffer, first: number): Buffer {
+  const copy = Buffer.from(bytes);
+  for (let at = first; at < copy.length - 20; at += 10) copy[at] = 255 - (copy[at] ?? 0);
+  return copy;
 }
 
 function local(made: TestRepository, options: Partial<MirrorOptions> = {}): Mirror {
@@ -243,6 +271,20 @@ describe('the files of a commit', () => {
     );
   });
 
+  it('that are damaged are named, and the repository is left as it is', async () => {
+    const made = await repository();
+    const sha = await made.commit({ 'a.yaml': MANIFEST });
+    const blob = await made.git('rev-parse', 'HEAD:a.yaml');
+    const file = join(made.path, '.git', 'objects', blob.slice(0, 2), blob.slice(2));
+    const damaged = flipped(await readFile(file), 2);
+    await rm(file);
+    await writeFile(file, damaged);
+    expect(await namedFailure(local(made).readManifests(sha, ''))).toMatch(
+      /^SourceCorrupt.*Run `git fsck` in the repository\./,
+    );
+    expect(await readFile(file)).toEqual(damaged);
+  });
+
   it('are bounded together', async () => {
     const made = await repository();
     const files = Object.fromEntries(
@@ -271,7 +313,13 @@ describe('an https repository', () => {
   });
   afterEach(() => {
     server.behaviour = 'serve';
+    server.only = undefined;
     server.password = undefined;
+  });
+
+  let own: string;
+  beforeEach(async () => {
+    own = await mkdtemp(join(cache, 'own-'));
   });
 
   const remote = (options: Partial<MirrorOptions> = {}): Mirror =>
@@ -357,7 +405,11 @@ describe('an https repository', () => {
 
   it.each([
     ['hang', /^SourceTimeout: .*git ls-remote did not answer within 3 s/],
-    ['error', /^SourceUnreachable: .*503/],
+    ['slow', /^SourceTimeout: .*git ls-remote did not answer within 3 s/],
+    [403, /^AuthenticationFailed: .*403/],
+    [429, /^SourceUnreachable: .*429.*tried again at the next interval/],
+    [500, /^SourceUnreachable: .*500/],
+    [503, /^SourceUnreachable: .*503/],
     ['garbage', /^UnbornBranch: .*or it is not a git repository/],
     ['unauthorized', /^AuthenticationFailed: /],
   ] as const)(
@@ -365,6 +417,27 @@ describe('an https repository', () => {
     async (behaviour, expected) => {
       server.behaviour = behaviour;
       expect(await namedFailure(remote().resolveRef())).toMatch(expected);
+    },
+    20_000,
+  );
+
+  it.each([
+    ['hang', /^SourceTimeout: .*git fetch did not answer within 5 s/],
+    ['slow', /^SourceTimeout: .*git fetch did not answer within 5 s/],
+    [503, /^SourceUnreachable: .*503/],
+    ['garbage', /^SourceUnreachable: /],
+  ] as const)(
+    'that answers a look, and the fetch after it with %s, ends in a named error, and is fetched when it is well',
+    async (behaviour, expected) => {
+      const next = await made.commit({ 'deploy/a.yaml': `${MANIFEST}data: {now: "${String(behaviour)}"}\n` });
+      expect(await remote().resolveRef()).toBe(next);
+      server.only = 'POST';
+      server.behaviour = behaviour;
+      expect(await namedFailure(remote().ensureCommit(next))).toMatch(expected);
+      server.behaviour = 'serve';
+      const { files } = await remote().readManifests(next, 'deploy');
+      expect(files[0]?.text).toContain(String(behaviour));
+      await made.git('reset', '--quiet', '--hard', sha);
     },
     20_000,
   );
@@ -380,15 +453,103 @@ describe('an https repository', () => {
     );
   });
 
-  it('heals a mirror that was broken', async () => {
-    await remote().ensureCommit(sha);
-    for (const name of await readdir(cache)) {
-      if (/^[0-9a-f]{24}$/.test(name)) {
-        await rm(join(cache, name, 'objects', 'pack'), { recursive: true });
-        await writeFile(join(cache, name, 'shallow.lock'), '');
+  it('whose branch was deleted, or whose tag was moved, is read as it is now', async () => {
+    await made.git('branch', 'release');
+    await made.git('tag', 'moving');
+    expect(await remote({ ref: 'release' }).resolveRef()).toBe(sha);
+    expect(await remote({ ref: 'moving' }).resolveRef()).toBe(sha);
+    const next = await made.commit({ 'deploy/b.yaml': MANIFEST });
+    await made.git('branch', '--delete', '--force', 'release');
+    await made.git('tag', '--force', 'moving');
+    expect(await namedFailure(remote({ ref: 'release' }).resolveRef())).toMatch(
+      /^RefNotFound: https:\/\/localhost\S* has no branch or tag release\. Set `ref` to/,
+    );
+    // What the branch named last can still be read: who has to go back to it finds it.
+    expect((await remote({ ref: 'release' }).readManifests(sha, 'deploy')).files).toHaveLength(1);
+    expect(await remote({ ref: 'moving' }).resolveRef()).toBe(next);
+    expect((await remote({ ref: 'moving' }).readManifests(next, 'deploy')).files).toHaveLength(2);
+    await made.git('reset', '--quiet', '--hard', sha);
+  });
+
+  it('with a file of 100 MB: that file is refused by its size, unread, the others are read', async () => {
+    const large = Buffer.alloc(100 * 1024 * 1024, 'x');
+    const next = await made.commit({ 'deploy/large.yaml': large, 'deploy/film.bin': large });
+    const before = process.memoryUsage().rss;
+    const { files, problems } = await remote({ fetchTimeoutMs: 60_000 }).readManifests(next, 'deploy');
+    expect(files.map(({ path }) => path)).toEqual(['deploy/a.yaml']);
+    expect(problems.map(({ code, file, message }) => `${code} ${file ?? ''}: ${message}`)).toEqual([
+      'FileTooLarge deploy/large.yaml: the file has 104857600 bytes, at most 1048576 are read.',
+    ]);
+    expect(process.memoryUsage().rss - before).toBeLessThan(50 * 1024 * 1024);
+    await made.git('reset', '--quiet', '--hard', sha);
+  }, 90_000);
+
+  it('that needs more room than a mirror may have is cut off, and leaves nothing behind', async () => {
+    const next = await made.commit({ 'deploy/noise.bin': randomBytes(8 * 1024 * 1024) });
+    server.only = 'POST';
+    // It never says that it is done: whenever the size is looked at, the fetch is still under way.
+    server.behaviour = 'unfinished';
+    expect(
+      await namedFailure(
+        remote({ maxBytes: 1024 * 1024, fetchTimeoutMs: 60_000, cacheDirectory: own }).ensureCommit(next),
+      ),
+    ).toMatch(/^SourceTooLarge: .*the repository needs more than 1048576 bytes/);
+    server.behaviour = 'serve';
+    expect((await remote({ cacheDirectory: own }).readManifests(next, 'deploy')).files).toHaveLength(1);
+    expect((await filesUnder(own)).filter((file) => file.includes('tmp_'))).toEqual([]);
+    await made.git('reset', '--quiet', '--hard', sha);
+  }, 90_000);
+
+  // Only where this machine lets a small file system be mounted.
+  if (mountsRoom())
+    it('that finds no room on the disk says so, and goes on when there is', async () => {
+      const full = await mkdtemp(join(tmpdir(), 'fairlead-full-'));
+      const next = await made.commit({ 'deploy/noise.bin': randomBytes(3 * 1024 * 1024) });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', full]);
+      try {
+        const failure = await namedFailure(remote({ cacheDirectory: full }).ensureCommit(next));
+        expect(failure).toMatch(/^SourceUnreachable: .*No space left on device.*Make room where the worker/);
+        execFileSync('mount', ['-o', 'remount,size=16m', full]);
+        const { files } = await remote({ cacheDirectory: full }).readManifests(next, 'deploy');
+        expect(files).toHaveLength(1);
+      } finally {
+        execFileSync('umount', [full]);
+        await rm(full, { recursive: true });
+        await made.git('reset', '--quiet', '--hard', sha);
       }
-    }
-    expect((await remote().readManifests(sha, 'deploy')).files).toHaveLength(1);
+    }, 30_000);
+
+  describe('whose mirror', () => {
+    const objects = async (): Promise<readonly string[]> =>
+      (await filesUnder(own)).filter((file) => file.endsWith('.pack') || /objects\/[0-9a-f]{2}\//.test(file));
+
+    it('has lost its objects, and locks of a killed fetch, is healed', async () => {
+      await remote({ cacheDirectory: own }).ensureCommit(sha);
+      const [mirror = ''] = (await readdir(own)).filter((name) => /^[0-9a-f]{24}$/.test(name));
+      for (const file of await objects()) await rm(file);
+      for (const lock of ['shallow.lock', 'HEAD.lock', 'config.lock', 'refs/fairlead/fetched.lock'])
+        await writeFile(join(own, mirror, lock), '');
+      expect((await remote({ cacheDirectory: own }).readManifests(sha, 'deploy')).files).toHaveLength(1);
+    });
+
+    it.each(['every object', 'the last object', 'the end', 'HEAD', 'config'])(
+      'is damaged, %s, is made anew',
+      async (what) => {
+        await remote({ cacheDirectory: own }).ensureCommit(sha);
+        const [mirror = ''] = (await readdir(own)).filter((name) => /^[0-9a-f]{24}$/.test(name));
+        if (what === 'HEAD' || what === 'config') await writeFile(join(own, mirror, what), '\0\0\0\0');
+        for (const file of what === 'HEAD' || what === 'config' ? [] : await objects()) {
+          const bytes = await readFile(file);
+          await rm(file);
+          if (what === 'the end') await writeFile(file, bytes.subarray(0, bytes.length / 2));
+          // Commit and trees come before the files.
+          else await writeFile(file, flipped(bytes, what === 'every object' ? 20 : bytes.length - 45));
+        }
+        expect((await remote({ cacheDirectory: own }).readManifests(sha, 'deploy')).files).toEqual([
+          { path: 'deploy/a.yaml', text: MANIFEST },
+        ]);
+      },
+    );
   });
 
   it('stops at once when it is told to', async () => {

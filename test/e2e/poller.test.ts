@@ -13,6 +13,7 @@ import type { Repository } from '../../git/repositories.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
+import type { Behaviour } from '../support/git-server.ts';
 import { GitServer } from '../support/git-server.ts';
 
 let cache: string;
@@ -101,28 +102,65 @@ describe('the poller', () => {
     await other.remove();
   });
 
-  it('is not held by a repository that hangs or is broken', async () => {
-    server.behaviour = 'hang';
+  it('is not held by repositories that hang, crawl, never end, refuse or are broken', async () => {
+    const behaviours: readonly Behaviour[] = [
+      'hang',
+      'slow',
+      'endless',
+      'redirect',
+      'garbage',
+      401,
+      429,
+      503,
+    ];
+    const servers = await Promise.all(behaviours.map(async () => await GitServer.start(good.path)));
+    for (const [index, other] of servers.entries()) {
+      other.behaviour = behaviours[index] ?? 'serve';
+      other.redirectTo = server.url('');
+    }
     await good.commit({ a: '3' });
+    const asked = server.requests.length;
     const seen = poll([
-      repositoryFromFlags({ repo: server.url('.git'), name: 'slow', caFile: server.caFile, interval: '1s' }),
+      ...servers.map((other, index) =>
+        repositoryFromFlags({
+          repo: other.url('.git'),
+          name: `bad-${String(behaviours[index])}`,
+          caFile: other.caFile,
+          interval: '1s',
+        }),
+      ),
       repositoryFromFlags({ repo: join(cache, 'missing'), name: 'missing', interval: '1s' }),
       repositoryFromFlags({ repo: good.path, name: 'good', interval: '1s' }),
     ]);
-    await eventually(
-      'the good one was looked at three times',
-      () => seen.looks.filter(([name]) => name === 'good').length >= 3,
-      8_000,
-    );
-    expect(seen.looks.filter(([name]) => name === 'slow')).toEqual([]);
-    const missing = seen.looks.find(([name]) => name === 'missing')?.[1];
-    expect(missing).toMatchObject({ ok: false, problem: { code: 'RepositoryNotFound' } });
+    const looksOf = (name: string) =>
+      seen.looks.filter(([one]) => one === name).map(([, look]) => (look.ok ? 'fine' : look.problem.code));
+    await eventually('the good one was looked at three times', () => looksOf('good').length >= 3, 15_000);
     expect(seen.commits).toHaveLength(1);
-    server.behaviour = 'serve';
+    // Their limit is 20 s: these looks are still under way, or were cut off by their size.
+    expect([...looksOf('bad-hang'), ...looksOf('bad-slow')]).toEqual([]);
+    await eventually('each other one was looked at', () =>
+      ['missing', 'bad-redirect', 'bad-garbage', 'bad-401', 'bad-429', 'bad-503'].every(
+        (name) => looksOf(name).length > 0,
+      ),
+    );
+    expect(
+      ['missing', 'bad-redirect', 'bad-garbage', 'bad-401', 'bad-429', 'bad-503'].map(
+        (name) => looksOf(name)[0],
+      ),
+    ).toEqual([
+      'RepositoryNotFound',
+      'SourceRefused',
+      'UnbornBranch',
+      'AuthenticationFailed',
+      'SourceUnreachable',
+      'SourceUnreachable',
+    ]);
+    expect(server.requests).toHaveLength(asked);
     const stopping = performance.now();
     await poller?.stop();
     expect(performance.now() - stopping).toBeLessThan(10_000);
-  }, 20_000);
+    await Promise.all(servers.map(async (other) => await other.stop()));
+  }, 40_000);
 
   it('keeps between 80 % and 120 % of the interval', async () => {
     for (const [random, least, most] of [

@@ -9,15 +9,18 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
-import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import { findFreePorts } from '../../local/ports.ts';
+import { commitWorkflowId, syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
-import { configMap } from '../support/small-manifests.ts';
+import { GitServer } from '../support/git-server.ts';
+import { configMap, statefulSet } from '../support/small-manifests.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
+import { plantedIn, textOf } from '../support/planted.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -25,6 +28,9 @@ import { startWorker } from '../support/worker-process.ts';
 let folder: string;
 let file: string;
 let common: object;
+let entries: readonly object[];
+let namespace: string;
+let metricsAddress: string;
 let shop: TestRepository;
 let worker: WorkerProcess;
 let cluster: Cluster;
@@ -52,22 +58,25 @@ beforeAll(async () => {
   receiver = await ReceivingServer.start();
   await writeFile(join(folder, 'secret'), 'planted-receiver-secret');
   const notify = [{ type: 'webhook', url: receiver.url('/news'), secretFile: 'secret' }];
-  const namespace = await cluster.createNamespace('shop');
+  namespace = await cluster.createNamespace('shop');
+  metricsAddress = `127.0.0.1:${String((await findFreePorts(1))[0])}`;
   const serviceAccount = await grantSyncAccount(cluster.client, namespace);
   file = join(folder, 'repositories.yaml');
   common = { namespace, serviceAccount, ref: 'main' };
-  await writeFile(
-    file,
-    JSON.stringify([
-      { ...common, name: 'shop', url: shop.path, interval: '1s', notify },
-      { ...common, name: 'missing', url: join(folder, 'missing'), interval: '1s' },
-    ]),
-  );
+  entries = [
+    { ...common, name: 'shop', url: shop.path, interval: '1s', notify },
+    { ...common, name: 'missing', url: join(folder, 'missing'), interval: '1s' },
+  ];
+  await writeFile(file, JSON.stringify(entries));
   first = await shop.commit({ 'config.yaml': configMap('1') }, 'begin');
   worker = await startWorker({
     controlPlane: controlPlane(),
     cluster: 'verbs',
-    environment: { FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: folder },
+    environment: {
+      FAIRLEAD_REPOSITORIES: file,
+      FAIRLEAD_METRICS_ADDRESS: metricsAddress,
+      XDG_CACHE_HOME: folder,
+    },
   });
   await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === first);
 }, 180_000);
@@ -91,16 +100,37 @@ async function repositories(): Promise<readonly RepositoryView[]> {
 }
 
 async function untilShop(what: string, is: (view: RepositoryView) => boolean): Promise<RepositoryView> {
+  return await untilView('shop', what, is);
+}
+
+async function untilView(
+  repository: string,
+  what: string,
+  is: (view: RepositoryView) => boolean,
+): Promise<RepositoryView> {
   let view: RepositoryView | undefined;
   return await found(
-    `shop is ${what}`,
+    `${repository} is ${what}`,
     async () => {
-      view = (await repositories()).find(({ name }) => name === 'shop');
+      view = (await repositories()).find(({ name }) => name === repository);
       return view !== undefined && is(view) ? view : undefined;
     },
     20_000,
     () => JSON.stringify(view),
   );
+}
+
+const named = (name: string) => configMap('1').replace('name: config', `name: ${name}`);
+
+/** Of the ConfigMaps in the namespace. */
+async function namesOf(): Promise<readonly string[]> {
+  const { items } = await cluster.client.list({
+    group: '',
+    version: 'v1',
+    resource: 'configmaps',
+    namespace,
+  });
+  return items.map(({ metadata }) => metadata.name);
 }
 
 describe('get repositories', () => {
@@ -235,6 +265,195 @@ describe('who is told', () => {
     expect(new Set(deliveries).size).toBe(deliveries.length);
     expect(JSON.stringify(worker.lines)).not.toContain('planted-receiver-secret');
   });
+});
+
+describe('a receiver that does not take the news', () => {
+  it('is given up, and operators are told once, until it is told again', async () => {
+    const eventsOf = async (reason: string) =>
+      (await cluster.events('fairlead-system')).filter((event) => event.reason === reason);
+    receiver.answers[0] = 404;
+    const sha = await shop.commit({ 'config.yaml': configMap('unheard') }, 'unheard');
+    const unheard = `webhook of repository shop answered with status 404: not told of ${sha.slice(0, 8)} Succeeded`;
+    const view = await untilShop('synced, and its receiver given up', ({ receivers, applied }) => {
+      return applied === sha && receivers?.['webhook']?.problem === unheard;
+    });
+    expect(view).toMatchObject({ state: 'Synced', message: unheard });
+    expect((await cli('get repositories -o wide')).out).toContain(unheard);
+    expect((await eventsOf('ReceiverFailed')).map(({ message }) => message)).toEqual([
+      `webhook of repository shop answered with status 404: not told of ${sha.slice(0, 8)} Pending. It is told of the next one.`,
+    ]);
+    receiver.answers[0] = 200;
+    const next = await shop.commit({ 'config.yaml': configMap('heard') }, 'heard');
+    await untilShop('synced, and its receiver told', ({ receivers, message, applied }) => {
+      return applied === next && receivers === undefined && message === '';
+    });
+    expect(await eventsOf('ReceiverFailed')).toHaveLength(1);
+    expect((await eventsOf('ReceiverReady')).map(({ message }) => message)).toEqual([
+      'webhook is told again what becomes of commits',
+    ]);
+  }, 60_000);
+});
+
+describe('a branch that is deleted', () => {
+  it('is named; what it has brought stays, also when it is back with less, and nobody else waits', async () => {
+    const git = await TestRepository.create();
+    await git.commit({ 'one.yaml': named('one'), 'two.yaml': named('two') });
+    await git.git('checkout', '--quiet', '-b', 'release');
+    await writeFile(
+      file,
+      JSON.stringify([...entries, { ...common, name: 'branch', url: git.path, ref: 'release' }]),
+    );
+    const branch = async (what: string, is: (view: RepositoryView) => boolean) =>
+      await untilView('branch', what, is);
+    await branch('synced', ({ state }) => state === 'Synced');
+    await git.git('checkout', '--quiet', 'main');
+    await git.git('branch', '--delete', '--force', 'release');
+    const gone = await branch('unreadable', ({ state }) => state === 'Unreadable');
+    expect(gone.message).toMatch(/^RefNotFound: \S+ has no branch, tag or commit release\. Set `ref` to/);
+    const sha = await shop.commit({ 'config.yaml': configMap('meanwhile') }, 'meanwhile');
+    await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === sha);
+    expect(await namesOf()).toEqual(expect.arrayContaining(['one', 'two']));
+    await git.git('rm', '--quiet', 'two.yaml');
+    const less = await git.commit({}, 'less');
+    await git.git('branch', 'release');
+    await branch('synced again', ({ state, applied }) => state === 'Synced' && applied === less);
+    expect(await namesOf()).toContain('one');
+    expect(await namesOf()).not.toContain('two');
+    await writeFile(file, JSON.stringify(entries));
+    await git.remove();
+  }, 60_000);
+});
+
+describe('planted values', () => {
+  it('are in no log, event, metric, history, heartbeat, failure, webhook or output', async () => {
+    const planted = ['secret', 'env', 'annotation', 'token', 'url'].map((what) => `planted-${what}-8c1f5e`);
+    const [secret = '', env = '', annotation = '', token = '', inUrl = ''] = planted;
+    const said = new Map<string, string>();
+    const keep = (what: string, text: string) => said.set(what, `${said.get(what) ?? ''}${text}\n`);
+    const run = async (command: string) => {
+      const { out, err } = await cli(command);
+      keep(`CLI ${command}`, `${out}${err}`);
+      return `${out}${err}`;
+    };
+    const files = (more: string) => ({
+      'secret.yaml': `apiVersion: v1
+kind: Secret
+metadata:
+  name: planted
+  annotations: {example.com/note: "${annotation}${more}"}
+stringData: {password: "${secret}${more}"}
+`,
+      'set.yaml': statefulSet('1', { name: 'planted' })
+        .replace(
+          'spec:\n  replicas',
+          `  annotations: {example.com/note: "${annotation}${more}"}\nspec:\n  replicas`,
+        )
+        // So that somebody has to wait for it, and says so.
+        .replace(
+          'labels: {app: planted}}',
+          `labels: {app: planted}, annotations: {sim.fairlead.dev/ready-delay: 3s}}`,
+        )
+        .replace('image:', `env: [{name: PASSWORD, value: "${env}${more}"}], image:`),
+    });
+    const heartbeats = async (sha: string) => {
+      const { raw } = await temporal.workflow
+        .getHandle(commitWorkflowId('verbs', 'shop', sha))
+        .describe()
+        .catch(() => ({ raw: undefined }));
+      for (const { heartbeatDetails, lastFailure } of raw?.pendingActivities ?? [])
+        keep('heartbeats', `${textOf(heartbeatDetails)} ${textOf(lastFailure)}`);
+    };
+    for (const more of ['', '-2']) {
+      const sha = await shop.commit(files(more), `planted ${more}`);
+      await run(`plan --repo ${shop.path} --ref main --name shop -n ${namespace} --path .`);
+      await found(
+        'it is applied',
+        async () => {
+          await heartbeats(sha);
+          const view = (await repositories()).find(({ name }) => name === 'shop');
+          return view?.state === 'Synced' && view.applied === sha ? true : undefined;
+        },
+        60_000,
+      );
+    }
+    // As somebody who has made it by `kubectl apply`, and somebody who has changed it.
+    const path = { group: '', version: 'v1', resource: 'secrets', namespace, name: 'planted' };
+    await cluster.annotate(path, {
+      'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ secret }),
+    });
+    await cluster.client.patch(
+      path,
+      'merge',
+      { stringData: { password: `${secret}-3` } },
+      { fieldManager: 'eve' },
+    );
+    await untilShop('drifted', ({ state }) => state === 'Drifted');
+    await run(`plan --repo ${shop.path} --ref main --name shop -n ${namespace}`);
+    for (const bad of [
+      { 'secret.yaml': files('')['secret.yaml'].replace('stringData', 'data') },
+      { 'secret.yaml': files('')['secret.yaml'].replace(`"${secret}"`, `["${secret}"]`) },
+      { 'secret.yaml': `${files('')['secret.yaml']}immutable: "${secret}"\n` },
+      { ...files(''), 'set.yaml': files('')['set.yaml'].replace(`"${env}"`, `{a: "${env}"}`) },
+      { ...files(''), 'set.yaml': files('')['set.yaml'].replace(`"${annotation}"`, `["${annotation}"]`) },
+    ]) {
+      await shop.commit(bad, 'refused');
+      expect(await run('sync shop --timeout 30s')).toMatch(/✗ shop at \w{8}: Refused/);
+      await run(`plan --repo ${shop.path} --ref main --name shop -n ${namespace}`);
+    }
+    // A server that does not take the token; an address that holds one is not taken at all, nor is the file with it.
+    const server = await GitServer.start(shop.path);
+    server.password = 'another';
+    const tokenFile = await server.tokenFile(token);
+    const remote = { ...common, name: 'remote', url: server.url('.git'), caFile: server.caFile, tokenFile };
+    await writeFile(file, JSON.stringify([...entries, remote]));
+    await untilView('remote', 'unreadable', ({ message }) => message.startsWith('AuthenticationFailed'));
+    const leaky = { ...common, name: 'leaky', url: `https://git:${inUrl}@localhost/x` };
+    await writeFile(file, JSON.stringify([...entries, leaky]));
+    await worker.untilLine((line) => JSON.stringify(line).includes('holds credentials'), 20_000);
+    await writeFile(file, JSON.stringify(entries));
+
+    for (const command of [
+      'get repositories -o wide',
+      'get repositories -o yaml',
+      'get repository/shop -o json',
+      'history shop',
+      'history shop -o json',
+      `get sts -n ${namespace} -o yaml`,
+      `explain sts/planted -n ${namespace} -o json`,
+      `rollout status sts/planted -n ${namespace}`,
+      `rollout history sts/planted -n ${namespace} -o json`,
+    ])
+      await run(command);
+    for await (const { workflowId, runId } of temporal.workflow.list())
+      keep('histories', textOf(await temporal.workflow.getHandle(workflowId, runId).fetchHistory()));
+    keep(
+      'events',
+      JSON.stringify([await cluster.events('fairlead-system'), await cluster.events(namespace)]),
+    );
+    const maps = { group: '', version: 'v1', resource: 'configmaps', namespace: 'fairlead-system' };
+    keep('inventories', JSON.stringify(await cluster.client.list(maps)));
+    keep('webhooks', JSON.stringify(receiver.received));
+    keep('metrics', await (await fetch(`http://${metricsAddress}/metrics`)).text());
+    keep('log', JSON.stringify(worker.lines));
+    await server.stop();
+
+    // Each was really there to be searched: it says something of what it is about.
+    expect(said.get('heartbeats')).toContain('planted-0 is not ready');
+    expect(said.get('histories')).toContain('"clusterUid"');
+    for (const what of ['histories', 'events', 'inventories', 'webhooks', 'log'])
+      expect(said.get(what)).toContain('secret.yaml');
+    const leaks = [...said].flatMap(([what, text]) =>
+      plantedIn(text, planted).map((value) => `${value} in ${what}`),
+    );
+    // A plan shows what a commit changes, in the words of git and the cluster: all but values of Secrets.
+    const shown = leaks.filter((leak) => !/^planted-(?:env|annotation)\S+ in CLI plan/.test(leak));
+    expect(shown).toEqual([]);
+    // These are also the proof that the search finds what is there.
+    expect(leaks.length).toBeGreaterThan(0);
+
+    await shop.commit({ 'secret.yaml': undefined, 'set.yaml': undefined }, 'unplanted');
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+  }, 180_000);
 });
 
 describe('the repositories file', () => {

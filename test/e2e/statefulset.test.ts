@@ -9,7 +9,7 @@ import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../plann
 import { LABEL } from '../../planners/names.ts';
 import type { PodEvent } from '../support/cluster.ts';
 import { Cluster, isReady } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -18,8 +18,10 @@ const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims' } as const;
 
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
 describe.each(APIS)('StatefulSet (%s)', (api) => {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
+  const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let worker: WorkerProcess;
 
@@ -172,6 +174,28 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     const set = await update(description, { image: 'app:2', partition: 0 });
     expect(await images()).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
     expect(set.status?.currentRevision).toBe(set.status?.updateRevision);
+  }, 60_000);
+
+  it('S10, S15: without the struct rollingUpdate a pod that is not ready comes back once, at the new revision', async () => {
+    const description = await deploy({});
+    const { namespace, name } = description;
+    const path = cluster.setPath(namespace, name);
+    await cluster.client.patch(path, 'merge', {
+      spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: null } },
+    });
+    const broken = { ...PODS, namespace, name: 'web-1' };
+    await cluster.client.patch(broken, 'merge', {
+      metadata: { annotations: { 'sim.fairlead.dev/readiness-probe': 'failing' } },
+    });
+    await cluster.until<Pod>(broken, 'not ready', (pod) => !isPodReady(pod));
+    const recording = await cluster.recordPods(namespace);
+    const { spec } = await cluster.set(namespace, name);
+    const containers = spec.template.spec.containers.map((one) => ({ ...one, image: 'app:2' }));
+    await cluster.client.patch(path, 'merge', { spec: { template: { spec: { containers } } } });
+    await cluster.untilReady(namespace, name);
+    recording.stop();
+    const made = recording.events.filter(({ type }) => type === 'ADDED').map(({ pod }) => imageOf(pod));
+    expect(made).toEqual(['app:2', 'app:2', 'app:2']);
   }, 60_000);
 
   it('OnDelete: nothing is replaced until somebody deletes it, then it comes at the new revision', async () => {

@@ -1,9 +1,13 @@
 /** Commits that follow each other: what waits, what is cancelled, what survives. Real Temporal, apiserver and git. */
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
+import { findBinary } from '../../local/binaries.ts';
 import {
   commitWorkflowId,
   commitWorkflowPrefix,
@@ -17,6 +21,7 @@ import { found } from '../support/eventually.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { plantedIn, textOf } from '../support/planted.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
@@ -435,6 +440,47 @@ describe('an operator who went back', () => {
   }, 60_000);
 });
 
+describe('a field that somebody else has taken', () => {
+  it('refuses a commit that says otherwise, until the command that the refusal names gives it to git, for good', async () => {
+    const { git, name, namespace, set } = await follow('scaled');
+    const size = (replicas: number) => statefulSet('1').replace('replicas: 1', `replicas: ${replicas}`);
+    const rolledOut = async (sha: string, replicas: number) => {
+      await awaiting(name, sha);
+      expect(await cluster.client.get(set)).toMatchObject({ spec: { replicas } });
+      await setStatus(set, true);
+      expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    };
+    const path = 'deploy here/web.yaml';
+    const first = await git.commit({ [path]: size(1) });
+    await sync.commitSeen(name, first);
+    await rolledOut(first, 1);
+    const shell = async (command: string) =>
+      await promisify(execFile)('/bin/sh', ['-ec', `kubectl() { "$KUBECTL" "$@"; }\n${command}`], {
+        cwd: git.path,
+        env: { KUBECONFIG: controlPlane().kubeconfig, KUBECTL: await findBinary('kubectl'), HOME: git.path },
+      });
+    await shell(`kubectl scale fsts/web -n ${namespace} --replicas=3`);
+
+    const second = await git.commit({ [path]: size(2) });
+    const refused = await sync.apply(name, second);
+    expect(refused).toMatchObject({ outcome: 'Refused' });
+    expect(refused.message).toMatch(
+      /Conflict deploy here\/web\.yaml:1 StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
+    );
+    expect(await cluster.client.get(set)).toMatchObject({ spec: { replicas: 3 } });
+    const [command = 'none'] = /kubectl apply .*(?= \(then)/.exec(refused.message ?? '') ?? [];
+    await shell(command);
+    // It is tried again by itself after ten seconds; nobody need wait for that.
+    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
+    await rolledOut(second, 2);
+    expect((await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/commit']).toBe(second);
+
+    const third = await git.commit({ [path]: size(4) });
+    await sync.commitSeen(name, third);
+    await rolledOut(third, 4);
+  }, 90_000);
+});
+
 describe('migration between the workload APIs', () => {
   it('orphans the old object, keeps its pods, and carries a pause over', async () => {
     const { git, name, namespace, set } = await follow('migrate');
@@ -565,24 +611,14 @@ describe('secrets', () => {
       { 's.yaml': secret(`stringData: {a: ${number}${number}}\n`) },
     ];
     const seen: string[] = [];
+    const histories: string[] = [];
+    const history = async (id: string) => await sync.temporal.workflow.getHandle(id).fetchHistory();
     for (const change of files) {
       const sha = await git.commit(change);
       await sync.apply(name, sha).then((last) => seen.push(JSON.stringify(last)));
-      const history = await sync.temporal.workflow
-        .getHandle(commitWorkflowId('sync', name, sha))
-        .fetchHistory();
-      seen.push(
-        JSON.stringify(history, (_key, value: unknown) =>
-          value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value,
-        ),
-      );
+      histories.push(textOf(await history(commitWorkflowId('sync', name, sha))));
     }
-    seen.push(
-      JSON.stringify(
-        await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).fetchHistory(),
-        (_key, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString('utf8') : value),
-      ),
-    );
+    histories.push(textOf(await history(syncWorkflowId('sync', name))));
     seen.push(
       JSON.stringify(await sync.inventory(name)),
       JSON.stringify(await cluster.events(INVENTORY_NAMESPACE)),
@@ -594,10 +630,8 @@ describe('secrets', () => {
     expect(seen.join()).toMatch(
       /Job.batch secretive-\w+\/once: spec.template.spec: Invalid value: field is immutable/,
     );
-    for (const text of seen) {
-      expect(text).not.toContain(planted);
-      expect(text).not.toContain(encoded);
-      expect(text).not.toContain(number);
-    }
+    for (const text of histories) expect(text).toContain('"clusterUid"');
+    for (const text of [...seen, ...histories])
+      expect(plantedIn(text, [planted, encoded, number])).toEqual([]);
   }, 60_000);
 });

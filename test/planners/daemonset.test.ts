@@ -100,12 +100,17 @@ describe('a pod on each node (D6–D10)', () => {
       failures: new Map([['a', NOW + 4_000]]),
     });
     expect([failed.steady, failed.requeueAt]).toEqual([[], NOW + 4_000]);
-    expect(brief(planOf([on('a', { phase: 'Failed' })], [nodeOf('a')]).steady)).toEqual([
-      'ReplaceFinished a',
-    ]);
-    expect(brief(planOf([on('a', { phase: 'Succeeded' })], [nodeOf('a')]).steady)).toEqual([
-      'ReplaceFinished a',
-    ]);
+    for (const phase of ['Failed', 'Succeeded'] as const) {
+      const pod = on('a', { phase });
+      const [create, ...more] = planOf([pod], [nodeOf('a')]).steady;
+      expect([create?.purpose, create?.place, more]).toEqual(['ScaleUp', 'a', []]);
+      // Whoever waits until the failed pod is gone knows it by its name only.
+      expect(create?.name).not.toBe(pod.metadata.name);
+      const successor = on('a', { beside: pod.metadata.uid });
+      expect(brief(planOf([pod, successor], [nodeOf('a')]).steady)).toEqual(['ReplaceFinished a']);
+      const leaving = nodeOf('a', { taints: NO_SCHEDULE });
+      expect(brief(planOf([pod], [leaving]).steady)).toEqual(['ReplaceFinished a']);
+    }
     const younger = on('a', { beside: 'x', created: '2025-12-31T12:00:00Z' });
     expect(planOf([younger, on('a')], [nodeOf('a')]).steady).toMatchObject([
       { purpose: 'ScaleDown', name: younger.metadata.name },

@@ -430,14 +430,8 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
     });
   });
 
-  it('S10: without the rollingUpdate struct by status.currentReplicas; OnDelete always the update revision', () => {
-    const { set, old, update, revisions } = rolloutOf({ replicas: 3 });
-    const bare = { ...set, hasRollingUpdate: false, status: { ...set.status, currentReplicas: 2 } };
-    expect(Object.values(createdAt(bare, [], { revisions }))).toEqual([
-      old.metadata.name,
-      old.metadata.name,
-      update.metadata.name,
-    ]);
+  it('S10: OnDelete always the update revision', () => {
+    const { set, update, revisions } = rolloutOf({ replicas: 3 });
     const manual = { ...set, updateStrategy: 'OnDelete' as const, partition: 2 };
     expect(new Set(Object.values(createdAt(manual, [], { revisions })))).toEqual(
       new Set([update.metadata.name]),

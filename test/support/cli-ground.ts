@@ -7,10 +7,10 @@ import { trusted } from '../../kubernetes/values.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
 import type { WorkloadTarget } from '../../kubernetes/workload-edit.ts';
+import type { ControlPlane } from '../../local/control-plane.ts';
 import type { CliRun } from './cli.ts';
 import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
-import { useControlPlane } from './control-plane.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
 import type { WorkerProcess } from './worker-process.ts';
 import { startWorker } from './worker-process.ts';
@@ -23,20 +23,17 @@ export interface CliScene {
   readonly description: StatefulSetDescription;
 }
 
-/** Declares the hooks. What it returns is for tests and for hooks that run after them. */
-export function useCliGround(api: WorkloadApi) {
+/** Declares the hooks; the control plane is there before them, and after. What it returns is for tests and for hooks that run after them. */
+export function useCliGround(api: WorkloadApi, controlPlane: () => ControlPlane) {
   let cluster: Cluster;
   let worker: WorkerProcess | undefined;
   let namespace: string;
   let description: StatefulSetDescription;
 
-  // Hooks after all run in this order: the worker ends before the servers.
   afterAll(async () => {
     await stop();
     cluster?.close();
   }, 30_000);
-
-  const controlPlane = useControlPlane({ workloadApi: api });
 
   async function start(): Promise<void> {
     worker = await startWorker({ controlPlane: controlPlane(), cluster: 'cli' });

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll } from '@jest/globals';
 
 import { startControlPlane } from '../../local/control-plane.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { ControlPlane, ControlPlaneOptions } from '../../local/control-plane.ts';
 
 /** A machine without the programs builds them first; a component that hangs is given up long before. */
@@ -31,4 +32,26 @@ export function useControlPlane(options: ControlPlaneOptions = {}): () => Contro
       throw new Error('the control plane is only there inside of tests and hooks');
     return controlPlane;
   };
+}
+
+/**
+ * One control plane for both workload APIs, without the built-in controllers: what one API's workloads do is nothing to the other's, and
+ * to start a second costs ten seconds of CPU. Declares the hooks; the returned function gives, for an API, what `useControlPlane` would.
+ */
+export function useControlPlaneOfBoth(
+  options: Omit<ControlPlaneOptions, 'workloadApi'>,
+): (api: WorkloadApi) => () => ControlPlane {
+  const controlPlane = useControlPlane({ ...options, workloadApi: 'apps/v1' });
+  return (api) => () => seenFrom(api, controlPlane());
+}
+
+/** The same control plane, as one that is there for this API: workers and command lines take it from here. */
+function seenFrom(api: WorkloadApi, controlPlane: ControlPlane): ControlPlane {
+  return new Proxy(controlPlane, {
+    get(target, key) {
+      if (key === 'workloadApi') return api;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }

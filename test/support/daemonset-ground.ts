@@ -4,6 +4,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 
 import type { DaemonSetObject } from '../../kubernetes/daemonset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import type { ControlPlane } from '../../local/control-plane.ts';
 import { WORKLOAD_APIS } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import type { Node, Pod } from '../../planners/objects.ts';
@@ -21,9 +22,8 @@ export const NODES = { group: '', version: 'v1', resource: 'nodes' } as const;
 
 export type DaemonGround = ReturnType<typeof useDaemonGround>;
 
-/** Declares a control plane with so many nodes and a worker. What it returns is for tests. */
-export function useDaemonGround(api: WorkloadApi, nodes: number) {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes });
+/** Declares a worker. What it returns is for tests. */
+export function useDaemonGround(api: WorkloadApi, controlPlane: () => ControlPlane) {
   let cluster: Cluster;
   let worker: WorkerProcess | undefined;
 
@@ -114,11 +114,14 @@ export function useDaemonGround(api: WorkloadApi, nodes: number) {
 }
 
 /**
- * The same in both workload APIs, each on a control plane of its own. `both` makes a test of a play: the two go on at once, for
+ * The same in both workload APIs, each on a control plane of its own: what is done to nodes of the one is nothing to the other. `both` makes a test of a play: the two go on at once, for
  * most of it is waiting.
  */
 export function useBothGrounds(nodes: number) {
-  const grounds = WORKLOAD_APIS.map((api) => ({ api, ground: useDaemonGround(api, nodes) }));
+  const grounds = WORKLOAD_APIS.map((api) => {
+    const ground = useDaemonGround(api, useControlPlane({ workloadApi: api, nodes }));
+    return { api, ground };
+  });
   function both(play: (ground: DaemonGround) => Promise<void>): () => Promise<void> {
     return async () => {
       const ends = await Promise.allSettled(grounds.map(({ ground }) => play(ground)));

@@ -6,6 +6,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 
 import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import type { ControlPlane } from '../../local/control-plane.ts';
 import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
 import { DEPLOYMENT_ANNOTATION } from '../../planners/names.ts';
@@ -15,7 +16,6 @@ import type { CliRun } from './cli.ts';
 import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
 import type { PodEvent } from './cluster.ts';
-import { useControlPlane } from './control-plane.ts';
 import type { DeploymentDescription } from './deployment-manifest.ts';
 import { deploymentManifest } from './deployment-manifest.ts';
 import { untilObjects } from './until-objects.ts';
@@ -27,9 +27,14 @@ const REPLICA_SETS = { group: 'apps', version: 'v1', resource: 'replicasets' } a
 
 export type DeploymentGround = ReturnType<typeof useDeploymentGround>;
 
-/** Declares a control plane and a worker, with a mutation one that does wrong. What it returns is for tests. */
-export function useDeploymentGround(api: WorkloadApi, mutation?: Parameters<typeof mutantOf>[1]) {
-  const controlPlane = useControlPlane({ workloadApi: api, nodes: 3 });
+/** Declares a worker, with a mutation one that does wrong. What it returns is for tests. */
+export function useDeploymentGround(
+  api: WorkloadApi,
+  controlPlane: () => ControlPlane,
+  mutation?: Parameters<typeof mutantOf>[1],
+) {
+  // Two workers on one control plane: each with ids and a Lease of its own.
+  const owner = `deployments-${groupVersion(api).group.replace('.', '-')}`;
   let cluster: Cluster;
   let worker: WorkerProcess | undefined;
   let mutant: string | undefined;
@@ -39,7 +44,7 @@ export function useDeploymentGround(api: WorkloadApi, mutation?: Parameters<type
     if (mutation !== undefined) mutant = await mutantOf(await builtWorker(), mutation);
     worker = await startWorker({
       controlPlane: controlPlane(),
-      cluster: 'deployments',
+      cluster: owner,
       ...(mutant !== undefined && { dist: mutant }),
     });
     // The worker may have to be built first.
@@ -128,13 +133,15 @@ export function useDeploymentGround(api: WorkloadApi, mutation?: Parameters<type
     const environment = {
       KUBECONFIG: kubeconfig,
       TEMPORAL_ADDRESS: temporalAddress,
-      FAIRLEAD_CLUSTER: 'deployments',
+      FAIRLEAD_CLUSTER: owner,
       FAIRLEAD_WORKLOAD_API: api,
     };
     return await runCli([...words.split(' '), '-n', namespace], { environment });
   }
 
   return {
+    /** FAIRLEAD_CLUSTER of the worker. */
+    owner,
     api,
     cluster: () => cluster,
     controlPlane,

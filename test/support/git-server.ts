@@ -11,11 +11,17 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
 
-/** What the server does with a request; `serve` is the ordinary answer. */
-export type Behaviour = 'serve' | 'hang' | 'redirect' | 'unauthorized' | 'error' | 'garbage' | 'endless';
+/**
+ * What the server does with a request; `serve` is the ordinary answer, `slow` a byte of one every 200 ms, `unfinished` the whole one
+ * without its end; a number is a status.
+ */
+export type Behaviour =
+  'serve' | 'hang' | 'slow' | 'unfinished' | 'redirect' | 'unauthorized' | 'garbage' | 'endless' | number;
 
 export class GitServer {
   behaviour: Behaviour = 'serve';
+  /** Only requests of this method are treated so, others served: a look begins with GET, the POST of a fetch gets its pack. */
+  only: 'GET' | 'POST' | undefined;
   /** Password that clients must send; any when absent. */
   password: string | undefined;
   /** Where `redirect` sends clients. */
@@ -87,14 +93,24 @@ export class GitServer {
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const { authorization } = request.headers;
     this.requests.push({ path: request.url ?? '', authorization });
-    switch (this.behaviour) {
+    const behaviour = this.only === undefined || this.only === request.method ? this.behaviour : 'serve';
+    if (typeof behaviour === 'number') {
+      response.writeHead(behaviour).end('try later');
+      return;
+    }
+    switch (behaviour) {
       case 'hang':
         return;
+      case 'slow': {
+        response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-advertisement' });
+        // A line of the largest size that git takes, which it awaits to its end.
+        let sent = 0;
+        const timer = setInterval(() => response.write('fff0'[sent++] ?? 'x'), 200);
+        response.once('close', () => clearInterval(timer));
+        return;
+      }
       case 'redirect':
         response.writeHead(302, { location: `${this.redirectTo}${request.url ?? ''}` }).end();
-        return;
-      case 'error':
-        response.writeHead(503).end('try later');
         return;
       case 'garbage':
         response.writeHead(200, { 'content-type': 'text/html' }).end('<html>hello</html>');
@@ -112,11 +128,12 @@ export class GitServer {
       case 'unauthorized':
         this.#refuse(response);
         return;
-      case 'serve': {
+      case 'serve':
+      case 'unfinished': {
         const sent = Buffer.from((authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
         if (this.password !== undefined && sent.slice(sent.indexOf(':') + 1) !== this.password)
           this.#refuse(response);
-        else this.#serve(request, response);
+        else this.#serve(request, response, behaviour === 'serve');
       }
     }
   }
@@ -125,7 +142,7 @@ export class GitServer {
     response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse): void {
+  #serve(request: IncomingMessage, response: ServerResponse, isFinished: boolean): void {
     const url = new URL(request.url ?? '/', 'https://localhost');
     const backend = spawn('git', ['http-backend'], {
       env: {
@@ -167,6 +184,8 @@ export class GitServer {
       response.writeHead(Number(status?.slice(0, 3) ?? 200));
       response.write(head.subarray(end + 4));
     });
-    backend.stdout.on('end', () => response.end());
+    backend.stdout.on('end', () => {
+      if (isFinished) response.end();
+    });
   }
 }

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { Client, Connection } from '@temporalio/client';
-import { DefaultLogger, NativeConnection, Runtime, Worker, bundleWorkflowCode } from '@temporalio/worker';
-import { fileURLToPath } from 'node:url';
+import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 import { createCommitActivities } from '../../activities/commit.ts';
 import { createSyncActivities } from '../../activities/sync.ts';
@@ -19,6 +18,7 @@ import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { SeenCommit, SyncView } from '../../workflows/sync-messages.ts';
 import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import { builtWorker } from './built-worker.ts';
 import { found } from './eventually.ts';
 
 export const INVENTORY_NAMESPACE = 'fairlead-system';
@@ -80,10 +80,7 @@ export class GitSync {
       name: 'kube-system',
     });
     const clusterUid = system.metadata.uid;
-    const workflowBundle = await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
-      logger: new DefaultLogger('WARN'),
-    });
+    const workflowBundle = { codePath: join(await builtWorker(), 'workflow-bundle.js') };
     let known: (name: string) => Repository | undefined = () => undefined;
     const activities = {
       ...createCommitActivities({
@@ -99,6 +96,9 @@ export class GitSync {
       }),
       ...createSyncActivities({
         temporal,
+        client,
+        inventoryNamespace: INVENTORY_NAMESPACE,
+        now: Date.now,
         clusterUid,
         repository: (name) => known(name),
         look: async (name) => {

@@ -6,7 +6,8 @@
 import { fileURLToPath } from 'node:url';
 
 import { ANNOTATION } from '../../planners/names.ts';
-import { eventually } from './eventually.ts';
+import { eventually, found } from './eventually.ts';
+import { INVENTORY_NAMESPACE } from './git-sync.ts';
 import type { HistoryGround } from './history-ground.ts';
 import { ReceivingServer } from './receiving-server.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
@@ -432,6 +433,43 @@ export const HISTORY_RECORDINGS: readonly HistoryRecording[] = [
         const bad = await ground.commit({ 'bad.yaml': 'kind: ConfigMap\n' });
         await newest(ground.commitRuns(bad), 'FAILED');
         await eventually('all is told', () => server.received.length === 4, 20_000);
+        return await newest(ground.syncRuns, 'RUNNING');
+      } finally {
+        await server.stop();
+      }
+    },
+  },
+  {
+    name: 'sync-unheard',
+    // Refused, reported; heard, reported.
+    holds: [
+      'MARKER_RECORDED',
+      'ACTIVITY_TASK_FAILED',
+      'ACTIVITY_TASK_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_STARTED',
+      'ACTIVITY_TASK_COMPLETED',
+      'ACTIVITY_TASK_COMPLETED',
+    ],
+    async record(ground) {
+      const server = await ReceivingServer.start();
+      try {
+        const secretFile = fileURLToPath(import.meta.url);
+        const notify = [{ type: 'webhook', url: server.url(), secretFile }];
+        server.answers[0] = 404;
+        await ground.startWorkerWithRepository({}, { notify });
+        const reported = async (reason: string) =>
+          await found(`there is an Event ${reason}`, async () => {
+            const events = await ground.cluster.events(INVENTORY_NAMESPACE);
+            return events.some((event) => event.reason === reason) ? true : undefined;
+          });
+        const first = await ground.commit({ 'settings.yaml': SETTINGS });
+        await newest(ground.commitRuns(first), 'COMPLETED');
+        await reported('ReceiverFailed');
+        await eventually('the end was told as well', () => server.received.length === 2, 20_000);
+        server.answers[0] = 200;
+        const bad = await ground.commit({ 'bad.yaml': 'kind: ConfigMap\n' });
+        await newest(ground.commitRuns(bad), 'FAILED');
+        await reported('ReceiverReady');
         return await newest(ground.syncRuns, 'RUNNING');
       } finally {
         await server.stop();

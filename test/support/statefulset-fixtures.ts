@@ -48,7 +48,6 @@ export function setOf(overrides: Partial<StatefulSet> = {}): StatefulSet {
     serviceName: 'web',
     podManagementPolicy: 'Parallel',
     updateStrategy: 'RollingUpdate',
-    hasRollingUpdate: true,
     partition: 0,
     maxUnavailable: 1,
     podUpdatePolicy: 'ReCreate',

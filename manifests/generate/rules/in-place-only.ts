@@ -33,10 +33,12 @@ export function inPlaceOnlyRules(view: PolicyView): {
           'oldObject != null && variables.podUpdatePolicy == "InPlaceOnly" && ' +
           'variables.template != variables.oldSpec.template',
       },
-      { name: 'newPod', expression: comparable('variables.podSpec') },
       {
-        name: 'oldPod',
-        expression: `variables.inPlaceOnly ? ${comparable('variables.oldSpec.template.spec')} : dyn({})`,
+        // One expression for both, new and old: the apiserver compiles each of them, and these are its longest.
+        name: 'comparedPods',
+        expression:
+          '!variables.inPlaceOnly ? [] : ' +
+          `[variables.podSpec, variables.oldSpec.template.spec].map(p, ${comparable('p')})`,
       },
       { name: 'newQos', expression: qosClass('variables.podSpec') },
       { name: 'oldQos', expression: qosClass('variables.oldSpec.template.spec') },
@@ -53,13 +55,14 @@ export function inPlaceOnlyRules(view: PolicyView): {
             `variables.new${name}.map(c, c.name) == variables.old${name}.map(c, c.name)`,
         },
       ]),
+      { name: 'containerPairs', expression: containerPairs() },
     ],
     refusals: [
       {
         name: 'inPlacePodSpec',
         expression:
           '!variables.inPlaceOnly ? [] : ' +
-          `(${changedKeys('variables.newPod', 'variables.oldPod')})` +
+          `(${changedKeys('variables.comparedPods[0]', 'variables.comparedPods[1]')})` +
           `.map(k, "spec.template.spec." + k + ${why})`,
       },
       {
@@ -70,17 +73,15 @@ export function inPlaceOnlyRules(view: PolicyView): {
           `.map(p, ${changedKeys('p[0]', 'p[1]')})[0].map(k, "spec.template.metadata." + k + ${why})`,
       },
       environmentRule(policy),
-      ...LISTS.flatMap(({ list, name }) => [
-        {
-          name: `inPlace${name}Names`,
-          expression: refusedIf(
-            `variables.inPlaceOnly && !variables.same${name}`,
-            joined(literal(`spec.template.spec.${list} (added, removed, renamed or reordered)`), why),
-          ),
-        },
-        { name: `inPlace${name}`, expression: containerRule(list, name, why) },
-        { name: `inPlace${name}Resources`, expression: resourcesRule(list, name) },
-      ]),
+      ...LISTS.map(({ list, name }) => ({
+        name: `inPlace${name}Names`,
+        expression: refusedIf(
+          `variables.inPlaceOnly && !variables.same${name}`,
+          joined(literal(`spec.template.spec.${list} (added, removed, renamed or reordered)`), why),
+        ),
+      })),
+      { name: 'inPlaceContainers', expression: containerRule(why) },
+      { name: 'inPlaceResources', expression: resourcesRule() },
       {
         name: 'inPlaceQos',
         expression: refusedIf(
@@ -139,50 +140,55 @@ function changedKeys(newer: string, older: string): string {
   );
 }
 
+/** Containers of both lists, each with what it was: `[path, new, old]`; none of a list whose names differ. */
+function containerPairs(): string {
+  const pairs = LISTS.map(
+    ({ list, name }) =>
+      `(!variables.same${name} ? [] : variables.new${name}.transformList(i, c, ` +
+      `[dyn("spec.template.spec.${list}[" + string(i) + "]"), c, variables.old${name}[i]]))`,
+  );
+  return pairs.join(' + ');
+}
+
 /** One refusal for each container, naming each of its fields. An init container that is no sidecar has run already. */
-function containerRule(list: string, name: string, why: string): string {
-  const older = `variables.old${name}[i]`;
-  const free = list === 'containers' ? 'true' : `c.?restartPolicy.orValue("") == "Always"`;
-  const compared = (container: string): string =>
-    withoutDefaults(
-      `${container}.transformMap(k, v, k != "imagePullPolicy" && !((k == "image" || k == "resources") && (${free})), v)`,
-      CONTAINER,
-    );
+function containerRule(why: string): string {
+  const free = `!p[0].startsWith("spec.template.spec.init") || p[1].?restartPolicy.orValue("") == "Always"`;
+  const compared = withoutDefaults(
+    `c.transformMap(k, v, k != "imagePullPolicy" && !((k == "image" || k == "resources") && (${free})), v)`,
+    CONTAINER,
+  );
   // The default of imagePullPolicy follows the tag: default → default is no change, whatever the tags are (A20).
+  const [newer, older] = ['p[1]', 'p[2]'] as const;
   const pullPolicy =
-    `${pullPolicyOf('c')} != ${pullPolicyOf(older)} && ` +
-    `!(${pullPolicyOf('c')} == ${defaultPullPolicy('c')} && ${pullPolicyOf(older)} == ${defaultPullPolicy(older)})`;
+    `${pullPolicyOf(newer)} != ${pullPolicyOf(older)} && ` +
+    `!(${pullPolicyOf(newer)} == ${defaultPullPolicy(newer)} && ${pullPolicyOf(older)} == ${defaultPullPolicy(older)})`;
   const changed =
-    `[[${compared('c')}, ${compared(older)}]].map(p, ${changedKeys('p[0]', 'p[1]')})[0] + ` +
+    `[[${newer}, ${older}].map(c, ${compared})].map(q, ${changedKeys('q[0]', 'q[1]')})[0] + ` +
     `((${pullPolicy}) ? ["imagePullPolicy"] : [])`;
   return (
-    `!variables.same${name} ? [] : variables.new${name}.transformList(i, c, ` +
-    `(${changed}).map(k, "spec.template.spec.${list}[" + string(i) + "]." + k).join(", "))` +
+    `variables.containerPairs.map(p, (${changed}).map(k, p[0] + "." + k).join(", "))` +
     `.map(paths, paths != "", paths + ${why})`
   );
 }
 
 /** Kubelet resizes cpu and memory; it can change an amount or add one, but not take one away (in-place 9). */
-function resourcesRule(list: string, name: string): string {
-  const older = `variables.old${name}[i]`;
-  const path = `"spec.template.spec.${list}[" + string(i) + "].resources`;
+function resourcesRule(): string {
+  const [newer, older] = ['p[1].?resources', 'p[2].?resources'] as const;
+  const path = 'p[0] + ".resources';
   const others = (kind: string): string =>
-    `c.?resources.?${kind}.orValue({}).transformMap(k, v, !(k in ${QOS_RESOURCES}), quantity(string(v)).asApproximateFloat()) != ` +
-    `${older}.?resources.?${kind}.orValue({}).transformMap(k, v, !(k in ${QOS_RESOURCES}), quantity(string(v)).asApproximateFloat())`;
+    `[${newer}, ${older}].map(s, s.?${kind}.orValue({})` +
+    `.transformMap(k, v, !(k in ${QOS_RESOURCES}), quantity(string(v)).asApproximateFloat()))`;
+  const changed = (kind: string): string => `[${others(kind)}].exists(s, s[0] != s[1])`;
   const removed =
-    `${QOS_RESOURCES}.map(r, ${older}.?resources.?requests[?r].hasValue() && ` +
-    `!c.?resources.?requests[?r].hasValue() && !c.?resources.?limits[?r].hasValue(), "requests." + r) + ` +
-    `${QOS_RESOURCES}.map(r, ${older}.?resources.?limits[?r].hasValue() && ` +
-    `!c.?resources.?limits[?r].hasValue(), "limits." + r)`;
+    `${QOS_RESOURCES}.map(r, ${older}.?requests[?r].hasValue() && ` +
+    `!${newer}.?requests[?r].hasValue() && !${newer}.?limits[?r].hasValue(), "requests." + r) + ` +
+    `${QOS_RESOURCES}.map(r, ${older}.?limits[?r].hasValue() && !${newer}.?limits[?r].hasValue(), "limits." + r)`;
   const paths =
-    `[(c.?resources.?claims.orValue([]) != ${older}.?resources.?claims.orValue([]) || ${others('requests')} || ${others('limits')}) ` +
+    `[(${newer}.?claims.orValue([]) != ${older}.?claims.orValue([]) || ${changed('requests')} || ${changed('limits')}) ` +
     `? ${path}: Forbidden: only cpu and memory can be resized in place" : "", ` +
     `[${removed}].map(r, r.size() > 0 ? ${path}." + r.join(", ") + ": Forbidden: a pod that has it cannot lose it in place; ` +
     `change the amount instead" : "")[0]]`;
-  return (
-    `!variables.same${name} ? [] : variables.new${name}.transformList(i, c, ` +
-    `${paths}.filter(t, t != "").join("; ")).filter(t, t != "")`
-  );
+  return `variables.containerPairs.map(p, ${paths}.filter(t, t != "").join("; ")).filter(t, t != "")`;
 }
 
 function pullPolicyOf(container: string): string {

@@ -86,6 +86,24 @@ describe('the state of a repository', () => {
       { state: 'Synced', message: 'drift is not seen of all: Secret: forbidden' },
     ],
     [
+      'applied, and a receiver was given up, beside one that has left the entry',
+      row({ receivers: ['slack'] }),
+      {
+        status: {
+          ...commit('Succeeded', { notes: ['web is pinned'] }),
+          receivers: {
+            slack: { problem: 'slack answered with status 404', since: '2026-01-01T00:00:00Z' },
+            webhook: { problem: 'gone', since: '2026-01-01T00:00:00Z' },
+          },
+        },
+      },
+      {
+        state: 'Synced',
+        message: 'web is pinned; slack answered with status 404',
+        receivers: { slack: { problem: 'slack answered with status 404', since: '2026-01-01T00:00:00Z' } },
+      },
+    ],
+    [
       'behind',
       row(),
       { status: commit('Succeeded', { sha: OLD }) },

@@ -1,4 +1,4 @@
-/** When the status of a workload is written: at once after a quiet time, else coalesced, and within a second whatever its size. */
+/** When the status of a workload is written: three times at once after a quiet time, else coalesced, and within a second whatever its size. */
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
@@ -46,25 +46,32 @@ async function write(change: JsonObject, pods: number): Promise<number | undefin
 
 describe('the status of a workload', () => {
   it.each([3, 1_000, 5_000, 100_000])(
-    'of %d pods is written at once after a quiet time, and within 700 ms otherwise',
+    'of %d pods is written three times at once after a quiet time, and within 700 ms otherwise',
     async (pods) => {
-      expect(await write({ readyReplicas: 1 }, pods)).toBeUndefined();
-      clock += 1;
-      const due = await write({ readyReplicas: 2 }, pods);
+      for (const readyReplicas of [1, 2, 1]) {
+        expect(await write({ readyReplicas }, pods)).toBeUndefined();
+        clock += 1;
+      }
+      const due = (await write({ readyReplicas: 2 }, pods)) ?? 0;
       expect(due).toBeGreaterThanOrEqual(1_000_400);
       expect(due).toBeLessThanOrEqual(1_000_700);
-      expect(server.requests).toHaveLength(1);
-      clock = due ?? 0;
+      expect(server.requests).toHaveLength(3);
+      clock = due;
       expect(await write({ readyReplicas: 2 }, pods)).toBeUndefined();
-      expect(server.requests).toHaveLength(2);
+      expect(await write({ readyReplicas: 1 }, pods)).toBeGreaterThanOrEqual(due + 400);
+      expect(server.requests).toHaveLength(4);
     },
   );
 
   it('is written at once where somebody waits for it, and not at all where nothing has changed', async () => {
-    await write({ readyReplicas: 1 }, 5_000);
+    for (const readyReplicas of [1, 2, 1]) await write({ readyReplicas }, 5_000);
+    expect(await write({ readyReplicas: 2 }, 5_000)).toBeDefined();
     expect(await write({ observedGeneration: 3 }, 5_000)).toBeUndefined();
-    expect(server.requests).toHaveLength(2);
+    expect(server.requests).toHaveLength(4);
+    for (const observedGeneration of [4, 5, 6, 7]) await write({ observedGeneration }, 5_000);
+    expect(server.requests).toHaveLength(8);
+    expect(await write({ readyReplicas: 2 }, 5_000)).toBe(clock + 700);
     expect(await write({}, 5_000)).toBeUndefined();
-    expect(server.requests).toHaveLength(2);
+    expect(server.requests).toHaveLength(8);
   });
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { CommitNews, Receiver } from '../../../git/notifications.ts';
-import { notify } from '../../../git/notifications.ts';
+import { NewsRefusedError, notify } from '../../../git/notifications.ts';
 import { parseRepositories } from '../../../git/repositories.ts';
 import { ReceivingServer } from '../../support/receiving-server.ts';
 
@@ -137,6 +137,20 @@ describe('a receiver that cannot be told', () => {
       );
     // A redirect is not followed: the token would go along.
     expect(server.received.map(({ path }) => path)).not.toContain('/elsewhere');
+  });
+
+  it.each([
+    [404, true],
+    [401, true],
+    [302, true],
+    [429, false],
+    [408, false],
+    [503, false],
+  ])('with status %d is given up at once: %s', async (status, isFinal) => {
+    server.answers[0] = status;
+    const error: unknown = await notify(receiver('webhook'), shop, news()).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Error);
+    expect(error instanceof NewsRefusedError).toBe(isFinal);
   });
 
   it('that is away, or whose address is none, is named, without it', async () => {
