@@ -78,6 +78,7 @@ export class CommitAccess {
       discovery: this.#discovery,
       store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
       workloadApi: this.#dependencies.workloadApi,
+      isFollowed: (name) => this.#dependencies.repository(name) !== undefined,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),
       signal: Context.current().cancellationSignal,

@@ -124,7 +124,7 @@ export interface RetryDelays {
 }
 
 export interface RecordCommitInput extends CommitReference {
-  readonly outcome: CommitOutcome | 'Progressing';
+  readonly outcome: CommitOutcome;
   /** RFC 3339. */
   readonly startedAt: string;
   readonly applied: number;

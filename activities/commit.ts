@@ -196,7 +196,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         present.run.runId === runId ||
         outcome === 'Refused' ||
         outcome === 'Succeeded';
-      const tried = attempt === undefined ? present.status : withAttempt(present.status, attempt);
+      const tried = withAttempt(present.status, attempt);
       if (!isOurs) return { ...present, status: tried };
       const status = withCommit(tried, commit);
       // A commit that changed nothing was not claimed: an inventory of before sources were kept learns its own here.
@@ -223,8 +223,7 @@ function attemptOf(
   { outcome, asked, startedAt }: RecordCommitInput,
   commit: CommitStatus & { readonly finishedAt: string },
   words: CommitWords | undefined,
-): CommitAttempt | undefined {
-  if (outcome === 'Progressing') return undefined;
+): CommitAttempt {
   const { sha, runId, finishedAt, problems, problemCount, supersededBy } = commit;
   const { applied = 0, unchanged = 0, pruned = 0 } = commit;
   const counts = { applied, unchanged, pruned };

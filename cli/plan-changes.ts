@@ -7,13 +7,17 @@ import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
 import { bodyToApply } from '../git/apply-controller.ts';
+import type { Foreign } from '../git/collisions.ts';
+import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isUndoConflict, isUndone } from '../git/decision.ts';
 import { heldBack } from '../git/drift.ts';
+import type { FollowedRow } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
+import { decisionInput } from '../git/former-owner.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import { objectLabel } from '../git/manifests.ts';
@@ -38,12 +42,12 @@ export interface PlannedChange {
   /** `Kind.group namespace/name` */
   readonly object: string;
   /** `move`: from one workload API to the other. */
-  readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'later';
+  readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'detach' | 'later';
   /** Annotation `fairlead.dev/wave`, where it is not 0. */
   readonly wave?: number;
   /** Labels of what must be ready before it. */
   readonly dependsOn?: readonly string[];
-  /** Why it is left, kept or put off. */
+  /** Why it is left, kept, detached or put off. */
   readonly why?: string;
   readonly differences: readonly Difference[];
   /** The pod template changes: so many pods get a new revision. */
@@ -76,6 +80,7 @@ export async function planCommit(
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, session.leaseNamespace, repository.name);
   store.planned = await sourceIdentity(repository.url);
+  const followed = await followedRows(client, session);
   const context: CommitContext = {
     repository,
     sha,
@@ -84,11 +89,17 @@ export async function planCommit(
     discovery: new Discovery(client),
     store,
     workloadApi: session.api,
+    // Not known: an object stays with the repository that it names.
+    isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
   };
   const { problems } = await checkCommit(context, content);
-  const { objects } = await prepareCommit(context, content);
-  const heals = await isHealed(client, session, repository);
+  const prepared = await prepareCommit(context, content);
+  // The second of two of one name is among the problems.
+  const objects = [
+    ...new Map(prepared.objects.toReversed().map((one) => [one.label, one])).values(),
+  ].toReversed();
+  const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
   const planned = new Map<PreparedObject, Outcome>();
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   await forEachLimited(objects, PARALLEL, async (object) => {
@@ -132,16 +143,13 @@ function isNamespace({ manifest }: PreparedObject): boolean {
   return manifest.kind === 'Namespace' && manifest.group === '';
 }
 
-/** Whether a worker puts back what is changed in the cluster; undefined where nothing that can be seen here says so. */
-async function isHealed(
+/** What the leader follows; undefined where that cannot be seen. @throws ApiError */
+async function followedRows(
   client: KubernetesClient,
   { leaseNamespace, cluster }: Pick<Session, 'leaseNamespace' | 'cluster'>,
-  { name, heal }: Repository,
-): Promise<boolean | undefined> {
-  if (heal === true) return true;
+): Promise<readonly FollowedRow[] | undefined> {
   try {
-    const rows = await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
-    return rows?.find((row) => row.name === name)?.heal;
+    return await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
   } catch (error) {
     if (isForbidden(error)) return undefined;
     throw error;
@@ -158,13 +166,7 @@ async function planObject(
     return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
   }
   const live = await getOrUndefined(context.client, object.path);
-  const { repository, store } = context;
-  const input = {
-    manifest: object.manifest,
-    live,
-    repository: repository.name,
-    applySetId: store.applySetId,
-  };
+  const input = await decisionInput(context, object, live);
   const decision = decide(input);
   switch (decision.do) {
     case 'nothing': {
@@ -220,12 +222,13 @@ async function driftOf(
   context: CommitContext,
   prepared: PreparedObject,
   live: KubernetesObject | undefined,
-  { object, differences: found }: PlannedChange,
+  { object, differences: found, why: beside }: PlannedChange,
   { heals, held }: { readonly heals: boolean | undefined; readonly held: string | undefined },
 ): Promise<PlannedChange> {
   const conflicts = await findConflicts(context, prepared, live);
+  // What was put beside it holds nothing up, see takenOut.
   const owners =
-    conflicts.length === 0 || isUndoConflict(conflicts)
+    beside !== undefined || conflicts.length === 0 || isUndoConflict(conflicts)
       ? undefined
       : describeConflicts(conflicts).replace(/[.]$/, '');
   const isPutBack = heals === true && held === undefined && !isUndone(conflicts);
@@ -256,9 +259,22 @@ async function dryRun(
     return describeChange(object, live, result);
   } catch (error) {
     if (isNotFound(error)) return 'namespace missing';
+    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    if (foreign.length > 0) return takenOut(object, foreign);
     if (toProblem(error, object) !== undefined) return 'refused';
     throw error;
   }
+}
+
+/** What the dry run of the apply alone cannot show: only after it is taken out the manifest can be applied. */
+function takenOut({ label }: PreparedObject, foreign: readonly Foreign[]): PlannedChange {
+  const owners = foreign.map((one) => `"${one.managers.join('", "')}" has put ${one.label} there`);
+  return {
+    object: label,
+    action: 'change',
+    why: `the manifest is applied, and what cannot be beside it is taken out: ${owners.join('; ')}`,
+    differences: foreign.map((one) => ({ path: one.label, before: one.value })),
+  };
 }
 
 function describeChange(
@@ -310,8 +326,8 @@ async function planPrunes(
     const verdict = judgePrune(entry, await getOrUndefined(context.client, path), context.repository.name);
     const object = objectLabel({ ...entry, group });
     if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
-    if (verdict.verdict === 'keep')
-      changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
+    if (verdict.verdict === 'keep' || verdict.verdict === 'detach')
+      changes.push({ object, action: verdict.verdict, why: verdict.why, differences: [] });
   }
   return changes;
 }

@@ -85,7 +85,7 @@ async function planRepository(
 
 /** What is left, kept or put off changes nothing by this commit. */
 function isChange({ action }: PlannedChange): boolean {
-  return action === 'create' || action === 'change' || action === 'move' || action === 'delete';
+  return ['create', 'change', 'move', 'delete', 'detach'].includes(action);
 }
 
 /** The plan as text; ends with a line feed. */
@@ -116,6 +116,7 @@ const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
   delete: 'would be deleted',
   leave: 'would be left alone',
   keep: 'left the commit, but would be kept',
+  detach: "left the commit, and would stay as nobody's",
   later: 'would be put off',
 };
 
@@ -130,6 +131,7 @@ async function formatChange(
     delete: colors.bad,
     leave: colors.held,
     keep: colors.held,
+    detach: colors.busy,
     later: colors.held,
   }[action];
   const title = `► ${oneLine(object)} ${paint(WORDS[action])}${wave === undefined ? '' : `, in wave ${String(wave)}`}${dependsOn.length === 0 ? '' : `, after ${oneLine(dependsOn.join(', '))}`}${why === undefined ? '' : `: ${oneLine(why)}`}`;

@@ -310,6 +310,7 @@ export class DriftWatch {
       discovery,
       store: this.#store,
       workloadApi,
+      isFollowed: () => true,
       startRollingUpdate: async () => await Promise.reject(new Error('a look at drift starts nothing')),
       signal,
     };

@@ -6,11 +6,11 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { Difference } from './differences.ts';
 import { differences } from './differences.ts';
 import { APPLYSET } from './inventory.ts';
-import type { PreparedObject } from './prepare.ts';
+import type { Manifest } from './manifests.ts';
 
-/** From what is there to the answer of a dry run; values of Secrets are masked. */
+/** From what is there to the answer of a dry run; values of Secrets are masked, those of their annotations as well. */
 export function compareApplied(
-  object: Pick<PreparedObject, 'manifest'>,
+  object: { readonly manifest: Pick<Manifest, 'kind' | 'group'> },
   live: KubernetesObject,
   result: KubernetesObject,
 ): readonly Difference[] {
@@ -19,9 +19,21 @@ export function compareApplied(
   if (!isSecret) return differences(before, after);
   const masked = ['data', 'stringData'].map((field) => maskValues(before[field], after[field]));
   const [data, stringData] = masked;
+  const [old, present] = [asRecord(before['metadata']), asRecord(after['metadata'])];
+  const annotations = maskValues(old['annotations'], present['annotations']);
   return differences(
-    { ...before, data: data?.before, stringData: stringData?.before },
-    { ...after, data: data?.after, stringData: stringData?.after },
+    {
+      ...before,
+      data: data?.before,
+      stringData: stringData?.before,
+      metadata: { ...old, annotations: annotations.before },
+    },
+    {
+      ...after,
+      data: data?.after,
+      stringData: stringData?.after,
+      metadata: { ...present, annotations: annotations.after },
+    },
   );
 }
 

@@ -1,6 +1,8 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
+import { handedOver } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -8,9 +10,12 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { bodyToApply, rollController } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
+import type { Foreign } from './collisions.ts';
+import { collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
 import { decide, isUndoConflict, isUndone } from './decision.ts';
+import { decisionInput } from './former-owner.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
@@ -32,17 +37,11 @@ export type Applied =
  * @throws ApiError as the apiserver refuses (see refusals.ts); NotYetError while the old object is going away
  */
 export async function applyObject(context: CommitContext, object: PreparedObject): Promise<Applied> {
-  const { client, repository, store } = context;
+  const { client } = context;
   const live = await getOrUndefined(client, object.path, context.signal);
   const { manifest } = object;
   const heal = context.heal !== undefined;
-  const decision = decide({
-    manifest,
-    live,
-    repository: repository.name,
-    applySetId: store.applySetId,
-    heal,
-  });
+  const decision = decide(await decisionInput(context, object, live));
   if (decision.do === 'refuse') return { outcome: 'refused', code: decision.code, message: decision.message };
   if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
   if (decision.do === 'apply') {
@@ -74,7 +73,10 @@ export async function applyObject(context: CommitContext, object: PreparedObject
   return { outcome: 'changed', uid };
 }
 
-/** Applies; a conflict that is only a template changed by an undo is taken back, any other is the caller's. */
+/**
+ * Applies; a conflict that is only a template changed by an undo is taken back, any other is the caller's. What others have put beside
+ * the manifest's own so that the two cannot be together is taken out by the same write.
+ */
 async function write(
   context: CommitContext,
   object: PreparedObject,
@@ -87,13 +89,37 @@ async function write(
     fieldValidation: 'Strict',
     ...(context.signal === undefined ? {} : { signal: context.signal }),
   } as const;
+  const apply = async (isForced: boolean): Promise<KubernetesObject> =>
+    await client.patch(object.path, 'apply', body, { ...options, force: isForced });
   try {
-    return await client.patch(object.path, 'apply', body, { ...options, force });
+    return await apply(force);
   } catch (error) {
+    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    if (live !== undefined && foreign.length > 0) {
+      await takeOver(client, object, live, foreign);
+      return await apply(force);
+    }
     const conflicts = fieldConflicts(error);
     if (force || conflicts === undefined || !isUndoConflict(conflicts)) throw error;
-    return await client.patch(object.path, 'apply', body, { ...options, force: true });
+    return await apply(true);
   }
+}
+
+/**
+ * Makes fields ours without changing them: the next apply takes away, in one write, what it does not name. (To remove them first could
+ * be refused itself: a Service has at least one port.)
+ * @throws ApiError Conflict when the object has changed since it was read
+ */
+async function takeOver(
+  client: KubernetesClient,
+  { path, manifest }: PreparedObject,
+  live: KubernetesObject,
+  foreign: readonly Foreign[],
+): Promise<void> {
+  const paths = foreign.map((one) => one.path);
+  const managedFields = handedOver(live, FIELD_MANAGER, manifest.apiVersion, paths);
+  const { uid, resourceVersion } = live.metadata;
+  await client.patch(path, 'merge', { metadata: { uid, resourceVersion, managedFields } });
 }
 
 /** Takes the pin away, unless it was set anew since `seen` was read. */

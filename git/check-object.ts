@@ -6,14 +6,16 @@ import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply, budgetProblem } from './apply-controller.ts';
+import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isUndoConflict } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
+import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
-import { problemOf } from './prepare.ts';
+import { isController, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem } from './refusals.ts';
@@ -55,7 +57,7 @@ export class ObjectCheck {
   }
 
   async #live(object: PreparedObject): Promise<void> {
-    const { client, repository, store, signal } = this.#context;
+    const { client, signal } = this.#context;
     this.#budget(object);
     if (isApplied(this.#context, object, this.#listed.get(object))) return;
     const options = withSignal(signal);
@@ -63,18 +65,13 @@ export class ObjectCheck {
       if (isNotFound(error)) return undefined;
       throw error;
     });
-    const { manifest } = object;
-    const heal = this.#context.heal !== undefined;
-    const decision = decide({
-      manifest,
-      live,
-      repository: repository.name,
-      applySetId: store.applySetId,
-      heal,
-    });
+    const decision = decide(await decisionInput(this.#context, object, live));
     switch (decision.do) {
       case 'refuse':
-        this.problems.push(problemOf(object, decision.code, decision.message));
+        this.problems.push({
+          ...problemOf(object, decision.code, decision.message),
+          ...(decision.next !== undefined && { next: decision.next }),
+        });
         return;
       case 'nothing':
       case 'leave':
@@ -118,7 +115,12 @@ export class ObjectCheck {
         await this.#probe(object, body);
         return;
       }
-      throw error;
+      // Those are taken out by the write (apply.ts).
+      if (!isController(object.manifest) && collisions(error, body, live).length > 0) return;
+      const found = toProblem(error, object, this.#text(object));
+      const foreign = found?.code === 'Invalid' ? suspects(error, body, live) : [];
+      if (found === undefined || foreign.length === 0) throw error;
+      this.problems.push(blamed(found, object, foreign));
     }
   }
 

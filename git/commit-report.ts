@@ -44,9 +44,8 @@ export function problemLines(
 }
 
 const REASONS: Readonly<
-  Record<CommitStatus['outcome'], { readonly type: 'Normal' | 'Warning'; readonly reason: string }>
+  Record<CommitAttempt['outcome'], { readonly type: 'Normal' | 'Warning'; readonly reason: string }>
 > = {
-  Progressing: { type: 'Normal', reason: 'CommitObserved' },
   Succeeded: { type: 'Normal', reason: 'CommitApplied' },
   Refused: { type: 'Warning', reason: 'CommitRefused' },
   Failed: { type: 'Warning', reason: 'CommitFailed' },
@@ -54,8 +53,8 @@ const REASONS: Readonly<
   Canceled: { type: 'Warning', reason: 'CommitCanceled' },
 };
 
-/** The Event of a commit's outcome: first what happened, then the first problems, each with its place. */
-export function commitEvent(commit: CommitStatus): {
+/** The Event of a commit that is over: first what happened, then the first problems, each with its place. */
+export function commitEvent(commit: CommitStatus & Pick<CommitAttempt, 'outcome'>): {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;

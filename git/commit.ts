@@ -31,6 +31,8 @@ export interface CommitContext {
   readonly workloadApi: WorkloadApi;
   /** Makes sure that the run of a rolling update is open. */
   readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
+  /** Whether the workers follow a repository of that name. */
+  readonly isFollowed: (repository: string) => boolean;
   /** Keys of the inventory: only these objects are looked at, and put back where they are not as applied. Absent: the whole commit. */
   readonly heal?: ReadonlySet<string> | undefined;
   readonly signal?: AbortSignal | undefined;

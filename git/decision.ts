@@ -19,7 +19,18 @@ export type Decision =
   | { readonly do: 'leave'; readonly why: string }
   /** It is on its way out; it can be made again when it is gone. */
   | { readonly do: 'wait'; readonly why: string }
-  | { readonly do: 'refuse'; readonly code: ProblemCode; readonly message: string };
+  | {
+      readonly do: 'refuse';
+      readonly code: ProblemCode;
+      readonly message: string;
+      readonly next?: string;
+    };
+
+/** What is left of another repository's claim to an object that names it. */
+export type FormerOwner =
+  | { readonly claim: 'holds' | 'none' }
+  /** Nobody follows it, and it came from another source. */
+  | { readonly claim: 'left'; readonly source: string | undefined; readonly next: string };
 
 export interface DecisionInput {
   readonly manifest: Pick<Manifest, 'group' | 'kind' | 'hash'>;
@@ -28,6 +39,8 @@ export interface DecisionInput {
   readonly applySetId: string;
   /** What was changed in the cluster is put back. @default false */
   readonly heal?: boolean;
+  /** Of the repository that the object names, if it is another one. @default it holds the object */
+  readonly former?: FormerOwner | undefined;
 }
 
 /**
@@ -35,11 +48,28 @@ export interface DecisionInput {
  * "Pause, abort, retry, undo"). An object whose manifest is the applied one is not touched, whatever has become of it, unless it is
  * to be healed; a workload that is paused is not healed either.
  */
-export function decide({ manifest, live, repository, applySetId, heal = false }: DecisionInput): Decision {
+export function decide({
+  manifest,
+  live,
+  repository,
+  applySetId,
+  heal = false,
+  former,
+}: DecisionInput): Decision {
   if (live === undefined) return { do: 'apply', create: true, force: false, unpin: false };
   const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
   const owner = annotations?.[ANNOTATION.repository];
-  if (owner !== undefined && owner !== repository) {
+  if (owner !== undefined && owner !== repository && former?.claim === 'left') {
+    const { source = 'a source that is not known', next } = former;
+    const message = `repository ${owner} applied this object from ${source}, and is not followed any more.`;
+    return {
+      do: 'refuse',
+      code: 'OwnedByOther',
+      message,
+      next: `To let ${repository} have what ${owner} had: ${next} (then commit again, or \`fairlead sync ${repository}\`).`,
+    };
+  }
+  if (owner !== undefined && owner !== repository && former?.claim !== 'none') {
     return { do: 'refuse', code: 'OwnedByOther', message: `repository ${owner} applies this object too.` };
   }
   const set = labels?.[APPLYSET.partOf];

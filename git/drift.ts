@@ -10,6 +10,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { compareApplied } from './applied-difference.ts';
 import { bodyToApply, updateOf } from './apply-controller.ts';
+import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContext } from './commit.ts';
 import { findConflicts } from './conflicts.ts';
 import type { DecisionInput } from './decision.ts';
@@ -131,9 +132,15 @@ async function differingPaths(
     return { paths: [...compareApplied(object, live, result).map(({ path }) => path), ...own] };
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return 'stale';
+    // What others have put beside the manifest's own is taken out by the write that puts it back.
+    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    if (foreign.length > 0) return { paths: [...foreign.map(({ label }) => label), ...own] };
     const found = toProblem(error, object);
     if (found === undefined) throw error;
-    return { paths: own, refusal: `its manifest would be refused now: ${found.message}` };
+    const beside = suspects(error, body, live);
+    const { message } = beside.length === 0 ? found : blamed(found, object, beside);
+    const paths = [...beside.map(({ label }) => label), ...own];
+    return { paths, refusal: `its manifest would be refused now: ${message}` };
   }
 }
 

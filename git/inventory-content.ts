@@ -119,6 +119,13 @@ export function pruneCandidates(
 
 export type PruneVerdict =
   | { readonly verdict: 'delete'; readonly uid: string; readonly resourceVersion: string }
+  /** It stays, without what marks it as ours. */
+  | {
+      readonly verdict: 'detach';
+      readonly uid: string;
+      readonly resourceVersion: string;
+      readonly why: string;
+    }
   /** Not in the cluster, or not ours any more: it leaves the inventory without a word. */
   | { readonly verdict: 'forget'; readonly why: string }
   /** Stays in the inventory and is reported. */
@@ -158,7 +165,7 @@ export function judgePrune(
   if (controller !== undefined)
     return { verdict: 'forget', why: `${controller.kind} ${controller.name} controls it` };
   if (annotations?.[DETACH_ANNOTATION] === 'detach')
-    return { verdict: 'forget', why: `its annotation ${DETACH_ANNOTATION} says so` };
+    return { verdict: 'detach', uid, resourceVersion, why: `its annotation ${DETACH_ANNOTATION} says so` };
   const confirmed = annotations?.[PRUNE_ANNOTATION] === 'confirmed';
   if (CAREFUL.has(`${groupOf(entry.apiVersion)}/${entry.kind}`) && !confirmed) {
     return {

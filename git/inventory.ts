@@ -303,9 +303,17 @@ export function foreignSource(
     {
       next:
         'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then ' +
-        `deleted): kubectl annotate configmap ${name} -n ${namespace} --overwrite ${SOURCE_ANNOTATION}=${shellWord(source)} (then commit again, or send its sync the signal \`sync\`).`,
+        `deleted): ${handOver({ namespace, name }, source)} (then commit again, or send its sync the signal \`sync\`).`,
     },
   );
+}
+
+/** The command that makes `source` the place where the objects of an inventory come from. */
+export function handOver(
+  { namespace, name }: Pick<InventoryStore, 'namespace' | 'name'>,
+  source: string,
+): string {
+  return `kubectl annotate configmap ${name} -n ${namespace} --overwrite ${SOURCE_ANNOTATION}=${shellWord(source)}`;
 }
 
 /** KEP-3659: `applyset-<base64url(sha256(<name>.<namespace>.<kind>.<group>))>-v1`. */

@@ -3,9 +3,10 @@
 import { isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
-import { GROUP } from '../planners/names.ts';
+import { ANNOTATION, GROUP } from '../planners/names.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
+import { APPLYSET } from './inventory.ts';
 import { entryKey, groupOf, judgePrune } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
@@ -20,7 +21,10 @@ export interface Pruned {
   readonly deleted: readonly string[];
   /** Keys that leave the inventory: deleted, or not ours any more. */
   readonly forgotten: ReadonlySet<string>;
-  /** What may not be deleted without a confirmation, `label: why`. It stays in the inventory. */
+  /**
+   * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; and what was
+   * detached.
+   */
   readonly kept: readonly string[];
   readonly problems: readonly Problem[];
 }
@@ -60,11 +64,12 @@ export async function pruneObjects(
       const result = await pruneOne(context, entry, isReplaced(entry, wanted));
       if (result.verdict === 'keep') kept.push(`${label} was not pruned: ${result.why}`);
       else forgotten.add(entryKey(entry));
+      if (result.verdict === 'detach') kept.push(`${label} was detached, not deleted: ${result.why}`);
       if (result.verdict === 'delete') deleted.push(label);
     } catch (error) {
       if (!isForbidden(error)) throw error;
       problems.push(
-        problem('Forbidden', `it left the commit but may not be deleted: ${toMessage(error)}.`, {
+        problem('Forbidden', `it left the commit but may not be deleted or detached: ${toMessage(error)}.`, {
           object: label,
         }),
       );
@@ -80,7 +85,18 @@ function isReplaced(entry: InventoryEntry, wanted: ReadonlySet<string>): boolean
   return other !== undefined && wanted.has(entryKey({ ...entry, apiVersion: `${other}/any` }));
 }
 
-type Outcome = { readonly verdict: 'delete' | 'forget' } | { readonly verdict: 'keep'; readonly why: string };
+type Outcome =
+  { readonly verdict: 'delete' | 'forget' } | { readonly verdict: 'keep' | 'detach'; readonly why: string };
+
+/** What sync writes on every object. Null takes it away. */
+const MARKS = {
+  labels: { [APPLYSET.partOf]: null },
+  annotations: {
+    [ANNOTATION.repository]: null,
+    [ANNOTATION.manifestHash]: null,
+    [ANNOTATION.commit]: null,
+  },
+};
 
 const TRIES = 5;
 
@@ -116,9 +132,18 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
       const judged = judgePrune(entry, live, context.repository.name);
-      if (judged.verdict !== 'delete') return judged;
+      if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
+      const { uid, resourceVersion } = judged;
       try {
-        const { uid, resourceVersion } = judged;
+        if (judged.verdict === 'detach') {
+          await context.client.patch(
+            path,
+            'merge',
+            { metadata: { uid, resourceVersion, ...MARKS } },
+            options,
+          );
+          return judged;
+        }
         await context.client.delete(path, {
           uid,
           resourceVersion,
@@ -126,7 +151,7 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
         });
         return { verdict: 'delete' };
       } catch (error) {
-        if (isNotFound(error)) return { verdict: 'delete' };
+        if (isNotFound(error)) return { verdict: judged.verdict === 'delete' ? 'delete' : 'forget' };
         if (!isConflict(error) || attempt === TRIES) throw error;
       }
     }

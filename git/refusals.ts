@@ -73,7 +73,8 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
   }
   // Admission of an apiserver that is just starting.
   if (/not yet ready to handle request/.test(message)) return undefined;
-  if (isForbidden(error)) return problemOf(object, 'Forbidden', end(message));
+  if (isForbidden(error))
+    return { ...problemOf(object, 'Forbidden', end(message)), ...leavingFor(object, error) };
   if (isNotFound(error)) {
     const namespace = /namespaces? "[^"]+" not found/.test(message);
     return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
@@ -83,6 +84,14 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
     return { ...problemOf(object, 'Conflict', describeConflicts(conflicts)), ...handOver(object) };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
+}
+
+/** No permission helps in a namespace that is on its way out. */
+function leavingFor({ namespace = '' }: PreparedObject, { details }: ApiError): Pick<Problem, 'next'> {
+  if (details?.causes.some(({ reason }) => reason === 'NamespaceTerminating') !== true) return {};
+  return {
+    next: `Wait until the namespace is gone, then make it again (\`kubectl describe namespace ${namespace}\` says what holds it); the commit is tried again by itself.`,
+  };
 }
 
 /**
@@ -164,21 +173,14 @@ function firstField(error: ApiError, message: string): string | undefined {
   );
 }
 
-/** Values that the apiserver may quote back: those of environment variables are nobody's business (Secrets: see ApiError). */
+/**
+ * Values of environment variables, which whoever refused it may have put into words of their own (an admission webhook). What the
+ * apiserver quotes is gone already: see ApiError.
+ */
 function hideValues(message: string, object: PreparedObject): string {
-  let text = message.replaceAll(QUOTED_VALUE, (_match, value: string) => `, got ${kindOf(value)}`);
+  let text = message;
   for (const value of environmentValues(object.manifest.body)) text = text.replaceAll(value, '***');
   return text;
-}
-
-/** A value of another type than the schema's, as Go prints it: `got &value.valueUnstructured{Value:8080}`, `got &{8080}`. */
-const QUOTED_VALUE = /, got &(?:value\.valueUnstructured)?\{(?:Value:)?(.*?)\}(?=\n|$)/gs;
-
-function kindOf(value: string): string {
-  if (/^(?:true|false)$/.test(value)) return 'a boolean';
-  if (/^[-+]?[\d.]/.test(value)) return 'a number';
-  if (value.startsWith('map[')) return 'a mapping';
-  return value.startsWith('[') ? 'a list' : 'something else';
 }
 
 function environmentValues(value: unknown): string[] {

@@ -18,6 +18,9 @@ const renewals = new Map<string, number>();
 /** What a killed fetch, or a machine without power, leaves in the way. */
 const LOCKS = ['shallow.lock', 'HEAD.lock', 'config.lock', 'packed-refs.lock', 'refs/fairlead/fetched.lock'];
 
+const SEE_WHAT_ANSWERS =
+  'Make the first commit; if there is one, see what answers at that address: a page for people (a sign-in, a proxy) is no repository.';
+
 export class RemoteMirror {
   readonly #source: RemoteSource;
   readonly #url: string;
@@ -45,16 +48,7 @@ export class RemoteMirror {
             `refs/tags/${ref}`,
             ...(ref.startsWith('refs/') ? [ref] : []),
           ];
-    const output = await this.#remoteGit(
-      ['ls-remote', '--', this.#url, ...wanted],
-      { timeoutMs: this.#options.lookTimeoutMs ?? 20_000 },
-      signal,
-    );
-    const refs = new Map<string, string>();
-    for (const line of output.stdout.toString('utf8').split('\n')) {
-      const [sha, name] = line.split('\t');
-      if (sha !== undefined && name !== undefined && /^[0-9a-f]{40,64}$/.test(sha)) refs.set(name, sha);
-    }
+    const refs = await this.#listRefs(wanted, signal);
     for (const name of wanted) {
       const sha = refs.get(name);
       if (sha !== undefined) return sha;
@@ -64,9 +58,30 @@ export class RemoteMirror {
         problem(
           'UnbornBranch',
           `${this.#url} offers no commit: its default branch has none yet, or it is not a git repository.`,
+          { next: SEE_WHAT_ANSWERS },
         ),
       );
+    if ((await this.#listRefs([], signal)).size === 0) {
+      // git takes a page of one line (200, text/html) for a repository without refs.
+      const message = `${this.#url} offers no branch or tag at all: it is empty, or what answers there is not git.`;
+      throw new ProblemError(problem('UnbornBranch', message, { next: SEE_WHAT_ANSWERS }));
+    }
     throw new ProblemError(problem('RefNotFound', `${this.#url} has no branch or tag ${ref}.`));
+  }
+
+  /** Shas of these refs by name; without names of all. */
+  async #listRefs(names: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const output = await this.#remoteGit(
+      ['ls-remote', '--', this.#url, ...names],
+      { timeoutMs: this.#options.lookTimeoutMs ?? 20_000 },
+      signal,
+    );
+    const refs = new Map<string, string>();
+    for (const line of output.stdout.toString('utf8').split('\n')) {
+      const [sha, name] = line.split('\t');
+      if (sha !== undefined && name !== undefined && /^[0-9a-f]{40,64}$/.test(sha)) refs.set(name, sha);
+    }
+    return refs;
   }
 
   async ensureCommit(sha: string, signal?: AbortSignal): Promise<void> {

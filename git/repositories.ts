@@ -46,7 +46,8 @@ export interface Repository extends SourceFiles, Signers {
 const INTERVAL = 30;
 const LOCAL_INTERVAL = 2;
 
-const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,48}[a-z0-9])?$/;
+/** What a repository may be called. */
+export const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,48}[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?$/;
 
 const Entry = z.strictObject({

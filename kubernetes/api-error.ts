@@ -38,7 +38,10 @@ export interface Failure {
   readonly cause?: unknown;
 }
 
-/** A failed request. The message names method, object and the server's reason; it never quotes a Secret. */
+/**
+ * A failed request. The message names method, object and the server's reason; it never quotes a Secret, and of other objects
+ * neither mappings nor differences (quoted-values.ts).
+ */
 export class ApiError extends Error {
   override name = 'ApiError';
   readonly status: number;

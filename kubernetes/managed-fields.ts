@@ -12,8 +12,13 @@ export interface ManagedFields {
   readonly subresource?: string;
   /** RFC 3339, in seconds: when the manager last changed one of them. */
   readonly time?: string;
+  readonly apiVersion?: string;
+  readonly fieldsType?: string;
   readonly fieldsV1?: JsonObject;
 }
+
+/** Elements of `fieldsV1` from its top to one field: `f:spec`, `f:ports`, `k:{"port":80,"protocol":"TCP"}`. */
+export type OwnedPath = readonly string[];
 
 /** All entries of an object; none where the apiserver keeps them no more. */
 function managedFields(object: KubernetesObject): readonly ManagedFields[] {
@@ -36,6 +41,79 @@ export function appliedFields(object: KubernetesObject, manager: string): JsonOb
   return managedFields(object).find(
     (entry) => entry.manager === manager && entry.operation === 'Apply' && isOfObject(entry),
   )?.fieldsV1;
+}
+
+/** What anybody but `manager`'s server-side apply owns, beside the status. */
+export function othersFields(object: KubernetesObject, manager: string): readonly ManagedFields[] {
+  return managedFields(object).filter((entry) => isShared(entry) && !isApplied(entry, manager));
+}
+
+/**
+ * The entries with which everything at these paths is owned by `manager`'s server-side apply alone: its next apply takes away what it
+ * does not name.
+ */
+export function handedOver(
+  object: KubernetesObject,
+  manager: string,
+  apiVersion: string,
+  paths: readonly OwnedPath[],
+): readonly ManagedFields[] {
+  const entries = managedFields(object);
+  const added = paths.reduce<JsonObject>((fields, path) => {
+    const found = entries.filter(isShared).flatMap((entry): readonly JsonObject[] => {
+      const there = fieldsAt(entry.fieldsV1, path);
+      return there === undefined ? [] : [there];
+    });
+    return withFields(fields, path, found.reduce<JsonObject>(merged, { '.': {} }));
+  }, {});
+  const own = entries.find((entry) => isApplied(entry, manager));
+  const rest = entries.flatMap((entry) => {
+    if (entry === own) return [];
+    if (!isShared(entry)) return [entry];
+    const fieldsV1 = paths.reduce<JsonObject>(
+      (fields, path) => withoutFields(fields, path),
+      entry.fieldsV1 ?? {},
+    );
+    return Object.keys(fieldsV1).length === 0 ? [] : [{ ...entry, fieldsV1 }];
+  });
+  const before: ManagedFields = own ?? { manager, operation: 'Apply', apiVersion, fieldsType: 'FieldsV1' };
+  return [...rest, { ...before, fieldsV1: merged(before.fieldsV1 ?? {}, added) }];
+}
+
+function isShared({ subresource }: ManagedFields): boolean {
+  return (subresource ?? '') === '';
+}
+
+function isApplied(entry: ManagedFields, manager: string): boolean {
+  return entry.manager === manager && entry.operation === 'Apply' && isShared(entry);
+}
+
+function fieldsAt(fields: JsonObject | undefined, path: OwnedPath): JsonObject | undefined {
+  const [first, ...rest] = path;
+  if (fields === undefined || first === undefined) return fields;
+  return first in fields ? fieldsAt(asRecord(fields[first]), rest) : undefined;
+}
+
+function withFields(fields: JsonObject, path: OwnedPath, leaf: JsonObject): JsonObject {
+  const [first, ...rest] = path;
+  if (first === undefined) return merged(fields, leaf);
+  return { ...fields, [first]: withFields(asRecord(fields[first]), rest, leaf) };
+}
+
+/** Mappings that have nothing left go as well. */
+function withoutFields(fields: JsonObject, path: OwnedPath): JsonObject {
+  const [first, ...rest] = path;
+  if (first === undefined || !(first in fields)) return fields;
+  const { [first]: inner, ...others } = fields;
+  const left = rest.length === 0 ? {} : withoutFields(asRecord(inner), rest);
+  return Object.keys(left).length === 0 ? others : { ...others, [first]: left };
+}
+
+function merged(one: JsonObject, other: JsonObject): JsonObject {
+  return Object.entries(other).reduce<JsonObject>(
+    (result, [name, inner]) => ({ ...result, [name]: merged(asRecord(result[name]), asRecord(inner)) }),
+    one,
+  );
 }
 
 /**

@@ -3,6 +3,7 @@
 import { ApiError } from './api-error.ts';
 import type { ErrorDetails, RequestIdentity } from './api-error.ts';
 import { parseJson } from './json.ts';
+import { withoutQuotedValues } from './quoted-values.ts';
 import { holdsSecrets } from './resource-path.ts';
 import { asRecord } from './values.ts';
 
@@ -38,8 +39,8 @@ export function statusError(
   const code = status ?? (typeof answer['code'] === 'number' ? answer['code'] : 0);
   const secret = holdsSecrets(request.path);
   const details = parseDetails(answer['details'], secret);
-  const message = string(answer['message']) ?? '';
-  const text = secret ? secretText(details) : message;
+  const message = withoutQuotedValues(string(answer['message']) ?? '');
+  const text = secret ? `${missingPermission(request, answer['message'])}${secretText(details)}` : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
     return new ApiError(request, {
@@ -83,10 +84,26 @@ function parseDetails(value: unknown, secret: boolean): ErrorDetails | undefined
   const causes = Array.isArray(details['causes']) ? details['causes'].map(asRecord) : [];
   return {
     ...fields(details, ['kind', 'group', 'name', 'uid']),
-    causes: causes.map((cause) =>
-      fields(cause, secret ? ['field', 'reason'] : ['field', 'reason', 'message']),
-    ),
+    causes: causes.map((cause) => {
+      const { message, ...rest } = fields(cause, ['field', 'reason', 'message']);
+      // Who owns a field holds no value.
+      const isWithheld = secret && rest.reason !== 'FieldManagerConflict';
+      if (isWithheld || message === undefined) return rest;
+      return { ...rest, message: withoutQuotedValues(message, rest.field) };
+    }),
   };
+}
+
+/** What was asked for and not permitted: the verb alone is taken from the message, which may quote a Secret. */
+function missingPermission({ path }: RequestIdentity, message: unknown): string {
+  const [, verb] =
+    / cannot (get|list|watch|create|update|patch|delete|deletecollection) resource "/.exec(
+      string(message) ?? '',
+    ) ?? [];
+  if (verb === undefined) return '';
+  const where =
+    typeof path === 'string' || path.namespace === undefined ? '' : ` in the namespace ${path.namespace}`;
+  return `the permission to ${verb} secrets${where} is missing; `;
 }
 
 function secretText(details: ErrorDetails | undefined): string {

@@ -234,11 +234,12 @@ async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' 
 function parseBody(contentType: string | undefined, body: Buffer): { readonly value: unknown } | undefined {
   const text = body.toString('utf8');
   const isForm = contentType?.startsWith('application/x-www-form-urlencoded') === true;
-  const json = isForm ? new URLSearchParams(text).get('payload') : text;
+  // `curl -d` calls whatever it sends a form.
+  const json = isForm ? (new URLSearchParams(text).get('payload') ?? text) : text;
   // A generic one at `/hook/NAME` has nothing more to say.
   if (json === '') return { value: {} };
   try {
-    return json === null ? undefined : { value: JSON.parse(json) };
+    return { value: JSON.parse(json) };
   } catch {
     return undefined;
   }

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RepositoryView } from '../../cli/repository-views.ts';
 import { getOrUndefined } from '../../git/resources.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import type { JsonObject, KubernetesObject } from '../../planners/objects.ts';
+import type { JsonObject, KubernetesObject, PodTemplate } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -67,6 +67,23 @@ spec:
       - {name: main, image: "app:1"}
 `,
 };
+
+const SERVICES = ['named', 'single']
+  .map(
+    (name) => `apiVersion: v1
+kind: Service
+metadata: {name: ${name}}
+spec:
+  selector: {app: web}
+  ports: [${name === 'single' ? '{port: 80}' : '{name: http, port: 80}, {name: metrics, port: 90}'}]
+`,
+  )
+  .join('---\n');
+const PORTS = MANIFESTS['web.yaml']
+  .replace('{name: web}', '{name: ports}')
+  .replaceAll('app: web', 'app: ports')
+  .replace('spec:', 'spec:\n  replicas: 0')
+  .replace('image: "app:1"', 'image: "app:1", ports: [{name: http, containerPort: 80}]');
 
 beforeAll(async () => {
   const { kubeconfig, workloadApi } = controlPlane();
@@ -263,6 +280,47 @@ describe('drift that is put back', () => {
     await untilShop('synced', ({ state }) => state === 'Synced');
   });
 
+  const portsOf = async (name: string) => {
+    const { spec } = await cluster.client.get<
+      KubernetesObject & { spec: { ports: readonly { name?: string; port: number }[] } }
+    >(core('services', name));
+    return spec.ports.map((port) => `${port.name ?? ''}:${port.port}`).join(' ');
+  };
+  const movePort = async (name: string, ports: readonly JsonObject[]) =>
+    await edit(core('services', name), { spec: { ports } }, 'kubectl-patch');
+
+  it('a port under another number, which could not be beside the manifest', async () => {
+    const sha = await repository.commit({ 'services.yaml': SERVICES, 'ports.yaml': PORTS });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    expect(await portsOf('named')).toBe('http:80 metrics:90');
+    const mine = { name: 'mine', port: 95 };
+    await movePort('named', [{ name: 'http', port: 81 }, { name: 'metrics', port: 90 }, mine]);
+    await movePort('single', [{ port: 81 }]);
+    const ports = cluster.path('Deployment', namespace, 'ports');
+    const value = [{ name: 'http', containerPort: 81 }];
+    await cluster.client.patch(
+      ports,
+      'json',
+      [{ op: 'replace', path: '/spec/template/spec/containers/0/ports', value }],
+      { fieldManager: 'kubectl-patch' },
+    );
+    await found('all are as the commit wants them', async () => {
+      const { spec } = await cluster.client.get<KubernetesObject & { spec: { template: PodTemplate } }>(
+        ports,
+      );
+      const [container] = spec.template.spec.containers;
+      const seen = [await portsOf('named'), await portsOf('single'), JSON.stringify(container?.['ports'])];
+      return seen.join() ===
+        'http:80 metrics:90 mine:95,:80,[{"containerPort":80,"name":"http","protocol":"TCP"}]'
+        ? true
+        : undefined;
+    });
+    expect((await events('DriftDetected', 'named'))[0]).toContain(
+      'spec.ports[port=81,protocol="TCP"] changed by "kubectl-patch"',
+    );
+    await untilShop('synced', ({ drift }) => drift === undefined);
+  });
+
   it('more and more seldom where another owner insists, who is named', async () => {
     for (const color of ['1', '2', '3']) {
       await edit(core('configmaps', 'settings'), { data: { shape: color } }, 'another-controller');
@@ -314,4 +372,13 @@ describe('drift that is put back', () => {
     await untilShop('settled', ({ drift }) => drift === undefined);
     expect(await imageOf()).toBe('app:1');
   }, 180_000);
+
+  it('such a port by the next commit of the object as well', async () => {
+    await setHeal(false);
+    await movePort('single', [{ port: 82 }]);
+    await drifted(1);
+    const sha = await repository.commit({ 'services.yaml': SERVICES.replaceAll('app: web', 'app: other') });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    expect(await portsOf('single')).toBe(':80');
+  });
 });

@@ -8,6 +8,10 @@ import type { ControlPlane } from '../../local/control-plane.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
+import type { RepositoryPlan } from '../../cli/plan-changes.ts';
+import { planCommit } from '../../cli/plan-changes.ts';
+import { CommitReader } from '../../git/commit.ts';
+import { openMirror } from '../../git/mirror.ts';
 import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { SourceReporter } from '../../git/source-report.ts';
@@ -91,6 +95,19 @@ async function follow(
       }
     },
   };
+}
+
+/** What a commit would change, as `fairlead plan` tells it. */
+async function planOf({ git, name, namespace }: Followed, sha: string): Promise<RepositoryPlan> {
+  const repository = repositoryFromFlags({ repo: git.path, name, namespace });
+  const mirror = openMirror({ ...repository, cacheDirectory: git.path });
+  const content = await new CommitReader(() => mirror).read(repository, sha);
+  const session = {
+    leaseNamespace: INVENTORY_NAMESPACE,
+    api: 'fairlead.dev/v1beta1',
+    cluster: 'git',
+  } as const;
+  return await planCommit(cluster.client, session, repository, sha, content);
 }
 
 const configMap = (name: string, value: string): string =>
@@ -613,6 +630,149 @@ describe('who may do what', () => {
     expect(lines[0]).toMatch(
       /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository claim-a applies this object too\./,
     );
+  }, 60_000);
+
+  it('an object that was detached is nobody\u2019s: the commit tells, and another repository may have it', async () => {
+    const first = await follow('detach-a');
+    const second = await follow('detach-b');
+    const manifest = configMap('mine', 'a').replace(
+      'name: mine',
+      `name: mine\n  namespace: ${first.namespace}\n  annotations: {client.lifecycle.config.k8s.io/deletion: detach, note: stays}`,
+    );
+    await first.commit({ 'a.yaml': manifest, 'b.yaml': configMap('two', 'b') });
+    const before = await first.get('configmaps', 'mine');
+    const { changes } = await planOf(first, await first.git.commit({ 'a.yaml': undefined }));
+    expect(changes).toEqual([
+      {
+        object: `ConfigMap ${first.namespace}/mine`,
+        action: 'detach',
+        why: 'its annotation client.lifecycle.config.k8s.io/deletion says so',
+        differences: [],
+      },
+    ]);
+    expect(await first.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    const inventory = await sync.inventory('detach-a');
+    expect(inventory?.entries.size).toBe(1);
+    expect(inventory?.status.commit?.notes).toEqual([
+      `ConfigMap ${first.namespace}/mine was detached, not deleted: its annotation client.lifecycle.config.k8s.io/deletion says so`,
+    ]);
+    const released = await first.get('configmaps', 'mine');
+    expect(released?.metadata).toMatchObject({
+      uid: before?.metadata.uid,
+      annotations: { 'client.lifecycle.config.k8s.io/deletion': 'detach', note: 'stays' },
+    });
+    expect(JSON.stringify([released?.metadata.labels, released?.metadata.annotations])).not.toMatch(
+      /fairlead|applyset/,
+    );
+    expect(await second.commit({ 'a.yaml': manifest.replace('key: a', 'key: b') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    expect(await first.get('configmaps', 'mine')).toMatchObject({
+      data: { key: 'b' },
+      metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'detach-b' } },
+    });
+  }, 60_000);
+
+  it('an object that is there twice is planned once, and wrong', async () => {
+    const repository = await follow('twice');
+    const sha = await repository.git.commit({
+      'a.yaml': configMap('one', 'a'),
+      'b.yaml': configMap('one', 'b'),
+    });
+    const { changes, problems } = await planOf(repository, sha);
+    expect(changes).toHaveLength(1);
+    expect(problems).toMatchObject([{ code: 'DuplicateObject' }]);
+  }, 60_000);
+
+  it('a namespace that is on its way out: what to do is to wait', async () => {
+    const repository = await follow('leaving');
+    const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
+    const leaving = `${repository.namespace}-2`;
+    await cluster.client.create(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: leaving },
+      spec: { finalizers: ['kubernetes', 'example.com/held'] },
+    });
+    await cluster.client.delete({ ...namespaces, name: leaving });
+    const { lines } = await repository.bad({
+      'a.yaml': configMap('one', 'a').replace('name: one', `name: one\n  namespace: ${leaving}`),
+      'b.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ${leaving}}\n`,
+    });
+    expect(lines).toHaveLength(2);
+    for (const line of lines)
+      expect(line).toMatch(
+        /^Forbidden .* Wait until the namespace is gone, then make it again \(`kubectl describe/,
+      );
+    await cluster.client.replace(
+      { ...namespaces, name: leaving, subresource: 'finalize' },
+      {
+        ...(await cluster.client.get({ ...namespaces, name: leaving })),
+        spec: { finalizers: [] },
+      },
+    );
+  }, 60_000);
+
+  it('a mark that nobody\u2019s inventory confirms is no claim', async () => {
+    const first = await follow('marked-a');
+    const second = await follow('marked-b');
+    const manifest = configMap('mine', 'a').replace(
+      'name: mine',
+      `name: mine\n  namespace: ${first.namespace}`,
+    );
+    await first.commit({ 'a.yaml': manifest, 'b.yaml': configMap('two', 'b') });
+    const mine = await first.get('configmaps', 'mine');
+    await first.commit({ 'a.yaml': undefined });
+    const { name, namespace, labels, annotations } = mine?.metadata ?? {};
+    const path = {
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      namespace: first.namespace,
+      name: 'mine',
+    };
+    // As earlier versions left an object that was detached.
+    const copy = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, labels, annotations } };
+    await cluster.client.patch(path, 'apply', copy);
+    expect(await second.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
+  }, 60_000);
+
+  it('a repository under another name goes on with what it had, once nobody follows the old name', async () => {
+    const old = await follow('renamed-old');
+    await old.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+    const before = await old.get('configmaps', 'one');
+    const flags = { repo: old.git.path, name: 'renamed-new', namespace: old.namespace };
+    sync.follow(repositoryFromFlags(flags));
+    const sha = await old.git.commit({ 'b.yaml': undefined });
+    // Both are followed.
+    const refused = await sync.apply('renamed-new', sha);
+    expect(refused.message).toMatch(/ConfigMap \S+\/one: repository renamed-old applies this object too\./);
+    sync.unfollow('renamed-old');
+    const next = await old.git.commit({ 'a.yaml': configMap('one', 'c') });
+    expect(await sync.apply('renamed-new', next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await old.get('configmaps', 'one')).toMatchObject({
+      data: { key: 'c' },
+      metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'renamed-new' } },
+    });
+    expect((await sync.inventory('renamed-new'))?.entries.size).toBe(1);
+  }, 60_000);
+
+  it('what another repository has left behind is handed over by a command that the refusal names', async () => {
+    const old = await follow('left-old');
+    const heir = await follow('left-heir');
+    const manifest = configMap('mine', 'a').replace(
+      'name: mine',
+      `name: mine\n  namespace: ${old.namespace}`,
+    );
+    await old.commit({ 'a.yaml': manifest });
+    sync.unfollow('left-old');
+    const { lines } = await heir.bad({ 'a.yaml': manifest });
+    expect(lines[0]).toContain(
+      `: repository left-old applied this object from ${old.git.path}, and is not followed any more. To let left-heir have what left-old had: kubectl annotate configmap fairlead-left-old -n ${INVENTORY_NAMESPACE} --overwrite fairlead.dev/source=${heir.git.path} (`,
+    );
+    const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    await cluster.annotate({ ...place, name: 'fairlead-left-old' }, { 'fairlead.dev/source': heir.git.path });
+    expect(await heir.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
   it('another field manager is named, and its fields are left', async () => {

@@ -344,6 +344,11 @@ describe('an https repository', () => {
     expect(await namedFailure(remote({ ref: 'nope' }).resolveRef())).toMatch(
       /^RefNotFound: .* has no branch or tag nope\./,
     );
+    server.behaviour = 'garbage';
+    expect(await namedFailure(remote({ ref: 'main' }).resolveRef())).toMatch(
+      /^UnbornBranch: .* what answers there is not git\. .* a page for people/,
+    );
+    server.behaviour = 'serve';
     expect(await namedFailure(remote().ensureCommit('2'.repeat(40)))).toMatch(/^CommitGone/);
     expect(await namedFailure(remote({ url: server.url('nothing.git') }).resolveRef())).toMatch(
       /^RepositoryNotFound: https:\/\/localhost/,

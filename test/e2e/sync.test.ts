@@ -590,9 +590,18 @@ describe('secrets', () => {
     const number = '8472910355';
     const encoded = Buffer.from(planted).toString('base64');
     const secret = (data: string): string => `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n${data}`;
+    const immutable = (value: string): string => {
+      const spec = `restartPolicy: Never\n    containers: [{name: c, image: "a:1", command: [sh, -c, "${value}"], env: [{name: PW, value: "${value}"}]}]\n`;
+      const pod = `apiVersion: v1\nkind: Pod\nmetadata: {name: once}\nspec:\n    ${spec}`;
+      return `${pod}---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec:\n  suspend: true\n  template:\n   spec:\n    ${spec}`;
+    };
     const files: readonly Readonly<Record<string, FileChange>>[] = [
-      { 's.yaml': secret(`stringData: {a: "${planted}"}\n`) },
-      { 's.yaml': secret(`data: {a: "${encoded}", b: "${planted}"}\n`) },
+      { 's.yaml': secret(`stringData: {a: "${planted}"}\n`), 'once.yaml': immutable(`old ${planted}`) },
+      { 'once.yaml': immutable(`new ${planted}`) },
+      {
+        's.yaml': secret(`data: {a: "${encoded}", b: "${planted}"}\n`),
+        'once.yaml': immutable(`old ${planted}`),
+      },
       { 's.yaml': secret(`stringData: {a: "${planted}", "bad key": "${planted}"}\n`) },
       { 's.yaml': secret(`stringData: {a: ["${planted}"]}\n`) },
       { 's.yaml': statefulSet('1').replace('image:', `env: [{name: A, value: "${planted}"}], imagee:`) },
@@ -615,6 +624,12 @@ describe('secrets', () => {
       JSON.stringify(await cluster.events(INVENTORY_NAMESPACE)),
     );
     expect(seen.filter((text) => text.includes('Refused')).length).toBeGreaterThan(7);
+    expect(seen.join()).toMatch(
+      /Pod secretive-\w+\/once: spec: Forbidden: pod updates may not change fields/,
+    );
+    expect(seen.join()).toMatch(
+      /Job.batch secretive-\w+\/once: spec.template.spec: Invalid value: field is immutable/,
+    );
     for (const text of histories) expect(text).toContain('"clusterUid"');
     for (const text of [...seen, ...histories])
       expect(plantedIn(text, [planted, encoded, number])).toEqual([]);

@@ -133,6 +133,11 @@ export class GitSync {
     this.#repositories.set(repository.name, repository);
   }
 
+  /** Its entry has left the repositories file. */
+  unfollow(name: string): void {
+    this.#repositories.delete(name);
+  }
+
   /** What the poller does when it sees a commit. */
   async commitSeen(repository: string, sha: string, more: Omit<SeenCommit, 'sha'> = {}): Promise<void> {
     await this.#runs.commitSeen(repository, { sha, ...more });

@@ -51,6 +51,7 @@ beforeEach(async () => {
     discovery: new Discovery(worker),
     store: new InventoryStore(worker, 'system', 'shop'),
     workloadApi: 'apps/v1',
+    isFollowed: () => true,
     startRollingUpdate: async () => await Promise.reject(new Error('none is expected')),
   };
 });

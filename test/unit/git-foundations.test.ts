@@ -58,6 +58,7 @@ beforeEach(async () => {
     discovery: new Discovery(client),
     store: new InventoryStore(client, 'system', 'shop'),
     workloadApi: 'apps/v1',
+    isFollowed: () => true,
     startRollingUpdate: async () => await Promise.reject(new Error('none is expected')),
   };
 });

@@ -181,7 +181,7 @@ describe('inventory', () => {
       'detached',
       entry('a', { uid: 'u1' }),
       live({}, { ...ours, 'client.lifecycle.config.k8s.io/deletion': 'detach' }),
-      { verdict: 'forget' },
+      { verdict: 'detach', uid: 'u1', resourceVersion: '7' },
     ],
     ['a claim', entry('a', { kind: 'PersistentVolumeClaim' }), live({}, ours), { verdict: 'keep' }],
     ['a namespace', entry('a', { kind: 'Namespace' }), live({}, ours), { verdict: 'keep' }],
@@ -300,6 +300,25 @@ describe('what to do with an object', () => {
     expect(
       describeConflicts(causes(['.spec.replicas', 'hpa'], ['.data.a', 'edit'], ['.data.b', 'edit'])),
     ).toBe('"hpa" owns .spec.replicas; "edit" owns .data.a, .data.b.');
+  });
+
+  it.each([
+    ['holds it', { claim: 'holds' }, { do: 'refuse', message: 'repository b applies this object too.' }],
+    ['has no claim left', { claim: 'none' }, { do: 'apply', create: false, force: false }],
+    [
+      'left it behind',
+      { claim: 'left', source: '/srv/b', next: 'kubectl annotate …' },
+      {
+        do: 'refuse',
+        code: 'OwnedByOther',
+        message: 'repository b applied this object from /srv/b, and is not followed any more.',
+        next: 'To let repo have what b had: kubectl annotate … (then commit again, or `fairlead sync repo`).',
+      },
+    ],
+  ] as const)('that another repository is named on, which %s', (_, former, expected) => {
+    const object = live({}, { 'fairlead.dev/repository': 'b', 'fairlead.dev/manifest-hash': 'new' });
+    const input = { manifest, live: object, repository: 'repo', applySetId: 'set' };
+    expect(decide({ ...input, former })).toMatchObject(expected);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { colorsOf } from '../../../cli/colors.ts';
 import { differences } from '../../../git/differences.ts';
-import { maskValues } from '../../../git/applied-difference.ts';
+import { compareApplied, maskValues } from '../../../git/applied-difference.ts';
 import { formatPlan } from '../../../cli/plan.ts';
 
 describe('differences by path', () => {
@@ -65,6 +65,27 @@ describe('Secrets', () => {
       { path: 'old', before: '*** (before)', after: '*** (after)' },
     ]);
   });
+});
+
+it('annotations of a Secret are masked as its data is, those of anything else are shown', () => {
+  const object = (kind: string, note: string) =>
+    ({
+      apiVersion: 'v1',
+      kind,
+      metadata: { name: 's', uid: 'u', resourceVersion: '1', annotations: { note, same: 'PLANTED' } },
+    }) as const;
+  const compared = (kind: string) =>
+    compareApplied(
+      { manifest: { kind, group: '' } },
+      object(kind, 'PLANTED old'),
+      object(kind, 'PLANTED new'),
+    );
+  expect(compared('Secret')).toEqual([
+    { path: 'metadata.annotations.note', before: '*** (before)', after: '*** (after)' },
+  ]);
+  expect(compared('ConfigMap')).toEqual([
+    { path: 'metadata.annotations.note', before: 'PLANTED old', after: 'PLANTED new' },
+  ]);
 });
 
 describe('a plan as text', () => {

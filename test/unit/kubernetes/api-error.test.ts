@@ -67,6 +67,26 @@ describe('ApiError', () => {
     expect(responseError(SECRET, 500, 'hunter2', undefined).message).not.toContain('hunter2');
   });
 
+  it('names who owns a field of a Secret', () => {
+    const causes = [
+      { field: '.data.a', reason: 'FieldManagerConflict', message: 'conflict with "kubectl-edit" using v1' },
+    ];
+    const error = responseError(SECRET, 409, status(409, 'Conflict', 'hunter2', { causes }), undefined);
+    expect(error.details?.causes).toEqual(causes);
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  it('says which permission for Secrets is missing', () => {
+    const message =
+      'secrets "hunter2" is forbidden: User "system:serviceaccount:prod:sync" cannot patch resource "secrets" in API group "" in the namespace "prod"';
+    const error = responseError(SECRET, 403, status(403, 'Forbidden', message), undefined);
+    expect(error.message).toBe(
+      "PATCH secrets prod/s: Forbidden: the permission to patch secrets in the namespace prod is missing; the server's message is withheld, it may quote the Secret",
+    );
+    const other = responseError(SECRET, 403, status(403, 'Forbidden', 'quota hunter2'), undefined);
+    expect(other.message).not.toMatch(/hunter2|permission/);
+  });
+
   it('hands over Retry-After from the header or the body', () => {
     expect(responseError(PATCH, 429, status(429, 'TooManyRequests'), '7').retryAfterSeconds).toBe(7);
     const body = status(503, 'ServiceUnavailable', 'words', { retryAfterSeconds: 3 });

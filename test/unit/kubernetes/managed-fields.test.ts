@@ -3,7 +3,13 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { ManagedFields } from '../../../kubernetes/managed-fields.ts';
-import { appliedFields, fieldsDigest, lastManager, ownsAll } from '../../../kubernetes/managed-fields.ts';
+import {
+  appliedFields,
+  fieldsDigest,
+  handedOver,
+  lastManager,
+  ownsAll,
+} from '../../../kubernetes/managed-fields.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
 
 describe('what was applied is still owned', () => {
@@ -95,4 +101,46 @@ describe('the managers of an object', () => {
     });
     expect(fieldsDigest(at('2'))).not.toBe(fieldsDigest(at('1')));
   });
+});
+
+it('hands fields over: everybody else loses them, empty entries go, the status stays', () => {
+  const ports = (fields: object) => ({ 'f:spec': { 'f:ports': fields } });
+  const theirs = { 'k:{"port":81}': { '.': {}, 'f:name': {} } };
+  const object = {
+    metadata: {
+      name: 'web',
+      uid: 'u',
+      resourceVersion: '1',
+      managedFields: [
+        { manager: 'fairlead', operation: 'Apply', time: 't', fieldsV1: { 'f:spec': { 'f:selector': {} } } },
+        {
+          manager: 'kubectl-patch',
+          operation: 'Update',
+          fieldsV1: ports({ ...theirs, 'k:{"port":95}': {} }),
+        },
+        {
+          manager: 'other',
+          operation: 'Update',
+          fieldsV1: ports({ 'k:{"port":81}': { 'f:targetPort': {} } }),
+        },
+        { manager: 'other', operation: 'Update', subresource: 'status', fieldsV1: { 'f:status': {} } },
+      ],
+    },
+  } as unknown as KubernetesObject;
+  const path = ['f:spec', 'f:ports', 'k:{"port":81}'];
+  expect(handedOver(object, 'fairlead', 'v1', [path])).toEqual([
+    { manager: 'kubectl-patch', operation: 'Update', fieldsV1: ports({ 'k:{"port":95}': {} }) },
+    { manager: 'other', operation: 'Update', subresource: 'status', fieldsV1: { 'f:status': {} } },
+    {
+      manager: 'fairlead',
+      operation: 'Apply',
+      time: 't',
+      fieldsV1: {
+        'f:spec': {
+          'f:selector': {},
+          'f:ports': { 'k:{"port":81}': { '.': {}, 'f:name': {}, 'f:targetPort': {} } },
+        },
+      },
+    },
+  ]);
 });

@@ -193,6 +193,13 @@ describe('a push that is proven', () => {
     expect(pushes).toEqual(['shop']);
   });
 
+  it('is JSON whatever its content type says: `curl -d` calls everything a form', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect(await post({ ...form, ...github(PUSH) }, PUSH)).toBe(202);
+    expect(pushes).toEqual(['shop']);
+    expect(await post({ ...form, ...github('a=b') }, 'a=b')).toBe(400);
+  });
+
   it('of the default branch is for entries without a ref, one of another branch for nobody', async () => {
     const other = PUSH.replace('refs/heads/main', 'refs/heads/feature');
     expect(await post(github(other), other)).toBe(200);
