@@ -15,6 +15,8 @@ import type { LookResult, NotifyInput, RepositoryReference, StopStrayInput } fro
 export interface SyncActivityDependencies {
   readonly temporal: Client;
   readonly clusterUid: string;
+  /** Its name, for those who are told. */
+  readonly cluster: string;
   /** By name; undefined when it is not followed. */
   readonly repository: (name: string) => Repository | undefined;
   /** Looks at a repository now; undefined: it is not followed. */
@@ -30,7 +32,9 @@ export interface SyncActivityDependencies {
 export type SyncActivities = ReturnType<typeof createSyncActivities>;
 
 /** The activities, bound to this leader. */
-export function createSyncActivities({ temporal, clusterUid, repository, look }: SyncActivityDependencies) {
+export function createSyncActivities(dependencies: SyncActivityDependencies) {
+  const { temporal, clusterUid, cluster, repository, look } = dependencies;
+
   /** Cancels every running commit of the repository and waits until it has closed. Answers their ids. */
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
     requireCluster(input);
@@ -59,7 +63,8 @@ export function createSyncActivities({ temporal, clusterUid, repository, look }:
     const followed = repository(input.repository);
     const receiver = followed?.notify?.find(({ id }) => id === input.receiver);
     if (followed === undefined || receiver === undefined) return;
-    await notify(receiver, followed, input.news, Context.current().cancellationSignal);
+    const { name, url } = followed;
+    await notify(receiver, { cluster, name, url }, input.news, Context.current().cancellationSignal);
   }
 
   function requireCluster(input: RepositoryReference): void {

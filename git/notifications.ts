@@ -37,7 +37,13 @@ export interface CommitNews {
   readonly delivery: string;
 }
 
-/** Milliseconds; bytes of an answer that are read. */
+/** Whose commits the news is about; two clusters that follow one repository tell the same receivers. */
+export interface NewsSource extends Pick<Repository, 'name' | 'url'> {
+  /** Name of the cluster, `FAIRLEAD_CLUSTER`. */
+  readonly cluster: string;
+}
+
+/** Milliseconds. */
 const TIMEOUT_MS = 5_000;
 
 /**
@@ -46,18 +52,24 @@ const TIMEOUT_MS = 5_000;
  */
 export async function notify(
   receiver: Receiver,
-  repository: Pick<Repository, 'name' | 'url'>,
+  repository: NewsSource,
   news: CommitNews,
   signal?: AbortSignal,
 ): Promise<void> {
   const call = await CALLS[receiver.type](receiver, repository, news);
   const status = await post(call, receiver, signal).catch((error: unknown) => {
-    const why = errorCode(error) ?? 'no answer';
+    const why = signal?.aborted === true ? 'given up' : reasonOf(error);
     // Without the cause: an error of an address quotes it.
     throw new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
   });
   if (status < 200 || status > 299)
     throw new Error(`${receiver.id} of repository ${repository.name} answered with status ${status}`);
+}
+
+/** An abort that nobody asked for is the end of {@link TIMEOUT_MS}. */
+function reasonOf(error: unknown): string {
+  const code = errorCode(error);
+  return code === 'ABORT_ERR' ? `no answer within ${String(TIMEOUT_MS / 1_000)} s` : (code ?? 'no answer');
 }
 
 interface Call {
@@ -66,11 +78,7 @@ interface Call {
   readonly body: string;
 }
 
-type MakeCall = (
-  receiver: Receiver,
-  repository: Pick<Repository, 'name' | 'url'>,
-  news: CommitNews,
-) => Promise<Call>;
+type MakeCall = (receiver: Receiver, repository: NewsSource, news: CommitNews) => Promise<Call>;
 
 const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
   github: async (receiver, repository, news) => {
@@ -107,7 +115,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
     headers: {},
     body: JSON.stringify({
       text: escapeSlack(
-        `${STATES[news.outcome].sign} ${repository.name} at ${shortSha(news.sha)}: ${describe(news)}`,
+        `${STATES[news.outcome].sign} ${repository.name} on ${repository.cluster} at ${shortSha(news.sha)}: ${describe(news)}`,
       ),
     }),
   }),
@@ -115,6 +123,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
     const body = JSON.stringify({
       apiVersion: 'hooks.fairlead.dev/v1',
       kind: 'CommitNews',
+      cluster: repository.cluster,
       repository: repository.name,
       url: redactUrls(repository.url),
       ...news,
@@ -145,9 +154,10 @@ const STATES: Readonly<
 /** Characters: GitHub refuses longer ones. */
 const LONGEST_DESCRIPTION = 140;
 
-function statusOf({ name }: Pick<Repository, 'name'>, news: CommitNews) {
+/** A server keeps one status for each context: another cluster must not overwrite it. */
+function statusOf({ cluster, name }: NewsSource, news: CommitNews) {
   const [description = ''] = describe(news).split('\n', 1);
-  return { context: `fairlead/${name}`, description: cut(description, LONGEST_DESCRIPTION) };
+  return { context: `fairlead/${cluster}/${name}`, description: cut(description, LONGEST_DESCRIPTION) };
 }
 
 function describe({ outcome, message }: CommitNews): string {

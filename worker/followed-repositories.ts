@@ -183,6 +183,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       ...createSyncActivities({
         temporal,
         clusterUid,
+        cluster: config.cluster,
         repository: (name) => byName.get(name),
         look: async (name) => await poller.look(name),
       }),

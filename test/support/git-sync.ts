@@ -100,6 +100,7 @@ export class GitSync {
       ...createSyncActivities({
         temporal,
         clusterUid,
+        cluster,
         repository: (name) => known(name),
         look: async (name) => {
           const repository = known(name);
