@@ -6,7 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
-import type { CommitStatus } from '../git/inventory.ts';
+import type { CommitStatus, Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
 import type { Prepared } from '../git/prepare.ts';
@@ -113,9 +113,10 @@ export class CommitAccess {
     return await prepareCommit(context, await this.readOrThrow(context));
   }
 
-  /** Whether this run is still the one that may write (fencing). */
-  async isClaimed(context: CommitContext, input: CommitReference): Promise<boolean> {
-    return (await context.store.read(context.signal))?.run?.runId === input.runId;
+  /** The inventory, while this run is the one that may write (fencing). */
+  async claimed(context: CommitContext, input: CommitReference): Promise<Inventory | undefined> {
+    const inventory = await context.store.read(context.signal);
+    return inventory?.run?.runId === input.runId ? inventory : undefined;
   }
 
   /** Writes the uids of applied objects into the inventory. */

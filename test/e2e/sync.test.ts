@@ -123,7 +123,7 @@ describe('a commit with a workload', () => {
     const last = await sync.dealtWith(name, sha);
     expect(last.outcome).toBe('Failed');
     expect(last.message).toMatch(
-      /RolloutFailed web\.yaml:1 StatefulSet\.fairlead\.dev \S+\/web: ProgressDeadlineExceeded: no progress for 60 s\./,
+      /RolloutFailed web\.yaml:1@\w{8}: StatefulSet\.fairlead\.dev \S+\/web: ProgressDeadlineExceeded: no progress for 60 s\. \S/,
     );
     const first = await describeCommit(name, sha);
     await sync.commitSeen(name, sha);
@@ -360,6 +360,49 @@ describe('a commit that changes nothing', () => {
   }, 60_000);
 });
 
+describe('the counts of a commit', () => {
+  const namespace = (name: string) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
+
+  it('that changes nothing while an object is kept have each object once', async () => {
+    const { git, name } = await follow('kept');
+    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1'), 'n.yaml': namespace('kept-team') }));
+    const sha = await git.commit({ 'n.yaml': undefined });
+    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const result = await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).result();
+    expect(result).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
+    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ applied: 0, unchanged: 1 });
+    expect(commit?.notes).toEqual([expect.stringContaining('was not pruned')]);
+    expect(history?.at(-1)).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
+  }, 60_000);
+
+  it('hold what an attempt applied that was not the last', async () => {
+    const { git, name, namespace: home } = await follow('attempts');
+    const map = (called: string, value: string) => configMap(value).replace('config', called);
+    await sync.apply(name, await git.commit({ 'a.yaml': map('one', '1'), 'b.yaml': map('two', '1') }));
+    // It is on its way out and stays so: the attempt does what it can with the others, and is tried again.
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: home, name: 'two' };
+    await cluster.client.patch(path, 'merge', { metadata: { finalizers: ['fairlead.dev/test'] } });
+    await cluster.client.delete(path, {});
+    const sha = await git.commit({
+      'a.yaml': map('one', '2'),
+      'b.yaml': map('two', '2'),
+      'c.yaml': map('three', '2'),
+    });
+    await sync.commitSeen(name, sha);
+    await found('it is tried again', async () => {
+      const { raw } = await describeCommit(name, sha).catch(() => ({ raw: undefined }));
+      const applying = raw?.pendingActivities?.find(
+        ({ activityType }) => activityType?.name === 'applyStage',
+      );
+      return (applying?.attempt ?? 0) > 1 ? true : undefined;
+    });
+    await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory(name))?.status.history?.at(-1)).toMatchObject({ applied: 3, unchanged: 0 });
+  }, 60_000);
+});
+
 describe('an operator who went back', () => {
   const pinned = (hash: string) => ({
     'fairlead.dev/pinned': JSON.stringify({ rejected: hash, by: 'ann', reason: 'errors' }),
@@ -377,7 +420,7 @@ describe('an operator who went back', () => {
     });
     const rolledBack = await sync.dealtWith(name, first);
     expect(rolledBack.message).toMatch(
-      /RolledBack web\.yaml:1 StatefulSet\S* \S+: rolled back by ann: errors\./,
+      /RolledBack web\.yaml:1@\w{8}: StatefulSet\S* \S+: rolled back by ann: errors\. Correct the manifest/,
     );
     const unrelated = await git.commit({ 'a.yaml': configMap('1') });
     expect(await sync.apply(name, unrelated)).toMatchObject({ outcome: 'Succeeded' });
@@ -475,7 +518,7 @@ describe('migration between the workload APIs', () => {
       await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) }),
     );
     expect(early.message).toMatch(
-      /MigrationPaused web\.yaml:1 .* the workload is paused by ann, and apps\/v1/,
+      /MigrationPaused web\.yaml:1@\w{8}: .* the workload is paused by ann, and apps\/v1/,
     );
     await cluster.client.patch(set, 'merge', { metadata: { annotations: { 'fairlead.dev/paused': null } } });
     const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', { apiVersion: 'apps/v1' })}` });
