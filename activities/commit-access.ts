@@ -51,6 +51,18 @@ export class CommitAccess {
 
   /** What an activity of this run works with. @throws ApplicationFailure WrongCluster; RepositoryUnknown, tried again */
   contextOf(input: CommitReference): CommitContext {
+    const context = this.contextIfFollowed(input);
+    if (context !== undefined) return context;
+    throw ApplicationFailure.create({
+      type: 'RepositoryUnknown',
+      // Another replica reads its file a little later. One that is followed no more has its runs cancelled by the leader.
+      nextRetryDelay: '30s',
+      message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
+    });
+  }
+
+  /** As {@link contextOf}; undefined for a repository that is not followed. @throws ApplicationFailure WrongCluster */
+  contextIfFollowed(input: CommitReference): CommitContext | undefined {
     if (input.clusterUid !== this.#dependencies.clusterUid) {
       throw ApplicationFailure.create({
         type: 'WrongCluster',
@@ -61,14 +73,7 @@ export class CommitAccess {
       });
     }
     const repository = this.#dependencies.repository(input.repository);
-    if (repository === undefined) {
-      throw ApplicationFailure.create({
-        type: 'RepositoryUnknown',
-        // It goes on where it is when a worker follows that repository again; failed it would have to be asked for.
-        nextRetryDelay: '30s',
-        message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
-      });
-    }
+    if (repository === undefined) return undefined;
     const own = attemptClient(this.#dependencies.client);
     return {
       repository,
@@ -76,12 +81,18 @@ export class CommitAccess {
       client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
       worker: own,
       discovery: this.#discovery,
-      store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
+      store: this.store(input),
       workloadApi: this.#dependencies.workloadApi,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),
       signal: Context.current().cancellationSignal,
     };
+  }
+
+  /** The inventory of the run's repository, followed or not. */
+  store({ repository }: CommitReference): InventoryStore {
+    const { client, inventoryNamespace } = this.#dependencies;
+    return new InventoryStore(attemptClient(client), inventoryNamespace, repository);
   }
 
   /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */

@@ -171,8 +171,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const isOver = input.outcome === 'Refused' || input.outcome === 'Failed';
     const tryAgain = isOver && mayPassLater(input.problems);
     const notes = tryAgain ? [...input.notes, triedAgain(input.retry)] : input.notes;
-    const context = access.contextOf(input);
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
+    // One that was cancelled may belong to a repository that no worker follows any more: that is why.
+    const context = outcome === 'Canceled' ? access.contextIfFollowed(input) : access.contextOf(input);
+    const store = access.store(input);
     const commit = {
       sha,
       workflowId,
@@ -187,11 +189,13 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(notes.length === 0 ? {} : { notes }),
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
-    dependencies.onRecorded(context.repository.name, commit);
-    const words = await access.describe(context);
+    dependencies.onRecorded(input.repository, commit);
+    const words = context && (await access.describe(context));
     const attempt = attemptOf(input, commit, words);
-    const source = await sourceIdentity(context.repository.url);
-    const inventory = await updateOwn(context.store, (present) => {
+    const source = context && (await sourceIdentity(context.repository.url));
+    // Of such a repository nothing is begun: who has deleted its inventory shall not find it again.
+    if (context === undefined && !(await exists(store))) return { mayPassLater: false };
+    const inventory = await updateOwn(store, (present) => {
       // A later run has taken over: its state is the one to show.
       const isOurs =
         present.run === undefined ||
@@ -205,7 +209,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       return { ...present, status, ...(outcome === 'Succeeded' && { source: present.source ?? source }) };
     });
     if (inventory !== undefined)
-      await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());
+      await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());
     return { mayPassLater: tryAgain };
   }
 
@@ -243,6 +247,15 @@ function attemptOf(
     ...(supersededBy !== undefined && { supersededBy }),
     runId,
   };
+}
+
+async function exists(store: InventoryStore): Promise<boolean> {
+  try {
+    return (await store.read()) !== undefined;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return false;
+    throw error;
+  }
 }
 
 /** Where the ConfigMap is somebody else's, the run itself and the log are the only places that tell of its outcome. */

@@ -35,6 +35,8 @@ export interface CommitNews {
   readonly message?: string;
   /** The same for every try of the same news: a receiver that has seen it leaves it out. */
   readonly delivery: string;
+  /** How many news before it, and after the last one that got through, were given up. */
+  readonly missed?: number;
 }
 
 /** Whose commits the news is about; two clusters that follow one repository tell the same receivers. */
@@ -115,7 +117,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
     headers: {},
     body: JSON.stringify({
       text: escapeSlack(
-        `${STATES[news.outcome].sign} ${repository.name} on ${repository.cluster} at ${shortSha(news.sha)}: ${describe(news)}`,
+        `${STATES[news.outcome].sign} ${repository.name} on ${repository.cluster} at ${shortSha(news.sha)}: ${describe(news)}${missedOf(news)}`,
       ),
     }),
   }),
@@ -164,6 +166,13 @@ function describe({ outcome, message }: CommitNews): string {
   if (outcome === 'Pending') return 'is being applied';
   if (outcome === 'Succeeded') return 'applied, and its rollouts are done';
   return message === undefined || message === '' ? outcome.toLowerCase() : message;
+}
+
+function missedOf({ missed = 0 }: CommitNews): string {
+  if (missed === 0) return '';
+  return missed === 1
+    ? '\n(one news before this could not be delivered)'
+    : `\n(${String(missed)} news before this could not be delivered)`;
 }
 
 function cut(text: string, length: number): string {

@@ -74,6 +74,12 @@ export class CommitDisplay {
     ].slice(0, 20);
   }
 
+  /** The commit is about to be cancelled because no worker follows its repository any more. */
+  unfollowed(reason: string): void {
+    this.#failure = reason;
+    this.#show();
+  }
+
   /** The commit ends because a step of its failed, which is no problem of one object. */
   failed(message: string): void {
     this.#failure = `${this.#phase}: ${message}`.slice(0, 1_000);
@@ -152,6 +158,7 @@ export class CommitDisplay {
   view(): CommitView {
     return {
       repository: this.#input.repository,
+      clusterUid: this.#input.clusterUid,
       sha: this.#input.sha,
       phase: this.#phase,
       ...this.#objects,

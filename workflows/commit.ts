@@ -28,7 +28,13 @@ import { failureMessage } from './commit-end.ts';
 import { leaderTaskQueue } from './messages.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
 import type { ApplyStep } from '../git/order.ts';
-import { commitProgressQuery, readSha, supersededSignal } from './sync-messages.ts';
+import {
+  commitProgressQuery,
+  readReason,
+  readSha,
+  supersededSignal,
+  unfollowedSignal,
+} from './sync-messages.ts';
 
 const STAGE_NAMES = ['foundations', 'configuration', 'network', 'workloads', 'the rest'] as const;
 
@@ -61,6 +67,9 @@ class CommitRun {
         description: 'Internal, from sync: a newer commit is the reason of the cancellation that follows.',
       },
     );
+    setHandler(unfollowedSignal, (message) => this.#display.unfollowed(readReason(message)), {
+      description: 'Internal, from sync: why the cancellation follows.',
+    });
     setHandler(commitProgressQuery, () => this.#display.view(), {
       description: 'Phase, counts, what the commit waits for and what is wrong with it.',
     });

@@ -117,6 +117,14 @@ describe('Slack and webhooks', () => {
     expect(text).toBe(JSON.stringify({ text: '✗ shop on blue at 01234567: &lt;!channel&gt; &amp; co' }));
   });
 
+  it('say how many news before were given up', async () => {
+    expect((await tell('slack', news({ missed: 3 }))).body).toEqual({
+      text: expect.stringMatching(/\n\(3 news before this could not be delivered\)$/),
+    });
+    await notify(receiver('webhook'), shop, news({ missed: 3 }));
+    expect(JSON.parse(server.received.at(-1)?.body ?? '')).toMatchObject({ missed: 3 });
+  });
+
   it('a webhook is signed, and the same at every try', async () => {
     const got = await tell('webhook', news({ outcome: 'Refused', message: 'no' }));
     expect(got.headers['x-signature']).toBe(
