@@ -6,7 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
-import type { CommitStatus } from '../git/inventory.ts';
+import type { CommitStatus, Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
 import type { Prepared } from '../git/prepare.ts';
@@ -51,6 +51,18 @@ export class CommitAccess {
 
   /** What an activity of this run works with. @throws ApplicationFailure WrongCluster; RepositoryUnknown, tried again */
   contextOf(input: CommitReference): CommitContext {
+    const context = this.contextIfFollowed(input);
+    if (context !== undefined) return context;
+    throw ApplicationFailure.create({
+      type: 'RepositoryUnknown',
+      // Another replica reads its file a little later. One that is followed no more has its runs cancelled by the leader.
+      nextRetryDelay: '30s',
+      message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
+    });
+  }
+
+  /** As {@link contextOf}; undefined for a repository that is not followed. @throws ApplicationFailure WrongCluster */
+  contextIfFollowed(input: CommitReference): CommitContext | undefined {
     if (input.clusterUid !== this.#dependencies.clusterUid) {
       throw ApplicationFailure.create({
         type: 'WrongCluster',
@@ -61,14 +73,7 @@ export class CommitAccess {
       });
     }
     const repository = this.#dependencies.repository(input.repository);
-    if (repository === undefined) {
-      throw ApplicationFailure.create({
-        type: 'RepositoryUnknown',
-        // It goes on where it is when a worker follows that repository again; failed it would have to be asked for.
-        nextRetryDelay: '30s',
-        message: `this worker does not follow a repository named ${input.repository}: see its repositories file`,
-      });
-    }
+    if (repository === undefined) return undefined;
     const own = attemptClient(this.#dependencies.client);
     return {
       repository,
@@ -76,13 +81,19 @@ export class CommitAccess {
       client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
       worker: own,
       discovery: this.#discovery,
-      store: new InventoryStore(own, this.#dependencies.inventoryNamespace, repository.name),
+      store: this.store(input),
       workloadApi: this.#dependencies.workloadApi,
       isFollowed: (name) => this.#dependencies.repository(name) !== undefined,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),
       signal: Context.current().cancellationSignal,
     };
+  }
+
+  /** The inventory of the run's repository, followed or not. */
+  store({ repository }: CommitReference): InventoryStore {
+    const { client, inventoryNamespace } = this.#dependencies;
+    return new InventoryStore(attemptClient(client), inventoryNamespace, repository);
   }
 
   /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */
@@ -114,9 +125,10 @@ export class CommitAccess {
     return await prepareCommit(context, await this.readOrThrow(context));
   }
 
-  /** Whether this run is still the one that may write (fencing). */
-  async isClaimed(context: CommitContext, input: CommitReference): Promise<boolean> {
-    return (await context.store.read(context.signal))?.run?.runId === input.runId;
+  /** The inventory, while this run is the one that may write (fencing). */
+  async claimed(context: CommitContext, input: CommitReference): Promise<Inventory | undefined> {
+    const inventory = await context.store.read(context.signal);
+    return inventory?.run?.runId === input.runId ? inventory : undefined;
   }
 
   /** Writes the uids of applied objects into the inventory. */

@@ -29,8 +29,6 @@ export interface CheckCommitInput extends CommitReference {
 
 export interface CheckCommitResult {
   readonly problems: ProblemList;
-  /** Each problem in a line, bounded. */
-  readonly report: string;
   /** Objects of each stage. */
   readonly stages: readonly number[];
   /** What is applied together, in order. Absent in results of before there were waves: a stage was one step. */

@@ -9,7 +9,7 @@ import { STAGES, compareSteps } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { isController, isWorkload, problemOf } from '../git/prepare.ts';
 import type { Problem, ProblemCode } from '../git/problems.ts';
-import { bounded, problem } from '../git/problems.ts';
+import { bounded, formatProblem, problem } from '../git/problems.ts';
 import type { RolloutState } from '../git/rollout-state.ts';
 import { beat } from './attempt.ts';
 import type { CommitAccess } from './commit-access.ts';
@@ -28,7 +28,7 @@ export function createCommitWaits(access: CommitAccess) {
   async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
-    return toResult(await watch(context, objects, input), objects);
+    return toResult(await watch(context, objects, input), objects, input.sha);
   }
 
   /**
@@ -46,17 +46,19 @@ export function createCommitWaits(access: CommitAccess) {
     const awaited = input.refused
       ? { states: new Map<string, RolloutState>(), isComplete: true, unwell: [] }
       : await watch(context, earlier, input, { untilMs: input.since + WAVE_LIMIT_MS });
-    const result = toResult(awaited, objects);
+    const result = toResult(awaited, objects, input.sha);
     if (result.outcome === 'waiting' || (result.problems.total === 0 && !input.refused)) return result;
     const held = objects.filter((object) => compareSteps(object, input) >= 0);
     const isRolledBack = result.problems.first.some(({ code }) => code === 'RolledBack');
-    const { total, first } = result.problems;
+    const { total, first, lines = [] } = result.problems;
+    const why = heldWave(input, held, isRolledBack);
     return {
       ...result,
       problems: {
         total: total + 1,
         // At the front: it must not be cut off by the many that it follows from.
-        first: [heldWave(input, held, isRolledBack), ...first],
+        first: [why, ...first],
+        lines: [formatProblem(why, input.sha), ...lines],
       },
     };
   }
@@ -97,6 +99,7 @@ async function watch(
 function toResult(
   { states, isComplete, unwell }: AwaitedRollouts,
   objects: readonly PreparedObject[],
+  sha: string,
 ): AwaitRolloutsResult {
   const waiting = linesOf(states);
   const problems = [...states].flatMap(([label, state]) =>
@@ -116,7 +119,7 @@ function toResult(
     total: states.size,
     waiting,
     unwell: unwell.slice(0, 20),
-    problems: bounded(problems),
+    problems: bounded(problems, sha),
   };
 }
 

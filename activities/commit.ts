@@ -1,7 +1,10 @@
 /** Activities of a commit: check → claim → apply in stages → prune → await rollouts → record. Each may be repeated. */
 
+import { Context } from '@temporalio/activity';
+
 import { applyStage as applyObjects } from '../git/apply-stage.ts';
 import { checkCommit as check } from '../git/check.ts';
+import { earlierAttempt } from '../git/earlier-attempt.ts';
 import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
 import { commitEvent, problemLines, recordEvent, withAttempt, withCommit } from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
@@ -10,7 +13,7 @@ import { foreignSource } from '../git/inventory.ts';
 import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
-import { ProblemError, bounded, formatProblems, mayPassLater } from '../git/problems.ts';
+import { ProblemError, bounded, mayPassLater } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type {
@@ -52,13 +55,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         onlyDeferred: input.onlyDeferred,
         onProgress: (checked, total) => beat({ checked, total }),
       });
-      const list = bounded(problems);
-      return { ...rest, problems: list, report: formatProblems(list, input.sha) };
+      return { ...rest, problems: bounded(problems, input.sha) };
     }
-    const list = bounded(content);
     return {
-      problems: list,
-      report: formatProblems(list, input.sha),
+      problems: bounded(content, input.sha),
       stages: [],
       steps: [],
       deferred: 0,
@@ -95,7 +95,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   /** Applies a part of a wave of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
   async function applyStage(input: ApplyStageInput): Promise<ApplyStageResult> {
     const context = access.contextOf(input);
-    if (!(await access.isClaimed(context, input))) return { ...NOTHING_APPLIED, outcome: 'superseded' };
+    const inventory = await access.claimed(context, input);
+    if (inventory === undefined) return { ...NOTHING_APPLIED, outcome: 'superseded' };
     const content = await access.readOrThrow(context);
     const prepared = await access.prepare(context);
     const { stage, wave, rank } = input;
@@ -109,6 +110,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       texts: content.texts,
       untilMs: Date.now() + SLICE_MS,
       onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
+      before: Context.current().info.attempt > 1 ? earlierAttempt(inventory, input) : undefined,
     });
     await access.learnUids(context, input, slice.uids);
     const next = input.from + slice.count;
@@ -120,7 +122,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       changed,
       unchanged,
       left: left.slice(0, NAME_LIMIT),
-      problems: bounded(slice.problems),
+      problems: bounded(slice.problems, input.sha),
     };
   }
 
@@ -132,7 +134,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
     const problems = await awaitUsable(context, objects, { onWait: beat });
-    return problems.length === 0 ? undefined : bounded(problems);
+    return problems.length === 0 ? undefined : bounded(problems, input.sha);
   }
 
   /** Deletes what left the commit and shrinks the inventory. Only called when everything was applied. */
@@ -140,7 +142,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const context = access.contextOf(input);
     const inventory = await context.store.read(context.signal);
     if (inventory === undefined || inventory.run?.runId !== input.runId) {
-      return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: bounded([]) };
+      return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: NO_PROBLEMS };
     }
     const prepared = await access.prepare(context);
     const wanted = prepared.objects.map(inventoryEntry);
@@ -160,7 +162,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.from + part.length < candidates.length
         ? { next: input.from + part.length - pruned.forgotten.size }
         : {}),
-      problems: bounded(pruned.problems),
+      problems: bounded(pruned.problems, input.sha),
     };
   }
 
@@ -169,8 +171,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const isOver = input.outcome === 'Refused' || input.outcome === 'Failed';
     const tryAgain = isOver && mayPassLater(input.problems);
     const notes = tryAgain ? [...input.notes, triedAgain(input.retry)] : input.notes;
-    const context = access.contextOf(input);
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
+    // One that was cancelled may belong to a repository that no worker follows any more: that is why.
+    const context = outcome === 'Canceled' ? access.contextIfFollowed(input) : access.contextOf(input);
+    const store = access.store(input);
     const commit = {
       sha,
       workflowId,
@@ -185,11 +189,13 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(notes.length === 0 ? {} : { notes }),
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
-    dependencies.onRecorded(context.repository.name, commit);
-    const words = await access.describe(context);
+    dependencies.onRecorded(input.repository, commit);
+    const words = context && (await access.describe(context));
     const attempt = attemptOf(input, commit, words);
-    const source = await sourceIdentity(context.repository.url);
-    const inventory = await updateOwn(context.store, (present) => {
+    const source = context && (await sourceIdentity(context.repository.url));
+    // Of such a repository nothing is begun: who has deleted its inventory shall not find it again.
+    if (context === undefined && !(await exists(store))) return { mayPassLater: false };
+    const inventory = await updateOwn(store, (present) => {
       // A later run has taken over: its state is the one to show.
       const isOurs =
         present.run === undefined ||
@@ -203,7 +209,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       return { ...present, status, ...(outcome === 'Succeeded' && { source: present.source ?? source }) };
     });
     if (inventory !== undefined)
-      await recordEvent(attemptClient(client), context.store, inventory, commitEvent(commit), runId, now());
+      await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());
     return { mayPassLater: tryAgain };
   }
 
@@ -242,6 +248,15 @@ function attemptOf(
   };
 }
 
+async function exists(store: InventoryStore): Promise<boolean> {
+  try {
+    return (await store.read()) !== undefined;
+  } catch (error) {
+    if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return false;
+    throw error;
+  }
+}
+
 /** Where the ConfigMap is somebody else's, the run itself and the log are the only places that tell of its outcome. */
 async function updateOwn(
   store: InventoryStore,
@@ -261,4 +276,5 @@ function triedAgain(retry: RetryDelays | undefined): string {
   return `it is tried again by itself, after ${first} at first, every ${longest} in the end`;
 }
 
-const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: bounded([]) } as const;
+const NO_PROBLEMS = { total: 0, first: [], lines: [] } as const;
+const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: NO_PROBLEMS } as const;

@@ -28,6 +28,8 @@ export interface SyncActivityDependencies {
   readonly inventoryNamespace: string;
   readonly now: () => number;
   readonly clusterUid: string;
+  /** Its name, for those who are told. */
+  readonly cluster: string;
   /** By name; undefined when it is not followed. */
   readonly repository: (name: string) => Repository | undefined;
   /** Looks at a repository now; undefined: it is not followed. */
@@ -44,7 +46,7 @@ export type SyncActivities = ReturnType<typeof createSyncActivities>;
 
 /** The activities, bound to this leader. */
 export function createSyncActivities(dependencies: SyncActivityDependencies) {
-  const { temporal, client, inventoryNamespace, now, clusterUid, repository, look } = dependencies;
+  const { temporal, client, inventoryNamespace, now, clusterUid, cluster, repository, look } = dependencies;
 
   /** Cancels every running commit of the repository and waits until it has closed. Answers their ids. */
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
@@ -74,8 +76,9 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
     const followed = repository(input.repository);
     const receiver = followed?.notify?.find(({ id }) => id === input.receiver);
     if (followed === undefined || receiver === undefined) return;
+    const { name, url } = followed;
     try {
-      await notify(receiver, followed, input.news, Context.current().cancellationSignal);
+      await notify(receiver, { cluster, name, url }, input.news, Context.current().cancellationSignal);
     } catch (error) {
       if (!(error instanceof NewsRefusedError)) throw error;
       const { message, name: type } = error;

@@ -72,9 +72,16 @@ export async function listRepositories(session: Session): Promise<readonly Repos
   });
   const applied = items.flatMap(({ metadata }) => metadata.labels?.[INVENTORY_LABEL] ?? []);
   const names = [...new Set([...rows.keys(), ...applied])].toSorted();
-  return await Promise.all(
-    names.map(async (name) => viewRepository(name, rows.get(name), await readInventory(session, name))),
+  const found = await Promise.all(
+    names.map(async (name) => ({
+      name,
+      row: rows.get(name),
+      inventory: await readInventory(session, name),
+    })),
   );
+  return found
+    .filter(({ row, inventory }) => row !== undefined || mayHoldObjects(inventory))
+    .map(({ name, row, inventory }) => viewRepository(name, row, inventory));
 }
 
 /** @throws CliError naming those that there are, for a repository that is neither followed nor was ever applied */
@@ -99,7 +106,14 @@ async function followedBy({ client, leaseNamespace, cluster }: Session): Promise
   return (await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS)) ?? [];
 }
 
-type Found = Pick<Inventory, 'status' | 'annotations'> | { readonly problem: string } | undefined;
+/** An inventory that cannot be read may. */
+function mayHoldObjects(inventory: Found): boolean {
+  return inventory !== undefined && ('problem' in inventory || inventory.entries.size > 0);
+}
+
+type Viewed = Pick<Inventory, 'source' | 'status' | 'annotations'> | { readonly problem: string } | undefined;
+type Found =
+  Pick<Inventory, 'entries' | 'source' | 'status' | 'annotations'> | { readonly problem: string } | undefined;
 
 async function readInventory(session: Session, name: string): Promise<Found> {
   try {
@@ -115,7 +129,11 @@ function storeOf({ client, leaseNamespace }: Session, name: string): InventorySt
 }
 
 /** The state of a repository from what the leader saw of it and what became of its commits. */
-export function viewRepository(name: string, row: FollowedRow | undefined, inventory: Found): RepositoryView {
+export function viewRepository(
+  name: string,
+  row: FollowedRow | undefined,
+  inventory: Viewed,
+): RepositoryView {
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
   const suspended = readSuspended(annotations);
@@ -123,8 +141,10 @@ export function viewRepository(name: string, row: FollowedRow | undefined, inven
   // What was said of a receiver that has left the entry is of no use any more.
   const untold = Object.entries(status.receivers ?? {}).filter(([id]) => row?.receivers?.includes(id));
   const problem = inventory !== undefined && 'problem' in inventory ? inventory.problem : row?.problem;
+  const source = inventory !== undefined && 'source' in inventory ? inventory.source : undefined;
   const base = {
     name,
+    ...(row === undefined && source !== undefined && { url: source }),
     ...(row !== undefined && {
       url: row.url,
       ...(row.ref !== undefined && { ref: row.ref }),

@@ -6,14 +6,17 @@ import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } 
 
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
-import type { DriftFound, SeenCommit, SyncInput } from '../workflows/sync-messages.ts';
+import type { CommitView, DriftFound, SeenCommit, SyncInput, SyncView } from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,
+  commitProgressQuery,
   commitSeenSignal,
+  commitWorkflowPrefix,
   driftSignal,
   lookSignal,
   syncStatusQuery,
   syncWorkflowId,
+  unfollowedSignal,
 } from '../workflows/sync-messages.ts';
 
 export interface SyncRunsOptions {
@@ -69,6 +72,52 @@ export class SyncRuns {
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
+  }
+
+  /**
+   * Repositories of which a sync or a commit is open. One visibility query; what has begun in the last seconds may be missing.
+   */
+  async open(): Promise<ReadonlySet<string>> {
+    const { temporal, cluster } = this.#options;
+    const names = new Set<string>();
+    for (const prefix of [syncWorkflowId(cluster, ''), commitWorkflowPrefix(cluster, '').slice(0, -1)]) {
+      const query = `ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
+      for await (const { workflowId } of temporal.workflow.list({ query })) {
+        const [name = ''] = workflowId.slice(prefix.length).split('/');
+        names.add(name);
+      }
+    }
+    return names;
+  }
+
+  /**
+   * Ends the sync of a repository that is followed no more, which ends its commit; and a commit that is left without its sync.
+   * Each closes as cancelled and says why. False: none runs, or they are those of another cluster of this name.
+   */
+  async unfollow(repository: string, reason: string): Promise<boolean> {
+    const { temporal, cluster, clusterUid, assertLeader } = this.#options;
+    const end = async (workflowId: string, query: typeof syncStatusQuery | typeof commitProgressQuery) => {
+      const handle = temporal.workflow.getHandle(workflowId);
+      try {
+        if ((await handle.describe()).status.name !== 'RUNNING') return false;
+        const view: { readonly clusterUid: string } = await handle.query<SyncView | CommitView>(query);
+        if (view.clusterUid !== clusterUid) return false;
+        assertLeader();
+        await handle.signal(unfollowedSignal, { reason });
+        await handle.cancel();
+        return true;
+      } catch (error) {
+        // It has ended meanwhile.
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    };
+    if (await end(syncWorkflowId(cluster, repository), syncStatusQuery)) return true;
+    let hasEnded = false;
+    const query = `ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${commitWorkflowPrefix(cluster, repository)}'`;
+    for await (const { workflowId } of temporal.workflow.list({ query }))
+      hasEnded = (await end(workflowId, commitProgressQuery)) || hasEnded;
+    return hasEnded;
   }
 
   async #startOf(repository: string) {

@@ -4,6 +4,7 @@ import { ApiError, toMessage } from '../kubernetes/api-error.ts';
 import { applyObject } from './apply.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL } from './commit.ts';
+import type { EarlierAttempt } from './earlier-attempt.ts';
 import { entryKey } from './inventory-content.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
@@ -37,6 +38,8 @@ export async function applyStage(
     /** Milliseconds since the epoch after which no further object is begun. */
     readonly untilMs: number;
     readonly onProgress?: (applied: number) => void;
+    /** What an earlier attempt of the same run did with an object that needs no change. @default nothing */
+    readonly before?: EarlierAttempt | undefined;
   },
 ): Promise<AppliedSlice> {
   const counts = { created: 0, changed: 0, unchanged: 0 };
@@ -47,6 +50,7 @@ export async function applyStage(
   let next = 0;
 
   async function one(object: PreparedObject): Promise<void> {
+    const key = entryKey(inventoryEntry(object));
     try {
       const applied = await applyObject(context, object);
       if (applied.outcome === 'refused') {
@@ -54,8 +58,9 @@ export async function applyStage(
         return;
       }
       if (applied.outcome === 'left') left.push(`${object.label}: ${applied.why}`);
+      else if (applied.outcome === 'unchanged') counts[options.before?.(key, applied) ?? 'unchanged'] += 1;
       else counts[applied.outcome] += 1;
-      if (applied.uid !== '') uids.set(entryKey(inventoryEntry(object)), applied.uid);
+      if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
       const found = toProblem(error, object, options.texts.get(object.manifest.file));
       if (found !== undefined) problems.push(found);

@@ -25,7 +25,9 @@ import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 
 export type Applied =
-  | { readonly outcome: 'created' | 'changed' | 'unchanged'; readonly uid: string }
+  | { readonly outcome: 'created' | 'changed'; readonly uid: string }
+  /** `commit`: the one that changed it last. */
+  | { readonly outcome: 'unchanged'; readonly uid: string; readonly commit: string | undefined }
   /** A pin holds it. */
   | { readonly outcome: 'left'; readonly uid: string; readonly why: string }
   /** Somebody else took it since the check. */
@@ -68,7 +70,8 @@ export async function applyObject(context: CommitContext, object: PreparedObject
   }
   const uid = live?.metadata.uid ?? '';
   if (decision.do === 'leave') return { outcome: 'left', uid, why: decision.why };
-  if (decision.do === 'nothing') return { outcome: 'unchanged', uid };
+  if (decision.do === 'nothing')
+    return { outcome: 'unchanged', uid, commit: live?.metadata.annotations?.[ANNOTATION.commit] };
   await unpin(client, object.path, live);
   return { outcome: 'changed', uid };
 }

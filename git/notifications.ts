@@ -35,9 +35,17 @@ export interface CommitNews {
   readonly message?: string;
   /** The same for every try of the same news: a receiver that has seen it leaves it out. */
   readonly delivery: string;
+  /** How many news before it, and after the last one that got through, were given up. */
+  readonly missed?: number;
 }
 
-/** Milliseconds; bytes of an answer that are read. */
+/** Whose commits the news is about; two clusters that follow one repository tell the same receivers. */
+export interface NewsSource extends Pick<Repository, 'name' | 'url'> {
+  /** Name of the cluster, `FAIRLEAD_CLUSTER`. */
+  readonly cluster: string;
+}
+
+/** Milliseconds. */
 const TIMEOUT_MS = 5_000;
 
 /** A receiver answered that it does not take this news, now or later: another try brings the same. */
@@ -57,13 +65,13 @@ const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
  */
 export async function notify(
   receiver: Receiver,
-  repository: Pick<Repository, 'name' | 'url'>,
+  repository: NewsSource,
   news: CommitNews,
   signal?: AbortSignal,
 ): Promise<void> {
   const call = await CALLS[receiver.type](receiver, repository, news);
   const status = await post(call, receiver, signal).catch((error: unknown) => {
-    const why = errorCode(error) ?? 'no answer';
+    const why = signal?.aborted === true ? 'given up' : reasonOf(error);
     // Without the cause: an error of an address quotes it.
     throw new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
   });
@@ -73,17 +81,19 @@ export async function notify(
   throw isFinal ? new NewsRefusedError(message) : new Error(message);
 }
 
+/** An abort that nobody asked for is the end of {@link TIMEOUT_MS}. */
+function reasonOf(error: unknown): string {
+  const code = errorCode(error);
+  return code === 'ABORT_ERR' ? `no answer within ${String(TIMEOUT_MS / 1_000)} s` : (code ?? 'no answer');
+}
+
 interface Call {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-type MakeCall = (
-  receiver: Receiver,
-  repository: Pick<Repository, 'name' | 'url'>,
-  news: CommitNews,
-) => Promise<Call>;
+type MakeCall = (receiver: Receiver, repository: NewsSource, news: CommitNews) => Promise<Call>;
 
 const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
   github: async (receiver, repository, news) => {
@@ -120,7 +130,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
     headers: {},
     body: JSON.stringify({
       text: escapeSlack(
-        `${STATES[news.outcome].sign} ${repository.name} at ${shortSha(news.sha)}: ${describe(news)}`,
+        `${STATES[news.outcome].sign} ${repository.name} on ${repository.cluster} at ${shortSha(news.sha)}: ${describe(news)}${missedOf(news)}`,
       ),
     }),
   }),
@@ -128,6 +138,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
     const body = JSON.stringify({
       apiVersion: 'hooks.fairlead.dev/v1',
       kind: 'CommitNews',
+      cluster: repository.cluster,
       repository: repository.name,
       url: redactUrls(repository.url),
       ...news,
@@ -158,15 +169,23 @@ const STATES: Readonly<
 /** Characters: GitHub refuses longer ones. */
 const LONGEST_DESCRIPTION = 140;
 
-function statusOf({ name }: Pick<Repository, 'name'>, news: CommitNews) {
+/** A server keeps one status for each context: another cluster must not overwrite it. */
+function statusOf({ cluster, name }: NewsSource, news: CommitNews) {
   const [description = ''] = describe(news).split('\n', 1);
-  return { context: `fairlead/${name}`, description: cut(description, LONGEST_DESCRIPTION) };
+  return { context: `fairlead/${cluster}/${name}`, description: cut(description, LONGEST_DESCRIPTION) };
 }
 
 function describe({ outcome, message }: CommitNews): string {
   if (outcome === 'Pending') return 'is being applied';
   if (outcome === 'Succeeded') return 'applied, and its rollouts are done';
   return message === undefined || message === '' ? outcome.toLowerCase() : message;
+}
+
+function missedOf({ missed = 0 }: CommitNews): string {
+  if (missed === 0) return '';
+  return missed === 1
+    ? '\n(one news before this could not be delivered)'
+    : `\n(${String(missed)} news before this could not be delivered)`;
 }
 
 function cut(text: string, length: number): string {

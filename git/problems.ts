@@ -176,11 +176,16 @@ const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
 export interface ProblemList {
   readonly total: number;
   readonly first: readonly Problem[];
+  /** The same ones as {@link formatProblem} writes them. Absent in lists that were recorded before there were lines. */
+  readonly lines?: readonly string[];
 }
 
-/** Bounds a list of problems (histories and ConfigMaps are no place for ten thousand lines). */
-export function bounded(problems: readonly Problem[], limit = 20): ProblemList {
-  return { total: problems.length, first: problems.slice(0, limit) };
+const MOST_PROBLEMS = 20;
+
+/** Bounds a list of a commit's problems (histories and ConfigMaps are no place for ten thousand lines). */
+export function bounded(problems: readonly Problem[], sha: string): ProblemList {
+  const first = problems.slice(0, MOST_PROBLEMS);
+  return { total: problems.length, first, lines: first.map((item) => formatProblem(item, sha)) };
 }
 
 /**
@@ -194,13 +199,6 @@ export function mayPassLater({ first }: ProblemList): boolean {
     first.length > 0 &&
     first.every(({ code }) => OF_THE_CLUSTER.has(code) || (isHeld && code === 'RolloutFailed'))
   );
-}
-
-/** Every line of a list, the last one naming what was left out. */
-export function formatProblems(list: ProblemList, sha?: string): string {
-  const lines = list.first.map((item) => formatProblem(item, sha));
-  if (list.total > list.first.length) lines.push(`… and ${list.total - list.first.length} more`);
-  return lines.join('\n');
 }
 
 /** An error that is one problem: what git and the repositories file throw. */

@@ -11,6 +11,7 @@ import { DriftMonitor } from '../controllers/drift-monitor.ts';
 import { RepositoryPoller } from '../controllers/repository-poller.ts';
 import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
+import { UnfollowedRuns } from '../controllers/unfollowed-runs.ts';
 import { CommitReader } from '../git/commit.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
@@ -111,6 +112,12 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     now,
     onError: (error) => log.warn({ error: toMessage(error) }, 'the list of repositories is not written'),
   });
+  const unfollowed = new UnfollowedRuns({
+    runs,
+    isFollowed: (name) => byName.has(name),
+    onEnded: (repository) => log.info({ repository }, 'not followed any more, its runs are cancelled'),
+    onError: (error) => log.warn({ error: toMessage(error) }, 'runs of repositories that left are not ended'),
+  });
   const poller = new RepositoryPoller({
     repositories,
     mirror,
@@ -186,6 +193,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         inventoryNamespace,
         now,
         clusterUid,
+        cluster: config.cluster,
         repository: (name) => byName.get(name),
         look: async (name) => await poller.look(name),
       }),
@@ -195,21 +203,25 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     start: () => {
       followed.follow([...byName.values()].map(rowOf));
       poller.start();
+      unfollowed.start();
       drift.follow([...byName.values()]);
     },
     /** Other repositories are followed from now on. What one that left has applied stays as it is. */
     change: (changed: readonly Repository[]) => {
       const present = [...byName.values()];
       if (changed.length === present.length && changed.every((one, index) => one === present[index])) return;
-      for (const { name } of present)
-        if (!changed.some((one) => one.name === name)) metrics.drifted.remove(name);
+      const left = present
+        .map(({ name }) => name)
+        .filter((name) => !changed.some((one) => one.name === name));
+      for (const name of left) metrics.drifted.remove(name);
       byName = new Map(changed.map((repository) => [repository.name, repository]));
       poller.change(changed);
       followed.follow(changed.map(rowOf));
       drift.follow(changed);
+      unfollowed.left(left);
     },
     stop: async () => {
-      await Promise.all([poller.stop(), drift.stop()]);
+      await Promise.all([poller.stop(), drift.stop(), unfollowed.stop()]);
       metrics.drifted.reset();
       await followed.stop();
     },

@@ -29,12 +29,15 @@ export class CommitDisplay {
   #failure: string | undefined;
   #supersededBy: string | undefined;
   readonly #first: Problem[] = [];
+  /** The same ones, each with its place and what to do. */
+  readonly #lines: string[] = [];
   #total = 0;
   #phase: CommitPhase | CommitOutcome = 'Checking';
   #waiting: readonly string[] = [];
   #rollouts = { done: 0, total: 0 };
   #stages: readonly number[] = [];
   #stage = 0;
+  #isWriting = false;
   /** Which wave is held up by the wait. */
   #held = '';
 
@@ -52,7 +55,7 @@ export class CommitDisplay {
   }
 
   get problems(): ProblemList {
-    return { total: this.#total, first: this.#first };
+    return { total: this.#total, first: this.#first, lines: this.#lines };
   }
 
   /** What the commit is seen to wait for. */
@@ -69,6 +72,12 @@ export class CommitDisplay {
       ...this.#unwell,
       ...this.#left.filter((note) => !named.has(note.split(': ')[0])),
     ].slice(0, 20);
+  }
+
+  /** The commit is about to be cancelled because no worker follows its repository any more. */
+  unfollowed(reason: string): void {
+    this.#failure = reason;
+    this.#show();
   }
 
   /** The commit ends because a step of its failed, which is no problem of one object. */
@@ -94,12 +103,16 @@ export class CommitDisplay {
   checked(result: CheckCommitResult): void {
     this.#stages = result.stages;
     this.#add(result.problems);
-    if (result.changes === 0) this.#objects.unchanged = result.stages.reduce((sum, count) => sum + count, 0);
+    // Counted one by one as soon as anything is written, be it the list of what may be pruned.
+    if (result.changes === 0 && !this.#isWriting)
+      this.#objects.unchanged = result.stages.reduce((sum, count) => sum + count, 0);
     this.#show();
   }
 
   applied(stage: number, result: ApplyStageResult): void {
     this.#stage = stage;
+    if (!this.#isWriting) this.#objects.unchanged = 0;
+    this.#isWriting = true;
     this.#objects.applied += result.created + result.changed;
     this.#objects.unchanged += result.unchanged;
     this.#left.push(...result.left);
@@ -145,29 +158,28 @@ export class CommitDisplay {
   view(): CommitView {
     return {
       repository: this.#input.repository,
+      clusterUid: this.#input.clusterUid,
       sha: this.#input.sha,
       phase: this.#phase,
       ...this.#objects,
       waiting: this.#waiting,
       notes: this.notes,
-      problems: this.#first.map((item) => line(item)),
+      problems: this.#lines,
     };
   }
 
   #add(list: ProblemList): void {
     this.#total += list.total;
-    this.#first.push(...list.first.slice(0, PROBLEM_LIMIT - this.#first.length));
+    const added = list.first.slice(0, PROBLEM_LIMIT - this.#first.length);
+    this.#first.push(...added);
+    this.#lines.push(...added.map((item, index) => list.lines?.[index] ?? lineOf(item)));
   }
 
   #show(): void {
     const { applied, unchanged, pruned } = this.#objects;
     const all = this.#stages.reduce((sum, count) => sum + count, 0);
     const by = this.#supersededBy === undefined ? '' : ` by \`${this.#supersededBy.slice(0, 8)}\``;
-    const notes = [
-      ...this.#first.slice(0, 10).map(line),
-      ...this.notes.slice(0, 5),
-      ...this.#waiting.slice(0, 5),
-    ];
+    const notes = [...this.#lines.slice(0, 10), ...this.notes.slice(0, 5), ...this.#waiting.slice(0, 5)];
     setCurrentDetails(
       markdown([
         `**${this.#phase}**${by} · \`${this.#input.repository}\` at \`${this.#input.sha.slice(0, 8)}\``,
@@ -183,9 +195,8 @@ export class CommitDisplay {
   }
 }
 
-/** Without the next step: details are read by people who look for the reason. */
-/** Next steps that belong to a code are told elsewhere; those of this very problem, often a command, are told here too. */
-function line(item: Problem): string {
+/** Of a list that was recorded before there were lines. */
+function lineOf(item: Problem): string {
   const place =
     item.file === undefined ? '' : ` ${item.file}${item.line === undefined ? '' : `:${item.line}`}`;
   return `${item.code}${place}${item.object === undefined ? '' : ` ${item.object}`}: ${item.message}${item.next === undefined ? '' : ` ${item.next}`}`;

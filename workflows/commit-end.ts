@@ -8,13 +8,44 @@ import {
 } from '@temporalio/workflow';
 
 import type { RetryDelays } from '../activities/commit-types.ts';
-import type { LastCommit } from './sync-messages.ts';
+import type { ProblemList } from '../git/problems.ts';
+import type { CommitInput, LastCommit } from './sync-messages.ts';
 
 /** What became of a commit; `mayPassLater`: it is tried again by itself. */
 export type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };
 
 /** Between the tries of a commit that the cluster did not take. */
 export const RETRY: RetryDelays = { firstMs: 10_000, longestMs: 10 * 60_000 };
+
+/** Characters: it is carried along by the sync, and told to receivers. */
+const LONGEST_MESSAGE = 2_000;
+const SHOWN_PROBLEMS = 10;
+
+/** Why a commit was not applied, a problem a line; the last line says where those are that did not fit. */
+export function failureMessage(
+  { sha, repository }: Pick<CommitInput, 'sha' | 'repository'>,
+  ending: 'Refused' | 'Failed',
+  { total, first, lines = [] }: ProblemList,
+): string {
+  const head = ending === 'Refused' ? 'refused before its first write' : 'not everything could be done';
+  const problems = total === 1 ? 'one problem' : `${total} problems`;
+  const told = [`commit ${sha.slice(0, 8)}: ${head}, ${problems}`];
+  const where = (left: number) => {
+    const command = `\`fairlead get repository/${repository} -o yaml\``;
+    return total <= first.length
+      ? `… and ${left} more: ${command} shows all`
+      : `… and ${left} more: ${command} shows the first ${first.length}, \`fairlead plan\` all`;
+  };
+  const room = LONGEST_MESSAGE - where(total).length - 1;
+  for (const line of lines.slice(0, SHOWN_PROBLEMS)) {
+    const next = [...told, line].join('\n');
+    // The first one is told in any case, if need be in part.
+    if (next.length > room && told.length > 1) break;
+    told.push(line.slice(0, room - told.join('\n').length - 1));
+  }
+  const left = total - (told.length - 1);
+  return (left > 0 ? [...told, where(left)] : told).join('\n');
+}
 
 /** Milliseconds until a commit is tried again that the cluster did not take: soon while somebody is mending it, then seldom. */
 export function retryDelay(tries: number): number {
@@ -29,7 +60,7 @@ export function describeEnd(error: unknown, superseded: boolean): CommitEnd {
     return { outcome: superseded ? 'Superseded' : 'Canceled', mayPassLater };
   if (cause instanceof TerminatedFailure)
     return { outcome: 'Terminated', message: 'the run was terminated', mayPassLater };
-  const message = cause instanceof Error ? cause.message.slice(0, 2_000) : 'the run failed';
+  const message = cause instanceof Error ? cause.message.slice(0, LONGEST_MESSAGE) : 'the run failed';
   const isRefusal = cause instanceof ApplicationFailure && cause.type === 'CommitRefused';
   const details: unknown = cause instanceof ApplicationFailure ? cause.details?.[1] : undefined;
   return {

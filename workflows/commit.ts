@@ -24,10 +24,17 @@ import type {
 } from '../activities/commit-types.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
+import { failureMessage } from './commit-end.ts';
 import { leaderTaskQueue } from './messages.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
 import type { ApplyStep } from '../git/order.ts';
-import { commitProgressQuery, readSha, supersededSignal } from './sync-messages.ts';
+import {
+  commitProgressQuery,
+  readReason,
+  readSha,
+  supersededSignal,
+  unfollowedSignal,
+} from './sync-messages.ts';
 
 const STAGE_NAMES = ['foundations', 'configuration', 'network', 'workloads', 'the rest'] as const;
 
@@ -60,6 +67,9 @@ class CommitRun {
         description: 'Internal, from sync: a newer commit is the reason of the cancellation that follows.',
       },
     );
+    setHandler(unfollowedSignal, (message) => this.#display.unfollowed(readReason(message)), {
+      description: 'Internal, from sync: why the cancellation follows.',
+    });
     setHandler(commitProgressQuery, () => this.#display.view(), {
       description: 'Phase, counts, what the commit waits for and what is wrong with it.',
     });
@@ -83,11 +93,13 @@ class CommitRun {
     }
     const recorded = await this.#record(ending);
     if (ending === 'Refused' || ending === 'Failed') {
+      const { problems } = this.#display;
+      const { total, first } = problems;
       throw ApplicationFailure.create({
         type: ending === 'Refused' ? 'CommitRefused' : 'CommitFailed',
         nonRetryable: true,
-        message: this.#failureMessage(ending),
-        details: [this.#display.problems, { mayPassLater: recorded?.mayPassLater === true }],
+        message: failureMessage(this.#input, ending, problems),
+        details: [{ total, first }, { mayPassLater: recorded?.mayPassLater === true }],
       });
     }
     return { outcome: ending, ...this.#display.counts, rollouts: this.#display.rollouts };
@@ -245,17 +257,6 @@ class CommitRun {
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       summary,
     });
-  }
-
-  #failureMessage(ending: Ending): string {
-    const { total, first } = this.#display.problems;
-    const head = ending === 'Refused' ? 'refused before its first write' : 'not everything could be done';
-    const lines = this.#display.view().problems.slice(0, 10);
-    const more = total > lines.length ? [`… and ${total - lines.length} more`] : [];
-    const sha = this.#input.sha.slice(0, 8);
-    return [`commit ${sha}: ${head}, ${total === 1 ? 'one problem' : `${total} problems`}`, ...lines, ...more]
-      .join('\n')
-      .slice(0, first.length === 0 ? 400 : 3_000);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 
+import type { CommitNews } from '../git/notifications.ts';
 import type { CommitOutcome, LookResult, RetryDelays } from '../activities/commit-types.ts';
 import type { OperatorMessage } from './messages.ts';
 import { readOperatorMessage } from './messages.ts';
@@ -36,6 +37,21 @@ export interface SyncState {
   readonly notify?: readonly string[];
   /** Receivers of which it is known that they were told the last time. */
   readonly heard?: readonly string[];
+  /** By receiver, what it has not been told. */
+  readonly untold?: Readonly<Record<string, UntoldNews>>;
+}
+
+/** News that a receiver has not been told yet. */
+export interface QueuedNews extends CommitNews {
+  /** Milliseconds since the epoch when it was tried first. */
+  readonly since?: number;
+}
+
+export interface UntoldNews {
+  /** In order. */
+  readonly news: readonly QueuedNews[];
+  /** How many after the last of them were given up. */
+  readonly missed: number;
 }
 
 /** Who suspended the repository, why and since when (RFC 3339). */
@@ -116,16 +132,21 @@ export const syncSignal = defineSignal<[OperatorMessage?]>('sync');
 /** From the leader: objects of the commit that was applied last are to be put back. Ignored while anything else is to be done. */
 export const driftSignal = defineSignal<[DriftFound]>('drift');
 
+/** From the leader: no worker follows the repository any more, which is why it cancels the run afterwards. */
+export const unfollowedSignal = defineSignal<[{ readonly reason: string }]>('unfollowed');
+
 /** Somebody knows of a push: look at the repository now instead of at the next interval. */
 export const lookSignal = defineSignal('look');
 /** Look now, and try what is found even if it was tried before: `fairlead sync`. Answers what was found. */
 export const syncUpdate = defineUpdate<LookResult, [OperatorMessage]>('sync');
 
-/** From sync to a commit that it is about to cancel. */
+/** From sync to a commit that it is about to cancel: a newer one takes its place. */
 export const supersededSignal = defineSignal<[{ readonly sha: string }]>('superseded');
 
 export interface SyncView {
   readonly repository: string;
+  /** As in {@link RepositoryRun}. */
+  readonly clusterUid: string;
   readonly running?: string;
   readonly wanted?: string;
   readonly last?: LastCommit;
@@ -138,6 +159,8 @@ export type CommitPhase = 'Checking' | 'Applying' | 'AwaitingWave' | 'Pruning' |
 
 export interface CommitView {
   readonly repository: string;
+  /** As in {@link RepositoryRun}. */
+  readonly clusterUid: string;
   readonly sha: string;
   readonly phase: CommitPhase | CommitOutcome;
   readonly applied: number;
@@ -172,6 +195,13 @@ const SHA = /^[0-9a-f]{40,64}$/;
 export function readSha(payload: unknown): string | undefined {
   const sha = typeof payload === 'object' && payload !== null && 'sha' in payload ? payload.sha : undefined;
   return typeof sha === 'string' && SHA.test(sha) ? sha : undefined;
+}
+
+/** The reason in the payload of {@link unfollowedSignal}, whatever else it holds. */
+export function readReason(payload: unknown): string {
+  const reason =
+    typeof payload === 'object' && payload !== null && 'reason' in payload ? payload.reason : undefined;
+  return typeof reason === 'string' ? reason.slice(0, 500) : 'no worker follows the repository any more';
 }
 
 /** The payload of {@link commitSeenSignal}, as far as it is one. Undefined: there is no sha in it. */

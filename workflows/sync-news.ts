@@ -1,12 +1,29 @@
 /** What becomes of a repository's commits, told to its receivers: beside what goes on, to each in order, and none holds another. */
 
-import { ActivityFailure, patched, proxyActivities, uuid4 } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  CancellationScope,
+  condition,
+  patched,
+  proxyActivities,
+  uuid4,
+} from '@temporalio/workflow';
 
 import type { NotifyInput } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import { leaderTaskQueue } from './messages.ts';
-import type { SyncInput } from './sync-messages.ts';
+import type { BegunNews } from './news-queue.ts';
+import { NewsQueue } from './news-queue.ts';
+import type { SyncInput, UntoldNews } from './sync-messages.ts';
+
+type News = NotifyInput['news'];
+
+/** Milliseconds for which one news is tried. */
+const PATIENCE_MS = 2 * 60_000;
+/** Milliseconds that continue-as-new waits for answers that are under way: a receiver that works needs no more. */
+const GRACE_MS = 5_000;
 
 export class SyncNews {
   readonly #input: SyncInput;
@@ -14,42 +31,94 @@ export class SyncNews {
   receivers: readonly string[];
   /** Receivers of which it is known that they were told the last time. */
   readonly heard: Set<string>;
-  /** By receiver: settles when all that it was to be told is over. */
-  readonly #telling = new Map<string, Promise<void>>();
+  readonly #queues = new Map<string, NewsQueue>();
+  /** Receivers that are being told. */
+  readonly #telling = new Set<string>();
+  readonly #scope = new CancellationScope();
+  /** Runs of before operators were told of receivers that are given up go on as they were. */
+  #reports = false;
 
   constructor(input: SyncInput) {
     this.#input = input;
     this.receivers = input.carried?.notify ?? [];
     this.heard = new Set(input.carried?.heard);
+    for (const [receiver, untold] of Object.entries(input.carried?.untold ?? {})) {
+      this.#queues.set(receiver, new NewsQueue(untold));
+      this.#reports = patched('receiver-reports');
+      this.#begin(receiver);
+    }
   }
 
   /** Tells every receiver; a server that does not answer is given up after a while, and nothing hangs on it. */
-  tell(news: Omit<NotifyInput['news'], 'delivery'>): void {
+  tell(news: Omit<News, 'delivery' | 'missed'>): void {
     for (const receiver of this.receivers) {
-      const told = { ...news, delivery: uuid4() };
-      const before = this.#telling.get(receiver) ?? Promise.resolve();
-      // Runs of before operators were told of this go on as they were.
-      const telling = patched('receiver-reports')
-        ? before.then(async () => await this.#tellAndReport(receiver, told))
-        : before.then(() => this.#tellOne(receiver, told));
-      this.#telling.set(
-        receiver,
-        telling.catch(() => undefined),
-      );
+      const queue = this.#queues.get(receiver) ?? new NewsQueue();
+      this.#queues.set(receiver, queue);
+      queue.add({ ...news, delivery: uuid4() });
+      this.#reports = patched('receiver-reports');
+      this.#begin(receiver);
     }
+  }
+
+  /** Nobody is being told anything. */
+  get isIdle(): boolean {
+    return this.#telling.size === 0;
+  }
+
+  /** By receiver, how many news it has not been told yet. */
+  get waiting(): readonly (readonly [receiver: string, count: number])[] {
+    return [...this.#queues].flatMap(([receiver, { length }]) => (length > 0 ? [[receiver, length]] : []));
   }
 
   /** Resolves when nothing is left to be told. */
   async settled(): Promise<void> {
-    await Promise.all(this.#telling.values());
+    await condition(() => this.isIdle);
+  }
+
+  /** By receiver, what the next execution has to tell. */
+  get untold(): Readonly<Record<string, UntoldNews>> {
+    const queues = [...this.#queues].filter(([, queue]) => !queue.isEmpty);
+    return Object.fromEntries(queues.map(([receiver, { untold }]) => [receiver, untold]));
+  }
+
+  /**
+   * For continue-as-new: waits a moment for answers that are under way, unless there is something to do, then ends what is left.
+   * An answer that comes meanwhile counts: what was told is not told again.
+   */
+  async interrupt(isUrgent: () => boolean): Promise<void> {
+    await condition(() => this.isIdle || isUrgent(), GRACE_MS);
+    this.#scope.cancel();
+    await this.settled();
+  }
+
+  #begin(receiver: string): void {
+    if (this.#telling.has(receiver) || this.#scope.consideredCancelled) return;
+    this.#telling.add(receiver);
+    void Promise.resolve()
+      .then(async () => await this.#scope.run(async () => await this.#tellAll(receiver)))
+      .catch(() => undefined);
+  }
+
+  async #tellAll(receiver: string): Promise<void> {
+    const queue = this.#queues.get(receiver);
+    if (queue === undefined) return;
+    try {
+      for (let news = queue.begin(Date.now()); news !== undefined; news = queue.begin(Date.now())) {
+        const problem = await this.#tellOne(receiver, news);
+        // What was told in time is told, also by one that is on its way out.
+        if (problem === undefined) queue.told();
+        else if (!this.#scope.consideredCancelled) queue.givenUp();
+        if (this.#scope.consideredCancelled) return;
+        if (this.#reports) await this.#report(receiver, news, problem);
+      }
+    } finally {
+      // In the same moment: what is told from now on begins anew.
+      this.#telling.delete(receiver);
+    }
   }
 
   /** Only what is news to operators is reported to them: a receiver that was given up, or is told again. */
-  async #tellAndReport(receiver: string, news: NotifyInput['news']): Promise<void> {
-    const problem = await this.#tellOne(receiver, news).then(
-      () => undefined,
-      (error: unknown) => whyNot(error),
-    );
+  async #report(receiver: string, news: BegunNews, problem: string | undefined): Promise<void> {
     const wasHeard = this.heard.has(receiver);
     if (problem === undefined) this.heard.add(receiver);
     else this.heard.delete(receiver);
@@ -68,15 +137,24 @@ export class SyncNews {
     });
   }
 
-  async #tellOne(receiver: string, news: NotifyInput['news']): Promise<void> {
+  /** Resolves with why it was not told. */
+  async #tellOne(receiver: string, { since, ...news }: BegunNews): Promise<string | undefined> {
+    const left = since + PATIENCE_MS - Date.now();
+    if (left <= 0) return `${receiver} of repository ${this.#input.repository} did not answer in time`;
     const { cluster, clusterUid, repository } = this.#input;
     const { notifyReceiver } = proxyActivities<SyncActivities>({
       ...awaiting(leaderTaskQueue(cluster)),
       startToCloseTimeout: '15 seconds',
-      scheduleToCloseTimeout: '2 minutes',
+      scheduleToCloseTimeout: left,
+      cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       summary: `tell ${receiver}: ${news.sha.slice(0, 8)} ${news.outcome}`,
     });
-    await notifyReceiver({ clusterUid, repository, receiver, news });
+    try {
+      await notifyReceiver({ clusterUid, repository, receiver, news });
+      return undefined;
+    } catch (error) {
+      return whyNot(error);
+    }
   }
 }
 

@@ -14,6 +14,8 @@ import {
   allHandlersFinished,
   condition,
   continueAsNew,
+  isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   setHandler,
@@ -46,11 +48,13 @@ import {
   driftSignal,
   lookSignal,
   readDriftFound,
+  readReason,
   readSeenCommit,
   supersededSignal,
   syncSignal,
   syncStatusQuery,
   syncUpdate,
+  unfollowedSignal,
 } from './sync-messages.ts';
 
 export async function sync(input: SyncInput): Promise<never> {
@@ -68,6 +72,11 @@ class SyncRun {
   /** The newest commit that was seen, for `sync`, which names none. */
   #newest: Pick<SeenCommit, 'sha' | 'settings'> | undefined;
   #suspended: Suspension | undefined;
+  /** Why no worker follows the repository any more. */
+  #unfollowed: string | undefined;
+  /** How many runs were begun, and the number of the one that `last` is about. */
+  #begun = 0;
+  #lastBegun = 0;
   readonly #news: SyncNews;
   /** Looks that were asked for: one that is under way, and one after it for all who came since. */
   #looking: Promise<LookResult> | undefined;
@@ -89,6 +98,10 @@ class SyncRun {
     setHandler(driftSignal, (message) => this.#drifted(readDriftFound(message)), {
       description: 'Internal, from the leader: objects of the commit are to be put back.',
     });
+    setHandler(unfollowedSignal, (message) => void (this.#unfollowed = readReason(message)), {
+      description:
+        'Internal, from the leader: the repository is not followed any more; a cancellation follows.',
+    });
     setHandler(lookSignal, async () => void (await this.#look().catch(() => undefined)), {
       description: 'Look at the repository now, as after a push.',
     });
@@ -100,6 +113,7 @@ class SyncRun {
       syncStatusQuery,
       () => ({
         repository: input.repository,
+        clusterUid: input.clusterUid,
         ...(this.#running !== undefined && { running: this.#running.sha }),
         ...(this.#wanted !== undefined && { wanted: this.#wanted.sha }),
         ...(this.#last !== undefined && { last: this.#last }),
@@ -110,13 +124,22 @@ class SyncRun {
   }
 
   async execute(): Promise<never> {
+    try {
+      return await this.#follow();
+    } finally {
+      // Who looks at a run that was cancelled wants to know why.
+      if (this.#unfollowed !== undefined) this.#show();
+    }
+  }
+
+  async #follow(): Promise<never> {
     if (this.#input.carried === undefined) await this.#stopStrays();
     for (;;) {
       this.#show();
       await this.#somethingToDo();
       if (this.#mustContinueAsNew()) {
+        await this.#interruptNews();
         await condition(allHandlersFinished);
-        await this.#news.settled();
         return await continueAsNew<typeof sync>({ ...this.#input, carried: this.#carry() });
       }
       const next = this.#wanted;
@@ -124,6 +147,13 @@ class SyncRun {
       this.#wanted = undefined;
       await this.#apply(next);
     }
+  }
+
+  /** A receiver that hangs must not hold the repository: what is left goes on in the next execution. */
+  async #interruptNews(): Promise<void> {
+    if (this.#news.isIdle) return;
+    if (patched('news-carried')) await this.#news.interrupt(() => this.#isWanted());
+    else await this.#news.settled();
   }
 
   /** Whether another commit is to be begun, which ends the one that is running. */
@@ -212,20 +242,33 @@ class SyncRun {
   }
 
   async #lookAndTry(message: OperatorMessage): Promise<LookResult> {
+    const begun = this.#begun;
     const found = await this.#look();
-    if ('sha' in found) this.#askedFor(message);
+    if ('sha' in found && !this.#wasTriedSince(begun)) this.#askedFor(message);
     return found;
+  }
+
+  /** A run that began after somebody asked, and is over by now, is what was asked for. */
+  #wasTriedSince(begun: number): boolean {
+    const [last, newest] = [this.#last, this.#newest];
+    if (last === undefined || newest === undefined || this.#lastBegun <= begun) return false;
+    return isSame(last, newest) && patched('asked-once');
   }
 
   /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */
   async #apply(wanted: WantedCommit): Promise<void> {
     this.#running = wanted;
+    this.#begun += 1;
     this.#show();
     const before = this.#last;
     // What is tried again by itself is news when it ends otherwise.
     const isRetry = wanted.again && wanted.by === undefined && before?.sha === wanted.sha;
     if (!isRetry && wanted.heal === undefined) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
-    const scope = new CancellationScope();
+    // A cancellation of this run ends it too, but not before it was told why.
+    const scope = new CancellationScope({
+      cancellable: true,
+      parent: new CancellationScope({ cancellable: false }),
+    });
     const settled = { yet: false };
     const ending = scope
       .run(async () => await this.#runChild(wanted))
@@ -233,12 +276,20 @@ class SyncRun {
         settled.yet = true;
       });
     ending.catch(() => undefined);
-    await condition(() => settled.yet || this.#isWanted());
-    if (!settled.yet) {
+    const stop = async () => {
       this.#isCancelling = true;
-      await this.#tellWhy();
+      await CancellationScope.nonCancellable(async () => await this.#tellWhy());
       scope.cancel();
+    };
+    try {
+      await condition(() => settled.yet || this.#isWanted());
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+      await stop();
+      await ending;
+      throw error;
     }
+    if (!settled.yet) await stop();
     const { mayPassLater, ...end } = await ending;
     this.#running = undefined;
     this.#child = undefined;
@@ -246,6 +297,7 @@ class SyncRun {
     // The commit was applied, whatever becomes of single objects later; the leader says again what is still to be put back.
     if (wanted.heal !== undefined) return;
     if (!isRetry || end.outcome !== before.outcome) this.#news.tell({ sha: wanted.sha, ...end });
+    this.#lastBegun = this.#begun;
     const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
       sha: wanted.sha,
@@ -270,10 +322,10 @@ class SyncRun {
 
   /** A cancellation has no reason of its own; without one it means a click in the UI. */
   async #tellWhy(): Promise<void> {
-    const sha = this.#wanted?.sha;
-    if (sha === undefined) return;
+    const [sha, reason] = [this.#wanted?.sha, this.#unfollowed];
     try {
-      await this.#child?.signal(supersededSignal, { sha });
+      if (reason !== undefined) await this.#child?.signal(unfollowedSignal, { reason });
+      else if (sha !== undefined) await this.#child?.signal(supersededSignal, { sha });
     } catch (error) {
       // It has closed in this very moment; the cancellation finds that out.
       if (!(error instanceof ApplicationFailure)) throw error;
@@ -335,6 +387,7 @@ class SyncRun {
   }
 
   #carry(): SyncState {
+    const { untold } = this.#news;
     return {
       version: 1,
       ...(this.#wanted !== undefined && { wanted: this.#wanted }),
@@ -342,6 +395,7 @@ class SyncRun {
       ...(this.#suspended !== undefined && { suspended: this.#suspended }),
       ...(this.#news.receivers.length > 0 && { notify: this.#news.receivers }),
       ...(this.#news.heard.size > 0 && { heard: [...this.#news.heard] }),
+      ...(Object.keys(untold).length > 0 && { untold }),
     };
   }
 
@@ -351,6 +405,7 @@ class SyncRun {
     const by = held?.by === undefined ? '' : ` by ${held.by}`;
     setCurrentDetails(
       markdown([
+        this.#unfollowed === undefined ? '' : `**Not followed any more**: ${this.#unfollowed}`,
         held === undefined ? '' : `**Suspended${by}**${held.reason === undefined ? '' : `: ${held.reason}`}`,
         `**${this.#running === undefined ? 'Waiting for a commit' : `Applying \`${this.#running.sha.slice(0, 8)}\``}**`,
         this.#wanted === undefined ? '' : `next: \`${this.#wanted.sha.slice(0, 8)}\``,
@@ -361,6 +416,7 @@ class SyncRun {
         this.#running !== undefined || held !== undefined || last?.retryAt === undefined
           ? ''
           : `It is tried again at ${new Date(last.retryAt).toISOString()}; signal \`sync\` for at once.`,
+        this.#news.waiting.map(([receiver, count]) => `${receiver}: ${count} news to be told`).join(', '),
       ]),
     );
   }

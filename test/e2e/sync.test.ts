@@ -1,10 +1,14 @@
 /** Commits that follow each other: what waits, what is cancelled, what survives. Real Temporal, apiserver and git. */
 
 import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { SyncRuns } from '../../controllers/sync-runs.ts';
+import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { findBinary } from '../../local/binaries.ts';
@@ -12,6 +16,7 @@ import {
   commitWorkflowId,
   commitWorkflowPrefix,
   syncSignal,
+  syncUpdate,
   syncWorkflowId,
 } from '../../workflows/sync-messages.ts';
 import { runCli } from '../support/cli.ts';
@@ -22,6 +27,7 @@ import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
+import { ReceivingServer } from '../support/receiving-server.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
@@ -128,7 +134,7 @@ describe('a commit with a workload', () => {
     const last = await sync.dealtWith(name, sha);
     expect(last.outcome).toBe('Failed');
     expect(last.message).toMatch(
-      /RolloutFailed web\.yaml:1 StatefulSet\.fairlead\.dev \S+\/web: ProgressDeadlineExceeded: no progress for 60 s\./,
+      /RolloutFailed web\.yaml:1@\w{8}: StatefulSet\.fairlead\.dev \S+\/web: ProgressDeadlineExceeded: no progress for 60 s\. \S/,
     );
     const first = await describeCommit(name, sha);
     await sync.commitSeen(name, sha);
@@ -332,6 +338,157 @@ describe('a sync that lives long', () => {
   }, 90_000);
 });
 
+describe('a receiver that hangs', () => {
+  it('holds no commit, not even when the sync continues as new; later it gets what is left, in order', async () => {
+    const { git, name, namespace } = await follow('hanging');
+    const receiver = await ReceivingServer.start();
+    try {
+      receiver.answers[0] = 'hang';
+      const secretFile = join(git.path, '.git', 'secret');
+      await writeFile(secretFile, 'secret');
+      const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
+      sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const runs = new Set<string>();
+      const commits: string[] = [];
+      for (let index = 0; index < 8; index++) {
+        const sha = await git.commit({ 'a.yaml': configMap(String(index)) });
+        commits.push(sha);
+        await sync.commitSeen(name, sha, { notify: ['webhook'] });
+        // One that hangs is tried for two minutes.
+        expect(await sync.dealtWith(name, sha, 20_000)).toMatchObject({ outcome: 'Succeeded' });
+        runs.add((await handle.describe()).runId);
+      }
+      expect(runs.size).toBeGreaterThan(1);
+      const tries = receiver.received.length;
+      receiver.answers[0] = 200;
+      const newest = commits.at(-1) ?? '';
+      const told = () =>
+        receiver.received.slice(tries).map(({ headers, body }) => {
+          const news = JSON.parse(body) as { sha: string; outcome: string; missed?: number };
+          return { ...news, id: headers['x-fairlead-delivery'] };
+        });
+      await found('the newest state was told', async () =>
+        told().some(({ sha, outcome }) => sha === newest && outcome === 'Succeeded') ? true : undefined,
+      );
+      // In order, each once, and none is lost without being told of.
+      const order = commits.flatMap((sha) => [`${sha} Pending`, `${sha} Succeeded`]);
+      const places = told().map(({ sha, outcome }) => order.indexOf(`${sha} ${outcome}`));
+      expect(places).toEqual([...new Set(places)].toSorted((a, b) => a - b));
+      expect(new Set(told().map(({ id }) => id)).size).toBe(places.length);
+      const missed = told().reduce((sum, news) => sum + (news.missed ?? 0), 0);
+      expect(missed).toBeGreaterThan(0);
+      expect(places.length + missed).toBe(order.length);
+    } finally {
+      await receiver.stop();
+    }
+  }, 180_000);
+});
+
+describe('who asks for a commit that is tried meanwhile', () => {
+  it('has it tried once', async () => {
+    const { git, name } = await follow('once');
+    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    let letLook: () => void = () => undefined;
+    const mayLook = new Promise<void>((resolve) => (letLook = resolve));
+    let looks = 0;
+    sync.beforeLook = async () => {
+      looks += 1;
+      await mayLook;
+    };
+    try {
+      const sha = await git.commit({ 'a.yaml': configMap('2') });
+      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
+      await found('its look has begun', async () => (looks > 0 ? true : undefined));
+      await sync.apply(name, sha);
+      letLook();
+      expect(await asking).toEqual({ sha });
+      expect(await sync.status(name)).toEqual(
+        expect.not.objectContaining({ running: expect.anything(), wanted: expect.anything() }),
+      );
+      // It was tried before this one asked: again.
+      await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
+      await found('it was tried again', async () => {
+        const { history = [] } = (await sync.inventory(name))?.status ?? {};
+        const tries = history.filter((one) => one.sha === sha);
+        return tries.some(({ askedBy }) => askedBy === 'ada') ? tries : undefined;
+      }).then((tries) => expect(tries).toHaveLength(2));
+    } finally {
+      letLook();
+      sync.beforeLook = async () => undefined;
+    }
+  }, 60_000);
+});
+
+describe('a repository that is followed no more', () => {
+  const leave = async (name: string): Promise<void> => {
+    sync.unfollow(name);
+    await found('its run can be found', async () => ((await sync.runs.open()).has(name) ? true : undefined));
+    const ended: string[] = [];
+    const errors: unknown[] = [];
+    const leaving = new UnfollowedRuns({
+      runs: sync.runs,
+      isFollowed: (one) => sync.follows(one),
+      onEnded: (one) => ended.push(one),
+      onError: (error) => errors.push(error),
+      patienceMs: 0,
+    });
+    leaving.start();
+    await found('its run was found', async () => (ended.includes(name) ? true : undefined));
+    await leaving.stop();
+    expect({ ended, errors }).toEqual({ ended: [name], errors: [] });
+  };
+  const closed = async (workflowId: string): Promise<string> =>
+    await found(`${workflowId} has closed`, async () => {
+      const { status } = await sync.temporal.workflow.getHandle(workflowId).describe();
+      return status.name === 'RUNNING' ? undefined : status.name;
+    });
+
+  it('has its commit and its sync cancelled, which say why, and keeps its objects', async () => {
+    const { git, name, set } = await follow('left');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await leave(name);
+    expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
+    expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
+    expect(await cluster.client.get(set)).toMatchObject({ metadata: { name: 'web' } });
+    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ outcome: 'Canceled' });
+    expect(commit?.notes).toEqual([expect.stringContaining('no worker follows the repository any more')]);
+    expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled' });
+  }, 60_000);
+
+  it('has a commit ended whose sync is gone, and an inventory that was deleted does not come back', async () => {
+    const { git, name } = await follow('left-alone');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+    const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    await cluster.client.delete({ ...inventories, name: `fairlead-${name}` });
+    await leave(name);
+    expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
+    expect(await sync.inventory(name)).toBeUndefined();
+  }, 60_000);
+
+  it('that another cluster of the same name follows is left alone', async () => {
+    const { git, name } = await follow('of-another');
+    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    const other = new SyncRuns({
+      temporal: sync.temporal,
+      cluster: 'sync',
+      clusterUid: 'another',
+      searchAttributes: async () => [],
+      assertLeader: () => undefined,
+    });
+    expect(await other.unfollow(name, 'x')).toBe(false);
+    expect(await sync.status(name)).toMatchObject({ repository: name });
+    expect(await sync.runs.unfollow('never-was', 'x')).toBe(false);
+  }, 60_000);
+});
+
 describe('a leader that was frozen during a look', () => {
   it('and told of an older commit is noticed by the next, who has told of the newest already', async () => {
     const { git, name } = await follow('frozen');
@@ -365,6 +522,49 @@ describe('a commit that changes nothing', () => {
   }, 60_000);
 });
 
+describe('the counts of a commit', () => {
+  const namespace = (name: string) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
+
+  it('that changes nothing while an object is kept have each object once', async () => {
+    const { git, name } = await follow('kept');
+    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1'), 'n.yaml': namespace('kept-team') }));
+    const sha = await git.commit({ 'n.yaml': undefined });
+    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const result = await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).result();
+    expect(result).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
+    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ applied: 0, unchanged: 1 });
+    expect(commit?.notes).toEqual([expect.stringContaining('was not pruned')]);
+    expect(history?.at(-1)).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
+  }, 60_000);
+
+  it('hold what an attempt applied that was not the last', async () => {
+    const { git, name, namespace: home } = await follow('attempts');
+    const map = (called: string, value: string) => configMap(value).replace('config', called);
+    await sync.apply(name, await git.commit({ 'a.yaml': map('one', '1'), 'b.yaml': map('two', '1') }));
+    // It is on its way out and stays so: the attempt does what it can with the others, and is tried again.
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: home, name: 'two' };
+    await cluster.client.patch(path, 'merge', { metadata: { finalizers: ['fairlead.dev/test'] } });
+    await cluster.client.delete(path, {});
+    const sha = await git.commit({
+      'a.yaml': map('one', '2'),
+      'b.yaml': map('two', '2'),
+      'c.yaml': map('three', '2'),
+    });
+    await sync.commitSeen(name, sha);
+    await found('it is tried again', async () => {
+      const { raw } = await describeCommit(name, sha).catch(() => ({ raw: undefined }));
+      const applying = raw?.pendingActivities?.find(
+        ({ activityType }) => activityType?.name === 'applyStage',
+      );
+      return (applying?.attempt ?? 0) > 1 ? true : undefined;
+    });
+    await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync.inventory(name))?.status.history?.at(-1)).toMatchObject({ applied: 3, unchanged: 0 });
+  }, 60_000);
+});
+
 describe('an operator who went back', () => {
   const pinned = (hash: string) => ({
     'fairlead.dev/pinned': JSON.stringify({ rejected: hash, by: 'ann', reason: 'errors' }),
@@ -382,7 +582,7 @@ describe('an operator who went back', () => {
     });
     const rolledBack = await sync.dealtWith(name, first);
     expect(rolledBack.message).toMatch(
-      /RolledBack web\.yaml:1 StatefulSet\S* \S+: rolled back by ann: errors\./,
+      /RolledBack web\.yaml:1@\w{8}: StatefulSet\S* \S+: rolled back by ann: errors\. Correct the manifest/,
     );
     const unrelated = await git.commit({ 'a.yaml': configMap('1') });
     expect(await sync.apply(name, unrelated)).toMatchObject({ outcome: 'Succeeded' });
@@ -521,7 +721,7 @@ describe('migration between the workload APIs', () => {
       await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) }),
     );
     expect(early.message).toMatch(
-      /MigrationPaused web\.yaml:1 .* the workload is paused by ann, and apps\/v1/,
+      /MigrationPaused web\.yaml:1@\w{8}: .* the workload is paused by ann, and apps\/v1/,
     );
     await cluster.client.patch(set, 'merge', { metadata: { annotations: { 'fairlead.dev/paused': null } } });
     const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', { apiVersion: 'apps/v1' })}` });

@@ -40,7 +40,9 @@ export class GitSync {
   readonly #workers: readonly Worker[];
   readonly #running: Promise<unknown>;
   readonly #cache: string;
-  readonly #runs: SyncRuns;
+  readonly runs: SyncRuns;
+  /** Awaited by each look before it begins. */
+  beforeLook: () => Promise<void> = async () => undefined;
 
   private constructor(
     options: GitSyncOptions,
@@ -55,7 +57,7 @@ export class GitSync {
     this.temporal = temporal;
     this.#connection = connection;
     this.#cache = cache;
-    this.#runs = new SyncRuns({
+    this.runs = new SyncRuns({
       temporal,
       cluster: options.cluster,
       clusterUid,
@@ -81,6 +83,7 @@ export class GitSync {
     });
     const clusterUid = system.metadata.uid;
     const workflowBundle = { codePath: join(await builtWorker(), 'workflow-bundle.js') };
+    let beforeLook = async () => {};
     let known: (name: string) => Repository | undefined = () => undefined;
     const activities = {
       ...createCommitActivities({
@@ -100,8 +103,10 @@ export class GitSync {
         inventoryNamespace: INVENTORY_NAMESPACE,
         now: Date.now,
         clusterUid,
+        cluster,
         repository: (name) => known(name),
         look: async (name) => {
+          await beforeLook();
           const repository = known(name);
           if (repository === undefined) return undefined;
           const mirror = openMirror({ ...repository, cacheDirectory: cache });
@@ -126,11 +131,16 @@ export class GitSync {
     ];
     const sync = new GitSync(options, temporal, connection, cache, clusterUid, () => workers);
     known = (name) => sync.#repositories.get(name);
+    beforeLook = async () => await sync.beforeLook();
     return sync;
   }
 
   follow(repository: Repository): void {
     this.#repositories.set(repository.name, repository);
+  }
+
+  follows(name: string): boolean {
+    return this.#repositories.has(name);
   }
 
   /** Its entry has left the repositories file. */
@@ -140,12 +150,12 @@ export class GitSync {
 
   /** What the poller does when it sees a commit. */
   async commitSeen(repository: string, sha: string, more: Omit<SeenCommit, 'sha'> = {}): Promise<void> {
-    await this.#runs.commitSeen(repository, { sha, ...more });
+    await this.runs.commitSeen(repository, { sha, ...more });
   }
 
   /** What the poller asks every minute. */
   async knows(repository: string, sha: string): Promise<boolean> {
-    return await this.#runs.knows(repository, sha);
+    return await this.runs.knows(repository, sha);
   }
 
   async status(repository: string): Promise<SyncView> {

@@ -6,6 +6,7 @@ import { mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { earlierAttempt } from '../../git/earlier-attempt.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
 import { InventoryStore, foreignSource } from '../../git/inventory.ts';
 import { formatProblem, problem } from '../../git/problems.ts';
@@ -123,5 +124,34 @@ describe('the source of an inventory', () => {
     expect(await sourceIdentity(join(directory, 'link'))).toBe(directory);
     await rm(directory, { recursive: true });
     expect(await sourceIdentity(directory)).toBe(directory);
+  });
+});
+
+describe('what an attempt applied whose answer was lost', () => {
+  const entry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' };
+  const entries = new Map<string, InventoryEntry>([
+    ['known', { ...entry, uid: 'u-1' }],
+    ['new', entry],
+  ]);
+  const attempt = { startedAt: '', finishedAt: '', outcome: 'Failed', unchanged: 0, pruned: 0 } as const;
+  const run = { sha: 'b', runId: 'r-2' };
+
+  it('is told by the commit on the object, and by the uids that the inventory knows', () => {
+    const before = earlierAttempt({ entries, status: {} }, run);
+    expect(before('new', { uid: 'u-9', commit: 'b' })).toBe('created');
+    expect(before('known', { uid: 'u-9', commit: 'b' })).toBe('created');
+    expect(before('known', { uid: 'u-1', commit: 'b' })).toBe('changed');
+    expect(before('known', { uid: 'u-1', commit: 'a' })).toBe('unchanged');
+    expect(before('known', { uid: 'u-1', commit: undefined })).toBe('unchanged');
+  });
+
+  it('is not claimed where an earlier run of the same commit may have done it', () => {
+    const history = [{ ...attempt, sha: 'b', runId: 'r-1', applied: 3 }];
+    const before = earlierAttempt({ entries, status: { history } }, run);
+    expect(before('known', { uid: 'u-1', commit: 'b' })).toBe('unchanged');
+    expect(before('new', { uid: 'u-9', commit: 'b' })).toBe('created');
+    const refused = [{ ...attempt, sha: 'b', runId: 'r-1', applied: 0 }];
+    const after = earlierAttempt({ entries, status: { history: refused } }, run);
+    expect(after('known', { uid: 'u-1', commit: 'b' })).toBe('changed');
   });
 });

@@ -101,18 +101,20 @@ describe('the order of waves', () => {
   });
 });
 
+const SHA = '0123456789abcdef0123456789abcdef01234567';
+
 describe('a commit whose wave was held up', () => {
   const held = problem('WaveHeld', 'wave 1 was held up.');
 
   it('is tried again: the rollout that it waits for may be mended without it', () => {
-    expect(mayPassLater(bounded([held, problem('RolloutFailed', 'stalled.')]))).toBe(true);
-    expect(mayPassLater(bounded([held, problem('NotReady', 'not ready.')]))).toBe(true);
-    expect(mayPassLater(bounded([held, problem('Forbidden', 'forbidden.')]))).toBe(true);
+    expect(mayPassLater(bounded([held, problem('RolloutFailed', 'stalled.')], SHA))).toBe(true);
+    expect(mayPassLater(bounded([held, problem('NotReady', 'not ready.')], SHA))).toBe(true);
+    expect(mayPassLater(bounded([held, problem('Forbidden', 'forbidden.')], SHA))).toBe(true);
   });
 
   it('is not when an operator has rejected a manifest, nor is a failed rollout that holds nothing up', () => {
-    expect(mayPassLater(bounded([held, problem('RolledBack', 'rolled back.')]))).toBe(false);
-    expect(mayPassLater(bounded([problem('RolloutFailed', 'stalled.')]))).toBe(false);
+    expect(mayPassLater(bounded([held, problem('RolledBack', 'rolled back.')], SHA))).toBe(false);
+    expect(mayPassLater(bounded([problem('RolloutFailed', 'stalled.')], SHA))).toBe(false);
   });
 });
 

@@ -3,7 +3,8 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { readOperatorMessage } from '../../workflows/messages.ts';
-import { readDriftFound, readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
+import { NewsQueue } from '../../workflows/news-queue.ts';
+import { readDriftFound, readReason, readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 
@@ -82,5 +83,67 @@ describe('the payload of a signal', () => {
     [undefined, undefined],
   ])('sha of %j', (payload, sha) => {
     expect(readSha(payload)).toBe(sha);
+  });
+
+  it.each<[unknown, string]>([
+    [{ reason: 'its entry was removed' }, 'its entry was removed'],
+    [{ reason: 'x'.repeat(1_000) }, 'x'.repeat(500)],
+    [{ reason: 5 }, 'no worker follows the repository any more'],
+    [undefined, 'no worker follows the repository any more'],
+  ])('reason of %j', (payload, reason) => {
+    expect(readReason(payload)).toBe(reason);
+  });
+});
+
+describe('what a receiver has not been told', () => {
+  type Outcome = 'Pending' | 'Succeeded';
+  const news = (sha: string, outcome: Outcome) => ({ sha, outcome, delivery: `${sha} ${outcome}` });
+  const both = (queue: NewsQueue, sha: string) => {
+    queue.add(news(sha, 'Pending'));
+    queue.add(news(sha, 'Succeeded'));
+  };
+  const kept = (queue: NewsQueue) => queue.untold.news.map(({ delivery }) => delivery);
+
+  it('stays in order, and keeps the time of its first try', () => {
+    const queue = new NewsQueue();
+    both(queue, 'a');
+    expect(queue.begin(5)).toEqual({ ...news('a', 'Pending'), since: 5 });
+    const later = new NewsQueue(queue.untold);
+    expect(later.begin(9)).toEqual({ ...news('a', 'Pending'), since: 5 });
+    later.told();
+    expect(later.begin(9)).toEqual({ ...news('a', 'Succeeded'), since: 9 });
+    later.told();
+    expect(later.begin(9)).toBeUndefined();
+    expect(later.isEmpty).toBe(true);
+  });
+
+  it('is bounded: beginnings whose end is known go first, the newest state never, and the next one says how many', () => {
+    const queue = new NewsQueue();
+    both(queue, 'a');
+    queue.begin(1);
+    for (const sha of ['b', 'c', 'd', 'e', 'f']) both(queue, sha);
+    expect(queue.length).toBe(11);
+    expect(kept(queue).slice(0, 4)).toEqual(['a Pending', 'a Succeeded', 'b Succeeded', 'c Pending']);
+    expect(queue.untold.news[2]).toMatchObject({ missed: 1 });
+    for (const sha of 'ghijklmnopqrst') both(queue, sha);
+    expect(queue.length).toBe(11);
+    expect(kept(queue)[0]).toBe('a Pending');
+    expect(kept(queue).slice(-1)).toEqual(['t Succeeded']);
+    const missed = queue.untold.news.reduce((sum, one) => sum + (one.missed ?? 0), 0);
+    expect(missed).toBe(40 - 11);
+  });
+
+  it('counts what was given up, also where nothing comes after it yet', () => {
+    const queue = new NewsQueue();
+    queue.add(news('a', 'Pending'));
+    queue.begin(1);
+    queue.givenUp();
+    expect(queue.isEmpty).toBe(false);
+    const later = new NewsQueue(queue.untold);
+    later.add(news('a', 'Succeeded'));
+    expect(later.begin(1)).toMatchObject({ outcome: 'Succeeded', missed: 1 });
+    later.add(news('b', 'Pending'));
+    later.givenUp();
+    expect(later.begin(1)).toMatchObject({ sha: 'b', missed: 2 });
   });
 });

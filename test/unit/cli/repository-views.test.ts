@@ -50,6 +50,12 @@ describe('the state of a repository', () => {
       undefined,
       { state: 'Pending', message: 'not looked at yet' },
     ],
+    [
+      'not followed, with what it came from',
+      undefined,
+      { status: commit('Succeeded'), source: 'https://git.example.com/shop' },
+      { state: 'NotFollowed', url: 'https://git.example.com/shop' },
+    ],
     ['never applied', row(), undefined, { state: 'Pending', message: 'bbbbbbbb is next' }],
     ['applied', row(), { status: commit('Succeeded') }, { state: 'Synced', message: '' }],
     [

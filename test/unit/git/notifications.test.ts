@@ -51,7 +51,7 @@ function receiver(type: Receiver['type']): Receiver {
   }[type];
 }
 
-const shop = { name: 'shop', url: 'ssh://git@git.example.com:2222/team/shop.git' };
+const shop = { cluster: 'blue', name: 'shop', url: 'ssh://git@git.example.com:2222/team/shop.git' };
 
 async function tell(type: Receiver['type'], what = news()) {
   await notify(receiver(type), shop, what);
@@ -75,7 +75,7 @@ describe('a commit status', () => {
     expect(got.headers[header]).toBe(value);
     const name = type === 'gitlab' ? 'name' : 'context';
     const description = 'applied, and its rollouts are done';
-    expect(got.body).toEqual({ state: 'success', [name]: 'fairlead/shop', description });
+    expect(got.body).toEqual({ state: 'success', [name]: 'fairlead/blue/shop', description });
   });
 
   it.each([
@@ -94,6 +94,13 @@ describe('a commit status', () => {
     ]);
   });
 
+  it('of another cluster has another context', async () => {
+    await notify(receiver('github'), shop, news());
+    await notify(receiver('github'), { ...shop, cluster: 'green' }, news());
+    const contexts = server.received.map(({ body }) => (JSON.parse(body) as { context: string }).context);
+    expect(contexts).toEqual(['fairlead/blue/shop', 'fairlead/green/shop']);
+  });
+
   it('has one line that the server takes', async () => {
     const { body } = await tell(
       'github',
@@ -107,7 +114,15 @@ describe('Slack and webhooks', () => {
   it('Slack gets a line in which nothing is markup', async () => {
     const { path, text } = await tell('slack', news({ outcome: 'Failed', message: '<!channel> & co' }));
     expect(path).toBe('/hooks/planted');
-    expect(text).toBe(JSON.stringify({ text: '✗ shop at 01234567: &lt;!channel&gt; &amp; co' }));
+    expect(text).toBe(JSON.stringify({ text: '✗ shop on blue at 01234567: &lt;!channel&gt; &amp; co' }));
+  });
+
+  it('say how many news before were given up', async () => {
+    expect((await tell('slack', news({ missed: 3 }))).body).toEqual({
+      text: expect.stringMatching(/\n\(3 news before this could not be delivered\)$/),
+    });
+    await notify(receiver('webhook'), shop, news({ missed: 3 }));
+    expect(JSON.parse(server.received.at(-1)?.body ?? '')).toMatchObject({ missed: 3 });
   });
 
   it('a webhook is signed, and the same at every try', async () => {
@@ -119,6 +134,7 @@ describe('Slack and webhooks', () => {
     expect(got.body).toEqual({
       apiVersion: 'hooks.fairlead.dev/v1',
       kind: 'CommitNews',
+      cluster: 'blue',
       repository: 'shop',
       url: shop.url,
       sha: SHA,
@@ -165,8 +181,17 @@ describe('a receiver that cannot be told', () => {
   it('that hangs is given up when the activity is', async () => {
     server.answers[0] = 'hang';
     const signal = AbortSignal.timeout(100);
-    await expect(notify(receiver('webhook'), shop, news(), signal)).rejects.toThrow('cannot be told');
+    await expect(notify(receiver('webhook'), shop, news(), signal)).rejects.toThrow(
+      'webhook of repository shop cannot be told: given up',
+    );
   });
+
+  it('that does not answer is told so in words', async () => {
+    server.answers[0] = 'hang';
+    await expect(notify(receiver('webhook'), shop, news())).rejects.toThrow(
+      'webhook of repository shop cannot be told: no answer within 5 s',
+    );
+  }, 10_000);
 });
 
 describe('the key notify', () => {

@@ -2,7 +2,48 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { formatOnce, formatProblem, problem } from '../../../git/problems.ts';
+import { bounded, formatOnce, formatProblem, problem } from '../../../git/problems.ts';
+
+import { failureMessage } from '../../../workflows/commit-end.ts';
+
+const SHA = '0123456789abcdef0123456789abcdef01234567';
+
+describe('why a commit failed', () => {
+  const run = { sha: SHA, repository: 'shop' };
+  const unknown = (line: number) =>
+    problem('UnknownField', 'unknown field ".dataa".', {
+      file: 'a.yaml',
+      line,
+      object: 'ConfigMap default/bad',
+    });
+  const many = (count: number) => Array.from({ length: count }, (_, index) => unknown(index + 1));
+
+  it('names for each problem its place in the commit, and what to do', () => {
+    expect(failureMessage(run, 'Refused', bounded([unknown(9)], SHA))).toBe(
+      'commit 01234567: refused before its first write, one problem\n' +
+        'UnknownField a.yaml:9@01234567: ConfigMap default/bad: unknown field ".dataa". Correct the name of the field.',
+    );
+  });
+
+  it('says where the others are that it leaves out', () => {
+    const twelve = failureMessage(run, 'Failed', bounded(many(12), SHA)).split('\n');
+    expect(twelve).toHaveLength(12);
+    expect(twelve[0]).toBe('commit 01234567: not everything could be done, 12 problems');
+    expect(twelve[11]).toBe('… and 2 more: `fairlead get repository/shop -o yaml` shows all');
+    const thirty = failureMessage(run, 'Failed', bounded(many(30), SHA)).split('\n');
+    expect(thirty.at(-1)).toBe(
+      '… and 20 more: `fairlead get repository/shop -o yaml` shows the first 20, `fairlead plan` all',
+    );
+  });
+
+  it('is never so long that its last line would be lost', () => {
+    const long = Array.from({ length: 12 }, () => problem('Invalid', 'x'.repeat(590), { file: 'a.yaml' }));
+    const told = failureMessage(run, 'Refused', bounded(long, SHA));
+    expect(told.length).toBeLessThanOrEqual(2_000);
+    expect(told.split('\n')).toHaveLength(4);
+    expect(told).toMatch(/\n… and 10 more: .* shows all$/);
+  });
+});
 
 describe('the next step of a problem', () => {
   const unreachable = problem('SourceUnreachable', 'git.example.com does not answer.');
