@@ -665,7 +665,7 @@ describe('a field that somebody else has taken', () => {
     const refused = await sync.apply(name, second);
     expect(refused).toMatchObject({ outcome: 'Refused' });
     expect(refused.message).toMatch(
-      /Conflict deploy here\/web\.yaml:1 StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
+      /Conflict deploy here\/web\.yaml:1@\w+: StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
     );
     expect(await cluster.client.get(set)).toMatchObject({ spec: { replicas: 3 } });
     const [command = 'none'] = /kubectl apply .*(?= \(then)/.exec(refused.message ?? '') ?? [];
