@@ -1,6 +1,7 @@
 /** `fairlead get repositories`: a line for each repository: what of it is in the cluster, and why not more. */
 
 import { shortSha } from '../git/problems.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import { colorsOf } from './colors.ts';
 import type { Colors } from './colors.ts';
 import { ageOf } from './durations.ts';
@@ -20,6 +21,8 @@ import { formatTable } from './table.ts';
 interface RepositoryListDocument extends Document {
   readonly kind: 'RepositoryList';
   readonly items: readonly RepositoryView[];
+  /** What keeps the worker from following as it should. */
+  readonly troubles: readonly string[];
 }
 
 /** Runs the verb. Fails with 1 when a named repository does not exist. */
@@ -29,12 +32,21 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
     if (options.selector !== undefined)
       throw new CliError('repositories have no labels: leave -l away', EXIT.usage);
     const named = repositoryOperand(call.operands[0])?.name;
-    const items =
+    const { items, troubles } =
       named === undefined
         ? await listRepositories(session)
-        : [(await readRepository(session, repositoryName(named))).view];
-    const document: RepositoryListDocument = { apiVersion: CLI_API_VERSION, kind: 'RepositoryList', items };
+        : await readRepository(session, repositoryName(named)).then((found) => ({
+            items: [found.view],
+            troubles: found.troubles,
+          }));
+    const document: RepositoryListDocument = {
+      apiVersion: CLI_API_VERSION,
+      kind: 'RepositoryList',
+      items,
+      troubles,
+    };
     if (await printStructured(io, options, document)) return EXIT.ok;
+    for (const trouble of troubles) io.err(`warning: ${oneLine(trouble)}\n`);
     if (options.output === 'name') {
       for (const { name } of items) io.out(`repository/${name}\n`);
     } else if (items.length === 0) {

@@ -149,7 +149,7 @@ async function followedRows(
   { leaseNamespace, cluster }: Pick<Session, 'leaseNamespace' | 'cluster'>,
 ): Promise<readonly FollowedRow[] | undefined> {
   try {
-    return await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
+    return (await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS))?.rows;
   } catch (error) {
     if (isForbidden(error)) return undefined;
     throw error;

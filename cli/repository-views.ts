@@ -1,7 +1,7 @@
 /** What the cluster holds of each repository: what the leader follows, and the inventories of what was applied. */
 
 import { describeDrift } from '../git/drift.ts';
-import type { FollowedRow } from '../git/followed-list.ts';
+import type { Followed, FollowedRow, Troubles } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
@@ -55,6 +55,8 @@ export interface RepositoryView {
 /** What is known of one repository, and the place where it is kept. */
 export interface KnownRepository {
   readonly view: RepositoryView;
+  /** What keeps the leader from following as it should. */
+  readonly troubles: readonly string[];
   readonly status: RepositoryStatus;
   readonly store: InventoryStore;
 }
@@ -62,15 +64,18 @@ export interface KnownRepository {
 const INVENTORY_LABEL = 'fairlead.dev/inventory';
 
 /** All of them, by name: those that are followed, and those of which something is still in the cluster. @throws ApiError */
-export async function listRepositories(session: Session): Promise<readonly RepositoryView[]> {
-  const rows = new Map((await followedBy(session)).map((row) => [row.name, row]));
+export async function listRepositories(
+  session: Session,
+): Promise<{ readonly items: readonly RepositoryView[]; readonly troubles: readonly string[] }> {
+  const { rows: followed, troubles } = await followedBy(session);
+  const rows = new Map(followed.map((row) => [row.name, row]));
   const { client, leaseNamespace: namespace } = session;
   const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
-  const { items } = await client.list(path, {
+  const { items: inventories } = await client.list(path, {
     labelSelector: INVENTORY_LABEL,
     timeoutMs: REQUEST_TIMEOUT_MS,
   });
-  const applied = items.flatMap(({ metadata }) => metadata.labels?.[INVENTORY_LABEL] ?? []);
+  const applied = inventories.flatMap(({ metadata }) => metadata.labels?.[INVENTORY_LABEL] ?? []);
   const names = [...new Set([...rows.keys(), ...applied])].toSorted();
   const found = await Promise.all(
     names.map(async (name) => ({
@@ -79,14 +84,15 @@ export async function listRepositories(session: Session): Promise<readonly Repos
       inventory: await readInventory(session, name),
     })),
   );
-  return found
+  const items = found
     .filter(({ row, inventory }) => row !== undefined || mayHoldObjects(inventory))
-    .map(({ name, row, inventory }) => viewRepository(name, row, inventory));
+    .map(({ name, row, inventory }) => viewRepository(name, row, inventory, troubles));
+  return { items, troubles: sentences(troubles) };
 }
 
 /** @throws CliError naming those that there are, for a repository that is neither followed nor was ever applied */
 export async function readRepository(session: Session, name: string): Promise<KnownRepository> {
-  const rows = await followedBy(session);
+  const { rows, troubles } = await followedBy(session);
   const row = rows.find((one) => one.name === name);
   const inventory = await readInventory(session, name);
   if (row === undefined && inventory === undefined) {
@@ -96,14 +102,25 @@ export async function readRepository(session: Session, name: string): Promise<Kn
     );
   }
   return {
-    view: viewRepository(name, row, inventory),
+    view: viewRepository(name, row, inventory, troubles),
+    troubles: sentences(troubles),
     status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
     store: storeOf(session, name),
   };
 }
 
-async function followedBy({ client, leaseNamespace, cluster }: Session): Promise<readonly FollowedRow[]> {
-  return (await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS)) ?? [];
+async function followedBy({ client, leaseNamespace, cluster }: Session): Promise<Followed> {
+  const found = await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
+  return found ?? { rows: [], troubles: {} };
+}
+
+function sentences({ file, temporal }: Troubles): readonly string[] {
+  return [
+    ...(file === undefined
+      ? []
+      : [`the repositories file cannot be used, the repositories stay as they were: ${file}`]),
+    ...(temporal === undefined ? [] : [temporal]),
+  ];
 }
 
 /** An inventory that cannot be read may. */
@@ -133,6 +150,7 @@ export function viewRepository(
   name: string,
   row: FollowedRow | undefined,
   inventory: Viewed,
+  { temporal }: Troubles = {},
 ): RepositoryView {
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
@@ -161,8 +179,12 @@ export function viewRepository(
     ...(untold.length > 0 && { receivers: Object.fromEntries(untold) }),
   };
   const { state, message } = stateOf({ row, suspended, problem, commit, drift });
-  // It is no state of the repository: what is wrong with that comes first.
-  const also = untold.map(([, trouble]) => trouble.problem);
+  const isMoving = state === 'Pending' || state === 'Progressing';
+  // What is no state of the repository: what is wrong with that comes first.
+  const also = [
+    ...(isMoving && temporal !== undefined ? [temporal] : []),
+    ...untold.map(([, trouble]) => trouble.problem),
+  ];
   return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };
 }
 

@@ -4,12 +4,14 @@ import { shortSha } from '../git/problems.ts';
 import { describeSuspension } from '../git/suspension.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import type { LookResult } from '../activities/commit-types.ts';
 import type { CommitView, LastCommit } from '../workflows/sync-messages.ts';
 import { formatAge } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
 import { repositoryName } from './repository-argument.ts';
+import type { RepositoryView } from './repository-views.ts';
 import { readRepository } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
@@ -47,6 +49,9 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const { view } = await readRepository(session, repository);
     if (view.state === 'NotFollowed') throw new CliError(`no worker follows repository ${repository}`);
     if (view.suspended !== undefined) {
+      const message = `suspended${describeSuspension(view.suspended)}`;
+      const document = resultDocument(repository, view.seen ?? '', 'suspended', message);
+      if (await printStructured(session.io, session.options, document)) return EXIT.failed;
       throw new CliError(
         `repository ${repository} is suspended${describeSuspension(view.suspended)}\n  \`fairlead resume ${repository}\` lets it go on`,
       );
@@ -55,7 +60,7 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const temporal = await opened(call.io);
     try {
       const calls = await syncCalls(temporal, session, repository);
-      return await new SyncVerb(call, session, repository, calls).run(by);
+      return await new SyncVerb(call, session, view, calls).run(by);
     } catch (error) {
       throw await asUnreachable(error, temporal.address);
     } finally {
@@ -85,15 +90,18 @@ class SyncVerb {
   readonly #call: Call<SyncOptions>;
   readonly #session: Session;
   readonly #repository: string;
+  /** As it was known before. */
+  readonly #view: RepositoryView;
   readonly #calls: SyncCalls;
   readonly #endsAt: number;
   readonly #print: boolean;
   #printed = '';
 
-  constructor(call: Call<SyncOptions>, session: Session, repository: string, calls: SyncCalls) {
+  constructor(call: Call<SyncOptions>, session: Session, view: RepositoryView, calls: SyncCalls) {
     this.#call = call;
     this.#session = session;
-    this.#repository = repository;
+    this.#repository = view.name;
+    this.#view = view;
     this.#calls = calls;
     const { timeout = 0, output } = call.options;
     this.#endsAt = timeout === 0 ? Number.POSITIVE_INFINITY : call.io.now() + timeout;
@@ -104,24 +112,43 @@ class SyncVerb {
     const { reason, wait } = this.#call.options;
     const begun = this.#call.io.now();
     const message = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    const found = await this.#inTime(this.#calls.sync(message));
+    const found = await this.#inTime(this.#look(message));
     if (found === 'timeout')
       return await this.#report('', 'timeout', 'no worker has looked at the repository yet');
-    if (found === undefined) {
-      throw new CliError(
-        `the sync of repository ${this.#repository} does not run yet: the worker starts it with the first commit that it can read`,
-      );
-    }
     if ('problem' in found) throw new CliError(found.problem);
     this.#line(`► ${this.#repository} at ${shortSha(found.sha)}`);
     if (!wait) return await this.#report(found.sha, 'started');
     return await this.#wait(found.sha, begun);
   }
 
+  /** A repository that could never be read has no sync yet; a look is worth it all the same. */
+  async #look(message: { by?: string; reason?: string }): Promise<LookResult> {
+    const { WorkflowUpdateFailedError } = await import('@temporalio/client');
+    try {
+      let found = await this.#calls.sync(message);
+      if (found === undefined) {
+        await this.#calls.start();
+        found = await this.#calls.sync(message);
+      }
+      return found ?? { problem: this.#known('its sync has ended') };
+    } catch (error) {
+      if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+      return { problem: this.#known(failureOf(error)) };
+    }
+  }
+
+  /** Why the repository cannot be read, as the worker saw it last; else what is known here. */
+  #known(otherwise: string): string {
+    const { state, message } = this.#view;
+    return state === 'Unreadable'
+      ? message
+      : `repository ${this.#repository} was not looked at: ${otherwise}`;
+  }
+
   async #wait(first: string, begun: number): Promise<ExitCode> {
     const { io } = this.#session;
     let sha = first;
-    let why = '';
+    let why = 'it has not begun yet';
     while (io.now() < this.#endsAt) {
       const { running, wanted, last, suspended } = await this.#calls.status();
       if (running === undefined && wanted === undefined && last !== undefined) {
@@ -129,11 +156,16 @@ class SyncVerb {
       }
       if (running === undefined && suspended !== undefined)
         return await this.#report(sha, 'suspended', `suspended${describeSuspension(suspended)}`);
-      const now = running ?? wanted ?? sha;
+      const now = wanted ?? running ?? sha;
       if (now !== sha) this.#line(`◎ ${shortSha(sha)} is superseded by ${shortSha(now)}`);
       sha = now;
-      const view = running === undefined ? undefined : await this.#calls.progress(running);
-      if (view !== undefined) why = this.#progress(view);
+      if (running !== undefined && running !== sha) {
+        why = `it begins when the run of ${shortSha(running)} has ended`;
+        this.#line(`◎ ${shortSha(sha)}: ${why}`);
+      } else {
+        const view = running === undefined ? undefined : await this.#calls.progress(running);
+        if (view !== undefined) why = this.#progress(view);
+      }
       await pause(LOOK_MS, io.interrupted);
       if (io.interrupted.aborted) return EXIT.interrupted;
     }
@@ -148,9 +180,9 @@ class SyncVerb {
       [pruned, 'pruned'],
     ] as const;
     const said = counts.flatMap(([count, what]) => (count > 0 ? [`${String(count)} ${what}`] : []));
-    const why = waiting[0] ?? '';
-    this.#line(`◎ ${[phase, ...said].join(', ')}${why === '' ? '' : `: ${why}`}`);
-    return why;
+    const line = [[phase, ...said].join(', '), ...waiting.slice(0, 1)].join(': ');
+    this.#line(`◎ ${line}`);
+    return line;
   }
 
   #line(text: string): void {
@@ -177,17 +209,10 @@ class SyncVerb {
     tookMs = 0,
   ): Promise<ExitCode> {
     const { io, options } = this.#session;
-    const document: SyncResultDocument = {
-      apiVersion: CLI_API_VERSION,
-      kind: 'SyncResult',
-      repository: this.#repository,
-      sha,
-      outcome,
-      ...(message !== '' && { message }),
-    };
+    const document = resultDocument(this.#repository, sha, outcome, message);
     const isWell = outcome === 'Succeeded' || outcome === 'started';
     if (!(await printStructured(io, options, document))) {
-      const what = `${this.#repository} at ${shortSha(sha)}`;
+      const what = sha === '' ? this.#repository : `${this.#repository} at ${shortSha(sha)}`;
       if (outcome === 'Succeeded') this.#line(`✔ ${what} is applied (${formatAge(tookMs)})`);
       else if (outcome === 'timeout')
         io.err(`error: timed out waiting for ${oneLine(`${what}: ${message}`)}\n`);
@@ -198,4 +223,25 @@ class SyncVerb {
     }
     return isWell ? EXIT.ok : outcome === 'timeout' ? EXIT.timeout : EXIT.failed;
   }
+}
+
+function resultDocument(
+  repository: string,
+  sha: string,
+  outcome: SyncResultDocument['outcome'],
+  message: string,
+): SyncResultDocument {
+  return {
+    apiVersion: CLI_API_VERSION,
+    kind: 'SyncResult',
+    repository,
+    sha,
+    outcome,
+    ...(message !== '' && { message }),
+  };
+}
+
+/** The innermost cause: an update's failure says nothing itself. */
+function failureOf(error: Error): string {
+  return error.cause instanceof Error ? failureOf(error.cause) : error.message;
 }

@@ -2,6 +2,7 @@
 
 import type { LookResult } from '../activities/commit-types.ts';
 import type { CommitView, SyncView } from '../workflows/sync-messages.ts';
+import { readClusterUid } from './cluster-uid.ts';
 import type { Session } from './session.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import { reachable } from './temporal.ts';
@@ -18,6 +19,8 @@ export async function askForLook(session: Session, repository: string): Promise<
 
 /** The sync of one repository over a connection that stays open. Each call rejects when Temporal, or a worker, does not answer. */
 export interface SyncCalls {
+  /** Starts the sync where it does not run: no commit could be read yet. */
+  readonly start: () => Promise<void>;
   /** Looks at the repository and tries what is found; as long as that takes. Undefined: its sync does not run. */
   readonly sync: (message: { by?: string; reason?: string }) => Promise<LookResult | undefined>;
   readonly status: () => Promise<SyncView>;
@@ -28,15 +31,34 @@ export interface SyncCalls {
 /** @param temporal closed by whoever opened it */
 export async function syncCalls(
   temporal: OpenTemporal,
-  { cluster }: Pick<Session, 'cluster'>,
+  session: Session,
   repository: string,
 ): Promise<SyncCalls> {
+  const { cluster } = session;
   const { WorkflowNotFoundError } = await import('@temporalio/client');
   const { commitProgressQuery, commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
     await import('../workflows/sync-messages.ts');
   const { workflow } = temporal.client;
   const handle = workflow.getHandle(syncWorkflowId(cluster, repository));
   return {
+    start: async () => {
+      const [{ SyncRuns }, { ensureSearchAttributes }] = await Promise.all([
+        import('../controllers/sync-runs.ts'),
+        import('../worker/search-attributes.ts'),
+      ]);
+      const clusterUid = await readClusterUid(session);
+      await temporal.call(async () => {
+        const { registered } = await ensureSearchAttributes(temporal.client, temporal.namespace);
+        const runs = new SyncRuns({
+          temporal: temporal.client,
+          cluster,
+          clusterUid,
+          searchAttributes: async () => registered,
+          assertLeader: () => undefined,
+        });
+        await runs.start(repository);
+      });
+    },
     sync: async (message) => {
       try {
         return await handle.executeUpdate(syncUpdate, { args: [message] });

@@ -23,7 +23,7 @@ export interface RepositoryPollerOptions {
   readonly suspension: (repository: string) => Promise<Suspension | undefined>;
   /** Whether the sync workflow runs and this commit is the last that it was told of. */
   readonly isKnown: (repository: string, sha: string) => Promise<boolean>;
-  /** After each look; a rejection is reported by `onError` and changes nothing. */
+  /** After each look, beside what is told to Temporal; a rejection is reported by `onError` and changes nothing. */
   readonly onLook: (repository: Repository, look: Look) => Promise<void> | void;
   /** Temporal or the apiserver did not answer; it is tried again. */
   readonly onError: (repository: Repository, error: unknown) => void;
@@ -154,13 +154,11 @@ export class RepositoryPoller {
         break;
       }
       followed.looked = look;
-      const isTold = !look.ok || (await this.#tell(followed, look.sha));
-      for (const { resolve } of asking) resolve(look);
-      try {
-        await this.#options.onLook(repository, look);
-      } catch (error) {
-        this.#options.onError(repository, error);
-      }
+      // Beside each other: where Temporal does not answer for long, what was found is known all the same.
+      const [isTold] = await Promise.all([
+        this.#tellThose(followed, look, asking),
+        this.#report(repository, look),
+      ]);
       const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
       await pause(
         isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS),
@@ -168,6 +166,21 @@ export class RepositoryPoller {
       );
     }
     for (const { reject } of followed.asking) reject(new Error(STOPPED));
+  }
+
+  /** Tells the sync workflow, then those who asked. False: it was not told. */
+  async #tellThose(followed: Followed, look: Look, asking: readonly Asking[]): Promise<boolean> {
+    const isTold = !look.ok || (await this.#tell(followed, look.sha));
+    for (const { resolve } of asking) resolve(look);
+    return isTold;
+  }
+
+  async #report(repository: Repository, look: Look): Promise<void> {
+    try {
+      await this.#options.onLook(repository, look);
+    } catch (error) {
+      this.#options.onError(repository, error);
+    }
   }
 
   async #look(followed: Followed, signal: AbortSignal): Promise<Look> {

@@ -63,6 +63,15 @@ export class SyncRuns {
     });
   }
 
+  /** Starts the sync of a repository where it does not run. Anybody may: it begins by itself with nothing. */
+  async start(repository: string): Promise<void> {
+    const start = await this.#startOf(repository);
+    await this.#options.temporal.workflow.start(SYNC_WORKFLOW, {
+      ...start,
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
+  }
+
   /** Has objects of the commit put back that was applied last. The sync runs: it has applied that commit; else nothing is done. */
   async driftFound(repository: string, found: DriftFound): Promise<void> {
     this.#options.assertLeader();

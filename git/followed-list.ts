@@ -27,6 +27,14 @@ export interface FollowedRow {
   readonly problem?: string | undefined;
 }
 
+/** What keeps the leader from following as it should, in words: its repositories file cannot be used, Temporal does not answer. */
+export type Troubles = Readonly<Partial<Record<'file' | 'temporal', string>>>;
+
+export interface Followed {
+  readonly rows: readonly FollowedRow[];
+  readonly troubles: Troubles;
+}
+
 export interface FollowedListOptions {
   readonly client: KubernetesClient;
   /** Of the workers; no repository can be called as the list is. */
@@ -48,6 +56,7 @@ interface ConfigMap extends KubernetesObject {
 export class FollowedList {
   readonly #options: FollowedListOptions;
   readonly #rows = new Map<string, FollowedRow>();
+  #troubles: Troubles = {};
   #isDirty = false;
   #writtenAt = 0;
   #writing: Promise<void> | undefined;
@@ -81,6 +90,14 @@ export class FollowedList {
     this.#write();
   }
 
+  /** Something keeps it from following as it should, or (without `text`) does so no more. */
+  trouble(kind: keyof Troubles, text: string | undefined): void {
+    if (this.#troubles[kind] === text) return;
+    const { [kind]: _, ...others } = this.#troubles;
+    this.#troubles = text === undefined ? others : { ...others, [kind]: text };
+    this.#write();
+  }
+
   /** Resolves when the last write is over. */
   async stop(): Promise<void> {
     await this.#writing;
@@ -100,7 +117,7 @@ export class FollowedList {
       this.#isDirty = false;
       this.#writtenAt = now();
       const rows = [...this.#rows.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-      const data = { repositories: JSON.stringify(rows) };
+      const data = { repositories: JSON.stringify(rows), troubles: JSON.stringify(this.#troubles) };
       try {
         await client.patch(path, 'merge', { data }).catch(async (error: unknown) => {
           if (!isNotFound(error)) throw error;
@@ -128,10 +145,13 @@ export async function readFollowedList(
   namespace: string,
   cluster: string,
   timeoutMs: number,
-): Promise<readonly FollowedRow[] | undefined> {
+): Promise<Followed | undefined> {
   try {
     const { data } = await client.get<ConfigMap>(listPath(namespace, cluster), { timeoutMs });
-    return trusted<readonly FollowedRow[]>(JSON.parse(data?.['repositories'] ?? '[]'));
+    return {
+      rows: trusted<readonly FollowedRow[]>(JSON.parse(data?.['repositories'] ?? '[]')),
+      troubles: trusted<Troubles>(JSON.parse(data?.['troubles'] ?? '{}')),
+    };
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;

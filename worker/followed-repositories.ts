@@ -16,7 +16,7 @@ import { CommitReader } from '../git/commit.ts';
 import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
-import type { FollowedRow } from '../git/followed-list.ts';
+import type { FollowedRow, Troubles } from '../git/followed-list.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import { readSuspension } from '../git/suspension.ts';
@@ -198,6 +198,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         look: async (name) => await poller.look(name),
       }),
     },
+    /** What keeps this leader from following as it should, for `get repositories`; without `text` it does so no more. */
+    trouble: (kind: keyof Troubles, text: string | undefined) => followed.trouble(kind, text),
     /** Looks at a repository now. */
     poke: (name: string) => poller.poke(name),
     start: () => {

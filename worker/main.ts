@@ -102,6 +102,8 @@ class WorkerProcess {
   readonly #settings: TemporalSettings;
   readonly #temporal: Client;
   #leader: Leader | undefined;
+  /** What this replica follows while it leads. */
+  #followed: ReturnType<typeof followRepositories> | undefined;
   /** Looks at a repository now, while this replica leads. */
   #poke: ((repository: string) => boolean) | undefined;
   /** Undefined: not asked yet. */
@@ -209,9 +211,17 @@ class WorkerProcess {
         const changed = reachable !== this.#temporalReachable;
         this.#temporalReachable = reachable;
         this.#metrics.temporalUp.set(reachable ? 1 : 0);
-        if (changed) this.#leader?.temporalChanged();
+        if (!changed) return;
+        this.#leader?.temporalChanged();
+        this.#tellOfTemporal();
       },
     });
+  }
+
+  #tellOfTemporal(): void {
+    const isAway = this.#temporalReachable === false;
+    const words = `Temporal at ${this.#settings.address} does not answer: no commit is begun or goes on`;
+    this.#followed?.trouble('temporal', isAway ? words : undefined);
   }
 
   async #runWorkflows(): Promise<void> {
@@ -304,6 +314,10 @@ class WorkerProcess {
     const unsubscribe = this.#repositories.onChange((changed) => repositories.change(changed));
     // It may have changed while the caches were filled.
     repositories.change(this.#repositories.repositories);
+    this.#followed = repositories;
+    this.#tellOfTemporal();
+    repositories.trouble('file', this.#repositories.problem);
+    const unsubscribeProblem = this.#repositories.onProblem((text) => repositories.trouble('file', text));
     try {
       await this.#runTemporalWorker('leader activities', signal, {
         taskQueue: leaderTaskQueue(this.#config.cluster),
@@ -316,7 +330,9 @@ class WorkerProcess {
     } finally {
       this.#leader = undefined;
       this.#poke = undefined;
+      this.#followed = undefined;
       unsubscribe();
+      unsubscribeProblem();
       this.#metrics.leader.set(0);
       await Promise.all([leader.stop(), repositories.stop()]);
       this.#log.info('this replica does not lead any more');

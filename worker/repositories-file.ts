@@ -31,6 +31,8 @@ export interface RepositoriesFileOptions {
 export class RepositoriesFile {
   readonly #options: RepositoriesFileOptions;
   readonly #listeners = new Set<(repositories: readonly Repository[]) => void>();
+  readonly #problemListeners = new Set<(problem: string | undefined) => void>();
+  #problem: string | undefined;
   #text: string | undefined;
   #repositories: readonly Repository[];
 
@@ -63,25 +65,35 @@ export class RepositoriesFile {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Why the file cannot be used since it was changed; undefined: it can. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Called whenever {@link problem} has become another, until the answer is called. */
+  onProblem(listener: (problem: string | undefined) => void): () => void {
+    this.#problemListeners.add(listener);
+    return () => void this.#problemListeners.delete(listener);
+  }
+
   /** Looks at the file until the signal aborts. One that cannot be used is reported, and changes nothing. */
   async watch(signal: AbortSignal): Promise<void> {
     const { file, lookMs = LOOK_MS, log } = this.#options;
     if (file === undefined) return;
-    let trouble: string | undefined;
     while (!signal.aborted) {
       await pause(lookMs, signal);
       if (signal.aborted) return;
-      let isSound = true;
+      let problem: string | undefined;
       try {
         await this.#look(file);
       } catch (error) {
-        isSound = false;
-        const problem = toMessage(error);
-        if (problem !== trouble)
-          log.warn({ file, problem }, 'repositories file cannot be used, the repositories stay as they were');
-        trouble = problem;
+        problem = toMessage(error);
       }
-      if (isSound) trouble = undefined;
+      if (problem === this.#problem) continue;
+      this.#problem = problem;
+      if (problem !== undefined)
+        log.warn({ file, problem }, 'repositories file cannot be used, the repositories stay as they were');
+      for (const listener of this.#problemListeners) listener(problem);
     }
   }
 

@@ -27,7 +27,7 @@ import { startWorker } from '../support/worker-process.ts';
 
 let folder: string;
 let file: string;
-let common: object;
+let common: { readonly namespace: string; readonly serviceAccount: string; readonly ref: string };
 let entries: readonly object[];
 let namespace: string;
 let metricsAddress: string;
@@ -186,6 +186,16 @@ describe('suspend and resume', () => {
     const { code, err } = await cli('sync shop');
     expect(code).toBe(1);
     expect(err).toContain('repository shop is suspended by ada: disk alarm');
+    const inJson = await cli('sync shop -o json');
+    expect(inJson.code).toBe(1);
+    expect(JSON.parse(inJson.out)).toEqual({
+      apiVersion: 'cli.fairlead.dev/v1',
+      kind: 'SyncResult',
+      repository: 'shop',
+      sha: held,
+      outcome: 'suspended',
+      message: 'suspended by ada: disk alarm',
+    });
     expect((await cli('resume shop -o json')).out).toContain('"changed": true');
     await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === held);
     expect((await cli('resume shop')).out).toBe('nothing to do: repository shop is not suspended\n');
@@ -214,6 +224,18 @@ describe('sync and history', () => {
     expect(view.message).toContain('ObjectIncomplete bad.yaml:1');
     await shop.commit({ 'bad.yaml': undefined }, 'mended');
     expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  it('of a repository that could never be read looks again, and says why', async () => {
+    const { code, err } = await cli('sync missing --timeout 30s');
+    expect(code).toBe(1);
+    expect(err).toMatch(/RepositoryNotFound: .* does not exist/);
+    // No sync ran before; the one that was started makes nothing else.
+    const sync = temporal.workflow.getHandle(syncWorkflowId('verbs', 'missing'));
+    expect(await sync.query(syncStatusQuery)).toEqual({
+      repository: 'missing',
+      clusterUid: expect.any(String),
+    });
   }, 60_000);
 
   it('Temporal that is away ends it with 5', async () => {
@@ -456,7 +478,57 @@ stringData: {password: "${secret}${more}"}
   }, 180_000);
 });
 
+describe('Temporal that is away', () => {
+  it('is why a commit waits', async () => {
+    await controlPlane().stop('temporal');
+    const sha = await shop.commit({ 'config.yaml': configMap('waiting') }, 'waiting');
+    const away = /is next; Temporal at \S+ does not answer/;
+    let last = '';
+    const view = await found(
+      'it is told',
+      async () => {
+        last = (await cli('get repositories -o json')).out;
+        const { items } = JSON.parse(last) as { items: RepositoryView[] };
+        return items.find(({ name, message }) => name === 'shop' && away.test(message));
+      },
+      30_000,
+      () => last,
+    );
+    expect(view).toMatchObject({ state: 'Pending' });
+    expect((await cli('get repositories')).err).toMatch(/^warning: Temporal at \S+ does not answer/);
+    await controlPlane().start('temporal');
+    await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === sha);
+    await found('the warning has gone', async () =>
+      (await cli('get repositories')).err === '' ? true : undefined,
+    );
+  }, 90_000);
+});
+
 describe('the repositories file', () => {
+  it('a commit that waits is taken the place of in so many words, and cancelled when its entry goes', async () => {
+    const entry = { ...common, name: 'shop', url: shop.path, interval: '1h', path: 'stuck' };
+    const stuck = statefulSet('1').replace('containers:', 'nodeSelector: {not: there}\n      containers:');
+    const stuckSha = await shop.commit({ 'stuck/web.yaml': stuck });
+    await writeFile(file, JSON.stringify([entry]));
+    await untilShop('at it', ({ commit }) => commit?.sha === stuckSha && commit.outcome === 'Progressing');
+    const second = await shop.commit({ 'stuck/web.yaml': stuck.replace('web:1', 'web:2') });
+    const { code, out, err } = await cli('sync shop --timeout 8s');
+    expect(out).toContain(`► shop at ${second.slice(0, 8)}\n`);
+    expect(out).not.toContain('is superseded by');
+    expect(code).toBe(3);
+    expect(err).toMatch(new RegExp(`^error: timed out waiting for shop at ${second.slice(0, 8)}: \\w.*\\n$`));
+    await writeFile(file, '[]');
+    const run = temporal.workflow.getHandle(commitWorkflowId('verbs', 'shop', second));
+    await found('the commit was cancelled', async () =>
+      (await run.describe()).status.name === 'CANCELLED' ? true : undefined,
+    );
+    await untilShop('not followed', ({ state }) => state === 'NotFollowed');
+    const { attempts } = JSON.parse((await cli('history shop -o json')).out) as { attempts: object[] };
+    expect(attempts.at(-1)).toMatchObject({ sha: second, outcome: 'Canceled' });
+    const path = cluster.setPath(entry.namespace, 'web');
+    expect(await cluster.client.get(path)).toMatchObject({ metadata: { name: 'web' } });
+  }, 90_000);
+
   it('takes effect while the worker runs: another path, and an entry that goes', async () => {
     const entry = { ...common, name: 'shop', url: shop.path, interval: '1h' };
     const sha = await shop.commit({ 'deploy/config.yaml': configMap('deployed') });
@@ -478,6 +550,15 @@ describe('the repositories file', () => {
     );
     expect(refused.state).toBe('Refused');
     expect(refused.message).toMatch(/^CommitUnsigned commit \w{8}: commit \w{8} is not signed\./);
+    await writeFile(file, '- {url: /a, branch: main}');
+    await found('the worker tells of the file', async () => {
+      const { err } = await cli('get repositories');
+      return err.includes('the repositories file cannot be used') && err.includes('"branch"')
+        ? true
+        : undefined;
+    });
+    const listed = JSON.parse((await cli('get repositories -o json')).out) as { troubles: string[] };
+    expect(listed.troubles).toEqual([expect.stringContaining('"branch"')]);
     await writeFile(file, '[]');
     const view = await untilShop('not followed', ({ state }) => state === 'NotFollowed');
     expect(view.message).toBe('no worker follows it; what it applied is left as it is');

@@ -182,3 +182,19 @@ describe('the history of a repository', () => {
     expect(history?.[0]?.problem).toHaveLength(300);
   });
 });
+
+describe('a commit that waits for Temporal', () => {
+  const troubles = { temporal: 'Temporal at 127.0.0.1:7233 does not answer' };
+
+  it('says so, begun or not', () => {
+    expect(viewRepository('shop', row(), undefined, troubles).message).toBe(
+      'bbbbbbbb is next; Temporal at 127.0.0.1:7233 does not answer',
+    );
+    const begun = { status: commit('Progressing') };
+    expect(viewRepository('shop', row(), begun, troubles).message).toBe(
+      'bbbbbbbb is under way; Temporal at 127.0.0.1:7233 does not answer',
+    );
+    const over = { status: commit('Succeeded') };
+    expect(viewRepository('shop', row(), over, troubles).message).toBe('');
+  });
+});

@@ -71,8 +71,11 @@ describe('the repositories file', () => {
   });
 
   it('that cannot be used changes nothing, is reported once, and may be mended', async () => {
+    const problems: (string | undefined)[] = [];
+    source.onProblem((problem) => problems.push(problem));
     await put('- {url: /a, branch: main}');
     await eventually('it is reported', () => lines.length === 1);
+    expect(source.problem).toContain('"branch"');
     expect(lines[0]).toMatchObject({
       level: 'warn',
       fields: { problem: expect.stringContaining('"branch"') },
@@ -88,6 +91,14 @@ describe('the repositories file', () => {
     await eventually('it is read', () => changes.length === 1);
     expect(names(source.repositories)).toEqual(['own', 'four']);
     expect(lines).toHaveLength(4);
+    await eventually('it is told that it can be used', () => problems.length === 4);
+    expect(problems).toEqual([
+      expect.stringContaining('"branch"'),
+      expect.stringContaining('ENOENT'),
+      expect.stringContaining('taken by --repo'),
+      undefined,
+    ]);
+    expect(source.problem).toBeUndefined();
   });
 
   it('is read through links that are swapped, as a mounted ConfigMap is', async () => {
