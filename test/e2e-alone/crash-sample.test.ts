@@ -39,7 +39,7 @@ const MUTATIONS = [
     to: 'this.#unavailable - own <= this.max',
   },
   {
-    file: 'planners/deployment-rollout.js',
+    file: 'planners/deployment-size.js',
     from: 'replicas + budget.maxSurge - taken',
     to: 'replicas + budget.maxSurge + 1 - taken',
   },

@@ -129,8 +129,10 @@ describe('apps/v1 changes hands', () => {
     const numberOf = (object: KubernetesObject) =>
       trusted<{ readonly revision?: number }>(object).revision ??
       object.metadata.annotations?.['deployment.kubernetes.io/revision'];
+    // A Deployment is done before the last of its old pods is gone.
+    const staying = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     return {
-      pods: pods.map((pod) => [pod.metadata.name, pod.metadata.uid, restarts(trusted<Pod>(pod))]),
+      pods: staying.map((pod) => [pod.metadata.name, pod.metadata.uid, restarts(trusted<Pod>(pod))]),
       revisions: [...revisions, ...sets].map((one) => [one.metadata.name, one.metadata.uid, numberOf(one)]),
     };
   }
