@@ -163,5 +163,11 @@ function verdictOf(specs: readonly SpecReport[], test: UpstreamTest): Omit<TestR
   if (spec === undefined) throw new Error(`the report does not tell of "${name}"`);
   const [reason = ''] = (spec.Failure?.Message ?? '').split('\n').filter((line) => line.trim() !== '');
   if (spec.State === 'passed') return { name, conformance, state: 'passed' };
-  return { name, conformance, state: spec.State === 'skipped' ? 'skipped' : 'failed', reason: reason.trim() };
+  const state = spec.State === 'skipped' ? 'skipped' : 'failed';
+  return { name, conformance, state, reason: withoutPlaces(reason.trim()) };
+}
+
+/** Results are kept: of paths the last name, and no ports, which say nothing anywhere else. */
+function withoutPlaces(reason: string): string {
+  return reason.replaceAll(/(?:\/[\w.@-]+)+\/([\w.@-]+)/g, '$1').replaceAll(/(https?:\/\/[\w.]+):\d+/g, '$1');
 }
