@@ -97,7 +97,7 @@ async function write(
   try {
     return await apply(force);
   } catch (error) {
-    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    const foreign = collisions(error, body, live);
     if (live !== undefined && foreign.length > 0) {
       await takeOver(client, object, live, foreign);
       return await apply(force);

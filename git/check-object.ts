@@ -15,7 +15,7 @@ import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
 import { stageOf } from './order.ts';
 import type { PreparedObject } from './prepare.ts';
-import { isController, problemOf } from './prepare.ts';
+import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem } from './refusals.ts';
@@ -116,7 +116,7 @@ export class ObjectCheck {
         return;
       }
       // Those are taken out by the write (apply.ts).
-      if (!isController(object.manifest) && collisions(error, body, live).length > 0) return;
+      if (collisions(error, body, live).length > 0) return;
       const found = toProblem(error, object, this.#text(object));
       const foreign = found?.code === 'Invalid' ? suspects(error, body, live) : [];
       if (found === undefined || foreign.length === 0) throw error;

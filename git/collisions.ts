@@ -50,6 +50,8 @@ export function collisions(
   body: JsonObject,
   live: KubernetesObject | undefined,
 ): readonly Foreign[] {
+  // Its pods are replaced by a rolling update alone, never by a write of sync.
+  if (body['kind'] === 'ReplicationController' && body['apiVersion'] === 'v1') return [];
   // What names something that is refused itself is not found; it says nothing more.
   const refused = refusedFields(error).filter(({ text }) => !text.startsWith('Not found'));
   if (live === undefined || refused.length === 0) return [];

@@ -133,7 +133,7 @@ async function differingPaths(
   } catch (error) {
     if (isConflict(error) || isNotFound(error)) return 'stale';
     // What others have put beside the manifest's own is taken out by the write that puts it back.
-    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    const foreign = collisions(error, body, live);
     if (foreign.length > 0) return { paths: [...foreign.map(({ label }) => label), ...own] };
     const found = toProblem(error, object);
     if (found === undefined) throw error;

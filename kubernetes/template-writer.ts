@@ -1,11 +1,12 @@
 /** Who wrote the pod template of a workload last, by what the apiserver keeps of it in `metadata.managedFields`. */
 
+import { FIELD_MANAGER } from './client.ts';
 import { isOfObject, readManagedFields } from './managed-fields.ts';
 import type { ManagedFields } from './managed-fields.ts';
 import { asRecord } from './values.ts';
 
 /** Sync applies, our verbs update, under one name. */
-const OWN_MANAGERS: ReadonlySet<unknown> = new Set(['fairlead', 'fairlead-rolling-update']);
+const OWN_MANAGERS: ReadonlySet<unknown> = new Set([FIELD_MANAGER, 'fairlead-rolling-update']);
 
 /** The template is all that is asked for, and the whole would be half of an object's size. */
 const TEMPLATE_ONLY = { 'f:spec': { 'f:template': {} } };
@@ -25,7 +26,9 @@ export function templateEntries(managedFields: unknown): readonly object[] | und
  */
 export function writerAfterGit(managedFields: unknown): string | undefined {
   const writers = writersOf(managedFields);
-  const applied = writers.find(({ manager, operation }) => manager === 'fairlead' && operation === 'Apply');
+  const applied = writers.find(
+    ({ manager, operation }) => manager === FIELD_MANAGER && operation === 'Apply',
+  );
   if (applied === undefined) return undefined;
   const [newest] = writers
     .filter((writer) => timeOf(writer) > timeOf(applied))

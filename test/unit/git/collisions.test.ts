@@ -43,6 +43,11 @@ describe('of a list', () => {
     ]);
   });
 
+  it('of a ReplicationController nothing, whose pods only a rolling update replaces', () => {
+    const controller = { ...BODY, apiVersion: 'v1', kind: 'ReplicationController' };
+    expect(collisions(refusal(DUPLICATE), controller, object(PORTS, OWNED))).toEqual([]);
+  });
+
   it('where the manifest has one item without a name: theirs, since one of several needs one', () => {
     const body = { spec: { ports: [{ port: 80 }] } };
     const required = { field: 'spec.ports[0].name', message: 'Required value' };
