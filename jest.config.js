@@ -25,12 +25,13 @@ export default {
   maxConcurrency: 8,
   // Against hanging, not against a machine that is busy with the servers of another file.
   testTimeout: 30_000,
+  testSequencer: '<rootDir>/test/support/longest-first.js',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   projects: [
     project('unit', ['planners', 'unit']),
     project('workflows', ['workflows']),
     project('e2e', ['e2e']),
-    // Those that measure time or wound servers: `npm test` runs them one at a time (test/support/run-all.js).
+    // Those that measure times of less than a second: `npm test` runs them one at a time (test/support/run-all.js).
     project('e2e-alone', ['e2e-alone']),
     project('crash', ['crash']),
   ],
