@@ -20,6 +20,8 @@ import { readFollowedList } from '../git/followed-list.ts';
 import { decisionInput } from '../git/former-owner.ts';
 import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
+import { listUnchanged } from '../git/listed-metadata.ts';
+import type { Manifest } from '../git/manifests.ts';
 import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
@@ -93,7 +95,11 @@ export async function planCommit(
     isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
   };
-  const { problems } = await checkCommit(context, content);
+  // Without a conflict, force makes no difference: what the check has tried need not be tried again.
+  const tried = new Map<Manifest, PlannedChange>();
+  const { problems } = await checkCommit(context, content, {
+    onTried: (object, live, result) => tried.set(object.manifest, describeChange(object, live, result)),
+  });
   const prepared = await prepareCommit(context, content);
   // The second of two of one name is among the problems.
   const objects = [
@@ -102,8 +108,15 @@ export async function planCommit(
   const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
   const planned = new Map<PreparedObject, Outcome>();
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
+  const untried = objects.filter(({ manifest }) => !tried.has(manifest));
+  const unchanged = await listUnchanged(context, untried);
   await forEachLimited(objects, PARALLEL, async (object) => {
-    const outcome = await planObject(context, object, heals);
+    const known = tried.get(object.manifest);
+    const outcome = unchanged.has(object)
+      ? 'unchanged'
+      : known === undefined
+        ? await planObject(context, object, heals)
+        : await moved(context, object, known);
     const isPromised = namespaces.has(object.namespace ?? '');
     planned.set(object, outcome === 'namespace missing' && !isPromised ? 'refused' : outcome);
   });

@@ -16,13 +16,12 @@ import { entryKey } from '../git/inventory-content.ts';
 import type { Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { applyBody, inventoryEntry } from '../git/prepare.ts';
+import { applyBody, inventoryEntry, namedFields } from '../git/prepare.ts';
 import type { Repository } from '../git/repositories.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
 import { ownsAll } from '../kubernetes/managed-fields.ts';
-import { asRecord } from '../kubernetes/values.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import type { DriftFound } from '../workflows/sync-messages.ts';
@@ -220,11 +219,9 @@ export class DriftWatch {
     if (owned === undefined) return false;
     const { repository, sha } = context;
     const body = applyBody(object, { repository: repository.name, sha, applySetId: this.#store.applySetId });
-    const { apiVersion: _, kind: __, metadata, ...rest } = body;
     // It becomes `data`, whose owners nobody keeps together with it: only a dry run tells.
-    if (rest['stringData'] !== undefined) return false;
-    const { name: ___, namespace: ____, ...named } = asRecord(metadata);
-    return ownsAll({ ...rest, metadata: named }, JSON.parse(owned));
+    if (body['stringData'] !== undefined) return false;
+    return ownsAll(namedFields(body), JSON.parse(owned));
   }
 
   #digestOf(object: PreparedObject): string | undefined {

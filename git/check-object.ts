@@ -22,6 +22,13 @@ import { fieldConflicts, retryable, toProblem } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 
+/** What a dry run has answered that found nothing wrong; `live` is what was there before. */
+export type OnTried = (
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+  result: KubernetesObject,
+) => void;
+
 /** Collects what is wrong with the objects of one commit. */
 export class ObjectCheck {
   readonly problems: Problem[] = [];
@@ -32,6 +39,7 @@ export class ObjectCheck {
   readonly #content: CommitContent;
   readonly #ownNamespaces: ReadonlySet<string>;
   readonly #listed: ReadonlyMap<PreparedObject, KubernetesObject>;
+  readonly #onTried: OnTried | undefined;
 
   /** `listed`: metadata of what is there, as far as it was listed. */
   constructor(
@@ -39,11 +47,13 @@ export class ObjectCheck {
     content: CommitContent,
     created: ReadonlySet<string>,
     listed: ReadonlyMap<PreparedObject, KubernetesObject>,
+    onTried?: OnTried,
   ) {
     this.#context = context;
     this.#content = content;
     this.#ownNamespaces = created;
     this.#listed = listed;
+    this.#onTried = onTried;
   }
 
   async object(object: PreparedObject, onlyDeferred: boolean): Promise<void> {
@@ -101,12 +111,13 @@ export class ObjectCheck {
     const { client, signal } = this.#context;
     const body = bodyToApply(this.#context, object, live);
     try {
-      await client.patch(object.path, 'apply', body, {
+      const result = await client.patch(object.path, 'apply', body, {
         dryRun: true,
         force,
         fieldValidation: 'Strict',
         ...withSignal(signal),
       });
+      this.#onTried?.(object, live, result);
     } catch (error) {
       const conflicts = fieldConflicts(error);
       if (conflicts !== undefined && isUndoConflict(conflicts)) return;

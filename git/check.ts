@@ -2,6 +2,7 @@
 
 import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
 import { checkDeletes } from './check-deletes.ts';
+import type { OnTried } from './check-object.ts';
 import { ObjectCheck } from './check-object.ts';
 import { listMetadata } from './listed-metadata.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
@@ -46,6 +47,8 @@ export async function checkCommit(
   options: {
     readonly onlyDeferred?: boolean;
     readonly onProgress?: (checked: number, total: number) => void;
+    /** What is told of an object whose dry run found nothing wrong. */
+    readonly onTried?: OnTried;
   } = {},
 ): Promise<CheckResult> {
   const problems: Problem[] = [...content.problems];
@@ -62,7 +65,7 @@ export async function checkCommit(
     (object) => !duplicates.has(`${object.manifest.file}:${object.manifest.line}`),
   );
   const listed = await listMetadata(context, todo);
-  const check = new ObjectCheck(context, content, own, listed);
+  const check = new ObjectCheck(context, content, own, listed, options.onTried);
   let checked = 0;
   await forEachLimited(
     todo,

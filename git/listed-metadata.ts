@@ -1,12 +1,16 @@
 /** What is there of the objects of a commit, by a list for each kind and namespace: for most that is all that has to be known. */
 
 import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
+import { appliedFields, isAsApplied } from '../kubernetes/managed-fields.ts';
 import { trusted } from '../kubernetes/values.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import { decide } from './decision.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
+import { applyBody, isController, namedFields } from './prepare.ts';
 import { withSignal } from './resources.ts';
 
 /** Objects of a kind and namespace from which on a list costs less than as many reads. */
@@ -21,8 +25,37 @@ export async function listMetadata(
   context: CommitContext,
   objects: readonly PreparedObject[],
 ): Promise<ReadonlyMap<PreparedObject, KubernetesObject>> {
-  const { client, store, signal, heal } = context;
-  if (heal !== undefined) return new Map();
+  if (context.heal !== undefined) return new Map();
+  return await listMembers(context, objects, true, (_, item) => withoutManagers(item));
+}
+
+/**
+ * Those of which a dry run would tell that applying them again changes nothing: the manifest is applied, and what it names is as it
+ * was left. One that is missing may be unchanged all the same, see {@link isAsApplied}.
+ * @throws ApiError
+ */
+export async function listUnchanged(
+  context: CommitContext,
+  objects: readonly PreparedObject[],
+): Promise<ReadonlySet<PreparedObject>> {
+  const unchanged = new Set<PreparedObject>();
+  await listMembers(context, objects, false, (object, item) => {
+    // A list that is read again starts anew.
+    if (isApplied(context, object, item) && isAsLeft(context, object, item)) unchanged.add(object);
+    else unchanged.delete(object);
+    const { name, uid, resourceVersion } = item.metadata;
+    return { metadata: { name, uid, resourceVersion } };
+  });
+  return unchanged;
+}
+
+/** By object, what `keep` leaves of it as its page arrives. Small collections are not listed. @throws ApiError */
+async function listMembers(
+  { client, store, signal }: CommitContext,
+  objects: readonly PreparedObject[],
+  metadataOnly: boolean,
+  keep: (object: PreparedObject, item: KubernetesObject) => KubernetesObject,
+): Promise<ReadonlyMap<PreparedObject, KubernetesObject>> {
   const collections = new Map<string, PreparedObject[]>();
   for (const object of objects) {
     if (object.deferred) continue;
@@ -36,13 +69,17 @@ export async function listMetadata(
   for (const members of collections.values()) {
     const [first] = members;
     if (first === undefined || members.length < LIST_FROM) continue;
+    const byName = new Map(members.map((member) => [member.manifest.name, member]));
     const listed = await client
       .list(
         { ...first.path, name: undefined },
         {
           labelSelector: `${APPLYSET.partOf}=${store.applySetId}`,
-          metadataOnly: true,
-          transform: withoutManagers,
+          metadataOnly,
+          transform: (item) => {
+            const member = byName.get(item.metadata.name);
+            return member === undefined ? withoutManagers(item) : keep(member, item);
+          },
           ...withSignal(signal),
         },
       )
@@ -50,10 +87,9 @@ export async function listMetadata(
         if (isForbidden(error) || isNotFound(error)) return { items: [] };
         throw error;
       });
-    const byName = new Map(listed.items.map((item) => [item.metadata.name, item]));
-    for (const member of members) {
-      const item = byName.get(member.manifest.name);
-      if (item !== undefined) found.set(member, item);
+    for (const item of listed.items) {
+      const member = byName.get(item.metadata.name);
+      if (member !== undefined) found.set(member, item);
     }
   }
   return found;
@@ -73,6 +109,23 @@ export function isApplied(
     applySetId: store.applySetId,
   });
   return decision.do === 'nothing';
+}
+
+/** Of a ReplicationController not all is applied by the manifest's own apply. */
+function isAsLeft(
+  { repository, sha, store }: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject,
+): boolean {
+  if (isController(object.manifest)) return false;
+  const { annotations } = live.metadata;
+  // It names the commit that changed the manifest last.
+  const origin = {
+    repository: repository.name,
+    sha: annotations?.[ANNOTATION.commit] ?? sha,
+    applySetId: store.applySetId,
+  };
+  return isAsApplied(namedFields(applyBody(object, origin)), live, appliedFields(live, FIELD_MANAGER));
 }
 
 /** Most of the metadata of an applied object is who owns which field. */

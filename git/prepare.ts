@@ -129,6 +129,13 @@ export function applyBody(
   };
 }
 
+/** What an apply of this body says of the fields of an object, which is what it owns then: all but what makes it this object. */
+export function namedFields(body: JsonObject): JsonObject {
+  const { apiVersion: _, kind: __, metadata, ...rest } = body;
+  const { name: ___, namespace: ____, ...named } = isObject(metadata) ? metadata : {};
+  return { ...rest, metadata: named };
+}
+
 export function inventoryEntry(object: PreparedObject): InventoryEntry {
   const { apiVersion, kind, name } = object.manifest;
   return {

@@ -1,6 +1,7 @@
 /** Who owns which field of an object, as the apiserver keeps it (`metadata.managedFields`). Pure. */
 
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { asRecord, trusted } from './values.ts';
@@ -38,9 +39,12 @@ export function isOfObject({ subresource }: ManagedFields): boolean {
 
 /** What `manager` owns by server-side apply; undefined: nothing. */
 export function appliedFields(object: KubernetesObject, manager: string): JsonObject | undefined {
-  return managedFields(object).find(
-    (entry) => entry.manager === manager && entry.operation === 'Apply' && isOfObject(entry),
-  )?.fieldsV1;
+  return appliedEntry(object, manager)?.fieldsV1;
+}
+
+/** The entry of what `manager` owns by server-side apply; undefined: nothing. */
+function appliedEntry(object: KubernetesObject, manager: string): ManagedFields | undefined {
+  return managedFields(object).find((entry) => isApplied(entry, manager));
 }
 
 /** What anybody but `manager`'s server-side apply owns, beside the status. */
@@ -133,16 +137,49 @@ export function ownsAll(applied: unknown, owned: unknown): boolean {
   );
 }
 
-/** `v:"text"` in a set, `k:{"name":"app"}` in a list of objects; a key that the manifest leaves out has its default. */
 function ownsItem(item: unknown, fields: Readonly<Record<string, unknown>>): boolean {
-  if (fields[`v:${JSON.stringify(item)}`] !== undefined) return true;
+  return Object.entries(fields).some(
+    ([name, owned]) => isItem(name, item) && (name.startsWith('v:') || ownsAll(item, owned)),
+  );
+}
+
+/** `v:"text"` in a set, `k:{"name":"app"}` in a list of objects; a key that the manifest leaves out has its default. */
+function isItem(name: string, item: unknown): boolean {
+  if (name.startsWith('v:')) return name === `v:${JSON.stringify(item)}`;
+  if (!name.startsWith('k:')) return false;
   const present = asRecord(item);
-  return Object.entries(fields).some(([name, owned]) => {
-    if (!name.startsWith('k:')) return false;
-    const keys = Object.entries(asRecord(JSON.parse(name.slice(2))));
-    const isIt = keys.every(([key, value]) => present[key] === undefined || present[key] === value);
-    return isIt && ownsAll(item, owned);
-  });
+  const keys = Object.entries(asRecord(JSON.parse(name.slice(2))));
+  return keys.every(([key, value]) => present[key] === undefined || present[key] === value);
+}
+
+/**
+ * Whether applying `wanted` again would change nothing of `live`: every field that it names is owned and has its value, and nothing
+ * else is owned, which the apply would take away. False is only a suspicion: a value may be written in other words (`1000m`), or have
+ * got defaults within what is owned as a whole.
+ */
+export function isAsApplied(wanted: unknown, live: unknown, owned: unknown): boolean {
+  if (owned === undefined || wanted === null) return false;
+  const fields = Object.entries(asRecord(owned)).filter(([name]) => name !== '.');
+  if (fields.length === 0) return isDeepStrictEqual(wanted, live);
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(live) || live.length !== wanted.length) return false;
+    return (
+      fields.every(([name]) => wanted.some((item) => isItem(name, item))) &&
+      wanted.every((item: unknown, index) => {
+        const [own, ...others] = fields.filter(([name]) => isItem(name, item));
+        if (own === undefined || others.length > 0) return false;
+        const [name, inner] = own;
+        return name.startsWith('v:') ? item === live[index] : isAsApplied(item, live[index], inner);
+      })
+    );
+  }
+  const [named, present] = [asRecord(wanted), asRecord(live)];
+  return (
+    fields.every(([name]) => name.startsWith('f:') && named[name.slice(2)] !== undefined) &&
+    Object.entries(named).every(([name, value]) =>
+      isAsApplied(value, present[name], asRecord(owned)[`f:${name}`]),
+    )
+  );
 }
 
 /** In a few characters, everything that anybody wrote of an object beside its status: another one where that has changed. */

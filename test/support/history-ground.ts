@@ -38,6 +38,13 @@ import type { WorkerProcess } from './worker-process.ts';
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const PATIENCE_MS = 120_000;
 
+export interface RecordedRun {
+  /** Added to the name of the file where one recording gives several. */
+  readonly suffix?: string;
+  readonly runs: TemporalRuns;
+  readonly runId: string;
+}
+
 export interface GroundSettings {
   readonly controlPlane: ControlPlane;
   readonly cluster: Cluster;
@@ -148,11 +155,12 @@ export class HistoryGround {
   async startWorkerWithRepository(
     environment: Readonly<Record<string, string>> = {},
     settings: object = {},
+    temporalAddress?: string,
   ): Promise<void> {
     this.#folder = await mkdtemp(join(tmpdir(), 'fairlead-history-'));
     this.#repository = await TestRepository.create();
     const serviceAccount = await grantSyncAccount(this.cluster.client, this.namespace);
-    const file = join(this.#folder, 'repositories.yaml');
+    const file = this.#repositoriesFile;
     const { namespace } = this;
     const entry = {
       name: this.owner,
@@ -163,8 +171,18 @@ export class HistoryGround {
     // JSON is YAML.
     await writeFile(file, JSON.stringify([{ ...entry, ref: 'main', interval: '1s', ...settings }]));
     await this.startWorker({
+      ...(temporalAddress !== undefined && { temporalAddress }),
       environment: { ...environment, FAIRLEAD_REPOSITORIES: file, XDG_CACHE_HOME: this.#folder },
     });
+  }
+
+  /** The repository leaves the worker's file. */
+  async unfollow(): Promise<void> {
+    await writeFile(this.#repositoriesFile, '[]');
+  }
+
+  get #repositoriesFile(): string {
+    return join(this.#folder ?? '', 'repositories.yaml');
   }
 
   async commit(files: Readonly<Record<string, FileChange>>): Promise<string> {
@@ -246,4 +264,11 @@ export class HistoryGround {
       name: this.namespace,
     });
   }
+}
+
+/** The newest run, once it has this status. */
+export async function newest(runs: TemporalRuns, status: string): Promise<readonly RecordedRun[]> {
+  const all = await runs.until(`the newest is ${status}`, (known) => known.at(-1)?.status === status, 60_000);
+  const runId = all.at(-1)?.runId;
+  return runId === undefined ? [] : [{ runs, runId }];
 }

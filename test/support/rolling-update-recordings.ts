@@ -1,8 +1,8 @@
 /** Runs of rolling updates whose histories are committed; rows of `history-recordings.ts`. */
 
 import type { ReplicationController } from '../../planners/replication-controller.ts';
-import type { HistoryGround } from './history-ground.ts';
-import type { HistoryRecording, RecordedRun } from './history-recordings.ts';
+import type { HistoryGround, RecordedRun } from './history-ground.ts';
+import type { HistoryRecording } from './history-recordings.ts';
 import type { TemporalRuns } from './temporal-runs.ts';
 import { untilObjects } from './until-objects.ts';
 

@@ -7,6 +7,7 @@ import {
   appliedFields,
   fieldsDigest,
   handedOver,
+  isAsApplied,
   lastManager,
   ownsAll,
 } from '../../../kubernetes/managed-fields.ts';
@@ -44,6 +45,71 @@ describe('what was applied is still owned', () => {
     ['a mapping whose members were taken', { labels: { a: 'b' } }, { 'f:labels': { '.': {} } }, false],
   ])('%s', (_name, applied, owned, expected) => {
     expect(ownsAll(applied, owned)).toBe(expected);
+  });
+});
+
+describe('what was applied is as it was left', () => {
+  const ports = (...list: readonly object[]) => ({ ports: list });
+  const http = { name: 'http', port: 80 };
+  const ownsHttp = {
+    'f:ports': { 'k:{"port":80,"protocol":"TCP"}': { '.': {}, 'f:name': {}, 'f:port': {} } },
+  };
+
+  it.each<[string, unknown, unknown, unknown, boolean]>([
+    ['a field', { data: { a: '1' } }, { data: { a: '1' } }, { 'f:data': { 'f:a': {} } }, true],
+    [
+      'and what others have',
+      { data: { a: '1' } },
+      { data: { a: '1', b: '2' } },
+      { 'f:data': { 'f:a': {} } },
+      true,
+    ],
+    ['another value', { data: { a: '1' } }, { data: { a: '2' } }, { 'f:data': { 'f:a': {} } }, false],
+    [
+      'taken from us',
+      { data: { a: '1', b: '2' } },
+      { data: { a: '1', b: '2' } },
+      { 'f:data': { 'f:b': {} } },
+      false,
+    ],
+    [
+      'more is ours',
+      { data: { a: '1' } },
+      { data: { a: '1', b: '2' } },
+      { 'f:data': { 'f:a': {}, 'f:b': {} } },
+      false,
+    ],
+    [
+      'more in a whole',
+      { selector: { a: 'x' } },
+      { selector: { a: 'x', b: 'y' } },
+      { 'f:selector': {} },
+      false,
+    ],
+    ['a whole', { args: ['a', 'b'] }, { args: ['a', 'b'] }, { 'f:args': {} }, true],
+    ['other words', { cpu: '1000m' }, { cpu: '1' }, { 'f:cpu': {} }, false],
+    ['null', { data: { a: null } }, { data: {} }, { 'f:data': { '.': {} } }, false],
+    ['nothing is owned', { data: { a: '1' } }, { data: { a: '1' } }, undefined, false],
+    ['an item with a default', ports(http), ports({ ...http, protocol: 'TCP' }), ownsHttp, true],
+    [
+      'an item of others beside',
+      ports(http),
+      ports({ ...http, protocol: 'TCP' }, { name: 'x', port: 81 }),
+      ownsHttp,
+      false,
+    ],
+    ['an item of ours beside', ports(), ports(http), ownsHttp, false],
+    ['an item that has changed', ports(http), ports({ ...http, name: 'web' }), ownsHttp, false],
+    ['a set', { finalizers: ['x'] }, { finalizers: ['x'] }, { 'f:finalizers': { 'v:"x"': {} } }, true],
+    [
+      'a set with more',
+      { finalizers: ['x'] },
+      { finalizers: ['x', 'y'] },
+      { 'f:finalizers': { 'v:"x"': {} } },
+      false,
+    ],
+  ])('%s', (_name, wanted, live, owned, expected) => {
+    expect(isAsApplied(wanted, live, owned)).toBe(expected);
   });
 });
 
