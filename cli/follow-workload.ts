@@ -2,6 +2,7 @@
 
 import { isGone, isTransient } from '../kubernetes/api-error.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
+import { startDeadline } from '../kubernetes/deadline.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import type { Session } from './session.ts';
@@ -60,11 +61,15 @@ export async function awaitWorkload<T>(
   decide: (object: WorkloadObject | undefined) => T | undefined,
   stop?: AbortSignal,
 ): Promise<Awaited<T>> {
-  const limits = [session.io.interrupted, ...(stop ? [stop] : [])];
-  const signal = AbortSignal.any(timeoutMs === 0 ? limits : [...limits, AbortSignal.timeout(timeoutMs)]);
-  for await (const object of followWorkload(session, target, signal)) {
-    const value = decide(object);
-    if (value !== undefined) return { outcome: 'seen', value };
+  const parent = AbortSignal.any([session.io.interrupted, ...(stop ? [stop] : [])]);
+  const limit = timeoutMs === 0 ? undefined : startDeadline(timeoutMs, parent);
+  try {
+    for await (const object of followWorkload(session, target, limit?.signal ?? parent)) {
+      const value = decide(object);
+      if (value !== undefined) return { outcome: 'seen', value };
+    }
+    return { outcome: 'timeout' };
+  } finally {
+    limit?.clear();
   }
-  return { outcome: 'timeout' };
 }

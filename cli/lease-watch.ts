@@ -25,19 +25,29 @@ export class LeaseWatch {
 
   /** One look. Why nobody acts, in one clause; undefined while somebody does, and where it is not known. */
   async look(): Promise<string | undefined> {
-    const { io, namespace } = this.#session;
     const lease = await glanceAtLease(this.#session);
+    const silent = this.#silence(lease);
+    if (silent !== undefined || lease.state !== 'held') return silent;
+    return whyNamespaceNotKept(lease, this.#session.namespace, leaseName(this.#session));
+  }
+
+  /** As {@link look}, for what is in no namespace: a repository is followed by whoever leads. */
+  async lookForLeader(): Promise<string | undefined> {
+    return this.#silence(await glanceAtLease(this.#session));
+  }
+
+  #silence(lease: LeaseState): string | undefined {
     const name = leaseName(this.#session);
     if (lease.state === 'free') return describeFree(lease, name);
     if (lease.state === 'unknown') return undefined;
+    const now = this.#session.io.now();
     if (lease.renewedAt !== this.#renewedAt) {
       this.#renewedAt = lease.renewedAt;
-      this.#changedAt = io.now();
+      this.#changedAt = now;
     }
-    const silence = io.now() - this.#changedAt;
-    return silence < SILENCE_MS
-      ? whyNamespaceNotKept(lease, namespace, name)
-      : `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(silence)}`;
+    const silence = now - this.#changedAt;
+    if (silence < SILENCE_MS) return undefined;
+    return `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(silence)}`;
   }
 }
 

@@ -13,7 +13,7 @@ import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
-import { decide, describeConflicts, isUndoConflict, isUndone } from '../git/decision.ts';
+import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/decision.ts';
 import { heldBack } from '../git/drift.ts';
 import type { FollowedRow } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
@@ -241,7 +241,7 @@ async function driftOf(
   const conflicts = await findConflicts(context, prepared, live);
   // What was put beside it holds nothing up, see takenOut.
   const owners =
-    beside !== undefined || conflicts.length === 0 || isUndoConflict(conflicts)
+    beside !== undefined || conflicts.length === 0 || isTakenByForce(conflicts)
       ? undefined
       : describeConflicts(conflicts).replace(/[.]$/, '');
   const isPutBack = heals === true && held === undefined && !isUndone(conflicts);

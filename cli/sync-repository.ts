@@ -10,6 +10,7 @@ import { formatAge } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
+import { LeaseWatch } from './lease-watch.ts';
 import { repositoryName } from './repository-argument.ts';
 import type { RepositoryView } from './repository-views.ts';
 import { readRepository } from './repository-views.ts';
@@ -112,9 +113,9 @@ class SyncVerb {
     const { reason, wait } = this.#call.options;
     const begun = this.#call.io.now();
     const message = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    const found = await this.#inTime(this.#look(message));
-    if (found === 'timeout')
-      return await this.#report('', 'timeout', 'no worker has looked at the repository yet');
+    const found = await this.#lookInTime(message);
+    if (found === 'interrupted') return EXIT.interrupted;
+    if ('late' in found) return await this.#report('', 'timeout', found.late);
     if ('problem' in found) throw new CliError(found.problem);
     this.#line(`► ${this.#repository} at ${shortSha(found.sha)}`);
     if (!wait) return await this.#report(found.sha, 'started');
@@ -191,15 +192,32 @@ class SyncVerb {
     this.#session.io.out(`${oneLine(text)}\n`);
   }
 
-  async #inTime<T>(work: Promise<T>): Promise<T | 'timeout'> {
+  /**
+   * The look, as long as it takes; says once that there is nobody to make it, and does not wait then with `--no-wait`.
+   * @throws CliError with `--no-wait`, when nobody acts
+   */
+  async #lookInTime(message: {
+    by?: string;
+    reason?: string;
+  }): Promise<LookResult | 'interrupted' | { readonly late: string }> {
     const { io } = this.#session;
-    const left = this.#endsAt - io.now();
-    if (left === Number.POSITIVE_INFINITY) return await work;
-    const ended = new AbortController();
-    const late = pause(Math.max(0, left), ended.signal).then(() => 'timeout' as const);
-    return await Promise.race([work, late]).finally(() => {
-      ended.abort();
-    });
+    const lease = new LeaseWatch(this.#session);
+    const looked = this.#look(message);
+    // Nobody waits for it any more when the time is up first.
+    looked.catch(() => undefined);
+    let late = 'no worker has looked at the repository yet';
+    while (io.now() < this.#endsAt) {
+      const left = Math.min(LOOK_MS, this.#endsAt - io.now());
+      const found = await orPause(looked, left, io.interrupted);
+      if (found !== undefined) return found;
+      if (io.interrupted.aborted) return 'interrupted';
+      const why = await lease.lookForLeader();
+      if (why === undefined) continue;
+      late = `${why}, so nobody looks at the repository`;
+      if (!this.#call.options.wait) throw new CliError(late);
+      this.#line(`◎ ${late}`);
+    }
+    return { late };
   }
 
   async #report(
@@ -223,6 +241,15 @@ class SyncVerb {
     }
     return isWell ? EXIT.ok : outcome === 'timeout' ? EXIT.timeout : EXIT.failed;
   }
+}
+
+/** Undefined when `ms` are over, or the signal aborts, before the work is done; the work goes on. */
+async function orPause<T>(work: Promise<T>, ms: number, signal: AbortSignal): Promise<T | undefined> {
+  const done = new AbortController();
+  const waited = pause(ms, AbortSignal.any([signal, done.signal])).then(() => undefined);
+  return await Promise.race([work, waited]).finally(() => {
+    done.abort();
+  });
 }
 
 function resultDocument(

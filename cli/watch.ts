@@ -2,6 +2,7 @@
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
+import { startDeadline } from '../kubernetes/deadline.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { CacheSource } from '../kubernetes/watch-cache.ts';
@@ -38,9 +39,10 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
     const printer = options.output === 'json' ? new JsonLines(io) : new LivePrinter(io);
     const ended = new AbortController();
-    const limits =
-      options.timeout === undefined || options.timeout === 0 ? [] : [AbortSignal.timeout(options.timeout)];
-    const signal = AbortSignal.any([io.interrupted, ended.signal, ...limits]);
+    const { timeout = 0 } = options;
+    const parent = AbortSignal.any([io.interrupted, ended.signal]);
+    const limit = timeout === 0 ? undefined : startDeadline(timeout, parent);
+    const signal = limit?.signal ?? parent;
     try {
       // Says what is forbidden before anything is drawn.
       const first = await firstPlan(session, target, signal);
@@ -60,6 +62,7 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
       }
     } finally {
       ended.abort();
+      limit?.clear();
       printer.end();
     }
     return io.interrupted.aborted ? EXIT.interrupted : EXIT.timeout;

@@ -14,7 +14,7 @@ import type { Foreign } from './collisions.ts';
 import { collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
-import { decide, isUndoConflict, isUndone } from './decision.ts';
+import { decide, isTakenByForce, isUndone } from './decision.ts';
 import { decisionInput } from './former-owner.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath, isController } from './prepare.ts';
@@ -103,7 +103,7 @@ async function write(
       return await apply(force);
     }
     const conflicts = fieldConflicts(error);
-    if (force || conflicts === undefined || !isUndoConflict(conflicts)) throw error;
+    if (force || conflicts === undefined || !isTakenByForce(conflicts)) throw error;
     return await apply(true);
   }
 }

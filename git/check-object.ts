@@ -9,7 +9,7 @@ import { bodyToApply, budgetProblem } from './apply-controller.ts';
 import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
-import { decide, isUndoConflict } from './decision.ts';
+import { decide, isTakenByForce } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
@@ -120,7 +120,7 @@ export class ObjectCheck {
       this.#onTried?.(object, live, result);
     } catch (error) {
       const conflicts = fieldConflicts(error);
-      if (conflicts !== undefined && isUndoConflict(conflicts)) return;
+      if (conflicts !== undefined && isTakenByForce(conflicts)) return;
       if (isNotFound(error) && object.namespace !== undefined && this.#ownNamespaces.has(object.namespace)) {
         this.deferred += 1;
         await this.#probe(object, body);

@@ -131,16 +131,31 @@ export function readConflicts(
 const UNDO_MANAGERS = new Set(['kubectl-rollout', 'fairlead']);
 
 /**
- * Whether a conflict is only about a template that an undo changed: a manifest that has changed since then takes it back, as
- * it does with a pinned object.
+ * What sync itself writes on every object, and no manifest has. Whoever made the object anew out of what it was (a backup) owns it
+ * then, and nobody could give it back.
  */
-export function isUndoConflict(conflicts: readonly FieldConflict[]): boolean {
-  return conflicts.length > 0 && conflicts.every(isTakenBack);
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  ...[ANNOTATION.commit, ANNOTATION.repository, ANNOTATION.manifestHash].map(
+    (key) => `.metadata.annotations.${key}`,
+  ),
+  `.metadata.labels.${APPLYSET.partOf}`,
+]);
+
+/**
+ * Whether a conflict is only about a template that an undo changed, or about what sync itself writes: a manifest that has changed
+ * since then takes it back, as it does with a pinned object.
+ */
+export function isTakenByForce(conflicts: readonly FieldConflict[]): boolean {
+  return conflicts.length > 0 && conflicts.every((conflict) => isTakenBack(conflict) || isOwn(conflict));
 }
 
 /** Whether an operator has gone back by the workload's own means, without a pin: the object is left to that. */
 export function isUndone(conflicts: readonly FieldConflict[]): boolean {
   return conflicts.some(isTakenBack);
+}
+
+function isOwn({ field }: FieldConflict): boolean {
+  return OWN_FIELDS.has(field);
 }
 
 function isTakenBack({ field, manager }: FieldConflict): boolean {
@@ -152,7 +167,7 @@ function isTakenBack({ field, manager }: FieldConflict): boolean {
 /** Names every other owner and its fields, in few words; not what would be taken back were it alone. */
 export function describeConflicts(conflicts: readonly FieldConflict[]): string {
   const byManager = new Map<string, string[]>();
-  for (const { field, manager } of conflicts.filter((conflict) => !isTakenBack(conflict)))
+  for (const { field, manager } of conflicts.filter((one) => !isTakenBack(one) && !isOwn(one)))
     byManager.set(manager, [...(byManager.get(manager) ?? []), field]);
   const parts = [...byManager].map(([manager, fields]) => {
     const more = fields.length > 5 ? ` and ${fields.length - 5} more` : '';

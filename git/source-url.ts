@@ -133,7 +133,7 @@ export function checkRef(ref: string): string {
     !/\.\.|\/\/|@\{|\.lock(?:\/|$)|\/\.|\.$|\/$/.test(ref);
   if (!sound)
     throw new ProblemError(
-      problem('RefNotFound', `${JSON.stringify(ref)} is not a name git allows for a branch or tag`),
+      problem('RefNotFound', `${JSON.stringify(ref)} is not a name git allows for a branch or tag.`),
     );
   return ref;
 }
@@ -152,7 +152,7 @@ export function checkPath(path: string): string {
     path.length > 1024;
   if (bad) {
     throw new ProblemError(
-      problem('PathVanished', `the path ${JSON.stringify(path)} does not stay inside the repository`, {
+      problem('PathVanished', `the path ${JSON.stringify(path)} does not stay inside the repository.`, {
         next: 'Set `path` to a folder relative to the root of the repository, without `..`.',
       }),
     );

@@ -15,10 +15,16 @@ export interface Deadline {
   clear(): void;
 }
 
-/** A signal that aborts after `ms` with DeadlineExceeded, or with `parent`'s reason when that aborts. */
+/**
+ * A signal that aborts after `ms` milliseconds with DeadlineExceeded, or with `parent`'s reason when that aborts. The timer holds it:
+ * an `AbortSignal.timeout` that only an `AbortSignal.any` knows is collected by Node, and then never comes.
+ */
 export function startDeadline(ms: number, parent: AbortSignal | undefined): Deadline {
   const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(new DeadlineExceeded(`no answer within ${ms} ms`)), ms);
+  const timer = setTimeout(
+    () => controller.abort(new DeadlineExceeded(`no answer within ${Math.round(ms)} ms`)),
+    ms,
+  );
   const forward = (): void => controller.abort(parent?.reason);
   if (parent?.aborted === true) forward();
   else parent?.addEventListener('abort', forward, { once: true });

@@ -797,6 +797,31 @@ describe('who may do what', () => {
     );
     expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
   }, 60_000);
+
+  it('an object that was made anew out of a backup can be handed over: what sync itself writes stands in nobody\u2019s way', async () => {
+    const repository = await follow('restored');
+    expect(await repository.commit({ 'a.yaml': configMap('one', 'a') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const all = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+    const path = { ...all, name: 'one' };
+    const { metadata, ...rest } = await cluster.client.get<KubernetesObject & { data: object }>(path);
+    const { name, labels, annotations } = metadata;
+    await cluster.client.delete(path);
+    const restored = { ...rest, metadata: { name, labels, annotations } };
+    await cluster.client.create(all, restored, { fieldManager: 'backup' });
+    const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'b') });
+    expect(lines[0]).toMatch(
+      /: "backup" owns \.data\.key\. Remove the field from the manifest; or let git have it/,
+    );
+    // The command that the refusal prints.
+    const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { key: 'b' } };
+    await cluster.client.patch(path, 'apply', manifest, { force: true });
+    expect(await repository.commit({ 'a.yaml': configMap('one', 'c') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'c' } });
+  }, 60_000);
 });
 
 describe('what comes with the commit', () => {

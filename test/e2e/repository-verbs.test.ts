@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { Client, Connection } from '@temporalio/client';
 
+import type { Io } from '../../cli/io.ts';
 import type { RepositoryView } from '../../cli/repository-views.ts';
 import { findFreePorts } from '../../local/ports.ts';
 import { commitWorkflowId, syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
@@ -81,7 +82,11 @@ beforeAll(async () => {
   await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === first);
 }, 180_000);
 
-async function cli(words: string, environment: Record<string, string> = {}): Promise<CliRun> {
+async function cli(
+  words: string,
+  environment: Record<string, string> = {},
+  overrides: Partial<Io> = {},
+): Promise<CliRun> {
   const typed = words.match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', '')) ?? [];
   return await runCli(typed, {
     environment: {
@@ -90,6 +95,7 @@ async function cli(words: string, environment: Record<string, string> = {}): Pro
       FAIRLEAD_CLUSTER: 'verbs',
       ...environment,
     },
+    ...overrides,
   });
 }
 
@@ -237,6 +243,25 @@ describe('sync and history', () => {
       clusterUid: expect.any(String),
     });
   }, 60_000);
+
+  it('says that no worker acts, waits for one only where it is asked to, and ends with Ctrl-C', async () => {
+    worker?.freeze();
+    try {
+      const silent = /the worker \S+ holds the Lease \S+, but has not renewed it for \S+, so nobody looks/;
+      const { code, err } = await cli('sync shop --no-wait --timeout 30s');
+      expect(code).toBe(1);
+      expect(err).toMatch(silent);
+      const interrupted = new AbortController();
+      const out = (text: string) => {
+        if (silent.test(text)) interrupted.abort();
+      };
+      const waited = cli('sync shop --timeout 60s', {}, { interrupted: interrupted.signal, out });
+      expect(await waited).toMatchObject({ code: 130 });
+    } finally {
+      worker?.wake();
+    }
+    expect(await cli('sync shop --timeout 50s')).toMatchObject({ code: 0 });
+  }, 90_000);
 
   it('Temporal that is away ends it with 5', async () => {
     const { code, err } = await cli('sync shop', { TEMPORAL_ADDRESS: '127.0.0.1:1' });

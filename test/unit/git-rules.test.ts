@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { describeConflicts, decide, isUndoConflict, readConflicts } from '../../git/decision.ts';
+import { describeConflicts, decide, isTakenByForce, readConflicts } from '../../git/decision.ts';
 import { findFieldLine } from '../../git/field-line.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
 import {
@@ -277,7 +277,7 @@ describe('what to do with an object', () => {
     expect(judge(object, true)).toMatchObject(expected);
   });
 
-  it('takes back only a template that an undo changed', () => {
+  it('takes back only a template that an undo changed, and what sync itself writes', () => {
     const causes = (...pairs: readonly (readonly [string, string])[]) =>
       readConflicts(
         pairs.map(([field, manager]) => ({
@@ -286,17 +286,25 @@ describe('what to do with an object', () => {
         })),
       );
     expect(
-      isUndoConflict(causes(['.spec.template.spec.containers[name="a"].image', 'kubectl-rollout'])),
+      isTakenByForce(causes(['.spec.template.spec.containers[name="a"].image', 'kubectl-rollout'])),
     ).toBe(true);
-    expect(isUndoConflict(causes(['.spec.template', 'fairlead']))).toBe(true);
-    expect(isUndoConflict(causes(['.spec.replicas', 'kubectl-rollout']))).toBe(false);
+    expect(isTakenByForce(causes(['.spec.template', 'fairlead']))).toBe(true);
+    expect(isTakenByForce(causes(['.spec.replicas', 'kubectl-rollout']))).toBe(false);
     expect(
-      isUndoConflict(
+      isTakenByForce(
         causes(['.spec.template.spec', 'kubectl-rollout'], ['.spec.template.metadata', 'kubectl-edit']),
       ),
     ).toBe(false);
-    expect(isUndoConflict(causes(['.spec.templateGeneration', 'kubectl-rollout']))).toBe(false);
-    expect(isUndoConflict([])).toBe(false);
+    expect(isTakenByForce(causes(['.spec.templateGeneration', 'kubectl-rollout']))).toBe(false);
+    expect(isTakenByForce([])).toBe(false);
+    const own = [
+      ['.metadata.annotations.fairlead.dev/commit', 'velero'],
+      ['.metadata.labels.applyset.kubernetes.io/part-of', 'velero'],
+    ] as const;
+    expect(isTakenByForce(causes(...own))).toBe(true);
+    expect(isTakenByForce(causes(...own, ['.data.a', 'velero']))).toBe(false);
+    expect(describeConflicts(causes(...own, ['.data.a', 'velero']))).toBe('"velero" owns .data.a.');
+    expect(isTakenByForce(causes(['.metadata.annotations.fairlead.dev/wave', 'edit']))).toBe(false);
     expect(
       describeConflicts(causes(['.spec.replicas', 'hpa'], ['.data.a', 'edit'], ['.data.b', 'edit'])),
     ).toBe('"hpa" owns .spec.replicas; "edit" owns .data.a, .data.b.');

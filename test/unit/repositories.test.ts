@@ -89,7 +89,7 @@ describe('the repositories file', () => {
     ['- {url: /a, prune: "no"}', /prune: /],
     ['- {url: /a, serviceAccount: ""}', /serviceAccount: NAME or NAMESPACE\/NAME/],
     ['- {url: /a, serviceAccount: a/b/c}', /serviceAccount: NAME/],
-    ['- {url: /a, path: ../x}', /path: the path "\.\.\/x" does not stay inside/],
+    ['- {url: /a, path: ../x}', /path: the path "\.\.\/x" does not stay inside the repository\. Set `path`/],
     ['- {url: /a, ref: --upload-pack=x}', /ref: "--upload-pack=x" is not a name git allows/],
     [
       '- {url: "https://user:secret@example.com/x"}',
