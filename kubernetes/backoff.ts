@@ -11,6 +11,9 @@ export function backoffMs(
   return base * (1 + 0.3 * random());
 }
 
+/** What is longer than 24.8 days, `setTimeout` takes as 1 ms. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Resolves after `ms`, or at once when the signal aborts: the caller asks the signal which. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -23,7 +26,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
       signal.removeEventListener('abort', end);
       resolve();
     };
-    const timer = setTimeout(end, ms);
+    const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
     signal.addEventListener('abort', end, { once: true });
   });
 }

@@ -1,5 +1,7 @@
 /** Deadlines of requests. */
 
+import { LONGEST_TIMER_MS } from './backoff.ts';
+
 /** The request's own time is up. */
 export class DeadlineExceeded extends Error {
   override name = 'DeadlineExceeded';
@@ -23,7 +25,7 @@ export function startDeadline(ms: number, parent: AbortSignal | undefined): Dead
   const controller = new AbortController();
   const timer = setTimeout(
     () => controller.abort(new DeadlineExceeded(`no answer within ${Math.round(ms)} ms`)),
-    ms,
+    Math.min(ms, LONGEST_TIMER_MS),
   );
   const forward = (): void => controller.abort(parent?.reason);
   if (parent?.aborted === true) forward();

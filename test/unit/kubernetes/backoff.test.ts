@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { backoffMs } from '../../../kubernetes/backoff.ts';
+import { backoffMs, pause } from '../../../kubernetes/backoff.ts';
+import { startDeadline } from '../../../kubernetes/deadline.ts';
 
 describe('back-off', () => {
   it('doubles from the first wait to the last', () => {
@@ -10,5 +11,21 @@ describe('back-off', () => {
 
   it('adds up to 30 %, so that many do not come at once', () => {
     expect(backoffMs(5, 10, 100, () => 1)).toBeCloseTo(130);
+  });
+});
+
+describe('a time of more days than a timer can count', () => {
+  const MS = 30 * 86_400_000;
+
+  it('is not over at once', async () => {
+    const ended = new AbortController();
+    let isOver = false;
+    const long = pause(MS, ended.signal).then(() => (isOver = true));
+    const deadline = startDeadline(MS, ended.signal);
+    await pause(20, ended.signal);
+    expect([isOver, deadline.signal.aborted]).toEqual([false, false]);
+    ended.abort();
+    deadline.clear();
+    await long;
   });
 });
