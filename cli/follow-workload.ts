@@ -2,6 +2,7 @@
 
 import { isGone, isTransient } from '../kubernetes/api-error.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
+import { timeLimit } from '../kubernetes/time-limit.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import type { Session } from './session.ts';
@@ -60,8 +61,7 @@ export async function awaitWorkload<T>(
   decide: (object: WorkloadObject | undefined) => T | undefined,
   stop?: AbortSignal,
 ): Promise<Awaited<T>> {
-  const limits = [session.io.interrupted, ...(stop ? [stop] : [])];
-  const signal = AbortSignal.any(timeoutMs === 0 ? limits : [...limits, AbortSignal.timeout(timeoutMs)]);
+  const signal = timeLimit(timeoutMs, session.io.interrupted, ...(stop ? [stop] : []));
   for await (const object of followWorkload(session, target, signal)) {
     const value = decide(object);
     if (value !== undefined) return { outcome: 'seen', value };

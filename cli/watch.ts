@@ -2,6 +2,7 @@
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
+import { timeLimit } from '../kubernetes/time-limit.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { CacheSource } from '../kubernetes/watch-cache.ts';
@@ -38,9 +39,7 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
     const printer = options.output === 'json' ? new JsonLines(io) : new LivePrinter(io);
     const ended = new AbortController();
-    const limits =
-      options.timeout === undefined || options.timeout === 0 ? [] : [AbortSignal.timeout(options.timeout)];
-    const signal = AbortSignal.any([io.interrupted, ended.signal, ...limits]);
+    const signal = timeLimit(options.timeout ?? 0, io.interrupted, ended.signal);
     try {
       // Says what is forbidden before anything is drawn.
       const first = await firstPlan(session, target, signal);
