@@ -1,9 +1,9 @@
 /** `rollout history rc/NAME`: the records of its rolling updates are its revisions. */
 
 import { readAttempts } from '../kubernetes/attempts.ts';
-import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { readPlan, updateOf } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
@@ -15,20 +15,53 @@ import { withSession } from './session.ts';
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const reference = updateOf(session, call);
+    const { view } = await readPlan(session, reference);
+    const later = laterName(view);
+    if (later !== undefined && view.old === undefined && call.options.output === 'table') {
+      const hint = `fairlead rollout history rc/${later} -n ${reference.namespace}`;
+      session.io.err(`note: ${reference.name} has become ${later}: ${hint}\n`);
+    }
     return await printHistory(call, {
       workload: `replicationcontroller/${reference.name}`,
       namespace: reference.namespace,
       revisionKind: 'controllerrevision',
-      all: viewRecords(await readPlan(session, reference)),
+      all: viewRecords(view),
     });
   });
 }
 
-function viewRecords({ view: { records, name } }: RollingUpdatePlan): readonly RevisionView[] {
-  const own = records.filter(({ from, to }) => from === name || to === name);
-  const complete = own.findLast(({ to, state }) => to === name && state.phase === 'Done');
-  const present = own.findLast((record) => record.from === name && isActiveRecord(record)) ?? complete;
-  return own.map((record) => viewRecord(record, { complete, present }));
+/**
+ * The records of a controller as revisions, oldest first: those of its name, and those of the names that it had before. One whose
+ * place another has taken has no present revision and no complete one, until something is rolled out under its name again.
+ */
+export function viewRecords({
+  records,
+  name,
+}: Pick<UpdateView, 'records' | 'name'>): readonly RevisionView[] {
+  const own = lineageOf(records, name);
+  const complete = own.findLast(({ from, to, state }) => state.phase === 'Done' && [from, to].includes(name));
+  const stands = complete?.to === name ? complete : undefined;
+  const present = own.findLast((record) => record.from === name && isActiveRecord(record)) ?? stands;
+  return own.map((record) => viewRecord(record, { complete: stands, present }));
+}
+
+/** @param records Oldest first. */
+function lineageOf(records: readonly UpdateRecord[], name: string): readonly UpdateRecord[] {
+  const names = new Set([name]);
+  return records
+    .toReversed()
+    .filter(({ from, to, state }) => {
+      const isOwn = names.has(from) || names.has(to);
+      if (names.has(to) && state.phase === 'Done') names.add(from);
+      return isOwn;
+    })
+    .toReversed();
+}
+
+/** The name under which the controller is now. */
+function laterName({ records, name }: UpdateView): string | undefined {
+  const last = records.findLast(({ from, to, state }) => state.phase === 'Done' && [from, to].includes(name));
+  return last === undefined || last.to === name ? undefined : last.to;
 }
 
 function viewRecord(

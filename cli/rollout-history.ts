@@ -202,6 +202,9 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
   const columns: readonly Column<RevisionView>[] = [
     { title: 'REVISION', value: (row) => String(row.revision) },
     { title: 'NAME', value: (row) => row.name },
+    ...(revisions.some(({ to }) => to !== undefined)
+      ? [{ title: 'CONTROLLER', value: (row: RevisionView) => row.to ?? '-' }]
+      : []),
     { title: 'ROLE', value: (row) => row.roles.join(',') || '-' },
     { title: 'OUTCOME', value: (row) => row.underWay ?? last(row)?.outcome ?? row.phase ?? '-' },
     { title: 'BY', value: (row) => last(row)?.by ?? '-' },

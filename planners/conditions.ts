@@ -16,6 +16,8 @@ export interface Words {
 
 /** What Progressing says. */
 interface ProgressWords {
+  /** The name that these words hold in quotes. */
+  readonly about?: string;
   /** Of a rollout that has begun and not come further yet. */
   readonly begun: Words;
   readonly progressing: Words;
@@ -91,6 +93,13 @@ const RUNNING: ReadonlySet<string> = new Set([
   'ReplicaSetUpdated',
   'DeploymentResumed',
   REFUSED,
+]);
+
+/** Those whose words name the ReplicaSet. */
+const BEGUN: ReadonlySet<string> = new Set([
+  'NewReplicaSetCreated',
+  'FoundNewReplicaSet',
+  'ReplicaSetUpdated',
 ]);
 
 /** Whether these conditions say that the last rollout is over. Where there is no Progressing (P17), that nothing is to be done. */
@@ -177,7 +186,8 @@ function progressing(input: ConditionInput): ProgressingResult {
     return { condition: told('Unknown', words.paused, input), timedOut: false };
   }
   const since = previous?.lastUpdateTime ?? previous?.lastTransitionTime;
-  const last = input.progressed || !isRunning || since === undefined ? timestamp(input.now) : since;
+  const goesOn = isRunning && !speaksOfAnother(previous, words);
+  const last = input.progressed || !goesOn || since === undefined ? timestamp(input.now) : since;
   const isTooEarly = Date.parse(last) < input.clockFrom && !isTimedOut;
   const progressedAt = isTooEarly ? timestamp(input.clockFrom) : last;
   const deadlineAt =
@@ -187,12 +197,21 @@ function progressing(input: ConditionInput): ProgressingResult {
   const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;
   const said: Condition = timedOut
     ? { type: 'Progressing', status: 'False', ...deadlineExceeded(input) }
-    : underWay(input, previous, isRunning && !isTimedOut);
+    : underWay(input, previous, goesOn && !isTimedOut);
   return {
     condition: withTimes(said, previous, progressedAt, input),
     timedOut,
     ...(deadlineAt !== undefined && !timedOut && { deadlineAt }),
   };
+}
+
+/**
+ * Whether what is said is about another revision, or about none as long as there was none: a ReplicaSet that has been made since is
+ * told anew, and the clock begins anew with it (P17, P18).
+ */
+function speaksOfAnother(previous: Condition | undefined, { about }: ProgressWords): boolean {
+  if (about === undefined || !BEGUN.has(previous?.reason ?? '')) return false;
+  return previous?.message?.includes(JSON.stringify(about)) === false;
 }
 
 /** What is said stays until there is progress (P18: the same status and reason are not touched). */
@@ -265,7 +284,10 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
       message: `paused${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`,
     };
   }
-  const first = input.waiting.find(({ code }) => !CONSEQUENCES.has(code)) ?? input.waiting[0];
+  const first =
+    input.waiting.find(({ code }) => !CONSEQUENCES.has(code)) ??
+    // A pin holds git up, never pods: it is not why anything waits.
+    input.waiting.find(({ code }) => code !== 'Pinned');
   if (first === undefined) {
     return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
   }

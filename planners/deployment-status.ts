@@ -144,6 +144,7 @@ function wordsOf(view: DeploymentView): OwnConditions['words'] {
   const { workload, update } = view;
   const set = update === undefined ? `Deployment "${workload.ref.name}"` : `ReplicaSet "${update.name}"`;
   return {
+    about: update?.name ?? workload.ref.name,
     begun: beginningOf(view) ?? { reason: 'ReplicaSetUpdated', message: `${set} is progressing.` },
     progressing: { reason: 'ReplicaSetUpdated', message: `${set} is progressing.` },
     complete: { reason: 'NewReplicaSetAvailable', message: `${set} has successfully progressed.` },

@@ -112,8 +112,17 @@ describe('the deadline', () => {
   });
 });
 
+it('a stall is never laid to a pin, which holds no pod up', () => {
+  const pinned = { code: 'Pinned', message: 'pinned by alice' } as const;
+  const said = (...codes: ConditionInput['waiting']) =>
+    after([0], [60, { waiting: codes }]).conditions.find(({ type }) => type === 'Stalled')?.message;
+  expect(said(pinned)).toBe('no progress for 60 s: pods are being brought to the wanted state');
+  expect(said(pinned, { code: 'BudgetUsed', message: 'the budget is used up' })).toContain('budget');
+});
+
 describe('conditions of a kind that has its own (P16–P20)', () => {
   const words = {
+    about: 'api-1',
     begun: { reason: 'NewReplicaSetCreated', message: 'Created new replica set "api-1"' },
     progressing: { reason: 'ReplicaSetUpdated', message: 'ReplicaSet "api-1" is progressing.' },
     complete: {
@@ -167,6 +176,41 @@ describe('conditions of a kind that has its own (P16–P20)', () => {
     expect(progressing(play([0], [10, cannot], [20, cannot]))).toMatchObject({ status: 'False', ...refused });
     expect(progressing(play([0, cannot], [10]))).toMatchObject({ status: 'True' });
     expect(progressing(play([0, cannot], [60, cannot]))?.reason).toBe('ProgressDeadlineExceeded');
+  });
+
+  it('P17: a ReplicaSet that is made when the rollout has begun is told as made, and its clock begins', () => {
+    const going = { reason: 'ReplicaSetUpdated', message: 'Deployment "api" is progressing.' };
+    const none = { own: { ...own.own, words: { ...words, about: 'api', begun: going, progressing: going } } };
+    expect(progressing(play([0, none]))).toMatchObject(going);
+    expect(progressing(play([0, none], [20]))).toMatchObject({
+      ...words.begun,
+      lastUpdateTime: '2026-01-01T00:00:20Z',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+    expect(progressing(play([0, none], [20], [40]))).toMatchObject(words.begun);
+    expect(progressing(play([0, none], [20], [70]))?.status).toBe('True');
+    expect(progressing(play([0, none], [20], [80]))?.reason).toBe('ProgressDeadlineExceeded');
+  });
+
+  it('P18: a ReplicaSet that was found is not told anew, and its clock goes on', () => {
+    const found = { reason: 'FoundNewReplicaSet', message: 'Found new replica set "api-1"' };
+    const first = { own: { ...own.own, words: { ...words, begun: found } } };
+    const later = { own: { ...own.own, words: { ...words, begun: words.progressing } } };
+    expect(progressing(play([0, first], [20, later]))).toMatchObject({
+      ...found,
+      lastUpdateTime: '2026-01-01T00:00:00Z',
+    });
+  });
+
+  it('P17: a rollover is told as the ReplicaSet that it makes', () => {
+    const name = 'Created new replica set "api-2"';
+    const begun = { reason: 'NewReplicaSetCreated', message: name };
+    const other = { reason: 'ReplicaSetUpdated', message: 'ReplicaSet "api-2" is progressing.' };
+    const next = { own: { ...own.own, words: { ...words, about: 'api-2', begun, progressing: other } } };
+    expect(progressing(play([0], [20, progress], [30, next]))).toMatchObject(begun);
+    expect(progressing(play([0], [20, progress], [30, next], [40, { ...next, ...progress }]))).toMatchObject(
+      other,
+    );
   });
 
   it('P18: progress moves lastUpdateTime, and lastTransitionTime only with the status', () => {

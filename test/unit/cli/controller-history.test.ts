@@ -1,0 +1,64 @@
+/** Which records `rollout history rc/NAME` shows, and which of them is the present one. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { viewRecords } from '../../../cli/controller-history.ts';
+import { ROLLING_UPDATE } from '../../../planners/names.ts';
+import type { ControllerRevision } from '../../../planners/objects.ts';
+import type { RecordPhase, UpdateRecord } from '../../../planners/rolling-update-record.ts';
+import { DEFAULT_STATE, readRecords, recordManifest } from '../../../planners/rolling-update-record.ts';
+import { trusted } from '../../../planners/values.ts';
+import { IMAGE_TEMPLATE } from '../../support/simulated-controllers.ts';
+
+/** One update after another: from, to, its end. */
+function recordsOf(
+  ...updates: readonly (readonly [string, string, RecordPhase?])[]
+): readonly UpdateRecord[] {
+  const revisions: ControllerRevision[] = [];
+  for (const [from, to, phase = 'Done'] of updates) {
+    const spec = { replicas: 2, selector: { app: to }, template: IMAGE_TEMPLATE('app:1') };
+    const metadata = { name: to, namespace: 'default' };
+    const controller = { apiVersion: 'v1', kind: 'ReplicationController', metadata, spec } as const;
+    const data = { from, next: `${from}-next`, to, key: ROLLING_UPDATE.deployment, hash: 'abc', controller };
+    const body = recordManifest(data, { ...DEFAULT_STATE, phase, desired: 2 }, readRecords(revisions));
+    revisions.push(trusted<ControllerRevision>(body));
+  }
+  return readRecords(revisions);
+}
+
+function shown(name: string, records: readonly UpdateRecord[]): string[] {
+  return viewRecords({ name, records }).map((view) => [view.name, ...view.roles].join(' '));
+}
+
+describe('rollout history rc/NAME', () => {
+  const moved = recordsOf(['foo', 'foo'], ['foo', 'foo-v2']);
+
+  it('has nothing present of a controller whose place another has taken', () => {
+    expect(shown('foo', moved)).toEqual(['foo-1', 'foo-2']);
+  });
+
+  it('goes on under the new name', () => {
+    expect(shown('foo-v2', moved)).toEqual(['foo-1', 'foo-2 present complete']);
+  });
+
+  it('knows a name that was used anew from the one before, and both from others', () => {
+    const records = recordsOf(
+      ['foo', 'foo'],
+      ['foo', 'foo-v2'],
+      ['foo', 'foo'],
+      ['bar', 'bar'],
+      ['foo-v2', 'foo-v2', 'Aborted'],
+    );
+    expect(shown('foo', records)).toEqual(['foo-1', 'foo-2', 'foo-3 present complete']);
+    expect(shown('foo-v2', records)).toEqual(['foo-1', 'foo-2 present complete', 'foo-v2-3']);
+  });
+
+  it('has the update under way as the present one', () => {
+    const records = recordsOf(['foo', 'foo'], ['foo', 'foo', 'Rolling']);
+    expect(shown('foo', records)).toEqual(['foo-1 complete', 'foo-2 present']);
+    expect(shown('foo', recordsOf(['foo', 'foo'], ['foo', 'foo', 'Aborted']))).toEqual([
+      'foo-1 present complete',
+      'foo-2',
+    ]);
+  });
+});
