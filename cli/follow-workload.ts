@@ -1,7 +1,7 @@
 /** The states of one workload as they come, until somebody has seen enough. */
 
 import { isGone, isTransient } from '../kubernetes/api-error.ts';
-import { backoffMs, pause } from '../kubernetes/backoff.ts';
+import { backoffMs, pause, withTimeLimit } from '../kubernetes/backoff.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import type { Session } from './session.ts';
@@ -61,7 +61,7 @@ export async function awaitWorkload<T>(
   stop?: AbortSignal,
 ): Promise<Awaited<T>> {
   const limits = [session.io.interrupted, ...(stop ? [stop] : [])];
-  const signal = AbortSignal.any(timeoutMs === 0 ? limits : [...limits, AbortSignal.timeout(timeoutMs)]);
+  const signal = timeoutMs === 0 ? AbortSignal.any(limits) : withTimeLimit(limits, timeoutMs);
   for await (const object of followWorkload(session, target, signal)) {
     const value = decide(object);
     if (value !== undefined) return { outcome: 'seen', value };

@@ -1,7 +1,7 @@
 /** `fairlead watch`: one rollout live, until Ctrl-C or, with --until-done, until it is done or stalled. */
 
 import { toMessage } from '../kubernetes/api-error.ts';
-import { pause } from '../kubernetes/backoff.ts';
+import { pause, withTimeLimit } from '../kubernetes/backoff.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { WatchCache } from '../kubernetes/watch-cache.ts';
 import type { CacheSource } from '../kubernetes/watch-cache.ts';
@@ -38,9 +38,9 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
     const { argument, target } = targetOf(session, call.operands[0] ?? '');
     const printer = options.output === 'json' ? new JsonLines(io) : new LivePrinter(io);
     const ended = new AbortController();
-    const limits =
-      options.timeout === undefined || options.timeout === 0 ? [] : [AbortSignal.timeout(options.timeout)];
-    const signal = AbortSignal.any([io.interrupted, ended.signal, ...limits]);
+    const ends = [io.interrupted, ended.signal];
+    const { timeout = 0 } = options;
+    const signal = timeout === 0 ? AbortSignal.any(ends) : withTimeLimit(ends, timeout);
     try {
       // Says what is forbidden before anything is drawn.
       const first = await firstPlan(session, target, signal);

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
+import { withTimeLimit } from '../kubernetes/backoff.ts';
 import { errorCode } from '../kubernetes/values.ts';
 import type { Repository } from './repositories.ts';
 import { shortSha } from './problems.ts';
@@ -213,7 +214,7 @@ async function post(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const ca = caFile === undefined ? undefined : await readFile(caFile);
-  const limit = AbortSignal.timeout(TIMEOUT_MS);
+  const limited = withTimeLimit(signal === undefined ? [] : [signal], TIMEOUT_MS);
   return await new Promise<number>((resolve, reject) => {
     const options = {
       method: 'POST',
@@ -223,7 +224,7 @@ async function post(
         'user-agent': 'fairlead',
         ...headers,
       },
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      signal: limited,
     };
     const open = url.startsWith('https:') ? requestHttps : requestHttp;
     const asked = open(url, { ...options, ...(ca !== undefined && { ca }) }, (answer) => {
