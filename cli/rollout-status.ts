@@ -16,7 +16,7 @@ import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
-import { stateOfWorkload } from './workload-state.ts';
+import { deadlineRollback, stateOfWorkload } from './workload-state.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { viewWorkload } from './workload-view.ts';
 import { WhyItWaits } from './why-it-waits.ts';
@@ -90,7 +90,7 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
 function judge(object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
   const { sentence, done, failed } = rolloutSentence(kind, object);
   const stalled = !done && (failed === true || stateOfWorkload(object).state === 'Stalled');
-  const back = readPinned(object.metadata.annotations)?.verb === 'deadline';
+  const back = deadlineRollback(object) !== undefined;
   return {
     outcome: done ? (back ? 'rolledBack' : 'done') : stalled ? 'stalled' : 'progressing',
     sentence,

@@ -9,6 +9,7 @@ import { cutToWidth } from './table.ts';
 import type { PodLine, RevisionLine, WatchView } from './watch-view.ts';
 import type { WorkloadState } from './workload-state.ts';
 import { describeWish } from './workload-state.ts';
+import { describePin } from '../planners/reasons.ts';
 
 export interface TreeOptions {
   readonly colors: Colors;
@@ -65,13 +66,7 @@ function headLines(view: WatchView, { colors }: TreeOptions): string[] {
       `${String(progress.unavailable)} unavailable of ${String(progress.maxUnavailable)} allowed`,
     ...(state === 'Stalled' ? [colors.bad(oneLine(view.message))] : []),
     ...(paused === undefined ? [] : [colors.held(`paused ${oneLine(describeWish(paused))}`.trimEnd())]),
-    ...(pinned === undefined
-      ? []
-      : [
-          colors.held(
-            oneLine(`pinned ${describeWish(pinned)}: git is left alone until the manifest changes`),
-          ),
-        ]),
+    ...(pinned === undefined ? [] : [colors.held(oneLine(describePin(pinned)))]),
     ...view.waiting.slice(0, 3).map((reason) => colors.dim(`waiting: ${oneLine(reason)}`)),
   ];
 }

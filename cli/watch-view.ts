@@ -1,6 +1,5 @@
 /** What `watch` shows of a rollout at one moment. Pure; the tree and the plain lines are made from it. */
 
-import { readPinned } from '../kubernetes/wish-annotations.ts';
 import { isReady } from '../planners/availability.ts';
 import { ANNOTATION, LABEL } from '../planners/names.ts';
 import type { KubernetesObject, Pod } from '../planners/objects.ts';
@@ -12,7 +11,7 @@ import { causesFirst, describeReason, isDone } from './verdict.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadState } from './workload-state.ts';
-import { pausedOf, stateOfWorkload } from './workload-state.ts';
+import { pausedOf, pinnedOf, stateOfWorkload } from './workload-state.ts';
 
 export interface PodLine {
   readonly name: string;
@@ -78,7 +77,7 @@ export function viewRollout(planned: PlannedWorkload, argument: WorkloadArgument
     waiting: done ? [] : waiting.map((one) => describeReason(one, now)),
     causes: done ? [] : waiting.map((one) => one.message),
     paused: pausedOf(object),
-    pinned: readPinned(object.metadata.annotations),
+    pinned: pinnedOf(object),
     revisions: revisionLines(planned),
   };
 }

@@ -24,6 +24,7 @@ import { planWorkload, readPlan } from './snapshot.ts';
 import type { WatchView } from './watch-view.ts';
 import { viewRollout } from './watch-view.ts';
 import { formatWorkload } from './workload-argument.ts';
+import { deadlineRollback } from './workload-state.ts';
 
 export interface WatchVerbOptions {
   readonly untilDone?: boolean;
@@ -57,7 +58,7 @@ export async function runWatch(call: Call<WatchVerbOptions>): Promise<ExitCode> 
         }
         const view = viewRollout(planned, argument, io.now());
         printer.show(view);
-        const code = options.untilDone === true ? codeOf(view) : undefined;
+        const code = options.untilDone === true ? codeOf(view, planned.object) : undefined;
         if (code !== undefined) return code;
       }
     } finally {
@@ -87,11 +88,11 @@ async function firstPlan(
   return undefined;
 }
 
-function codeOf({ state, done, pinned }: WatchView): ExitCode | undefined {
+function codeOf({ state, done }: WatchView, object: WorkloadObject): ExitCode | undefined {
   if (state === 'Stalled') return EXIT.failed;
   if (!done || state !== 'Ready') return undefined;
   // As `rollout status` judges: what was to be rolled out is not.
-  return pinned?.verb === 'deadline' ? EXIT.failed : EXIT.ok;
+  return deadlineRollback(object) === undefined ? EXIT.ok : EXIT.failed;
 }
 
 /** The plan at each change, at most one in {@link FRAME_MS}, and once a second; undefined when the workload is gone. */

@@ -1,10 +1,13 @@
 /** One word for how a workload is, from its object alone: conditions (kstatus) first, counters where there are none. */
 
+import { isPinOver } from '../kubernetes/template-change.ts';
 import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { Condition } from '../planners/objects.ts';
-import type { Wish } from '../planners/workload.ts';
+import { describePin } from '../planners/reasons.ts';
+import { normaliseTemplate } from '../planners/template-defaults.ts';
+import type { Pin, Wish } from '../planners/workload.ts';
 
 /** Ready: nothing more is to be done. Stalled: only somebody's action changes anything. Pending: no controller has seen it. */
 export type WorkloadState = 'Ready' | 'Progressing' | 'Paused' | 'Stalled' | 'Pending' | 'Terminating';
@@ -60,11 +63,25 @@ export function stateOfWorkload(object: WorkloadObject): StateOfWorkload {
 }
 
 /** It is well, and not as git has it. */
-function pinOf({ metadata }: WorkloadObject): { readonly reason: string; readonly message: string } {
-  const pin = readPinned(metadata.annotations);
-  if (pin === undefined) return { reason: '', message: '' };
-  const message = `pinned ${describeWish(pin)}`.trimEnd();
-  return { reason: 'Pinned', message: `${message}; the manifest in git is not applied until it changes` };
+function pinOf(object: WorkloadObject): { readonly reason: string; readonly message: string } {
+  const pin = pinnedOf(object);
+  return pin === undefined ? { reason: '', message: '' } : { reason: 'Pinned', message: describePin(pin) };
+}
+
+/** The pin, while it says anything: what does not come from git is pinned until it gets another template. */
+export function pinnedOf(object: WorkloadObject): Pin | undefined {
+  const pin = readPinned(object.metadata.annotations);
+  return pin?.rejected === undefined && isOver(object, pin) ? undefined : pin;
+}
+
+/** The pin of the deadline's rollback that brought the present template, if one did. */
+export function deadlineRollback(object: WorkloadObject): Pin | undefined {
+  const pin = readPinned(object.metadata.annotations);
+  return pin?.verb === 'deadline' && !isOver(object, pin) ? pin : undefined;
+}
+
+function isOver({ metadata, spec }: WorkloadObject, pin: Pin | undefined): boolean {
+  return pin !== undefined && isPinOver(metadata.annotations ?? {}, pin, normaliseTemplate(spec.template));
 }
 
 /** `by alice: db alarm`; what is not known is left out. */

@@ -1,12 +1,11 @@
 /** A workload as the command line shows it: the shape behind `get -o json` and the tables. */
 
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
-import { readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Pin, Wish, WorkloadKind } from '../planners/workload.ts';
-import { countersOf, pausedOf, stateOfWorkload } from './workload-state.ts';
+import { countersOf, pausedOf, pinnedOf, stateOfWorkload } from './workload-state.ts';
 import type { StateOfWorkload } from './workload-state.ts';
 
 /** Stable: fields are added, never changed (docs/cli.md). */
@@ -43,7 +42,7 @@ export function viewWorkload(object: WorkloadObject, kind: WorkloadKind, api: Wo
   const { annotations } = metadata;
   const { desired, ready, updated, available } = countersOf(object);
   const paused = pausedOf(object);
-  const pinned = readPinned(annotations);
+  const pinned = pinnedOf(object);
   const text = (field: string) => {
     const value = status?.[field];
     return typeof value === 'string' && value !== '' ? value : undefined;

@@ -3,7 +3,7 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { PodTemplate } from '../planners/objects.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
-import type { Wish, Workload } from '../planners/workload.ts';
+import type { Pin, Wish, Workload } from '../planners/workload.ts';
 import { writerAfterGit } from './template-writer.ts';
 import { asRecord } from './values.ts';
 import { LONGEST_TEXT } from './wish-annotations.ts';
@@ -72,17 +72,33 @@ export function rolloutCause({ metadata, template }: Workload): RolloutCause {
   return { ...(commit !== undefined && { commit }), ...(repository !== undefined && { repository }) };
 }
 
+/**
+ * Whether somebody has given another template since the pin's going back, which wrote {@link templateChange} in the same patch. A pin
+ * without a time was written by hand and stands.
+ * @param template Normalised
+ */
+export function isPinOver(
+  annotations: Readonly<Record<string, string>>,
+  pin: Pin,
+  template: PodTemplate,
+): boolean {
+  const change = readChange(annotations[ANNOTATION.changed]);
+  if (change === undefined || pin.at === undefined) return false;
+  return change.at !== pin.at || change.target !== templateHash(template);
+}
+
 /** What is not such a value (somebody edited it) says nothing. */
 function readChange(text: string | undefined): TemplateChange | undefined {
   if (text === undefined) return undefined;
   try {
-    const { verb, target, commit, by, reason } = asRecord(JSON.parse(text));
+    const { verb, target, commit, by, reason, at } = asRecord(JSON.parse(text));
     if (typeof verb !== 'string' || typeof target !== 'string') return undefined;
     return {
       verb: verb.slice(0, LONGEST_TEXT),
       target,
       ...(typeof commit === 'string' && { commit: commit.slice(0, LONGEST_SHA) }),
       ...(typeof by === 'string' && { by: by.slice(0, LONGEST_TEXT) }),
+      ...(typeof at === 'string' && { at: at.slice(0, LONGEST_TEXT) }),
       ...(typeof reason === 'string' && { reason: reason.slice(0, LONGEST_TEXT) }),
     };
   } catch {

@@ -98,7 +98,7 @@ export async function retryWorkload(
       return nothing(`the rollout of ${short(target)} is complete`);
     }
     if (!hasEndedBadly(object)) {
-      const hint = `\`fairlead explain ${short(target)}\` says what it waits for`;
+      const hint = `\`fairlead explain ${short(target)} -n ${target.namespace}\` says what it waits for`;
       return nothing(`no run of ${short(target)} has failed or was terminated; ${hint}`);
     }
     return {

@@ -12,6 +12,7 @@ import type {
   WorkloadKind,
 } from '../planners/workload.ts';
 import { hasEndedPause, readPaused, readPinned, readRetried } from './wish-annotations.ts';
+import { isPinOver } from './template-change.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import { groupVersion } from './workload-api.ts';
@@ -81,6 +82,11 @@ export function readCommon(
   const paused = readPaused(metadata.annotations, spec.paused);
   const pinned = readPinned(metadata.annotations);
   const retried = readRetried(metadata.annotations);
+  const template = normaliseTemplate(spec.template);
+  const isOver =
+    pinned !== undefined &&
+    pinned.rejected === undefined &&
+    isPinOver(metadata.annotations ?? {}, pinned, template);
   const common: Workload = {
     ref: {
       group,
@@ -94,12 +100,13 @@ export function readCommon(
     generation: metadata.generation ?? 0,
     deleting: metadata.deletionTimestamp !== undefined,
     selector: spec.selector,
-    template: normaliseTemplate(spec.template),
+    template,
     minReadySeconds: spec.minReadySeconds ?? 0,
     revisionHistoryLimit: spec.revisionHistoryLimit ?? 10,
     ...(paused && { paused }),
     ...(hasEndedPause(metadata.annotations, spec.paused) && { hasEndedPause: true }),
     ...(pinned && { pinned }),
+    ...(isOver && { isPinOver: true }),
     ...(retried && { retried }),
     ...(own.progressDeadlineSeconds !== undefined && {
       progressDeadlineSeconds: own.progressDeadlineSeconds,

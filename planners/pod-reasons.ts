@@ -35,5 +35,7 @@ function whyNotReady({ name, pod }: Member): { readonly detail?: string } {
   const scheduled = conditionOf(pod, 'PodScheduled');
   if (scheduled?.status === 'False')
     return { detail: `${name}: ${scheduled.message ?? scheduled.reason ?? 'not scheduled'}` };
-  return pod.status?.reason === undefined ? {} : { detail: pod.status.reason };
+  const { phase, reason } = pod.status ?? {};
+  if (phase === 'Failed') return { detail: `${name} has failed${reason === undefined ? '' : `: ${reason}`}` };
+  return reason === undefined ? {} : { detail: reason };
 }

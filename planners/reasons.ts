@@ -1,7 +1,7 @@
 /** The words of reasons. Amounts that change by the second are not in them: conditions would be written again and again. */
 
 import type { ReasonCode } from './plan.ts';
-import type { Wish } from './workload.ts';
+import type { Pin, Wish } from './workload.ts';
 
 /** Reasons in the order in which an operator wants to hear them: what must be mended, what is waited for, what is as asked. */
 const ORDER: readonly ReasonCode[] = [
@@ -52,6 +52,12 @@ export function describeWish({ by, reason }: Wish): string {
   return [by === undefined ? '' : `by ${by}`, reason ?? ''].filter((part) => part !== '').join(': ');
 }
 
+/** `pinned by ann: leaks memory`, and what that means for git where a manifest was rejected. */
+export function describePin(pin: Pin): string {
+  const words = `pinned ${describeWish(pin)}`.trimEnd();
+  return pin.rejected === undefined ? words : `${words}; the manifest in git is not applied until it changes`;
+}
+
 /** One sentence for a reason: `names` are the first pods of `total`, `detail` is what the planner added. */
 export function sentence(
   code: ReasonCode,
@@ -73,7 +79,7 @@ export function sentence(
     case 'Paused':
       return `the rollout is paused${what.replace(':', '')}${who === '' ? '' : `; ${who} ${be} not at the new revision`}`;
     case 'Pinned':
-      return `pinned${what.replace(':', '')}; the manifest in git is not applied until it changes`;
+      return detail ?? 'pinned';
     case 'BudgetUsed':
       return `the budget is used up${what}; ${who} ${be} next`;
     case 'PodNotReady':

@@ -4,7 +4,7 @@ import { maxUnavailableOf } from './budget.ts';
 import { markComplete } from './complete-mark.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
-import { describeWish } from './reasons.ts';
+import { describePin } from './reasons.ts';
 import { trimHistory } from './revision-history.ts';
 import { isEmptySelector } from './selector.ts';
 import { explainPod } from './pod-reasons.ts';
@@ -45,7 +45,8 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     markComplete(view, isFinishedRollout(view), plan);
     explainPods(view, plan);
   }
-  if (set.pinned !== undefined) plan.wait('Pinned', { detail: describeWish(set.pinned) });
+  if (set.pinned !== undefined && set.isPinOver !== true)
+    plan.wait('Pinned', { detail: describePin(set.pinned) });
   const { requeueAt } = plan;
   return {
     steady: plan.steady,

@@ -63,6 +63,8 @@ export interface Workload {
   /** The annotation is left over from a pause that was ended by taking back `spec.paused`. */
   readonly hasEndedPause?: boolean;
   readonly pinned?: Pin;
+  /** The pin is not about a manifest in git, and another template has come since: it says nothing any more. */
+  readonly isPinOver?: boolean;
   readonly retried?: Wish;
   /** Seconds without progress after which `onDeadline` happens; absent = no deadline. */
   readonly progressDeadlineSeconds?: number;

@@ -95,6 +95,12 @@ describe('a pod on each node (D6–D10)', () => {
     expect(newDaemonPod(set, 'x', 'a', update, true)['spec']).not.toHaveProperty('nodeName');
   });
 
+  it('a failed one is told as failed, also by who does not know when it is replaced', () => {
+    const pod = on('a', { phase: 'Failed', ready: false });
+    const told = `${pod.metadata.name} is not ready: ${pod.metadata.name} has failed`;
+    expect(planOf([pod], [nodeOf('a')]).waiting.map(({ message }) => message)).toContain(told);
+  });
+
   it('D7: a failed one goes after its back-off, a succeeded one at once, of two the older stays', () => {
     const failed = planOf([on('a', { phase: 'Failed', ready: false })], [nodeOf('a')], {
       failures: new Map([['a', NOW + 4_000]]),

@@ -90,7 +90,9 @@ describe('explain', () => {
   });
 
   it('done, and pinned by an operator', () => {
-    const annotations = { 'fairlead.dev/pinned': JSON.stringify({ by: 'ann', reason: 'leaks' }) };
+    const annotations = {
+      'fairlead.dev/pinned': JSON.stringify({ by: 'ann', reason: 'leaks', rejected: 'x' }),
+    };
     expect(verdict({ object: { annotations } })).toMatch(
       /^Done: .*; it is pinned by ann: leaks; the manifest in git/,
     );

@@ -2,9 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 
 import { colorsOf } from '../../../cli/colors.ts';
 import { columnsOf } from '../../../cli/get.ts';
+import { planWorkload } from '../../../cli/snapshot.ts';
 import { formatTable } from '../../../cli/table.ts';
-import { stateOfWorkload } from '../../../cli/workload-state.ts';
+import { deadlineRollback, stateOfWorkload } from '../../../cli/workload-state.ts';
 import { viewWorkload } from '../../../cli/workload-view.ts';
+import { templateChange } from '../../../kubernetes/template-change.ts';
+import { lookupsOf } from '../../../kubernetes/workload-children.ts';
+import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
+import type { ReasonCode } from '../../../planners/plan.ts';
 import type { ObjectOptions } from '../../support/workload-objects.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
@@ -48,6 +53,60 @@ describe('the state of a workload', () => {
     ['of another controller, going on', { status: { updatedReplicas: 1 } }, 'Progressing', 'Progressing'],
   ])('%s', (_, options, state, reason) => {
     expect(stateOfWorkload(workloadObject(options))).toMatchObject({ state, reason });
+  });
+});
+
+function waitsFor(object: WorkloadObject): readonly ReasonCode[] {
+  const target = { group: 'fairlead.dev', version: 'v1beta1', kind: 'StatefulSet' } as const;
+  const children = lookupsOf({ controllerrevisions: [], pods: [] });
+  const names = { namespace: 'default', name: 'web' };
+  const { plan } = planWorkload(object, { ...target, ...names }, { children, claims: [], nodes: [] }, 0);
+  return plan.waiting.map(({ code }) => code);
+}
+
+describe('a deadline has rolled it back', () => {
+  const at = '2026-01-01T00:00:00.000Z';
+  const web1 = workloadObject();
+  const back = (rejected: string | undefined) => ({
+    'fairlead.dev/pinned': JSON.stringify({ verb: 'deadline', at, ...(rejected && { rejected }) }),
+    ...templateChange(web1, web1.spec.template, 'deadline', {}, Date.parse(at)),
+  });
+  const ready = [{ type: 'Ready', status: 'True' }] as const;
+  const web2 = {
+    template: { ...web1.spec.template, spec: { containers: [{ name: 'main', image: 'web:2' }] } },
+  };
+  const later = templateChange(web1, web1.spec.template, 'restart', {}, Date.parse(at) + 1);
+
+  it.each<[string, ObjectOptions, boolean, string]>([
+    ['the present template', { annotations: back(undefined) }, true, 'Pinned'],
+    ['… and its manifest is in git', { annotations: back('hash') }, true, 'Pinned'],
+    [
+      '… by hand, without a time',
+      { annotations: { 'fairlead.dev/pinned': '{"verb":"deadline"}' } },
+      true,
+      'Pinned',
+    ],
+    ['before another template came', { annotations: back(undefined), spec: web2 }, false, ''],
+    ['before a verb changed it', { annotations: { ...back(undefined), ...later } }, false, ''],
+    // Git is still left alone.
+    [
+      'before another template came over that of git',
+      { annotations: back('hash'), spec: web2 },
+      false,
+      'Pinned',
+    ],
+  ])('%s', (_, options, isBack, reason) => {
+    const object = workloadObject({ ...options, conditions: ready });
+    expect(deadlineRollback(object) !== undefined).toBe(isBack);
+    expect(stateOfWorkload(object)).toMatchObject({ state: 'Ready', reason });
+    expect(waitsFor(object).includes('Pinned')).toBe(reason === 'Pinned');
+  });
+
+  it('git is only spoken of where a manifest was rejected', () => {
+    const messageOf = (rejected: string | undefined) =>
+      stateOfWorkload(workloadObject({ annotations: back(rejected), conditions: ready })).message;
+    expect(messageOf(undefined)).toBe('pinned');
+    expect(messageOf('hash')).toBe('pinned; the manifest in git is not applied until it changes');
   });
 });
 

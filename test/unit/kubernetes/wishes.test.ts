@@ -27,3 +27,10 @@ it.each<['True' | 'False', string, boolean]>([
   expect(changed).toBe(written);
   expect(ground.writes).toHaveLength(written ? 1 : 0);
 });
+
+it('`retry` with nothing to do names what to ask, with the namespace', async () => {
+  ground.object = workloadObject({ conditions: [{ type: 'Stalled', status: 'False' }] });
+  const { client, reference } = ground;
+  const { message } = await retryWorkload(client, reference.workload, { by: 'alice' }, Date.now());
+  expect(message).toContain('`fairlead explain statefulset/web -n default`');
+});
