@@ -6,7 +6,7 @@ import type { PlannedWorkload } from './snapshot.ts';
 import { readPlan } from './snapshot.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
-import { gitTrouble, readGitState } from './git-state.ts';
+import { gitTrouble, readGitState, wasRolledOutSince } from './git-state.ts';
 import type { GitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
@@ -18,7 +18,7 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { RunState } from './temporal.ts';
 import { describeRun } from './temporal.ts';
 import type { Verdict } from './verdict.ts';
-import { causesFirst, describeReason, judge } from './verdict.ts';
+import { causesFirst, describeReason, isDone, judge } from './verdict.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { conditionOf } from './workload-state.ts';
@@ -50,7 +50,9 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     const notes = [...planned.notes];
     const git = await readGitState(session, object, notes);
     const goesOn = run.state === 'running' && conditionOf(object, 'Stalled')?.status !== 'True';
-    const trouble = gitTrouble(git, target, workload.pinned !== undefined || goesOn);
+    const isOver =
+      workload.pinned !== undefined || goesOn || (isDone(plan) && wasRolledOutSince(git, object));
+    const trouble = gitTrouble(git, target, isOver);
     const verdict = judge({
       object,
       workload,

@@ -110,6 +110,17 @@ export function gitTrouble(
   };
 }
 
+/**
+ * Whether the present manifest of a workload whose rollout is done is that of the commit: a rollout of it that had failed was started
+ * again (`rollout retry`), and has ended well.
+ */
+export function wasRolledOutSince(
+  git: GitState | undefined,
+  { metadata }: Pick<WorkloadObject, 'metadata'>,
+): boolean {
+  return git !== undefined && metadata.annotations?.[ANNOTATION.commit] === git.commit;
+}
+
 /** Problems name their object: `StatefulSet default/web`. */
 function isAbout(problem: string, { kind, namespace, name }: NamedWorkload): boolean {
   const words = problem.split(/[\s:;,()"]+/);

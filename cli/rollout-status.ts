@@ -5,7 +5,7 @@ import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { awaitWorkload } from './follow-workload.ts';
-import { gitTrouble, readGitState } from './git-state.ts';
+import { gitTrouble, readGitState, wasRolledOutSince } from './git-state.ts';
 import type { Call } from './io.ts';
 import { notFound, readWorkload } from './read-workload.ts';
 import { rolloutSentence } from './rollout-sentences.ts';
@@ -115,8 +115,9 @@ async function noteFailedCommit(
   argument: WorkloadArgument,
 ): Promise<void> {
   const { namespace = session.namespace } = object.metadata;
-  const isPinned = readPinned(object.metadata.annotations) !== undefined;
-  const trouble = gitTrouble(await readGitState(session, object), { ...argument, namespace }, isPinned);
+  const git = await readGitState(session, object);
+  const isOver = readPinned(object.metadata.annotations) !== undefined || wasRolledOutSince(git, object);
+  const trouble = gitTrouble(git, { ...argument, namespace }, isOver);
   if (trouble !== undefined) session.io.err(`note: ${oneLine(trouble.text)}\n`);
 }
 

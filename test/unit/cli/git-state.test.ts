@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { gitTrouble } from '../../../cli/git-state.ts';
+import { gitTrouble, wasRolledOutSince } from '../../../cli/git-state.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 
 const WEB = { kind: 'StatefulSet', namespace: 'default', name: 'web' } as const;
@@ -30,6 +30,20 @@ describe('what is wrong with git, for one workload', () => {
   it('a failure that was answered by going back is told as a pin, not again', () => {
     const agent = { ...WEB, kind: 'DaemonSet', name: 'agent' } as const;
     expect(gitTrouble(stateOf({}), agent, true)).toBeUndefined();
+  });
+
+  it('a failure that was answered by another try is over for the manifest of that commit alone', () => {
+    const of = (commit: string) => ({
+      metadata: {
+        name: 'web',
+        uid: 'u',
+        resourceVersion: '1',
+        annotations: { 'fairlead.dev/commit': commit },
+      },
+    });
+    expect(wasRolledOutSince(stateOf({}), of('ca198eb3ff'))).toBe(true);
+    expect(wasRolledOutSince(stateOf({}), of('0123456789'))).toBe(false);
+    expect(wasRolledOutSince(undefined, of('ca198eb3ff'))).toBe(false);
   });
 
   it('a repository that cannot be read comes first', () => {
