@@ -35,6 +35,8 @@ export interface CommitRun {
   readonly sha: string;
   readonly workflowId: string;
   readonly runId: string;
+  /** Objects that it has deleted, of those that have left the entries. */
+  readonly pruned?: number | undefined;
 }
 
 /** Last known state of a repository, for `get repositories` and for people who look at the ConfigMap. */

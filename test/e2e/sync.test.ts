@@ -10,7 +10,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
+import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
+import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { findBinary } from '../../local/binaries.ts';
 import {
   commitWorkflowId,
@@ -28,6 +30,7 @@ import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
+import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
@@ -561,6 +564,62 @@ describe('the counts of a commit', () => {
     expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
     expect((await sync.inventory(name))?.status.history?.at(-1)).toMatchObject({ applied: 3, unchanged: 0 });
   }, 60_000);
+});
+
+describe('the counts of a commit whose worker dies while it prunes', () => {
+  it('hold what was deleted before, and what nobody could answer for', async () => {
+    const { kubeconfig, temporalAddress } = controlPlane();
+    const { git, name, namespace } = await follow('killed-pruning');
+    // The first attempt may not write any more when it has deleted one; the answer of the second is lost.
+    let [mayWrite, isPruning, refused] = [true, false, 0];
+    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+      onRequest: ({ method }) => {
+        if (method === 'DELETE' && isPruning && refused === 0) mayWrite = false;
+      },
+    });
+    const guarded = client.withWriteGuard(() => {
+      if (mayWrite) return;
+      [mayWrite, refused] = [true, refused + 1];
+      throw new Error('killed');
+    });
+    let letAnswer: () => void = () => undefined;
+    const isTimedOut = new Promise<void>((resolve) => (letAnswer = resolve));
+    const proxy = await TemporalProxy.start({
+      address: temporalAddress,
+      onCall: async ({ key, occurrence }, side) => {
+        if (key === 'PollActivityTaskQueue pruneCommit') {
+          isPruning = true;
+          if (occurrence === 3) letAnswer();
+        }
+        const isAnswer = key === 'RespondActivityTaskCompleted pruneCommit' && side === 'before';
+        if (isAnswer && occurrence === 1) await isTimedOut;
+      },
+    });
+    const own = await GitSync.start({ client: guarded, temporalAddress: proxy.address, cluster: 'dying' });
+    try {
+      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+      const map = (called: string) => configMap('1').replace('config', called);
+      const files = { 'a.yaml': map('one'), 'b.yaml': map('two'), 'c.yaml': map('three') };
+      expect(await own.apply(name, await git.commit(files))).toMatchObject({ outcome: 'Succeeded' });
+      const sha = await git.commit({ 'a.yaml': undefined, 'b.yaml': undefined });
+      expect(await own.apply(name, sha, 60_000)).toMatchObject({ outcome: 'Succeeded' });
+      expect({
+        refused,
+        calls: proxy.calls.filter(({ key }) => /Respond.* pruneCommit/.test(key)).length,
+      }).toEqual({
+        refused: 1,
+        calls: 3,
+      });
+      const result = await own.temporal.workflow.getHandle(commitWorkflowId('dying', name, sha)).result();
+      expect(result).toMatchObject({ applied: 0, unchanged: 1, pruned: 2 });
+      expect((await own.inventory(name))?.status.history?.at(-1)).toMatchObject({ sha, pruned: 2 });
+    } finally {
+      letAnswer();
+      await own.stop();
+      client.close();
+      await proxy.close();
+    }
+  }, 120_000);
 });
 
 describe('an operator who went back', () => {

@@ -70,7 +70,8 @@ export class GitSync {
   }
 
   static async start(options: GitSyncOptions): Promise<GitSync> {
-    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    // One for all in this process.
+    if (Runtime._instance === undefined) Runtime.install({ logger: new DefaultLogger('ERROR') });
     const { temporalAddress: address, cluster, client } = options;
     const connection = await NativeConnection.connect({ address });
     const temporal = new Client({ connection: await Connection.connect({ address }) });
