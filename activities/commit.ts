@@ -239,7 +239,7 @@ function attemptOf(
   commit: CommitStatus & { readonly finishedAt: string },
   words: CommitWords | undefined,
 ): CommitAttempt {
-  const { sha, runId, finishedAt, problems, problemCount, supersededBy } = commit;
+  const { sha, runId, finishedAt, problems, problemCount, notes, supersededBy } = commit;
   const { applied = 0, unchanged = 0, pruned = 0 } = commit;
   const counts = { applied, unchanged, pruned };
   return {
@@ -252,6 +252,7 @@ function attemptOf(
     finishedAt,
     ...counts,
     ...(problems?.[0] !== undefined && { problem: problems[0], problemCount }),
+    ...(notes !== undefined && { notes }),
     ...(supersededBy !== undefined && { supersededBy }),
     runId,
   };

@@ -129,6 +129,8 @@ export interface CommitAttempt {
   /** The first one, formatted, and how many there are. */
   readonly problem?: string | undefined;
   readonly problemCount?: number | undefined;
+  /** What is worth knowing and no failure: the first ones. */
+  readonly notes?: readonly string[] | undefined;
   readonly supersededBy?: string | undefined;
   readonly runId: string;
 }

@@ -537,6 +537,9 @@ describe('the counts of a commit', () => {
     expect(commit).toMatchObject({ applied: 0, unchanged: 1 });
     expect(commit?.notes).toEqual([expect.stringContaining('was not pruned')]);
     expect(history?.at(-1)).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
+    const environment = { KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' };
+    const { out } = await runCli(['history', name], { environment });
+    expect(out.trimEnd().split('\n').at(-1)).toMatch(/ Namespace kept-team was not pruned: deleting a /);
   }, 60_000);
 
   it('hold what an attempt applied that was not the last', async () => {
