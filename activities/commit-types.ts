@@ -156,6 +156,8 @@ export interface NotifyInput extends RepositoryReference {
   /** `id` of the receiver in the repository's entry. */
   readonly receiver: string;
   readonly news: CommitNews;
+  /** The repository has left its file: where its entry is not known, it will not be known later either. */
+  readonly isLast?: boolean;
 }
 
 /** A receiver was given up, or was told again. */

@@ -423,8 +423,8 @@ describe('who asks for a commit that is tried meanwhile', () => {
 });
 
 describe('a repository that is followed no more', () => {
-  const leave = async (name: string): Promise<void> => {
-    sync.unfollow(name);
+  const leave = async (name: string, isForgotten = false): Promise<void> => {
+    sync.unfollow(name, isForgotten);
     await found('its run can be found', async () => ((await sync.runs.open()).has(name) ? true : undefined));
     const ended: string[] = [];
     const errors: unknown[] = [];
@@ -459,6 +459,60 @@ describe('a repository that is followed no more', () => {
     expect(commit).toMatchObject({ outcome: 'Canceled' });
     expect(commit?.notes).toEqual([expect.stringContaining('no worker follows the repository any more')]);
     expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled' });
+  }, 60_000);
+
+  const told = async (name: string, git: TestRepository, namespace: string, receiver: ReceivingServer) => {
+    const secretFile = join(git.path, '.git', 'secret');
+    await writeFile(secretFile, 'secret');
+    const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
+    sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha, { notify: ['webhook'] });
+    await awaiting(name, sha);
+    await found('it was begun', async () => (receiver.received.length > 0 ? true : undefined));
+    return sha;
+  };
+
+  it('tells its receivers what became of the commit that they know to be pending', async () => {
+    const { git, name, namespace } = await follow('left-told');
+    const receiver = await ReceivingServer.start();
+    try {
+      const sha = await told(name, git, namespace, receiver);
+      // What is being told then is not lost.
+      receiver.answers.splice(0, 1, 503, 200);
+      await leave(name);
+      expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
+      const news = receiver.received.map(({ body }) => JSON.parse(body) as { sha: string; outcome: string });
+      expect(news.map(({ outcome }) => outcome)).toEqual(['Pending', 'Canceled', 'Canceled']);
+      expect(news.at(-1)).toMatchObject({
+        sha,
+        message: expect.stringContaining('no worker follows the repository any more'),
+      });
+      expect((await sync.inventory(name))?.status.receivers).toBeUndefined();
+    } finally {
+      await receiver.stop();
+    }
+  }, 60_000);
+
+  it('has it reported when they cannot be told: nobody knows the entry any more', async () => {
+    const { git, name, namespace } = await follow('left-unknown');
+    const receiver = await ReceivingServer.start();
+    try {
+      const sha = await told(name, git, namespace, receiver);
+      await leave(name, true);
+      expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
+      expect(receiver.received.length).toBe(1);
+      const why = `webhook of repository ${name} cannot be told: its entry, with address and credentials, is in no file that this worker has read: not told of ${sha.slice(0, 8)} Canceled`;
+      expect((await sync.inventory(name))?.status.receivers?.['webhook']?.problem).toBe(why);
+      const events = (await cluster.events(INVENTORY_NAMESPACE)).filter(({ message }) =>
+        message.includes(why),
+      );
+      expect(events).toMatchObject([
+        { reason: 'ReceiverFailed', message: `${why}. It keeps what it was told before.` },
+      ]);
+    } finally {
+      await receiver.stop();
+    }
   }, 60_000);
 
   it('has a commit ended whose sync is gone, and an inventory that was deleted does not come back', async () => {
