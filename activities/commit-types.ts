@@ -70,12 +70,15 @@ export interface ApplyStageResult {
 export interface PruneInput extends CommitReference {
   /** Index of the first candidate: those before it stay. */
   readonly from: number;
+  /** How many the run knows to have been deleted; absent in runs of before that was asked. */
+  readonly known?: number;
 }
 
 export interface PruneResult {
   readonly outcome: 'pruned' | 'superseded';
   /** At most 50 labels. */
   readonly deleted: readonly string[];
+  /** Of this run, beside those that it knows of: an earlier attempt may have been killed before it could answer. */
   readonly deletedTotal: number;
   /** What may not be deleted, and why; at most 20. */
   readonly kept: readonly string[];
@@ -153,6 +156,8 @@ export interface NotifyInput extends RepositoryReference {
   /** `id` of the receiver in the repository's entry. */
   readonly receiver: string;
   readonly news: CommitNews;
+  /** The repository has left its file: where its entry is not known, it will not be known later either. */
+  readonly isLast?: boolean;
 }
 
 /** A receiver was given up, or was told again. */

@@ -149,15 +149,24 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const prunes = context.repository.prune && context.heal === undefined;
     const candidates = prunes ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
     const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
-    const pruned = await pruneObjects(context, part, new Set(wanted.map((entry) => entryKey(entry))));
+    const pruned = await pruneObjects(
+      context,
+      part,
+      new Set(wanted.map((entry) => entryKey(entry))),
+      Context.current().info.attempt > 1,
+    );
+    // In one write: who is killed after it has counted what is not in the entries any more.
+    const before = inventory.run.pruned ?? 0;
+    const deletedOfRun = before + pruned.deleted.length;
     await context.store.update((present) => ({
       ...present,
       entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
+      ...(present.run?.runId === input.runId && { run: { ...present.run, pruned: deletedOfRun } }),
     }));
     return {
       outcome: 'pruned',
       deleted: pruned.deleted.slice(0, NAME_LIMIT),
-      deletedTotal: pruned.deleted.length,
+      deletedTotal: deletedOfRun - (input.known ?? before),
       kept: pruned.kept.slice(0, 20),
       ...(input.from + part.length < candidates.length
         ? { next: input.from + part.length - pruned.forgotten.size }
@@ -230,7 +239,7 @@ function attemptOf(
   commit: CommitStatus & { readonly finishedAt: string },
   words: CommitWords | undefined,
 ): CommitAttempt {
-  const { sha, runId, finishedAt, problems, problemCount, supersededBy } = commit;
+  const { sha, runId, finishedAt, problems, problemCount, notes, supersededBy } = commit;
   const { applied = 0, unchanged = 0, pruned = 0 } = commit;
   const counts = { applied, unchanged, pruned };
   return {
@@ -243,6 +252,7 @@ function attemptOf(
     finishedAt,
     ...counts,
     ...(problems?.[0] !== undefined && { problem: problems[0], problemCount }),
+    ...(notes !== undefined && { notes }),
     ...(supersededBy !== undefined && { supersededBy }),
     runId,
   };

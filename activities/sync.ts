@@ -30,7 +30,7 @@ export interface SyncActivityDependencies {
   readonly clusterUid: string;
   /** Its name, for those who are told. */
   readonly cluster: string;
-  /** By name; undefined when it is not followed. */
+  /** By name, also of those that this leader has followed until they left the file; undefined: it has never seen it. */
   readonly repository: (name: string) => Repository | undefined;
   /** Looks at a repository now; undefined: it is not followed. */
   readonly look: (
@@ -74,8 +74,12 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
   async function notifyReceiver(input: NotifyInput): Promise<void> {
     requireCluster(input);
     const followed = repository(input.repository);
-    const receiver = followed?.notify?.find(({ id }) => id === input.receiver);
-    if (followed === undefined || receiver === undefined) return;
+    if (followed === undefined) {
+      const message = `${input.receiver} of repository ${input.repository} cannot be told: its entry, with address and credentials, is in no file that this worker has read`;
+      throw ApplicationFailure.create({ message, type: 'NotFollowed', nonRetryable: input.isLast === true });
+    }
+    const receiver = followed.notify?.find(({ id }) => id === input.receiver);
+    if (receiver === undefined) return;
     const { name, url } = followed;
     try {
       await notify(receiver, { cluster, name, url }, input.news, Context.current().cancellationSignal);

@@ -72,7 +72,9 @@ function outcomeCell({ outcome, supersededBy }: CommitAttempt): string {
   return supersededBy === undefined ? outcome : `${outcome} by ${shortSha(supersededBy)}`;
 }
 
-function whyCell({ problem, problemCount = 0, reason }: CommitAttempt): string {
-  if (problem === undefined) return reason ?? '-';
-  return problemCount > 1 ? `${problem} (${String(problemCount)} problems in all)` : problem;
+/** What is wrong with it, or why somebody asked for it; then what else is worth knowing. */
+function whyCell({ problem, problemCount = 0, reason, notes = [] }: CommitAttempt): string {
+  const more = problemCount > 1 ? ` (${String(problemCount)} problems in all)` : '';
+  const first = problem === undefined ? reason : `${problem}${more}`;
+  return [...(first === undefined ? [] : [first]), ...notes].join('; ') || '-';
 }

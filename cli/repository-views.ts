@@ -156,8 +156,10 @@ export function viewRepository(
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
   const suspended = readSuspended(annotations);
   const { commit, lastSucceeded, drift } = status;
-  // What was said of a receiver that has left the entry is of no use any more.
-  const untold = Object.entries(status.receivers ?? {}).filter(([id]) => row?.receivers?.includes(id));
+  // What was said of a receiver that has left the entry is of no use any more; where the entry has left, it is the last word.
+  const untold = Object.entries(status.receivers ?? {}).filter(
+    ([id]) => row === undefined || row.receivers?.includes(id),
+  );
   const problem = inventory !== undefined && 'problem' in inventory ? inventory.problem : row?.problem;
   const source = inventory !== undefined && 'source' in inventory ? inventory.source : undefined;
   const base = {
@@ -229,7 +231,7 @@ function stateOf({
     case 'Refused':
     case 'Failed':
     case 'Canceled':
-      return { state: commit.outcome, message: why };
+      return { state: commit.outcome, message: why === '' ? (commit.notes?.[0] ?? '') : why };
   }
 }
 

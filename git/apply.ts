@@ -2,7 +2,7 @@
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { FIELD_MANAGER } from '../kubernetes/client.ts';
-import { handedOver } from '../kubernetes/managed-fields.ts';
+import { appliedEntry, handedOver } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -26,8 +26,13 @@ import { createWithWishes } from './take-over.ts';
 
 export type Applied =
   | { readonly outcome: 'created' | 'changed'; readonly uid: string }
-  /** `commit`: the one that changed it last. */
-  | { readonly outcome: 'unchanged'; readonly uid: string; readonly commit: string | undefined }
+  /** `commit`: the one that changed it last; `appliedAt`: when that was (RFC 3339, in seconds). */
+  | {
+      readonly outcome: 'unchanged';
+      readonly uid: string;
+      readonly commit: string | undefined;
+      readonly appliedAt: string | undefined;
+    }
   /** A pin holds it. */
   | { readonly outcome: 'left'; readonly uid: string; readonly why: string }
   /** Somebody else took it since the check. */
@@ -71,7 +76,12 @@ export async function applyObject(context: CommitContext, object: PreparedObject
   const uid = live?.metadata.uid ?? '';
   if (decision.do === 'leave') return { outcome: 'left', uid, why: decision.why };
   if (decision.do === 'nothing')
-    return { outcome: 'unchanged', uid, commit: live?.metadata.annotations?.[ANNOTATION.commit] };
+    return {
+      outcome: 'unchanged',
+      uid,
+      commit: live?.metadata.annotations?.[ANNOTATION.commit],
+      appliedAt: live && appliedEntry(live, FIELD_MANAGER)?.time,
+    };
   await unpin(client, object.path, live);
   return { outcome: 'changed', uid };
 }

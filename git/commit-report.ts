@@ -23,6 +23,7 @@ export function withCommit(status: RepositoryStatus, commit: CommitStatus): Repo
 /** Attempts that are kept: as many as a ConfigMap holds beside everything else. */
 const KEPT_ATTEMPTS = 50;
 const LONGEST_PROBLEM = 300;
+const KEPT_NOTES = 3;
 
 /** The status with one more attempt; recorded again (an activity's retry), it is the same. */
 export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): RepositoryStatus {
@@ -30,7 +31,12 @@ export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): R
     ({ runId, startedAt }) => runId !== attempt.runId || startedAt !== attempt.startedAt,
   );
   const problem = attempt.problem?.slice(0, LONGEST_PROBLEM);
-  const kept = { ...attempt, ...(problem !== undefined && { problem }) };
+  const notes = attempt.notes?.slice(0, KEPT_NOTES).map((note) => note.slice(0, LONGEST_PROBLEM));
+  const kept = {
+    ...attempt,
+    ...(problem !== undefined && { problem }),
+    ...(notes !== undefined && { notes }),
+  };
   return { ...status, history: [...others, kept].slice(-KEPT_ATTEMPTS) };
 }
 

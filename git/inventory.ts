@@ -35,6 +35,8 @@ export interface CommitRun {
   readonly sha: string;
   readonly workflowId: string;
   readonly runId: string;
+  /** Objects that it has deleted, of those that have left the entries. */
+  readonly pruned?: number | undefined;
 }
 
 /** Last known state of a repository, for `get repositories` and for people who look at the ConfigMap. */
@@ -127,6 +129,8 @@ export interface CommitAttempt {
   /** The first one, formatted, and how many there are. */
   readonly problem?: string | undefined;
   readonly problemCount?: number | undefined;
+  /** What is worth knowing and no failure: the first ones. */
+  readonly notes?: readonly string[] | undefined;
   readonly supersededBy?: string | undefined;
   readonly runId: string;
 }

@@ -70,11 +70,14 @@ export async function notify(
   news: CommitNews,
   signal?: AbortSignal,
 ): Promise<void> {
-  const call = await CALLS[receiver.type](receiver, repository, news);
+  const cannot = (why: string) =>
+    new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
+  const call = await CALLS[receiver.type](receiver, repository, news).catch((error: unknown) => {
+    throw cannot(`its secret cannot be read: ${errorCode(error) ?? 'no file'}`);
+  });
   const status = await post(call, receiver, signal).catch((error: unknown) => {
-    const why = signal?.aborted === true ? 'given up' : reasonOf(error);
     // Without the cause: an error of an address quotes it.
-    throw new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
+    throw cannot(signal?.aborted === true ? 'given up' : reasonOf(error));
   });
   if (status >= 200 && status <= 299) return;
   const message = `${receiver.id} of repository ${repository.name} answered with status ${status}`;

@@ -45,13 +45,15 @@ export function pruneOrder(entries: readonly InventoryEntry[]): readonly Invento
 
 /**
  * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted is kept or becomes
- * a problem, and stays in the inventory. `wanted` are the keys of the commit's objects.
+ * a problem, and stays in the inventory. `wanted` are the keys of the commit's objects. `isRepeated`: an earlier attempt may have
+ * deleted some and been killed before it could answer, so what was applied and is gone counts as deleted.
  * @throws ApiError when the apiserver cannot be asked (try again)
  */
 export async function pruneObjects(
   context: CommitContext,
   entries: readonly InventoryEntry[],
   wanted: ReadonlySet<string>,
+  isRepeated = false,
 ): Promise<Pruned> {
   const deleted: string[] = [];
   const forgotten = new Set<string>();
@@ -65,7 +67,8 @@ export async function pruneObjects(
       if (result.verdict === 'keep') kept.push(`${label} was not pruned: ${result.why}`);
       else forgotten.add(entryKey(entry));
       if (result.verdict === 'detach') kept.push(`${label} was detached, not deleted: ${result.why}`);
-      if (result.verdict === 'delete') deleted.push(label);
+      const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;
+      if (result.verdict === 'delete' || isGone) deleted.push(label);
     } catch (error) {
       if (!isForbidden(error)) throw error;
       problems.push(
@@ -86,7 +89,8 @@ function isReplaced(entry: InventoryEntry, wanted: ReadonlySet<string>): boolean
 }
 
 type Outcome =
-  { readonly verdict: 'delete' | 'forget' } | { readonly verdict: 'keep' | 'detach'; readonly why: string };
+  | { readonly verdict: 'delete' | 'forget' | 'gone' }
+  | { readonly verdict: 'keep' | 'detach'; readonly why: string };
 
 /** What sync writes on every object. Null takes it away. */
 const MARKS = {
@@ -131,6 +135,7 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
     await refuseDuringUpdate(context, entry);
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
+      if (live === undefined) return { verdict: 'gone' };
       const judged = judgePrune(entry, live, context.repository.name);
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
       const { uid, resourceVersion } = judged;
@@ -151,7 +156,7 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
         });
         return { verdict: 'delete' };
       } catch (error) {
-        if (isNotFound(error)) return { verdict: judged.verdict === 'delete' ? 'delete' : 'forget' };
+        if (isNotFound(error)) return { verdict: judged.verdict === 'delete' ? 'delete' : 'gone' };
         if (!isConflict(error) || attempt === TRIES) throw error;
       }
     }

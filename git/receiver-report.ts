@@ -9,6 +9,8 @@ export interface ReceiverReport {
   readonly receiver: string;
   /** Why it was given up, without secrets; absent: it was told. */
   readonly problem?: string;
+  /** Nothing more is told of this repository. */
+  readonly isLast?: boolean;
 }
 
 /**
@@ -18,7 +20,7 @@ export interface ReceiverReport {
 export async function reportReceiver(
   client: KubernetesClient,
   store: InventoryStore,
-  { receiver, problem }: ReceiverReport,
+  { receiver, problem, isLast }: ReceiverReport,
   now: number,
 ): Promise<void> {
   if (problem === undefined) {
@@ -37,10 +39,10 @@ export async function reportReceiver(
     return { ...present, status: { ...present.status, receivers } };
   });
   const since = inventory?.status.receivers?.[receiver]?.since ?? '';
-  const message = `${problem}. It is told of the next one.`;
-  const event = { type: 'Warning', reason: 'ReceiverFailed', message } as const;
-  if (inventory !== undefined)
-    await recordEvent(client, store, inventory, event, `${receiver} ${since}`, now);
+  const next = isLast === true ? 'It keeps what it was told before' : 'It is told of the next one';
+  const event = { type: 'Warning', reason: 'ReceiverFailed', message: `${problem}. ${next}.` } as const;
+  const identity = `${receiver} ${since}${isLast === true ? ' last' : ''}`;
+  if (inventory !== undefined) await recordEvent(client, store, inventory, event, identity, now);
 }
 
 function without(status: RepositoryStatus, receiver: string): RepositoryStatus {

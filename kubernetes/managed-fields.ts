@@ -43,7 +43,7 @@ export function appliedFields(object: KubernetesObject, manager: string): JsonOb
 }
 
 /** The entry of what `manager` owns by server-side apply; undefined: nothing. */
-function appliedEntry(object: KubernetesObject, manager: string): ManagedFields | undefined {
+export function appliedEntry(object: KubernetesObject, manager: string): ManagedFields | undefined {
   return managedFields(object).find((entry) => isApplied(entry, manager));
 }
 

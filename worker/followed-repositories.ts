@@ -66,6 +66,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   const now = Date.now;
   const inventoryNamespace = config.leaseNamespace;
   let byName = new Map(repositories.map((repository) => [repository.name, repository]));
+  /** Those that have left: what became of their last commit is still to be told. */
+  const former = new Map<string, Repository>();
   const mirrors = new WeakMap<Repository, Mirror>();
   const mirror = (repository: Repository): Mirror => {
     const known = mirrors.get(repository);
@@ -194,7 +196,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         now,
         clusterUid,
         cluster: config.cluster,
-        repository: (name) => byName.get(name),
+        repository: (name) => byName.get(name) ?? former.get(name),
         look: async (name) => await poller.look(name),
       }),
     },
@@ -216,6 +218,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         .map(({ name }) => name)
         .filter((name) => !changed.some((one) => one.name === name));
       for (const name of left) metrics.drifted.remove(name);
+      for (const repository of present) former.set(repository.name, repository);
       byName = new Map(changed.map((repository) => [repository.name, repository]));
       poller.change(changed);
       followed.follow(changed.map(rowOf));

@@ -211,7 +211,11 @@ class CommitRun {
     this.#display.enter('Pruning');
     for (let from: number | undefined = 0; from !== undefined;) {
       const { pruneCommit } = this.#mutate(`prune ${candidates - from} objects`);
-      const result: Awaited<ReturnType<typeof pruneCommit>> = await pruneCommit({ ...this.#reference, from });
+      const result: Awaited<ReturnType<typeof pruneCommit>> = await pruneCommit({
+        ...this.#reference,
+        from,
+        known: this.#display.counts.pruned,
+      });
       if (result.outcome === 'superseded') return false;
       this.#display.pruned(result);
       from = result.next;

@@ -22,11 +22,14 @@ type News = NotifyInput['news'];
 
 /** Milliseconds for which one news is tried. */
 const PATIENCE_MS = 2 * 60_000;
+/** Milliseconds after which the last news of a repository that left are given up in any case. */
+const LEAVE_MS = PATIENCE_MS + 30_000;
 /** Milliseconds that continue-as-new waits for answers that are under way: a receiver that works needs no more. */
 const GRACE_MS = 5_000;
 
 export class SyncNews {
   readonly #input: SyncInput;
+  readonly #isLast: boolean;
   /** Ids of those who are told. */
   receivers: readonly string[];
   /** Receivers of which it is known that they were told the last time. */
@@ -38,8 +41,10 @@ export class SyncNews {
   /** Runs of before operators were told of receivers that are given up go on as they were. */
   #reports = false;
 
-  constructor(input: SyncInput) {
+  /** @param isLast the repository is not followed any more, and nothing is told after what is carried */
+  constructor(input: SyncInput, isLast = false) {
     this.#input = input;
+    this.#isLast = isLast;
     this.receivers = input.carried?.notify ?? [];
     this.heard = new Set(input.carried?.heard);
     for (const [receiver, untold] of Object.entries(input.carried?.untold ?? {})) {
@@ -91,6 +96,18 @@ export class SyncNews {
     await this.settled();
   }
 
+  /** For the end of a run that was cancelled, and what it told with it: tells what is left, or has it reported that it could not. */
+  async takeLeave(): Promise<void> {
+    await CancellationScope.nonCancellable(async () => {
+      await this.settled();
+      const { receivers: notify, untold } = this;
+      const carried = { version: 1, notify, heard: [...this.heard], untold } as const;
+      const rest = new SyncNews({ ...this.#input, carried }, true);
+      await condition(() => rest.isIdle, LEAVE_MS);
+      await rest.interrupt(() => true);
+    });
+  }
+
   #begin(receiver: string): void {
     if (this.#telling.has(receiver) || this.#scope.consideredCancelled) return;
     this.#telling.add(receiver);
@@ -134,6 +151,7 @@ export class SyncNews {
       repository,
       receiver,
       ...(problem !== undefined && { problem: `${problem}: not told of ${what}` }),
+      ...(this.#isLast && { isLast: true }),
     });
   }
 
@@ -150,7 +168,8 @@ export class SyncNews {
       summary: `tell ${receiver}: ${news.sha.slice(0, 8)} ${news.outcome}`,
     });
     try {
-      await notifyReceiver({ clusterUid, repository, receiver, news });
+      const isLast = this.#isLast && { isLast: true };
+      await notifyReceiver({ clusterUid, repository, receiver, news, ...isLast });
       return undefined;
     } catch (error) {
       return whyNot(error);

@@ -3,14 +3,10 @@
  * newer one, and the next starts only when the cancelled one has closed, so two never write at once.
  */
 
-import { SearchAttributeType, defineSearchAttributeKey } from '@temporalio/common';
 import type { ChildWorkflowHandle } from '@temporalio/workflow';
 import {
   ApplicationFailure,
   CancellationScope,
-  ChildWorkflowCancellationType,
-  ParentClosePolicy,
-  WorkflowIdReusePolicy,
   allHandlersFinished,
   condition,
   continueAsNew,
@@ -19,15 +15,14 @@ import {
   proxyActivities,
   setCurrentDetails,
   setHandler,
-  startChild,
 } from '@temporalio/workflow';
 
 import type { LookResult } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import type { CommitEnd } from './commit-end.ts';
-import { RETRY, describeEnd, retryDelay } from './commit-end.ts';
-import { commit } from './commit.ts';
+import { describeEnd, retryDelay } from './commit-end.ts';
+import type { commit } from './commit.ts';
 import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
 import { markdown } from './markdown.ts';
@@ -41,10 +36,10 @@ import type {
   SyncState,
   WantedCommit,
 } from './sync-messages.ts';
+import { startCommit } from './start-commit.ts';
 import { SyncNews } from './sync-news.ts';
 import {
   commitSeenSignal,
-  commitWorkflowId,
   driftSignal,
   lookSignal,
   readDriftFound,
@@ -126,10 +121,18 @@ class SyncRun {
   async execute(): Promise<never> {
     try {
       return await this.#follow();
+    } catch (error) {
+      if (this.#hasLeft()) await this.#news.takeLeave();
+      throw error;
     } finally {
       // Who looks at a run that was cancelled wants to know why.
       if (this.#unfollowed !== undefined) this.#show();
     }
+  }
+
+  /** Whose commit was told to be pending would stay so for ever. */
+  #hasLeft(): boolean {
+    return this.#unfollowed !== undefined && patched('unfollowed-told');
   }
 
   async #follow(): Promise<never> {
@@ -286,7 +289,10 @@ class SyncRun {
     } catch (error) {
       if (!isCancellation(error)) throw error;
       await stop();
-      await ending;
+      const { outcome } = await ending;
+      const message = outcome === 'Canceled' ? this.#unfollowed : undefined;
+      if (!isRetry && wanted.heal === undefined && this.#hasLeft())
+        this.#news.tell({ sha: wanted.sha, outcome, ...(message !== undefined && { message }) });
       throw error;
     }
     if (!settled.yet) await stop();
@@ -311,7 +317,7 @@ class SyncRun {
 
   async #runChild(wanted: WantedCommit): Promise<CommitEnd> {
     try {
-      const child = await this.#startChild(wanted);
+      const child = await startCommit(this.#input, wanted);
       this.#child = child;
       const result = await child.result();
       return { outcome: result.outcome, mayPassLater: false };
@@ -330,44 +336,6 @@ class SyncRun {
       // It has closed in this very moment; the cancellation finds that out.
       if (!(error instanceof ApplicationFailure)) throw error;
     }
-  }
-
-  async #startChild(wanted: WantedCommit): Promise<ChildWorkflowHandle<typeof commit>> {
-    const { cluster, clusterUid, repository, searchAttributes } = this.#input;
-    const short = wanted.sha.slice(0, 8);
-    const { heal } = wanted;
-    const by = wanted.by === undefined ? '' : ` by ${wanted.by}`;
-    const why = heal === undefined ? `asked for${by}` : `puts back ${objectsOf(heal.length)}`;
-    const asked = wanted.again ? ` (${why})` : '';
-    const typed = [
-      ['KubeCluster', cluster] as const,
-      ['GitCommit', wanted.sha] as const,
-      ['RolloutPhase', 'Progressing'] as const,
-    ].filter(([name]) => searchAttributes.includes(name));
-    return await startChild(commit, {
-      workflowId: commitWorkflowId(cluster, repository, wanted.sha),
-      args: [
-        {
-          cluster,
-          clusterUid,
-          repository,
-          searchAttributes,
-          sha: wanted.sha,
-          ...(heal === undefined ? { retry: RETRY } : { heal }),
-          ...askedBy(wanted),
-        },
-      ],
-      parentClosePolicy: ParentClosePolicy.ABANDON,
-      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-      staticSummary: `${repository} at ${short}${asked}`,
-      ...(typed.length > 0 && {
-        typedSearchAttributes: typed.map(([name, value]) => ({
-          key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
-          value,
-        })),
-      }),
-    });
   }
 
   /** Commits of an earlier sync that was terminated or cancelled would write beside ours. */
@@ -429,13 +397,4 @@ function isSame(
 ): boolean {
   const isUnknown = one.settings === undefined || other.settings === undefined;
   return one.sha === other.sha && (isUnknown || one.settings === other.settings);
-}
-
-function objectsOf(count: number): string {
-  return count === 1 ? 'one object' : `${count} objects`;
-}
-
-function askedBy({ again, by, reason }: WantedCommit): { readonly asked?: OperatorMessage } {
-  if (!again || (by === undefined && reason === undefined)) return {};
-  return { asked: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) } };
 }

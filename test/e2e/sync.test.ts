@@ -10,7 +10,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
+import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
+import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { findBinary } from '../../local/binaries.ts';
 import {
   commitWorkflowId,
@@ -28,6 +30,7 @@ import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
+import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
@@ -420,8 +423,8 @@ describe('who asks for a commit that is tried meanwhile', () => {
 });
 
 describe('a repository that is followed no more', () => {
-  const leave = async (name: string): Promise<void> => {
-    sync.unfollow(name);
+  const leave = async (name: string, isForgotten = false): Promise<void> => {
+    sync.unfollow(name, isForgotten);
     await found('its run can be found', async () => ((await sync.runs.open()).has(name) ? true : undefined));
     const ended: string[] = [];
     const errors: unknown[] = [];
@@ -456,6 +459,60 @@ describe('a repository that is followed no more', () => {
     expect(commit).toMatchObject({ outcome: 'Canceled' });
     expect(commit?.notes).toEqual([expect.stringContaining('no worker follows the repository any more')]);
     expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled' });
+  }, 60_000);
+
+  const told = async (name: string, git: TestRepository, namespace: string, receiver: ReceivingServer) => {
+    const secretFile = join(git.path, '.git', 'secret');
+    await writeFile(secretFile, 'secret');
+    const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
+    sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha, { notify: ['webhook'] });
+    await awaiting(name, sha);
+    await found('it was begun', async () => (receiver.received.length > 0 ? true : undefined));
+    return sha;
+  };
+
+  it('tells its receivers what became of the commit that they know to be pending', async () => {
+    const { git, name, namespace } = await follow('left-told');
+    const receiver = await ReceivingServer.start();
+    try {
+      const sha = await told(name, git, namespace, receiver);
+      // What is being told then is not lost.
+      receiver.answers.splice(0, 1, 503, 200);
+      await leave(name);
+      expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
+      const news = receiver.received.map(({ body }) => JSON.parse(body) as { sha: string; outcome: string });
+      expect(news.map(({ outcome }) => outcome)).toEqual(['Pending', 'Canceled', 'Canceled']);
+      expect(news.at(-1)).toMatchObject({
+        sha,
+        message: expect.stringContaining('no worker follows the repository any more'),
+      });
+      expect((await sync.inventory(name))?.status.receivers).toBeUndefined();
+    } finally {
+      await receiver.stop();
+    }
+  }, 60_000);
+
+  it('has it reported when they cannot be told: nobody knows the entry any more', async () => {
+    const { git, name, namespace } = await follow('left-unknown');
+    const receiver = await ReceivingServer.start();
+    try {
+      const sha = await told(name, git, namespace, receiver);
+      await leave(name, true);
+      expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
+      expect(receiver.received.length).toBe(1);
+      const why = `webhook of repository ${name} cannot be told: its entry, with address and credentials, is in no file that this worker has read: not told of ${sha.slice(0, 8)} Canceled`;
+      expect((await sync.inventory(name))?.status.receivers?.['webhook']?.problem).toBe(why);
+      const events = (await cluster.events(INVENTORY_NAMESPACE)).filter(({ message }) =>
+        message.includes(why),
+      );
+      expect(events).toMatchObject([
+        { reason: 'ReceiverFailed', message: `${why}. It keeps what it was told before.` },
+      ]);
+    } finally {
+      await receiver.stop();
+    }
   }, 60_000);
 
   it('has a commit ended whose sync is gone, and an inventory that was deleted does not come back', async () => {
@@ -534,6 +591,9 @@ describe('the counts of a commit', () => {
     expect(commit).toMatchObject({ applied: 0, unchanged: 1 });
     expect(commit?.notes).toEqual([expect.stringContaining('was not pruned')]);
     expect(history?.at(-1)).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
+    const environment = { KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' };
+    const { out } = await runCli(['history', name], { environment });
+    expect(out.trimEnd().split('\n').at(-1)).toMatch(/ Namespace kept-team was not pruned: deleting a /);
   }, 60_000);
 
   it('hold what an attempt applied that was not the last', async () => {
@@ -561,6 +621,62 @@ describe('the counts of a commit', () => {
     expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
     expect((await sync.inventory(name))?.status.history?.at(-1)).toMatchObject({ applied: 3, unchanged: 0 });
   }, 60_000);
+});
+
+describe('the counts of a commit whose worker dies while it prunes', () => {
+  it('hold what was deleted before, and what nobody could answer for', async () => {
+    const { kubeconfig, temporalAddress } = controlPlane();
+    const { git, name, namespace } = await follow('killed-pruning');
+    // The first attempt may not write any more when it has deleted one; the answer of the second is lost.
+    let [mayWrite, isPruning, refused] = [true, false, 0];
+    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+      onRequest: ({ method }) => {
+        if (method === 'DELETE' && isPruning && refused === 0) mayWrite = false;
+      },
+    });
+    const guarded = client.withWriteGuard(() => {
+      if (mayWrite) return;
+      [mayWrite, refused] = [true, refused + 1];
+      throw new Error('killed');
+    });
+    let letAnswer: () => void = () => undefined;
+    const isTimedOut = new Promise<void>((resolve) => (letAnswer = resolve));
+    const proxy = await TemporalProxy.start({
+      address: temporalAddress,
+      onCall: async ({ key, occurrence }, side) => {
+        if (key === 'PollActivityTaskQueue pruneCommit') {
+          isPruning = true;
+          if (occurrence === 3) letAnswer();
+        }
+        const isAnswer = key === 'RespondActivityTaskCompleted pruneCommit' && side === 'before';
+        if (isAnswer && occurrence === 1) await isTimedOut;
+      },
+    });
+    const own = await GitSync.start({ client: guarded, temporalAddress: proxy.address, cluster: 'dying' });
+    try {
+      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+      const map = (called: string) => configMap('1').replace('config', called);
+      const files = { 'a.yaml': map('one'), 'b.yaml': map('two'), 'c.yaml': map('three') };
+      expect(await own.apply(name, await git.commit(files))).toMatchObject({ outcome: 'Succeeded' });
+      const sha = await git.commit({ 'a.yaml': undefined, 'b.yaml': undefined });
+      expect(await own.apply(name, sha, 60_000)).toMatchObject({ outcome: 'Succeeded' });
+      expect({
+        refused,
+        calls: proxy.calls.filter(({ key }) => /Respond.* pruneCommit/.test(key)).length,
+      }).toEqual({
+        refused: 1,
+        calls: 3,
+      });
+      const result = await own.temporal.workflow.getHandle(commitWorkflowId('dying', name, sha)).result();
+      expect(result).toMatchObject({ applied: 0, unchanged: 1, pruned: 2 });
+      expect((await own.inventory(name))?.status.history?.at(-1)).toMatchObject({ sha, pruned: 2 });
+    } finally {
+      letAnswer();
+      await own.stop();
+      client.close();
+      await proxy.close();
+    }
+  }, 120_000);
 });
 
 describe('an operator who went back', () => {

@@ -306,14 +306,23 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     ],
     async record(ground) {
       await ground.startWorkerWithRepository();
-      const stuck = await ground.commit({ 'web.yaml': web('app:bad') });
-      await ground.untilPods('the bad pods are there', (pods) => pods.length === 3);
-      await ground.unfollow();
-      const ended = await newest(ground.commitRuns(stuck), 'CANCELLED');
-      return [
-        ...(await newest(ground.syncRuns, 'CANCELLED')),
-        ...ended.map((run) => ({ ...run, suffix: 'commit' })),
-      ];
+      return await leftInTheMiddle(ground);
+    },
+  },
+  {
+    name: 'sync-unfollowed-told',
+    holds: [
+      'WORKFLOW_EXECUTION_CANCEL_REQUESTED',
+      'CHILD_WORKFLOW_EXECUTION_CANCELED',
+      'MARKER_RECORDED',
+      'ACTIVITY_TASK_COMPLETED',
+      'WORKFLOW_EXECUTION_CANCELED',
+    ],
+    async record(ground) {
+      return await toldTo(async (_server, settings) => {
+        await ground.startWorkerWithRepository({}, settings);
+        return await leftInTheMiddle(ground);
+      });
     },
   },
 ];
@@ -363,6 +372,18 @@ async function continuedSync(ground: HistoryGround): Promise<readonly RecordedRu
   );
   const run = runs.find(({ status }) => status === 'CONTINUED_AS_NEW');
   return run === undefined ? [] : [{ runs: ground.syncRuns, runId: run.runId }];
+}
+
+/** A repository that leaves the worker's file while its commit waits for pods that are bad. */
+async function leftInTheMiddle(ground: HistoryGround): Promise<readonly RecordedRun[]> {
+  const stuck = await ground.commit({ 'web.yaml': web('app:bad') });
+  await ground.untilPods('the bad pods are there', (pods) => pods.length === 3);
+  await ground.unfollow();
+  const ended = await newest(ground.commitRuns(stuck), 'CANCELLED');
+  return [
+    ...(await newest(ground.syncRuns, 'CANCELLED')),
+    ...ended.map((run) => ({ ...run, suffix: 'commit' })),
+  ];
 }
 
 /** With a receiver and the settings of a repository that tells it. */

@@ -36,6 +36,7 @@ export class GitSync {
   readonly cluster: string;
   readonly #options: GitSyncOptions;
   readonly #repositories = new Map<string, Repository>();
+  readonly #former = new Map<string, Repository>();
   readonly #connection: NativeConnection;
   readonly #workers: readonly Worker[];
   readonly #running: Promise<unknown>;
@@ -70,7 +71,8 @@ export class GitSync {
   }
 
   static async start(options: GitSyncOptions): Promise<GitSync> {
-    Runtime.install({ logger: new DefaultLogger('ERROR') });
+    // One for all in this process.
+    if (Runtime._instance === undefined) Runtime.install({ logger: new DefaultLogger('ERROR') });
     const { temporalAddress: address, cluster, client } = options;
     const connection = await NativeConnection.connect({ address });
     const temporal = new Client({ connection: await Connection.connect({ address }) });
@@ -85,6 +87,7 @@ export class GitSync {
     const workflowBundle = { codePath: join(await builtWorker(), 'workflow-bundle.js') };
     let beforeLook = async () => {};
     let known: (name: string) => Repository | undefined = () => undefined;
+    let former = known;
     const activities = {
       ...createCommitActivities({
         client,
@@ -104,7 +107,7 @@ export class GitSync {
         now: Date.now,
         clusterUid,
         cluster,
-        repository: (name) => known(name),
+        repository: (name) => known(name) ?? former(name),
         look: async (name) => {
           await beforeLook();
           const repository = known(name);
@@ -131,6 +134,7 @@ export class GitSync {
     ];
     const sync = new GitSync(options, temporal, connection, cache, clusterUid, () => workers);
     known = (name) => sync.#repositories.get(name);
+    former = (name) => sync.#former.get(name);
     beforeLook = async () => await sync.beforeLook();
     return sync;
   }
@@ -143,9 +147,11 @@ export class GitSync {
     return this.#repositories.has(name);
   }
 
-  /** Its entry has left the repositories file. */
-  unfollow(name: string): void {
+  /** Its entry has left the repositories file; `isForgotten`: this leader has never seen it there. */
+  unfollow(name: string, isForgotten = false): void {
+    const left = this.#repositories.get(name);
     this.#repositories.delete(name);
+    if (left !== undefined && !isForgotten) this.#former.set(name, left);
   }
 
   /** What the poller does when it sees a commit. */

@@ -15,6 +15,12 @@ export interface CallName {
 const { temporal } = proto;
 const service = temporal.api.workflowservice.v1;
 
+const ENDINGS = {
+  RespondActivityTaskCompleted: service.RespondActivityTaskCompletedRequest,
+  RespondActivityTaskFailed: service.RespondActivityTaskFailedRequest,
+  RespondActivityTaskCanceled: service.RespondActivityTaskCanceledRequest,
+} as const;
+
 /** Calls of clients that change something. */
 const CLIENT_CALLS = new Set([
   'StartWorkflowExecution',
@@ -37,8 +43,7 @@ export class TemporalCallNames {
       case 'RespondActivityTaskCompleted':
       case 'RespondActivityTaskFailed':
       case 'RespondActivityTaskCanceled': {
-        // The three have the token in the same field.
-        const { taskToken } = service.RespondActivityTaskCompletedRequest.decode(message(body, headers));
+        const { taskToken } = ENDINGS[method].decode(message(body, headers));
         const token = Buffer.from(taskToken).toString('base64');
         const activity = this.#activities.get(token) ?? 'unknown';
         this.#activities.delete(token);

@@ -135,23 +135,42 @@ describe('what an attempt applied whose answer was lost', () => {
   ]);
   const attempt = { startedAt: '', finishedAt: '', outcome: 'Failed', unchanged: 0, pruned: 0 } as const;
   const run = { sha: 'b', runId: 'r-2' };
+  const at = (uid: string, commit: string | undefined, appliedAt?: string) => ({ uid, commit, appliedAt });
 
   it('is told by the commit on the object, and by the uids that the inventory knows', () => {
     const before = earlierAttempt({ entries, status: {} }, run);
-    expect(before('new', { uid: 'u-9', commit: 'b' })).toBe('created');
-    expect(before('known', { uid: 'u-9', commit: 'b' })).toBe('created');
-    expect(before('known', { uid: 'u-1', commit: 'b' })).toBe('changed');
-    expect(before('known', { uid: 'u-1', commit: 'a' })).toBe('unchanged');
-    expect(before('known', { uid: 'u-1', commit: undefined })).toBe('unchanged');
+    expect(before('new', at('u-9', 'b'))).toBe('created');
+    expect(before('known', at('u-9', 'b'))).toBe('created');
+    expect(before('known', at('u-1', 'b'))).toBe('changed');
+    expect(before('known', at('u-1', 'a'))).toBe('unchanged');
+    expect(before('known', at('u-1', undefined))).toBe('unchanged');
   });
 
   it('is not claimed where an earlier run of the same commit may have done it', () => {
     const history = [{ ...attempt, sha: 'b', runId: 'r-1', applied: 3 }];
     const before = earlierAttempt({ entries, status: { history } }, run);
-    expect(before('known', { uid: 'u-1', commit: 'b' })).toBe('unchanged');
-    expect(before('new', { uid: 'u-9', commit: 'b' })).toBe('created');
+    expect(before('known', at('u-1', 'b'))).toBe('unchanged');
+    expect(before('new', at('u-9', 'b'))).toBe('created');
     const refused = [{ ...attempt, sha: 'b', runId: 'r-1', applied: 0 }];
     const after = earlierAttempt({ entries, status: { history: refused } }, run);
-    expect(after('known', { uid: 'u-1', commit: 'b' })).toBe('changed');
+    expect(after('known', at('u-1', 'b'))).toBe('changed');
+  });
+
+  it('nor is it lost there: the time tells which run it was', () => {
+    const history = [{ ...attempt, sha: 'b', runId: 'r-1', applied: 3 }];
+    const commit = {
+      ...run,
+      outcome: 'Progressing',
+      workflowId: 'w',
+      startedAt: '2026-01-01T00:00:10.500Z',
+    } as const;
+    const before = earlierAttempt({ entries, status: { history, commit } }, run);
+    expect(before('known', at('u-1', 'b', '2026-01-01T00:00:09Z'))).toBe('unchanged');
+    // It may have been either.
+    expect(before('known', at('u-1', 'b', '2026-01-01T00:00:10Z'))).toBe('unchanged');
+    expect(before('known', at('u-1', 'b', '2026-01-01T00:00:11Z'))).toBe('changed');
+    const another = { ...commit, runId: 'r-1' };
+    const other = earlierAttempt({ entries, status: { history, commit: another } }, run);
+    expect(other('known', at('u-1', 'b', '2026-01-01T00:00:11Z'))).toBe('unchanged');
   });
 });

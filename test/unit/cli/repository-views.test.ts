@@ -56,6 +56,26 @@ describe('the state of a repository', () => {
       { status: commit('Succeeded'), source: 'https://git.example.com/shop' },
       { state: 'NotFollowed', url: 'https://git.example.com/shop' },
     ],
+    [
+      'not followed, and a receiver that could not be told so',
+      undefined,
+      {
+        status: {
+          ...commit('Canceled'),
+          receivers: { github: { problem: 'github: no answer', since: '2026-01-01T00:00:00Z' } },
+        },
+      },
+      {
+        state: 'NotFollowed',
+        message: 'no worker follows it; what it applied is left as it is; github: no answer',
+      },
+    ],
+    [
+      'cancelled, which has no problem',
+      row(),
+      { status: commit('Canceled', { notes: ['by ada'] }) },
+      { state: 'Canceled', message: 'by ada' },
+    ],
     ['never applied', row(), undefined, { state: 'Pending', message: 'bbbbbbbb is next' }],
     ['applied', row(), { status: commit('Succeeded') }, { state: 'Synced', message: '' }],
     [
@@ -170,10 +190,14 @@ describe('the history of a repository', () => {
   it('keeps the last fifty, and an attempt that is recorded again once', () => {
     let status: RepositoryStatus = { lastSucceeded: { sha: OLD, at: '' } };
     for (let number = 0; number < 60; number += 1) status = withAttempt(status, attempt(number));
-    status = withAttempt(status, attempt(59, { outcome: 'Failed' }));
+    status = withAttempt(status, attempt(59, { outcome: 'Failed', notes: ['1', '2', '3', '4'] }));
     expect(status.history).toHaveLength(50);
     expect(status.history?.[0]?.applied).toBe(10);
-    expect(status.history?.at(-1)).toMatchObject({ runId: 'run-59', outcome: 'Failed' });
+    expect(status.history?.at(-1)).toMatchObject({
+      runId: 'run-59',
+      outcome: 'Failed',
+      notes: ['1', '2', '3'],
+    });
     expect(status.lastSucceeded).toEqual({ sha: OLD, at: '' });
   });
 
