@@ -2,25 +2,29 @@
 
 import { pause } from '../kubernetes/backoff.ts';
 import { formatAge } from './durations.ts';
-import type { LeaseState } from './lease.ts';
 import { describeFree, glanceAtLease, leaseName, whyNamespaceNotKept } from './lease.ts';
 import type { Session } from './session.ts';
 
 /** A leader renews each second: one that has not for so long, milliseconds, has died, or cannot reach the apiserver. */
 const SILENCE_MS = 4_000;
-/** A renewal that is no older than this, milliseconds, is taken for a sign of life at once. */
-const RECENT_MS = 2_000;
-const LOOK_MS = 500;
+const OVERDUE_MS = 1_500;
+const LOOK_MS = 250;
 
 export class LeaseWatch {
   readonly #session: Session;
   #renewedAt: string | undefined;
   /** Milliseconds since the epoch, by the clock here: those of other machines may be wrong. */
   #changedAt: number;
+  #silence = 0;
 
   constructor(session: Session) {
     this.#session = session;
     this.#changedAt = session.io.now();
+  }
+
+  /** A renewal was missing at the last look: it is worth looking again soon. */
+  get isOverdue(): boolean {
+    return this.#silence > OVERDUE_MS;
   }
 
   /** One look. Why nobody acts, in one clause; undefined while somebody does, and where it is not known. */
@@ -34,15 +38,16 @@ export class LeaseWatch {
       this.#renewedAt = lease.renewedAt;
       this.#changedAt = io.now();
     }
-    const silence = io.now() - this.#changedAt;
-    return silence < SILENCE_MS
+    this.#silence = io.now() - this.#changedAt;
+    return this.#silence < SILENCE_MS
       ? whyNamespaceNotKept(lease, namespace, name)
-      : `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(silence)}`;
+      : `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(this.#silence)}`;
   }
 }
 
 /**
- * Why nobody acts, for a verb that looks only once: a Lease that may be a dead worker's is watched for a few seconds.
+ * Why nobody acts, for a verb that looks only once: it waits for the next renewal, which comes within a second. A Lease that was
+ * renewed a moment ago says nothing, its holder may have died since.
  * @returns one clause; undefined when somebody acts
  */
 export async function whyNobodyActs(session: Session): Promise<string | undefined> {
@@ -50,16 +55,11 @@ export async function whyNobodyActs(session: Session): Promise<string | undefine
   const watch = new LeaseWatch(session);
   const first = await glanceAtLease(session);
   const why = await watch.look();
-  if (why !== undefined || isRecent(first, io.now())) return why;
+  if (why !== undefined || first.state !== 'held') return why;
   for (const until = io.now() + SILENCE_MS + LOOK_MS; io.now() < until && !io.interrupted.aborted;) {
     await pause(LOOK_MS, io.interrupted);
     const now = await glanceAtLease(session);
-    if (now.state !== 'held' || first.state !== 'held' || now.renewedAt !== first.renewedAt) break;
+    if (now.state !== 'held' || now.renewedAt !== first.renewedAt) break;
   }
   return await watch.look();
-}
-
-function isRecent(lease: LeaseState, now: number): boolean {
-  if (lease.state !== 'held') return true;
-  return Math.abs(now - Date.parse(lease.renewedAt ?? '')) < RECENT_MS;
 }
