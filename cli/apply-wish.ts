@@ -73,6 +73,7 @@ export async function applyWish(session: Session, wish: WishToApply, wait: boole
     throw new CliError(
       `${wish.verb} of ${name} would have no effect: ${notKept}\n  nothing was written; \`fairlead explain ${name}\` says more`,
       EXIT.failed,
+      { code: 'NotKept' },
     );
   }
   const { changed, message } = await wish.write();

@@ -38,6 +38,8 @@ export async function readPlan(session: Session, reference: UpdateReference): Pr
   throw new CliError(
     `replicationcontroller/${reference.name} not found in namespace ${namespace}\n` +
       `  \`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+    EXIT.failed,
+    { code: 'NotFound' },
   );
 }
 

@@ -49,6 +49,8 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
       throw new CliError(
         `${verb} of rc/${name} -n ${namespace} would have no effect: ${notKept}\n` +
           `  nothing was written; \`fairlead explain rc/${name} -n ${namespace}\` says more`,
+        EXIT.failed,
+        { code: 'NotKept' },
       );
     }
     const { changed, message } = await writes[verb]();
@@ -92,6 +94,8 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
   });
 }
 
+const NOT_FOR_THEM = { code: 'NotForReplicationControllers' };
+
 /** `rollout undo rc/NAME`: history holds no earlier template to go back to once a rename is over. */
 export async function runControllerUndo(call: Call<WishOptions>): Promise<ExitCode> {
   return await withSession(call, (session) => {
@@ -102,6 +106,7 @@ export async function runControllerUndo(call: Call<WishOptions>): Promise<ExitCo
           `  fairlead rollout abort rc/${name} -n ${session.namespace}\n` +
           `  fairlead rolling-update ${name} --image=… -n ${session.namespace}   # \`fairlead rollout history rc/${name}\` has the images`,
         EXIT.usage,
+        NOT_FOR_THEM,
       ),
     );
   });
@@ -120,6 +125,7 @@ export async function runControllerSetImage(call: Call<WishOptions>): Promise<Ex
       new CliError(
         `set image knows no ReplicationControllers: a changed template changes no pod of theirs, a rolling update does\n${next.join('\n')}`,
         EXIT.usage,
+        NOT_FOR_THEM,
       ),
     );
   });
@@ -130,6 +136,7 @@ function noRestart(name: string, namespace: string): CliError {
     `restart knows no ReplicationControllers: roll out a template with another annotation\n` +
       `  fairlead rolling-update ${name} -f FILE -n ${namespace}`,
     EXIT.usage,
+    NOT_FOR_THEM,
   );
 }
 

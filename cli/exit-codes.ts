@@ -19,9 +19,16 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export class CliError extends Error {
   override name = 'CliError';
   readonly exitCode: ExitCode;
+  /** Stable, for programs; undefined where the exit code says enough. */
+  readonly code: string | undefined;
 
-  constructor(message: string, exitCode: ExitCode = EXIT.failed, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    exitCode: ExitCode = EXIT.failed,
+    options?: ErrorOptions & { readonly code?: string },
+  ) {
     super(message, options);
     this.exitCode = exitCode;
+    this.code = options?.code;
   }
 }

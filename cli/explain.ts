@@ -11,6 +11,7 @@ import type { GitState } from './git-state.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
 import { leaseName, readLease } from './lease.ts';
+import { whyNobodyActs } from './lease-watch.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';
@@ -38,6 +39,9 @@ interface ExplanationDocument extends Document, Verdict {
   readonly notes: readonly string[];
 }
 
+/** What is only true while a worker acts. */
+const GOES_ON: ReadonlySet<Verdict['verdict']> = new Set(['TemporalUnreachable', 'Waiting', 'Working']);
+
 /** Runs the verb; 0 whatever the answer is. */
 export async function runExplain(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
@@ -53,7 +57,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     const isOver =
       workload.pinned !== undefined || goesOn || (isDone(plan) && wasRolledOutSince(git, object));
     const trouble = gitTrouble(git, target, isOver);
-    const verdict = judge({
+    const evidence = {
       object,
       workload,
       plan,
@@ -62,7 +66,11 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       run,
       ...(trouble && { gitTrouble: trouble }),
       now: io.now(),
-    });
+    };
+    const first = judge(evidence);
+    // Nothing is said to go on before it is known that somebody lives who does it.
+    const silent = GOES_ON.has(first.verdict) ? await whyNobodyActs(session) : undefined;
+    const verdict = silent === undefined ? first : judge({ ...evidence, silent });
     const document: ExplanationDocument = {
       apiVersion: CLI_API_VERSION,
       kind: 'Explanation',

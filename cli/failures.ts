@@ -8,22 +8,39 @@ import { KubeconfigError } from '../kubernetes/kubeconfig-files.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
-import { manyLines } from '../kubernetes/safe-text.ts';
+import type { GlobalOptions, Io } from './io.ts';
+import type { Document } from './structured.ts';
+import { CLI_API_VERSION, toYaml } from './structured.ts';
+import { stringifyJson } from '../kubernetes/json.ts';
+import { escapeUnsafe, manyLines } from '../kubernetes/safe-text.ts';
+import { WishRefusedError } from '../kubernetes/wish-refused-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 
 export interface Failure {
   /** Without `error: `, without a line feed at the end. */
   readonly message: string;
   readonly exitCode: ExitCode;
+  /** Stable: what was refused, the apiserver's reason, or what the exit code means. */
+  readonly code: string;
 }
+
+/** What is said where nothing more precise is known. */
+const CODES: Readonly<Partial<Record<ExitCode, string>>> = {
+  [EXIT.usage]: 'Usage',
+  [EXIT.timeout]: 'Timeout',
+  [EXIT.temporalUnreachable]: 'TemporalUnreachable',
+  [EXIT.kubernetesUnreachable]: 'KubernetesUnreachable',
+};
 
 /** Words and code of anything thrown by a verb. */
 export function describeFailure(error: unknown): Failure {
   if (error instanceof CliError) {
-    return { message: manyLines(error.message), exitCode: error.exitCode };
+    return failure(error.message, error.exitCode, error.code);
   }
   if (error instanceof ApiError) {
-    return { message: manyLines(describeApiError(error)), exitCode: exitCodeOf(error) };
+    const exitCode = exitCodeOf(error);
+    const isRefused = exitCode === EXIT.failed && error.reason !== '';
+    return failure(describeApiError(error), exitCode, isRefused ? error.reason : undefined);
   }
   const exitCode =
     error instanceof ConfigurationError
@@ -31,7 +48,29 @@ export function describeFailure(error: unknown): Failure {
       : error instanceof KubeconfigError
         ? EXIT.kubernetesUnreachable
         : EXIT.failed;
-  return { message: manyLines(toMessage(error)), exitCode };
+  return failure(toMessage(error), exitCode, error instanceof WishRefusedError ? error.code : undefined);
+}
+
+function failure(message: string, exitCode: ExitCode, code = CODES[exitCode] ?? 'Failed'): Failure {
+  return { message: manyLines(message), exitCode, code };
+}
+
+interface FailureDocument extends Document, Failure {
+  readonly kind: 'Failure';
+}
+
+/**
+ * What programs read on stdout where `-o json` or `-o yaml` was asked for; people have been told on stderr. JSON is one line, for
+ * those who read `watch`.
+ */
+export async function printFailure(
+  { out }: Pick<Io, 'out'>,
+  { output }: Pick<GlobalOptions, 'output'>,
+  { code, message, exitCode }: Failure,
+): Promise<void> {
+  const document: FailureDocument = { apiVersion: CLI_API_VERSION, kind: 'Failure', code, message, exitCode };
+  if (output === 'json') out(`${escapeUnsafe(stringifyJson(document))}\n`);
+  if (output === 'yaml') out(await toYaml(document));
 }
 
 function exitCodeOf(error: ApiError): ExitCode {

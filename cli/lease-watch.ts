@@ -8,35 +8,40 @@ import type { Session } from './session.ts';
 
 /** A leader renews each second: one that has not for so long, milliseconds, has died, or cannot reach the apiserver. */
 const SILENCE_MS = 4_000;
-/** A renewal that is no older than this, milliseconds, is taken for a sign of life at once. */
-const RECENT_MS = 2_000;
-const LOOK_MS = 500;
+const OVERDUE_MS = 1_500;
+const LOOK_MS = 250;
 
 export class LeaseWatch {
   readonly #session: Session;
   #renewedAt: string | undefined;
   /** Milliseconds since the epoch, by the clock here: those of other machines may be wrong. */
   #changedAt: number;
+  #silence = 0;
 
   constructor(session: Session) {
     this.#session = session;
     this.#changedAt = session.io.now();
   }
 
+  /** A renewal was missing at the last look: it is worth looking again soon. */
+  get isOverdue(): boolean {
+    return this.#silence > OVERDUE_MS;
+  }
+
   /** One look. Why nobody acts, in one clause; undefined while somebody does, and where it is not known. */
   async look(): Promise<string | undefined> {
     const lease = await glanceAtLease(this.#session);
-    const silent = this.#silence(lease);
+    const silent = this.#silenceOf(lease);
     if (silent !== undefined || lease.state !== 'held') return silent;
     return whyNamespaceNotKept(lease, this.#session.namespace, leaseName(this.#session));
   }
 
   /** As {@link look}, for what is in no namespace: a repository is followed by whoever leads. */
   async lookForLeader(): Promise<string | undefined> {
-    return this.#silence(await glanceAtLease(this.#session));
+    return this.#silenceOf(await glanceAtLease(this.#session));
   }
 
-  #silence(lease: LeaseState): string | undefined {
+  #silenceOf(lease: LeaseState): string | undefined {
     const name = leaseName(this.#session);
     if (lease.state === 'free') return describeFree(lease, name);
     if (lease.state === 'unknown') return undefined;
@@ -45,14 +50,15 @@ export class LeaseWatch {
       this.#renewedAt = lease.renewedAt;
       this.#changedAt = now;
     }
-    const silence = now - this.#changedAt;
-    if (silence < SILENCE_MS) return undefined;
-    return `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(silence)}`;
+    this.#silence = now - this.#changedAt;
+    if (this.#silence < SILENCE_MS) return undefined;
+    return `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(this.#silence)}`;
   }
 }
 
 /**
- * Why nobody acts, for a verb that looks only once: a Lease that may be a dead worker's is watched for a few seconds.
+ * Why nobody acts, for a verb that looks only once: it waits for the next renewal, which comes within a second. A Lease that was
+ * renewed a moment ago says nothing, its holder may have died since.
  * @returns one clause; undefined when somebody acts
  */
 export async function whyNobodyActs(session: Session): Promise<string | undefined> {
@@ -60,16 +66,11 @@ export async function whyNobodyActs(session: Session): Promise<string | undefine
   const watch = new LeaseWatch(session);
   const first = await glanceAtLease(session);
   const why = await watch.look();
-  if (why !== undefined || isRecent(first, io.now())) return why;
+  if (why !== undefined || first.state !== 'held') return why;
   for (const until = io.now() + SILENCE_MS + LOOK_MS; io.now() < until && !io.interrupted.aborted;) {
     await pause(LOOK_MS, io.interrupted);
     const now = await glanceAtLease(session);
-    if (now.state !== 'held' || first.state !== 'held' || now.renewedAt !== first.renewedAt) break;
+    if (now.state !== 'held' || now.renewedAt !== first.renewedAt) break;
   }
   return await watch.look();
-}
-
-function isRecent(lease: LeaseState, now: number): boolean {
-  if (lease.state !== 'held') return true;
-  return Math.abs(now - Date.parse(lease.renewedAt ?? '')) < RECENT_MS;
 }

@@ -15,6 +15,8 @@ import { formatDifference } from './format-difference.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
+import type { LeaseState } from './lease.ts';
+import { glanceAtLease, leaseName, whyNotKept } from './lease.ts';
 import type { PlannedChange, RepositoryPlan } from './plan-changes.ts';
 import { planCommit } from './plan-changes.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
@@ -75,13 +77,43 @@ async function planRepository(
   try {
     const sha = await mirror.resolveRef(session.io.interrupted);
     const content = await new CommitReader(() => mirror).read(repository, sha, session.io.interrupted);
-    return await planCommit(session.client, session, repository, sha, content);
+    const plan = await planCommit(session.client, session, repository, sha, content);
+    return {
+      ...plan,
+      notes: [...plan.notes, ...unkept(plan, await glanceAtLease(session), leaseName(session))],
+    };
   } catch (error) {
     if (error instanceof ProblemError)
       throw new CliError(formatOnce(error.problem), EXIT.failed, { cause: error });
     throw error;
   }
 }
+
+/**
+ * Workloads of Fairlead's own kinds that the commit brings or moves, and the leader does not keep: no other controller of the cluster
+ * does either, so their pods would be rolled and healed by nobody. (Those of apps/v1 are kept by somebody in any case.)
+ * @param name {@link leaseName}
+ */
+export function unkept(
+  { changes }: Pick<RepositoryPlan, 'changes'>,
+  lease: LeaseState,
+  name: string,
+): readonly string[] {
+  return changes.flatMap(({ action, object }) => {
+    const namespace = BRINGS.has(action) ? OWN_KIND.exec(object)?.[1] : undefined;
+    const why = namespace === undefined ? undefined : whyNotKept(lease, { ...OWN_API, namespace }, name);
+    return why === undefined
+      ? []
+      : [
+          `${object}: ${why}: nobody rolls or heals its pods before another worker does (with a --cluster of its own)`,
+        ];
+  });
+}
+
+const OWN_API = { group: 'fairlead.dev', version: 'v1beta1' } as const;
+/** `Kind.group namespace/name` */
+const OWN_KIND = /^(?:StatefulSet|DaemonSet|Deployment)\.fairlead\.dev ([^/]+)\//;
+const BRINGS: ReadonlySet<PlannedChange['action']> = new Set(['create', 'change', 'move']);
 
 /** What is left, kept or put off changes nothing by this commit. */
 function isChange({ action }: PlannedChange): boolean {

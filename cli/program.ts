@@ -28,15 +28,13 @@ const VERSION = '0.1.0';
  */
 export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
   let code: ExitCode = EXIT.ok;
+  let asked: GlobalOptions | undefined;
   const attach: Attach = (command, load) =>
     command.action(async (...parameters: unknown[]) => {
       const self = trusted<Command>(parameters.at(-1));
+      asked = self.optsWithGlobals<GlobalOptions>();
       const verb = await load();
-      code = await verb({
-        io,
-        operands: self.args,
-        options: trusted(self.optsWithGlobals()),
-      });
+      code = await verb({ io, operands: self.args, options: trusted(asked) });
     });
   const program = await createProgram(words, io, attach);
   try {
@@ -53,10 +51,11 @@ export async function run(words: readonly string[], io: Io): Promise<ExitCode> {
     if (io.interrupted.aborted) {
       return EXIT.interrupted;
     }
-    const { describeFailure } = await import('./failures.ts');
-    const { message, exitCode } = describeFailure(error);
-    io.err(`error: ${message}\n`);
-    return exitCode;
+    const { describeFailure, printFailure } = await import('./failures.ts');
+    const failure = describeFailure(error);
+    io.err(`error: ${failure.message}\n`);
+    if (asked !== undefined) await printFailure(io, asked, failure);
+    return failure.exitCode;
   }
 }
 

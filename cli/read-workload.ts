@@ -28,7 +28,7 @@ export class WorkloadNotFound extends CliError {
   readonly hasNamesake: boolean;
 
   constructor(message: string, hasNamesake: boolean, options: ErrorOptions) {
-    super(message, EXIT.failed, options);
+    super(message, EXIT.failed, { ...options, code: 'NotFound' });
     this.hasNamesake = hasNamesake;
   }
 }

@@ -206,6 +206,8 @@ async function requireKeeper(session: Session, name: string): Promise<void> {
   throw new CliError(
     `rolling-update of ${name} -n ${namespace} would have no effect: ${notKept}\n` +
       `  nothing was written; start a worker that keeps namespace ${namespace} (FAIRLEAD_NAMESPACES), or name its cluster with --cluster`,
+    EXIT.failed,
+    { code: 'NotKept' },
   );
 }
 
@@ -233,5 +235,6 @@ function refusal(
   return new CliError(
     `${message} (namespace ${namespace})\n  ${hints[code]}`,
     usage ? EXIT.usage : EXIT.failed,
+    { code },
   );
 }

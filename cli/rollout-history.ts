@@ -188,6 +188,8 @@ function pick(views: readonly RevisionView[], number: bigint, workload: string):
     const known = views.map((view) => String(view.revision)).join(', ');
     throw new CliError(
       `${workload} has no revision ${String(number)}: ${known === '' ? 'it has none yet' : `known are ${known}`}`,
+      EXIT.failed,
+      { code: 'RevisionNotFound' },
     );
   }
   return found;

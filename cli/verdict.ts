@@ -17,6 +17,8 @@ export interface Evidence {
   readonly plan: Plan<object>;
   readonly lease: LeaseState;
   readonly leaseName: string;
+  /** Why nobody acts although the Lease is held, in one clause; where it was looked at. */
+  readonly silent?: string;
   readonly run: RunState;
   /** What is wrong with its repository, or became of the last commit of it. */
   readonly gitTrouble?: GitTrouble;
@@ -77,6 +79,7 @@ export function judge(evidence: Evidence): Verdict {
     notKept(evidence) ??
     stalled(evidence) ??
     paused(workload) ??
+    silentLeader(evidence) ??
     // Whether it can be reached from here says little: the worker's own words, and what pods wait for, go before.
     (saysTemporalAway(evidence) ? temporalAway(evidence) : undefined) ??
     waiting(evidence) ??
@@ -131,6 +134,16 @@ function noLeader({ leaseName }: Evidence, lease: LeaseState & { state: 'free' }
     verdict: 'NoLeader',
     sentence: `${describeFree(lease, leaseName)}, so nobody acts`,
     next: howToLead(lease),
+  };
+}
+
+/** One holds the Lease still, and does nothing any more. */
+function silentLeader({ silent }: Evidence): Verdict | undefined {
+  if (silent === undefined) return undefined;
+  return {
+    verdict: 'NoLeader',
+    sentence: `${silent}, so nobody acts`,
+    next: 'another worker takes over within seconds; if there is none, start one: fairlead worker (with the same --cluster and --workload-api)',
   };
 }
 

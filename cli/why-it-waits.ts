@@ -5,6 +5,7 @@ import { pause } from '../kubernetes/backoff.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError } from './exit-codes.ts';
 import { describeFree, leaseName, readLease, whyNotKept } from './lease.ts';
+import { LeaseWatch } from './lease-watch.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { readPlan } from './snapshot.ts';
@@ -19,6 +20,8 @@ export class WhyItWaits {
   readonly #session: Session;
   readonly #target: WorkloadTarget;
   readonly #print: boolean;
+  readonly #keeper: LeaseWatch;
+  #silent: string | undefined;
   #printed = '';
   #last = '';
   #object: WorkloadObject | undefined;
@@ -29,6 +32,7 @@ export class WhyItWaits {
     this.#session = session;
     this.#target = target;
     this.#print = print;
+    this.#keeper = new LeaseWatch(session);
   }
 
   /** The newest answer; empty when there is none. */
@@ -53,6 +57,7 @@ export class WhyItWaits {
       const why = await this.#look();
       if (why !== undefined && !signal.aborted) this.#say(why);
       this.#wake = new AbortController();
+      if (this.#keeper.isOverdue) wait = FIRST_WAIT_MS;
       await pause(FIRST_WAIT_MS, signal);
       await pause(wait - FIRST_WAIT_MS, AbortSignal.any([signal, this.#wake.signal]));
       wait = this.#wake.signal.aborted ? FIRST_WAIT_MS : Math.min(wait * 2, LAST_WAIT_MS);
@@ -74,6 +79,10 @@ export class WhyItWaits {
       const paused = this.#object && wordsOf(this.#object);
       if (paused !== undefined) return paused;
       if (lease.state === 'free') return `${describeFree(lease, name)}, so nobody acts`;
+      const silent = await this.#keeper.look();
+      // Said once: it only gets longer.
+      this.#silent = silent === undefined ? undefined : (this.#silent ?? `${silent}, so nobody acts`);
+      if (this.#silent !== undefined) return this.#silent;
       const { plan } = await readPlan(this.#session, this.#target);
       // What is about to be written waits for nobody.
       if (plan.batch.length > 0) return '';

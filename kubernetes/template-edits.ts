@@ -10,6 +10,7 @@ import type { Wisher } from './wish-edits.ts';
 import { pausedHint, short, wish } from './wish-edits.ts';
 import type { PatchOperation, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations, editWorkload } from './workload-edit.ts';
+import { WishRefusedError } from './wish-refused-error.ts';
 
 /** What `kubectl rollout restart` writes too. */
 const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
@@ -28,7 +29,8 @@ export async function restartWorkload(
 ): Promise<WishResult> {
   return await editWorkload(client, target, (object) => {
     if (podUpdatePolicyOf(object) === 'InPlaceOnly') {
-      throw new Error(
+      throw new WishRefusedError(
+        'InPlaceOnly',
         `${short(target)} cannot be restarted: its podUpdatePolicy is InPlaceOnly, and a restart replaces pods; ` +
           'use InPlaceIfPossible or ReCreate, or delete pods by hand',
       );
@@ -90,7 +92,10 @@ export async function setImage(
     const known = new Set(containers.map(({ container }) => container.name));
     for (const name of Object.keys(images)) {
       if (name !== '*' && !known.has(name)) {
-        throw new Error(`${short(target)} has no container "${name}": it has ${[...known].join(', ')}`);
+        throw new WishRefusedError(
+          'NoContainer',
+          `${short(target)} has no container "${name}": it has ${[...known].join(', ')}`,
+        );
       }
     }
     const changes = containers.flatMap(({ container, path }) => {

@@ -34,6 +34,7 @@ import {
   revisionBefore,
   templateOfData,
 } from './workload-revisions.ts';
+import { WishRefusedError } from './wish-refused-error.ts';
 
 export interface UndoRequest extends Wisher {
   /** Number of a revision; only with `undo`. */
@@ -242,7 +243,8 @@ function undoTarget(
   if (toRevision !== undefined && BigInt(toRevision) !== 0n) {
     const found = revisions.findLast((one) => BigInt(one.revision) === BigInt(toRevision));
     if (found === undefined) {
-      throw new Error(
+      throw new WishRefusedError(
+        'RevisionNotFound',
         `revision ${String(toRevision)} of ${short(target)} does not exist: ` +
           (known === '' ? 'it has none yet' : `known are ${known} (\`fairlead rollout history\` shows them)`),
       );
@@ -251,7 +253,10 @@ function undoTarget(
   }
   const before = revisionBefore(present, revisions);
   if (before === undefined) {
-    throw new Error(`no revision of ${short(target)} to go back to: its history holds ${known || 'none'}`);
+    throw new WishRefusedError(
+      'NoEarlierRevision',
+      `no revision of ${short(target)} to go back to: its history holds ${known || 'none'}`,
+    );
   }
   return before;
 }

@@ -5,6 +5,7 @@ import type { WorkloadRef } from '../planners/workload.ts';
 import { isConflict, isInvalid } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { describeWorkload, workloadPath } from './workload-api.ts';
+import { WishRefusedError } from './wish-refused-error.ts';
 
 /** Which workload; with `uid` another object under the same name is left alone. */
 export type WorkloadTarget = Omit<WorkloadRef, 'uid'> & { readonly uid?: string };
@@ -56,7 +57,8 @@ export async function editWorkload<R extends WishResult>(
   for (let attempt = 1; ; attempt += 1) {
     const object = await client.get<WorkloadObject>(path);
     if (target.uid !== undefined && object.metadata.uid !== target.uid) {
-      throw new Error(
+      throw new WishRefusedError(
+        'Replaced',
         `${describeWorkload(target)} is another object now: uid ${object.metadata.uid}, not ${target.uid}; look again`,
       );
     }

@@ -161,7 +161,7 @@ function attach(
   if (change.kind === 'image' && template !== undefined) {
     const changed = withImage(template, change.image, change.container);
     if (changed.outcome === 'same') return { do: 'attach' };
-    const wrong = containerRefusal(view.name, changed);
+    const wrong = containerRefusal(what, changed);
     if (wrong !== undefined) return wrong;
   } else if (
     change.kind === 'image' ||

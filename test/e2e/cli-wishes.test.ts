@@ -234,6 +234,35 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
     }, 90_000);
   });
 
+  it.each([
+    ['rollout undo sts/web --to-revision 99', 'RevisionNotFound'],
+    ['rollout undo sts/web', 'NoEarlierRevision'],
+    ['rollout history sts/web --revision 99', 'RevisionNotFound'],
+    ['set image sts/web nope=web:2', 'NoContainer'],
+    ['rollout pause sts/nope', 'NotFound'],
+    ['rolling-update nope --image=app:2', 'NotFound'],
+    ['rollout history rc/nope', 'NotFound'],
+  ])('a refusal has a code: %s', async (words, reason) => {
+    expect(await json(words)).toMatchObject({ kind: 'Failure', code: reason, exitCode: 1 });
+  });
+
+  describe('when the leader has just died', () => {
+    it('nobody is told that the rollout goes on', async () => {
+      await breakIt();
+      expect(await json('explain sts/web')).toMatchObject({ verdict: 'Waiting' });
+      await ground.withDeadWorker(async () => {
+        const [explained, status] = await Promise.all([
+          json('explain sts/web'),
+          cli('rollout status sts/web --timeout 8s'),
+        ]);
+        const silent =
+          /^the worker \S+ holds the Lease fairlead-system\/fairlead-cli, but has not renewed it for \ds, so nobody acts/;
+        expect(explained).toMatchObject({ verdict: 'NoLeader', sentence: expect.stringMatching(silent) });
+        expect(status).toMatchObject({ code: 3, err: expect.stringMatching(/, so nobody acts/) });
+      });
+    }, 90_000);
+  });
+
   describe('at the same time', () => {
     it('eight pauses at once: one wins, the others find it paused', async () => {
       const results = await Promise.all(

@@ -623,7 +623,9 @@ describe('what a request means', () => {
     const world = foo();
     begin(world);
     const change = { kind: 'image', image: 'app:2', container: 'x' } as const;
-    expect(decide(world, { change })).toMatchObject({ do: 'refuse', code: 'NoContainer' });
+    // The pods that are meant are those of the next controller.
+    const message = expect.stringMatching(/^foo-[0-9a-f]+: /);
+    expect(decide(world, { change })).toMatchObject({ do: 'refuse', code: 'NoContainer', message });
   });
 
   it('of two who begin at once only one can: both records have the same name', () => {

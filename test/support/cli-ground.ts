@@ -41,6 +41,13 @@ export function useCliGround(api: WorkloadApi, controlPlane: () => ControlPlane)
   async function stop(): Promise<void> {
     await worker?.stop();
   }
+  async function thenStart(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } finally {
+      await start();
+    }
+  }
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, api);
@@ -104,11 +111,12 @@ export function useCliGround(api: WorkloadApi, controlPlane: () => ControlPlane)
     /** Without the worker of the ground; another is started afterwards. */
     withoutWorker: async (work: () => Promise<void>): Promise<void> => {
       await stop();
-      try {
-        await work();
-      } finally {
-        await start();
-      }
+      await thenStart(work);
+    },
+    /** The same, but it has been killed a moment before: it holds its Lease still. */
+    withDeadWorker: async (work: () => Promise<void>): Promise<void> => {
+      await worker?.kill();
+      await thenStart(work);
     },
     environment,
     cli,

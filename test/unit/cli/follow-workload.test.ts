@@ -14,7 +14,7 @@ describe('waiting for a workload', () => {
   beforeEach(async () => {
     server = await WatchServer.start();
     client = new KubernetesClient(plainConnection(server.url));
-    stopCollecting = keepCollecting(20);
+    stopCollecting = keepCollecting(250);
   });
   afterEach(async () => {
     stopCollecting();
@@ -32,7 +32,7 @@ describe('waiting for a workload', () => {
       namespace: 'default',
       name: 'web',
     } as const;
-    const result = await awaitWorkload(session, target, 500, () => undefined);
+    const result = await awaitWorkload(session, target, 2_000, () => undefined);
     expect(result).toEqual({ outcome: 'timeout' });
     expect(server.watchRequests).toHaveLength(1);
   });

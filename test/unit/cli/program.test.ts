@@ -3,8 +3,41 @@ import { describe, expect, it } from '@jest/globals';
 import { describeFailure } from '../../../cli/failures.ts';
 import { CliError } from '../../../cli/exit-codes.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
+import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
 import { shellWord } from '../../../kubernetes/shell-word.ts';
 import { runCli } from '../../support/cli.ts';
+
+describe('a failure, for programs', () => {
+  const noCluster = { environment: { KUBECONFIG: '/nowhere/config', HOME: '/nowhere' } };
+  const failure = { apiVersion: 'cli.fairlead.dev/v1', kind: 'Failure' };
+
+  it.each([
+    ['rollout status sts/web -o json', 6, 'KubernetesUnreachable'],
+    ['watch sts/web -o json', 6, 'KubernetesUnreachable'],
+    ['set image sts/web main= -o json', 2, 'Usage'],
+  ])('`%s`: one line of JSON beside what people read', async (line, exitCode, reason) => {
+    const { code, out, err } = await runCli(line.split(' '), noCluster);
+    expect(code).toBe(exitCode);
+    expect(out.trimEnd()).not.toContain('\n');
+    const document: unknown = JSON.parse(out);
+    expect(document).toMatchObject({ ...failure, code: reason, exitCode });
+    expect(err).toMatch(/^error: /);
+  });
+
+  it('is YAML where that was asked for, and nothing on stdout without', async () => {
+    const { out } = await runCli(['explain', 'sts/web', '-o', 'yaml'], noCluster);
+    expect(out).toContain('kind: Failure\ncode: KubernetesUnreachable\n');
+    expect((await runCli(['explain', 'sts/web'], noCluster)).out).toBe('');
+  });
+
+  it.each<[string, Error, string]>([
+    ['a verb', new WishRefusedError('RevisionNotFound', 'no 99'), 'RevisionNotFound'],
+    ['a verb of the command line', new CliError('other', 1, { code: 'OtherChange' }), 'OtherChange'],
+    ['anything else', new Error('oh'), 'Failed'],
+  ])('names what was refused: %s', (_, error, code) => {
+    expect(describeFailure(error)).toMatchObject({ code, exitCode: 1 });
+  });
+});
 
 describe('the command line', () => {
   it('alone prints help and ends well', async () => {
@@ -102,6 +135,7 @@ describe('failures', () => {
     const error = new ApiError(request, { status: 403, reason: 'Forbidden', text });
     expect(describeFailure(error)).toEqual({
       exitCode: 1,
+      code: 'Forbidden',
       message: [
         'you (bob) may not patch statefulsets.fairlead.dev in namespace shop',
         '  missing rule: apiGroups: ["fairlead.dev"], resources: ["statefulsets"], verbs: ["patch"]',

@@ -28,7 +28,7 @@ interface Case {
   readonly pods?: (pods: readonly Pod[]) => readonly Pod[];
   /** Pods at the new revision; the others are at the one before. */
   readonly updated?: number;
-  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'run' | 'gitTrouble'>>;
+  readonly evidence?: Partial<Pick<Evidence, 'lease' | 'silent' | 'run' | 'gitTrouble'>>;
 }
 
 function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): string {
@@ -81,6 +81,20 @@ describe('explain', () => {
     expect(verdict({ evidence: { lease: { state: 'free' } } })).toMatch(
       /^Done: .*; but no Fairlead worker holds the Lease fairlead-system\/fairlead-default → start a worker: fairlead worker/,
     );
+  });
+
+  it.each([
+    [
+      'nobody acts on what is to be done',
+      {},
+      1,
+      'NoLeader: the worker w has not renewed it for 4s, so nobody acts → another',
+    ],
+    ['a pause counts whoever leads', { annotations: PAUSED }, 1, 'Paused: '],
+    ['nothing is to be done', {}, 3, 'Done: '],
+  ])('the leader has just died: %s', (_, object, updated, words) => {
+    const silent = 'the worker w has not renewed it for 4s';
+    expect(verdict({ object, updated, evidence: { silent } })).toContain(words);
   });
 
   it('done, and the next change is held', () => {
