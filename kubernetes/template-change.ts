@@ -23,6 +23,8 @@ interface TemplateChange extends Wish {
   readonly target: string;
   /** Commit that the object came from at the time: a later one takes over. */
   readonly commit?: string;
+  /** Hash of the template that this commit gave, where nobody but our verbs has changed it since. */
+  readonly fromGit?: string;
 }
 
 /** Why a rollout is: a commit, or somebody's verb. */
@@ -39,20 +41,36 @@ export interface RolloutCause {
  * @param verb What was done, in a few words
  */
 export function templateChange(
-  { metadata }: WorkloadObject,
+  object: WorkloadObject,
   template: PodTemplate,
   verb: string,
   wisher: Wisher,
   now: number,
 ): Readonly<Record<string, string>> {
-  const commit = metadata.annotations?.[ANNOTATION.commit];
+  const commit = object.metadata.annotations?.[ANNOTATION.commit];
+  const fromGit = templateFromGit(object);
   const change: TemplateChange = {
     verb,
     ...wish(wisher, now),
     target: templateHash(normaliseTemplate(template)),
     ...(commit !== undefined && { commit }),
+    ...(fromGit !== undefined && { fromGit }),
   };
   return { [ANNOTATION.changed]: JSON.stringify(change) };
+}
+
+/** Whether a template is the one that the object's commit gave, as far as is known: who goes back to it rejects nothing of git's. */
+export function isTemplateFromGit(object: WorkloadObject, template: PodTemplate): boolean {
+  return templateFromGit(object) === templateHash(normaliseTemplate(template));
+}
+
+function templateFromGit({ metadata, spec }: WorkloadObject): string | undefined {
+  const commit = metadata.annotations?.[ANNOTATION.commit];
+  if (commit === undefined) return undefined;
+  const present = templateHash(normaliseTemplate(spec.template));
+  const last = readChange(metadata.annotations?.[ANNOTATION.changed]);
+  if (last?.commit === commit && last.target === present) return last.fromGit;
+  return writerAfterGit(metadata.managedFields) === undefined ? present : undefined;
 }
 
 /** What brought about the present template of a workload. Empty when nobody has said. */
@@ -91,12 +109,13 @@ export function isPinOver(
 function readChange(text: string | undefined): TemplateChange | undefined {
   if (text === undefined) return undefined;
   try {
-    const { verb, target, commit, by, reason, at } = asRecord(JSON.parse(text));
+    const { verb, target, commit, fromGit, by, reason, at } = asRecord(JSON.parse(text));
     if (typeof verb !== 'string' || typeof target !== 'string') return undefined;
     return {
       verb: verb.slice(0, LONGEST_TEXT),
       target,
       ...(typeof commit === 'string' && { commit: commit.slice(0, LONGEST_SHA) }),
+      ...(typeof fromGit === 'string' && { fromGit: fromGit.slice(0, LONGEST_SHA) }),
       ...(typeof by === 'string' && { by: by.slice(0, LONGEST_TEXT) }),
       ...(typeof at === 'string' && { at: at.slice(0, LONGEST_TEXT) }),
       ...(typeof reason === 'string' && { reason: reason.slice(0, LONGEST_TEXT) }),

@@ -1,14 +1,14 @@
 /** Small changes of a workload's pod template, each one guarded patch of the object. */
 
-import { ANNOTATION } from '../planners/names.ts';
 import type { Container, PodTemplate } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
+import { isInPlaceOnly } from './in-place-only.ts';
 import { templateChange } from './template-change.ts';
 import { asRecord, trusted } from './values.ts';
 import type { Wisher } from './wish-edits.ts';
 import { pausedHint, short, wish } from './wish-edits.ts';
-import type { PatchOperation, WishResult, WorkloadObject, WorkloadTarget } from './workload-edit.ts';
+import type { PatchOperation, WishResult, WorkloadTarget } from './workload-edit.ts';
 import { annotationOperations, editWorkload } from './workload-edit.ts';
 import { WishRefusedError } from './wish-refused-error.ts';
 
@@ -28,7 +28,7 @@ export async function restartWorkload(
   now: number,
 ): Promise<WishResult> {
   return await editWorkload(client, target, (object) => {
-    if (podUpdatePolicyOf(object) === 'InPlaceOnly') {
+    if (isInPlaceOnly(object)) {
       throw new WishRefusedError(
         'InPlaceOnly',
         `${short(target)} cannot be restarted: its podUpdatePolicy is InPlaceOnly, and a restart replaces pods; ` +
@@ -66,11 +66,6 @@ export function readRestarted(template: PodTemplate): Wish | undefined {
   } catch {
     return { reason: text };
   }
-}
-
-function podUpdatePolicyOf({ metadata, spec }: WorkloadObject): unknown {
-  const strategy = asRecord(asRecord(spec['updateStrategy'])['rollingUpdate']);
-  return strategy['podUpdatePolicy'] ?? metadata.annotations?.[ANNOTATION.podUpdatePolicy];
 }
 
 /**

@@ -10,7 +10,8 @@ import { hasSucceeded } from '../planners/revision.ts';
 import type { Pin } from '../planners/workload.ts';
 import { readAttempts } from './attempts.ts';
 import type { KubernetesClient } from './client.ts';
-import { templateChange } from './template-change.ts';
+import { forbiddenChanges } from './in-place-only.ts';
+import { isTemplateFromGit, templateChange } from './template-change.ts';
 import { readPaused, readPinned } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
 import {
@@ -117,9 +118,10 @@ export async function retryWorkload(
 /**
  * Goes back to an earlier revision: its complete template replaces `spec.template`, and the pin keeps sync from bringing the
  * rejected manifest again, both in one patch. `undo` goes to `toRevision`, else to the newest revision but the present one
- * (kubectl); `abort` and `deadline` go to the last complete one, and where there is none they pause.
+ * (kubectl); `abort` and `deadline` go to the last complete one, and where there is none, or InPlaceOnly does not let them, they pause.
  *
- * @throws ApiError as the apiserver answers; Error naming the known revisions when `toRevision` is not among them
+ * @throws ApiError as the apiserver answers; WishRefusedError naming the known revisions when `toRevision` is not among them, or the
+ * fields that keep `undo` from going back in place
  */
 export async function undoWorkload(
   client: KubernetesClient,
@@ -157,8 +159,27 @@ export async function undoWorkload(
       const { result } = nothing(`${short(target)} is at revision ${label(back)} already`);
       return { operations: [], result: { ...result, effect: 'none', revision: back.metadata.name } };
     }
+    const forbidden = forbiddenChanges(object, templateOfData(back));
+    if (forbidden.length > 0) return notInPlace(object, target, request, { back, forbidden, now });
     return rollbackEdit(object, target, request, present, back, now);
   });
+}
+
+/** The apiserver would refuse the way back: `undo` says so, who acts for safety's sake holds the rollout where it is. */
+function notInPlace(
+  object: WorkloadObject,
+  target: WorkloadTarget,
+  request: UndoRequest,
+  { back, forbidden, now }: { back: ControllerRevision; forbidden: readonly string[]; now: number },
+): Edit<UndoResult> {
+  const why =
+    `${short(target)} cannot go back to revision ${label(back)}: its podUpdatePolicy is InPlaceOnly, and ${forbidden.join(', ')} ` +
+    `${forbidden.length === 1 ? 'differs' : 'differ'}, which no running pod takes over`;
+  const remedy = 'set podUpdatePolicy to InPlaceIfPossible, which replaces the pods, and say it again';
+  if (request.verb === 'undo') throw new WishRefusedError('InPlaceOnly', `${why}; ${remedy}`);
+  const { operations, result } = pauseEdit(object, target, request, now);
+  const message = `${why}, so it is held: ${result.message}; ${remedy}`;
+  return { operations, result: { changed: result.changed, message, effect: 'paused' } };
 }
 
 /**
@@ -197,8 +218,9 @@ function rollbackEdit(
   now: number,
 ): Edit<UndoResult> {
   const { annotations } = object.metadata;
-  const rejected = annotations?.[ANNOTATION.manifestHash];
   const template = templateOfData(back);
+  // An undo of an undo, or of a restart, leads to what the manifest gives: then git is not held back.
+  const rejected = isTemplateFromGit(object, template) ? undefined : annotations?.[ANNOTATION.manifestHash];
   const pin: Pin = {
     ...(rejected !== undefined && { rejected }),
     ...(present && { revision: present.metadata.name }),

@@ -17,6 +17,7 @@ import { readStatefulSet } from '../../kubernetes/statefulset-adapter.ts';
 import { WatchCache } from '../../kubernetes/watch-cache.ts';
 import type { WorkloadObject } from '../../kubernetes/workload-edit.ts';
 import { templateTarget } from '../../kubernetes/workload-key.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
 import { SmallTemporal } from './small-temporal.ts';
 import { answer, plainConnection, WatchServer } from './watch-server.ts';
 import { workloadObject } from './workload-objects.ts';
@@ -94,6 +95,11 @@ export class ActivityGround {
 
   static async start(): Promise<ActivityGround> {
     return new ActivityGround(await WatchServer.start());
+  }
+
+  /** Lets the apiserver have a revision. */
+  plantRevision(revision: KubernetesObject): void {
+    this.#server.objects.set(revision.metadata.name, revision);
   }
 
   /** Writes to the StatefulSet, as JSON, oldest first. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { readStatefulSet } from '../../../kubernetes/statefulset-adapter.ts';
 import type { RolloutCause } from '../../../kubernetes/template-change.ts';
-import { rolloutCause, templateChange } from '../../../kubernetes/template-change.ts';
+import { isTemplateFromGit, rolloutCause, templateChange } from '../../../kubernetes/template-change.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { readPaused } from '../../../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
@@ -108,5 +108,39 @@ describe('the cause of a rollout', () => {
     const paused = readPaused({ 'fairlead.dev/paused': JSON.stringify({ by: long, reason: long }) }, false);
     expect([paused?.by?.length, paused?.reason?.length]).toEqual([500, 500]);
     expect(readPaused({ 'fairlead.dev/paused': long }, false)?.reason?.length).toBe(500);
+  });
+});
+
+describe('the template that git gave', () => {
+  const images = ['web:1', 'web:2', 'web:3'];
+  const known = (object: WorkloadObject) =>
+    images.filter((image) => isTemplateFromGit(object, template(image)));
+  const byVerb = (object: WorkloadObject, image: string) =>
+    objectOf(image, {
+      ...object.metadata.annotations,
+      ...templateChange(object, template(image), 'undo', { by: 'ann' }, NOW),
+    });
+
+  it('is known through any number of our verbs, until the next commit', () => {
+    const first = objectOf('web:1', GIT);
+    const second = byVerb(first, 'web:2');
+    const third = byVerb(second, 'web:3');
+    const back = byVerb(third, 'web:1');
+    expect([first, second, third, back].map(known)).toEqual([['web:1'], ['web:1'], ['web:1'], ['web:1']]);
+    const committed = objectOf('web:3', { ...third.metadata.annotations, 'fairlead.dev/commit': 'c1' });
+    expect(known(committed)).toEqual(['web:3']);
+  });
+
+  it('is not known of what is not from git, nor after somebody else has changed it', () => {
+    expect(known(objectOf('web:1', {}))).toEqual([]);
+    const fieldsV1 = { 'f:spec': { 'f:template': {} } };
+    const managedFields = [
+      { manager: 'fairlead', operation: 'Apply', time: '2026-01-01T00:00:00Z', fieldsV1 },
+      { manager: 'kubectl-set', operation: 'Update', time: '2026-01-01T00:00:01Z', fieldsV1 },
+    ];
+    const object = objectOf('web:2', GIT);
+    const changed = trusted<WorkloadObject>({ ...object, metadata: { ...object.metadata, managedFields } });
+    expect(known(changed)).toEqual([]);
+    expect(known(byVerb(changed, 'web:3'))).toEqual([]);
   });
 });

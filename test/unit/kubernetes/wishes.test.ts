@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { retryWorkload } from '../../../kubernetes/wishes.ts';
+import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
+import { retryWorkload, undoWorkload } from '../../../kubernetes/wishes.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
@@ -33,4 +35,65 @@ it('`retry` with nothing to do names what to ask, with the namespace', async () 
   const { client, reference } = ground;
   const { message } = await retryWorkload(client, reference.workload, { by: 'alice' }, Date.now());
   expect(message).toContain('`fairlead explain statefulset/web -n default`');
+});
+
+describe('going back under podUpdatePolicy InPlaceOnly', () => {
+  const rollingUpdate = { partition: 0, podUpdatePolicy: 'InPlaceOnly' };
+  const now = Date.now();
+
+  /** The last complete revision has another image, and what else is given. */
+  function plant(container: object): void {
+    ground.object = workloadObject({
+      spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate } },
+      status: { currentRevision: 'web-old', updateRevision: 'web-new' },
+      conditions: [{ type: 'Ready', status: 'False' }],
+    });
+    const { template } = ground.object.spec;
+    const containers = [{ name: 'main', image: 'web:0', ...container }];
+    ground.plantRevision({
+      metadata: {
+        name: 'web-old',
+        namespace: 'default',
+        uid: 'revision-uid',
+        resourceVersion: '1',
+        ownerReferences: [
+          {
+            apiVersion: 'fairlead.dev/v1beta1',
+            kind: 'StatefulSet',
+            name: 'web',
+            uid: 'set-uid',
+            controller: true,
+          },
+        ],
+      },
+      data: { spec: { template: { ...template, spec: { containers }, $patch: 'replace' } } },
+      revision: 1,
+    } as KubernetesObject);
+  }
+
+  it('`undo` to other images is written', async () => {
+    plant({});
+    const { client, reference } = ground;
+    const { effect } = await undoWorkload(client, reference.workload, { verb: 'undo' }, now);
+    expect(effect).toBe('rolledBack');
+    expect(ground.writes).toHaveLength(1);
+  });
+
+  it('`undo` to what no running pod takes over is refused, with the fields', async () => {
+    plant({ command: ['old'] });
+    const { client, reference } = ground;
+    const undone = undoWorkload(client, reference.workload, { verb: 'undo' }, now);
+    await expect(undone).rejects.toThrow(WishRefusedError);
+    await expect(undone).rejects.toThrow(/InPlaceOnly, and .*command.* differs.*InPlaceIfPossible/);
+    expect(ground.writes).toEqual([]);
+  });
+
+  it.each(['abort', 'deadline'] as const)('%s holds the rollout instead', async (verb) => {
+    plant({ command: ['old'] });
+    const { client, reference } = ground;
+    const { effect, message } = await undoWorkload(client, reference.workload, { verb }, now);
+    expect(effect).toBe('paused');
+    expect(message).toMatch(/command.*so it is held/);
+    expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
+  });
 });
