@@ -112,9 +112,12 @@ class SyncVerb {
     const { reason, wait } = this.#call.options;
     const begun = this.#call.io.now();
     const message = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    const found = await this.#inTime(this.#look(message));
-    if (found === 'timeout')
+    const givenUp = new AbortController();
+    const found = await this.#inTime(this.#look(message, givenUp.signal));
+    if (found === 'timeout') {
+      givenUp.abort();
       return await this.#report('', 'timeout', 'no worker has looked at the repository yet');
+    }
     if ('problem' in found) throw new CliError(found.problem);
     this.#line(`► ${this.#repository} at ${shortSha(found.sha)}`);
     if (!wait) return await this.#report(found.sha, 'started');
@@ -122,13 +125,13 @@ class SyncVerb {
   }
 
   /** A repository that could never be read has no sync yet; a look is worth it all the same. */
-  async #look(message: { by?: string; reason?: string }): Promise<LookResult> {
+  async #look(message: { by?: string; reason?: string }, signal: AbortSignal): Promise<LookResult> {
     const { WorkflowUpdateFailedError } = await import('@temporalio/client');
     try {
-      let found = await this.#calls.sync(message);
+      let found = await this.#calls.sync(message, signal);
       if (found === undefined) {
         await this.#calls.start();
-        found = await this.#calls.sync(message);
+        found = await this.#calls.sync(message, signal);
       }
       return found ?? { problem: this.#known('its sync has ended') };
     } catch (error) {
