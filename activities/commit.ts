@@ -235,11 +235,11 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
 
 /** Of a commit that is over. */
 function attemptOf(
-  { outcome, asked, startedAt }: RecordCommitInput,
+  { outcome, asked, startedAt, notes }: RecordCommitInput,
   commit: CommitStatus & { readonly finishedAt: string },
   words: CommitWords | undefined,
 ): CommitAttempt {
-  const { sha, runId, finishedAt, problems, problemCount, notes, supersededBy } = commit;
+  const { sha, runId, finishedAt, problems, problemCount, supersededBy } = commit;
   const { applied = 0, unchanged = 0, pruned = 0 } = commit;
   const counts = { applied, unchanged, pruned };
   return {
@@ -252,7 +252,8 @@ function attemptOf(
     finishedAt,
     ...counts,
     ...(problems?.[0] !== undefined && { problem: problems[0], problemCount }),
-    ...(notes !== undefined && { notes }),
+    // That it is tried again is of no use when it has been.
+    ...(notes.length > 0 && { notes }),
     ...(supersededBy !== undefined && { supersededBy }),
     runId,
   };

@@ -123,13 +123,13 @@ class SyncVerb {
   }
 
   /** A repository that could never be read has no sync yet; a look is worth it all the same. */
-  async #look(message: { by?: string; reason?: string }): Promise<LookResult> {
+  async #look(message: { by?: string; reason?: string }, signal: AbortSignal): Promise<LookResult> {
     const { WorkflowUpdateFailedError } = await import('@temporalio/client');
     try {
-      let found = await this.#calls.sync(message);
+      let found = await this.#calls.sync(message, signal);
       if (found === undefined) {
         await this.#calls.start();
-        found = await this.#calls.sync(message);
+        found = await this.#calls.sync(message, signal);
       }
       return found ?? { problem: this.#known('its sync has ended') };
     } catch (error) {
@@ -202,22 +202,27 @@ class SyncVerb {
   }): Promise<LookResult | 'interrupted' | { readonly late: string }> {
     const { io } = this.#session;
     const lease = new LeaseWatch(this.#session);
-    const looked = this.#look(message);
+    const givenUp = new AbortController();
+    const looked = this.#look(message, givenUp.signal);
     // Nobody waits for it any more when the time is up first.
     looked.catch(() => undefined);
     let late = 'no worker has looked at the repository yet';
-    while (io.now() < this.#endsAt) {
-      const left = Math.min(LOOK_MS, this.#endsAt - io.now());
-      const found = await orPause(looked, left, io.interrupted);
-      if (found !== undefined) return found;
-      if (io.interrupted.aborted) return 'interrupted';
-      const why = await lease.lookForLeader();
-      if (why === undefined) continue;
-      late = `${why}, so nobody looks at the repository`;
-      if (!this.#call.options.wait) throw new CliError(late);
-      this.#line(`◎ ${late}`);
+    try {
+      while (io.now() < this.#endsAt) {
+        const left = Math.min(LOOK_MS, this.#endsAt - io.now());
+        const found = await orPause(looked, left, io.interrupted);
+        if (found !== undefined) return found;
+        if (io.interrupted.aborted) return 'interrupted';
+        const why = await lease.lookForLeader();
+        if (why === undefined) continue;
+        late = `${why}, so nobody looks at the repository`;
+        if (!this.#call.options.wait) throw new CliError(late);
+        this.#line(`◎ ${late}`);
+      }
+      return { late };
+    } finally {
+      givenUp.abort();
     }
-    return { late };
   }
 
   async #report(

@@ -21,8 +21,11 @@ export async function askForLook(session: Session, repository: string): Promise<
 export interface SyncCalls {
   /** Starts the sync where it does not run: no commit could be read yet. */
   readonly start: () => Promise<void>;
-  /** Looks at the repository and tries what is found; as long as that takes. Undefined: its sync does not run. */
-  readonly sync: (message: { by?: string; reason?: string }) => Promise<LookResult | undefined>;
+  /** Looks at the repository and tries what is found; as long as that takes, or until the signal. Undefined: its sync does not run. */
+  readonly sync: (
+    message: { by?: string; reason?: string },
+    signal: AbortSignal,
+  ) => Promise<LookResult | undefined>;
   readonly status: () => Promise<SyncView>;
   /** Undefined: the run cannot say (yet, or any more). */
   readonly progress: (sha: string) => Promise<CommitView | undefined>;
@@ -59,9 +62,12 @@ export async function syncCalls(
         await runs.start(repository);
       });
     },
-    sync: async (message) => {
+    sync: async (message, signal) => {
       try {
-        return await handle.executeUpdate(syncUpdate, { args: [message] });
+        return await temporal.until(
+          signal,
+          async () => await handle.executeUpdate(syncUpdate, { args: [message] }),
+        );
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return undefined;
         throw error;

@@ -51,6 +51,8 @@ export class TemporalUnreachable extends Error {
 export interface OpenTemporal extends Temporal {
   /** Runs one call; none takes longer than three seconds. */
   readonly call: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Runs calls of any length; they are given up when the signal is aborted, and would else hold up {@link close}. */
+  readonly until: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
   readonly close: () => Promise<void>;
 }
 
@@ -80,6 +82,7 @@ export async function openTemporal(environment: Environment): Promise<OpenTempor
       address,
       namespace: client.options.namespace,
       call: async (work) => await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, work),
+      until: async (signal, work) => await connection.withAbortSignal(signal, work),
       close: async () => await connection.close(),
     };
   } catch (error) {

@@ -21,6 +21,8 @@ import { TestRepository } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
+import { runCliProcess } from '../support/cli-process.ts';
+import { silentServer } from '../support/silent-server.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -230,6 +232,30 @@ describe('sync and history', () => {
     expect(view.message).toContain('ObjectIncomplete bad.yaml:1');
     await shop.commit({ 'bad.yaml': undefined }, 'mended');
     expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+  }, 60_000);
+
+  it('that is given up ends in time, although the look goes on', async () => {
+    await using server = await silentServer();
+    const silent = { name: 'silent', url: server.url, interval: '1s' };
+    await writeFile(file, JSON.stringify([...entries, { ...common, ...silent }]));
+    try {
+      await found('it is followed', async () =>
+        (await repositories()).some(({ name }) => name === 'silent') ? true : undefined,
+      );
+      const begun = Date.now();
+      // As a process, which ends when nothing is waited for any more.
+      const { kubeconfig: KUBECONFIG, temporalAddress: TEMPORAL_ADDRESS } = controlPlane();
+      const environment = { KUBECONFIG, TEMPORAL_ADDRESS, FAIRLEAD_CLUSTER: 'verbs' };
+      const { code, err } = await runCliProcess(['sync', 'silent', '--timeout', '3s'], { environment });
+      expect({ code, err }).toEqual({
+        code: 3,
+        err: 'error: timed out waiting for silent: no worker has looked at the repository yet\n',
+      });
+      // An update is waited for in calls of 20 s.
+      expect(Date.now() - begun).toBeLessThan(15_000);
+    } finally {
+      await writeFile(file, JSON.stringify(entries));
+    }
   }, 60_000);
 
   it('of a repository that could never be read looks again, and says why', async () => {
