@@ -20,14 +20,23 @@ export async function keepRenewing(
   while (lease !== undefined) {
     await context.clock.sleep(context.timing.retryMs, done);
     if (done.aborted) return lease;
-    lease = await renew(context, lease, fence);
+    lease = await renew(context, lease, fence, done);
   }
   return undefined;
 }
 
-/** The Lease as it is now: renewed, or not yet but with time left; undefined = lost. */
-async function renew(context: LeaseContext, lease: Lease, fence: Fence): Promise<Lease | undefined> {
+/**
+ * The Lease as it is now: renewed, or not yet but with time left; undefined = lost. Where `done` aborts meanwhile, the fence is closed
+ * because the work is over: the Lease is not lost by that.
+ */
+async function renew(
+  context: LeaseContext,
+  lease: Lease,
+  fence: Fence,
+  done: AbortSignal,
+): Promise<Lease | undefined> {
   const { store, clock, identity, onError, onHolder } = context;
+  const isHeld = () => done.aborted || fence.remainingMs() > 0;
   let current: Lease | undefined = lease;
   try {
     while (fence.remainingMs() > 0) {
@@ -36,7 +45,7 @@ async function renew(context: LeaseContext, lease: Lease, fence: Fence): Promise
       const written = await store.write(current, spec, limit(context, fence));
       if (written !== undefined) {
         fence.renewed(sentAt);
-        if (fence.remainingMs() > 0) return written;
+        if (isHeld()) return written;
         break;
       }
       // Somebody wrote it: we ourselves, by a try whose answer was lost; an annotation; or a new holder.
@@ -49,8 +58,9 @@ async function renew(context: LeaseContext, lease: Lease, fence: Fence): Promise
     }
   } catch (error) {
     onError(explain(store, error));
-    if (fence.remainingMs() > 0) return current ?? lease;
+    if (isHeld()) return current ?? lease;
   }
+  if (done.aborted) return current;
   return lost(context, fence, 'it was not renewed in time, or this process was suspended');
 }
 

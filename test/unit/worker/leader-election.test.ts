@@ -153,6 +153,20 @@ describe('leader election', () => {
     expect(server.lease?.spec?.holderIdentity).toBe('');
   });
 
+  it('gives the Lease back also when it stops while a renewal is under way', async () => {
+    const one = await startLeader();
+    server.fault = 'hold';
+    clock.advance(1000);
+    await eventually('the renewal is under way', () => server.held.length === 1);
+    one.stop.abort();
+    await eventually('the work has ended', () => one.leading === 0);
+    server.fault = undefined;
+    server.held.shift()?.();
+    await one.ended;
+    expect(server.lease?.spec?.holderIdentity).toBe('');
+    expect(one.errors).toEqual([]);
+  });
+
   it('does not give back what another holds by then', async () => {
     const one = await startLeader();
     server.change({ holderIdentity: 'two' });
