@@ -13,6 +13,7 @@ import {
 import { planPlaces } from './daemonset-steady.ts';
 import { membersOfView, viewDaemonSet } from './daemonset-view.ts';
 import type { DaemonSetView } from './daemonset-view.ts';
+import type { ControllerRevision } from './objects.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { explainPod } from './pod-reasons.ts';
@@ -45,7 +46,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     planPlaces(view, plan, budget);
     planInPlaceSteps(view, members, plan);
     planHookEnds(view, plan);
-    trimHistory(view, members, [view.current, view.kept, view.latest], plan);
+    trimHistory(view, members, keptRevisions(view), plan);
     planDaemonBatch(view, plan, budget);
     markComplete(view, isFinishedDaemonRollout(view), plan);
     explainPods(view, plan);
@@ -76,4 +77,10 @@ function explainPods(view: DaemonSetView, plan: PlanBuilder): void {
     if (member.availableAt !== undefined) plan.requeue(member.availableAt);
     if (!member.available) explainPod(view, plan, member);
   }
+}
+
+/** Revisions that are needed beside those of pods: after a rollout of all nodes, the newest alone; the limit counts the others (D22). */
+function keptRevisions(view: DaemonSetView): readonly (ControllerRevision | undefined)[] {
+  const isEverywhere = isFinishedDaemonRollout(view) && view.places.every(({ isTarget }) => isTarget);
+  return isEverywhere ? [view.latest] : [view.current, view.kept, view.latest];
 }

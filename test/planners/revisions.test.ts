@@ -14,12 +14,19 @@ import {
 } from '../../planners/revision.ts';
 import { collisionCountOf, revisionName } from '../../planners/revision-plan.ts';
 import { planDaemonSet } from '../../planners/daemonset.ts';
+import type { DaemonSet } from '../../planners/workload.ts';
 import { planDeployment } from '../../planners/deployment.ts';
 import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
 import { revisionData, templateOfRevision } from '../../planners/template-revision.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
-import { daemonSetOf, daemonSnapshotOf } from '../support/daemonset-fixtures.ts';
+import {
+  daemonPodOn,
+  daemonRevisionFor,
+  daemonSetOf,
+  daemonSnapshotOf,
+  nodeOf,
+} from '../support/daemonset-fixtures.ts';
 import { deploymentOf, deploymentSnapshotOf } from '../support/deployment-fixtures.ts';
 import { RICH_TEMPLATES } from '../support/rich-templates.ts';
 import {
@@ -304,6 +311,28 @@ describe('history', () => {
     expect(plan.steady.filter(({ purpose }) => purpose === 'TrimHistory')).toMatchObject([
       { verb: 'delete', resource: 'controllerrevisions', name: second, uid: `uid-${second ?? ''}` },
     ]);
+  });
+
+  it('D22: the limit of a DaemonSet counts what is not the newest, once that is on all nodes', () => {
+    const sets = ['agent:1', 'agent:2', 'agent:3'].map((image) =>
+      daemonSetOf({ template: templateOf(image), revisionHistoryLimit: 1 }),
+    );
+    const revisions: ControllerRevision[] = [];
+    for (const one of sets) {
+      const { metadata, ...rest } = daemonRevisionFor(one, revisions);
+      const annotations = { ...metadata.annotations, ...attempts('Succeeded', '2026-01-01') };
+      revisions.push({ ...rest, metadata: { ...metadata, annotations } });
+    }
+    const [first, second, last] = revisions as [ControllerRevision, ControllerRevision, ControllerRevision];
+    const newest = sets[2] as DaemonSet;
+    const trimmed = (revision: ControllerRevision) => {
+      const nodes = [nodeOf('a'), nodeOf('b')];
+      const pods = [daemonPodOn(newest, 'a', last), daemonPodOn(newest, 'b', revision)];
+      const plan = planDaemonSet(daemonSnapshotOf(newest, { revisions, nodes, pods }), NOW);
+      return plan.steady.filter(({ purpose }) => purpose === 'TrimHistory').map(({ name }) => name);
+    };
+    expect(trimmed(last)).toEqual([first.metadata.name]);
+    expect(trimmed(second)).toEqual([]);
   });
 
   it('C9: the template comes out of a revision as it went in', () => {
