@@ -28,6 +28,17 @@ function objectOf(image: string, annotations: Readonly<Record<string, string>>):
   });
 }
 
+/** Applied from git, then changed by `kubectl set image`, as the apiserver keeps it. */
+function setByKubectl(image: string): WorkloadObject {
+  const object = objectOf(image, GIT);
+  const fieldsV1 = { 'f:spec': { 'f:template': {} } };
+  const managedFields = [
+    { manager: 'fairlead', operation: 'Apply', time: '2026-01-01T00:00:00Z', fieldsV1 },
+    { manager: 'kubectl-set', operation: 'Update', time: '2026-01-01T00:01:00Z', fieldsV1 },
+  ];
+  return trusted<WorkloadObject>({ ...object, metadata: { ...object.metadata, managedFields } });
+}
+
 function causeOf(image: string, annotations: Readonly<Record<string, string>>): RolloutCause {
   return rolloutCause(readStatefulSet(objectOf(image, annotations), 'fairlead.dev/v1beta1'));
 }
@@ -74,14 +85,7 @@ describe('the cause of a rollout', () => {
   });
 
   it('another hand than git, by the books of the apiserver', () => {
-    const fieldsV1 = { 'f:spec': { 'f:template': {} } };
-    const managedFields = [
-      { manager: 'fairlead', operation: 'Apply', time: '2026-01-01T00:00:00Z', fieldsV1 },
-      { manager: 'kubectl-set', operation: 'Update', time: '2026-01-01T00:01:00Z', fieldsV1 },
-    ];
-    const object = objectOf('web:3', GIT);
-    const changed = trusted<WorkloadObject>({ ...object, metadata: { ...object.metadata, managedFields } });
-    expect(rolloutCause(readStatefulSet(changed, 'fairlead.dev/v1beta1'))).toEqual({
+    expect(rolloutCause(readStatefulSet(setByKubectl('web:3'), 'fairlead.dev/v1beta1'))).toEqual({
       by: 'kubectl-set',
       reason: 'changed on the object, not in git',
     });
@@ -133,13 +137,7 @@ describe('the template that git gave', () => {
 
   it('is not known of what is not from git, nor after somebody else has changed it', () => {
     expect(known(objectOf('web:1', {}))).toEqual([]);
-    const fieldsV1 = { 'f:spec': { 'f:template': {} } };
-    const managedFields = [
-      { manager: 'fairlead', operation: 'Apply', time: '2026-01-01T00:00:00Z', fieldsV1 },
-      { manager: 'kubectl-set', operation: 'Update', time: '2026-01-01T00:00:01Z', fieldsV1 },
-    ];
-    const object = objectOf('web:2', GIT);
-    const changed = trusted<WorkloadObject>({ ...object, metadata: { ...object.metadata, managedFields } });
+    const changed = setByKubectl('web:2');
     expect(known(changed)).toEqual([]);
     expect(known(byVerb(changed, 'web:3'))).toEqual([]);
   });
