@@ -1,6 +1,6 @@
 /** One word for how a workload is, from its object alone: conditions (kstatus) first, counters where there are none. */
 
-import { isPinOver } from '../kubernetes/template-change.ts';
+import { isPinOver, isPinSpent } from '../kubernetes/template-change.ts';
 import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -70,18 +70,19 @@ function pinOf(object: WorkloadObject): { readonly reason: string; readonly mess
 
 /** The pin, while it says anything: what does not come from git is pinned until it gets another template. */
 export function pinnedOf(object: WorkloadObject): Pin | undefined {
-  const pin = readPinned(object.metadata.annotations);
-  return pin?.rejected === undefined && isOver(object, pin) ? undefined : pin;
+  return pinUnless(isPinSpent, object);
 }
 
 /** The pin of the deadline's rollback that brought the present template, if one did. */
 export function deadlineRollback(object: WorkloadObject): Pin | undefined {
-  const pin = readPinned(object.metadata.annotations);
-  return pin?.verb === 'deadline' && !isOver(object, pin) ? pin : undefined;
+  const pin = pinUnless(isPinOver, object);
+  return pin?.verb === 'deadline' ? pin : undefined;
 }
 
-function isOver({ metadata, spec }: WorkloadObject, pin: Pin | undefined): boolean {
-  return pin !== undefined && isPinOver(metadata.annotations ?? {}, pin, normaliseTemplate(spec.template));
+function pinUnless(isPast: typeof isPinOver, { metadata, spec }: WorkloadObject): Pin | undefined {
+  const { annotations = {} } = metadata;
+  const pin = readPinned(annotations);
+  return pin !== undefined && isPast(annotations, pin, normaliseTemplate(spec.template)) ? undefined : pin;
 }
 
 /** `by alice: db alarm`; what is not known is left out. */

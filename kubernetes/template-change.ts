@@ -105,6 +105,18 @@ export function isPinOver(
   return change.at !== pin.at || change.target !== templateHash(template);
 }
 
+/**
+ * Whether the pin says nothing any more: it is not about a manifest in git, and another template has come since.
+ * @param template Normalised
+ */
+export function isPinSpent(
+  annotations: Readonly<Record<string, string>>,
+  pin: Pin,
+  template: PodTemplate,
+): boolean {
+  return pin.rejected === undefined && isPinOver(annotations, pin, template);
+}
+
 /** What is not such a value (somebody edited it) says nothing. */
 function readChange(text: string | undefined): TemplateChange | undefined {
   if (text === undefined) return undefined;

@@ -12,7 +12,7 @@ import type {
   WorkloadKind,
 } from '../planners/workload.ts';
 import { hasEndedPause, readPaused, readPinned, readRetried } from './wish-annotations.ts';
-import { isPinOver } from './template-change.ts';
+import { isPinSpent } from './template-change.ts';
 import { trusted } from './values.ts';
 import type { WorkloadApi } from './workload-api.ts';
 import { groupVersion } from './workload-api.ts';
@@ -83,10 +83,7 @@ export function readCommon(
   const pinned = readPinned(metadata.annotations);
   const retried = readRetried(metadata.annotations);
   const template = normaliseTemplate(spec.template);
-  const isOver =
-    pinned !== undefined &&
-    pinned.rejected === undefined &&
-    isPinOver(metadata.annotations ?? {}, pinned, template);
+  const isSpent = pinned !== undefined && isPinSpent(metadata.annotations ?? {}, pinned, template);
   const common: Workload = {
     ref: {
       group,
@@ -106,7 +103,7 @@ export function readCommon(
     ...(paused && { paused }),
     ...(hasEndedPause(metadata.annotations, spec.paused) && { hasEndedPause: true }),
     ...(pinned && { pinned }),
-    ...(isOver && { isPinOver: true }),
+    ...(isSpent && { isPinSpent: true }),
     ...(retried && { retried }),
     ...(own.progressDeadlineSeconds !== undefined && {
       progressDeadlineSeconds: own.progressDeadlineSeconds,

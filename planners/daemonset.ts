@@ -18,7 +18,6 @@ import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { explainPod } from './pod-reasons.ts';
 import { planInPlaceSteps } from './pod-updates.ts';
-import { describePin } from './reasons.ts';
 import { trimHistory } from './revision-history.ts';
 import { isEmptySelector } from './selector.ts';
 import type { DaemonSet, DaemonSetStatus, Snapshot } from './workload.ts';
@@ -51,8 +50,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     markComplete(view, isFinishedDaemonRollout(view), plan);
     explainPods(view, plan);
   }
-  if (set.pinned !== undefined && set.isPinOver !== true)
-    plan.wait('Pinned', { detail: describePin(set.pinned) });
+  plan.waitForPin(set);
   const { requeueAt } = plan;
   return {
     steady: plan.steady,

@@ -18,7 +18,7 @@ import { ANNOTATION, DEPLOYMENT_ANNOTATION } from './names.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { explainPod } from './pod-reasons.ts';
-import { describePin, describeWish } from './reasons.ts';
+import { describeWish } from './reasons.ts';
 import { isEmptySelector } from './selector.ts';
 import type { Deployment, DeploymentStatus, Snapshot } from './workload.ts';
 
@@ -45,8 +45,7 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
     planDeploymentBatch(view, plan);
     explainReplicaSets(view, plan);
   }
-  if (workload.pinned !== undefined && workload.isPinOver !== true)
-    plan.wait('Pinned', { detail: describePin(workload.pinned) });
+  plan.waitForPin(workload);
   const { requeueAt } = plan;
   return {
     steady: plan.steady,

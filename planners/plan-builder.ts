@@ -2,7 +2,8 @@
 
 import type { Action, Purpose, Reason, ReasonCode, Refusal, WritableResource } from './plan.ts';
 import { actionKey } from './plan.ts';
-import { compareReasons, sentence } from './reasons.ts';
+import { compareReasons, describePin, sentence } from './reasons.ts';
+import type { Workload } from './workload.ts';
 
 /** A refused write stops holding the rollout back after this time, milliseconds (design "One planner per kind"). */
 const REFUSAL_PATIENCE_MS = 10_000;
@@ -142,6 +143,11 @@ export class PlanBuilder {
   /** A pod that would be of that revision. Why there is none has been said, if the apiserver takes none. */
   waitForRevisionOf(pod: string): void {
     if (!this.#revisionRefused) this.wait('RevisionMissing', { pod });
+  }
+
+  /** Says that somebody went back, as long as that is so. */
+  waitForPin({ pinned, isPinSpent }: Pick<Workload, 'pinned' | 'isPinSpent'>): void {
+    if (pinned !== undefined && isPinSpent !== true) this.wait('Pinned', { detail: describePin(pinned) });
   }
 
   /** The plan changes by time alone at that moment, milliseconds. */

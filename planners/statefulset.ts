@@ -4,7 +4,6 @@ import { maxUnavailableOf } from './budget.ts';
 import { markComplete } from './complete-mark.ts';
 import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
-import { describePin } from './reasons.ts';
 import { trimHistory } from './revision-history.ts';
 import { isEmptySelector } from './selector.ts';
 import { explainPod } from './pod-reasons.ts';
@@ -45,8 +44,7 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     markComplete(view, isFinishedRollout(view), plan);
     explainPods(view, plan);
   }
-  if (set.pinned !== undefined && set.isPinOver !== true)
-    plan.wait('Pinned', { detail: describePin(set.pinned) });
+  plan.waitForPin(set);
   const { requeueAt } = plan;
   return {
     steady: plan.steady,

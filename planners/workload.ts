@@ -64,7 +64,7 @@ export interface Workload {
   readonly hasEndedPause?: boolean;
   readonly pinned?: Pin;
   /** The pin is not about a manifest in git, and another template has come since: it says nothing any more. */
-  readonly isPinOver?: boolean;
+  readonly isPinSpent?: boolean;
   readonly retried?: Wish;
   /** Seconds without progress after which `onDeadline` happens; absent = no deadline. */
   readonly progressDeadlineSeconds?: number;
