@@ -15,11 +15,9 @@ import type { ComponentFailure } from './component-process.ts';
 import { schedulerConfiguration } from './components.ts';
 import { createCredentials } from './credentials.ts';
 import {
-  COMPONENT_NAMES,
   checkInstanceName,
   currentBootId,
   defaultStateDirectory,
-  livingProcess,
   readInstance,
   writeInstance,
 } from './instance.ts';
@@ -89,6 +87,8 @@ export interface ControlPlane {
   changeWorkloadApi(workloadApi: WorkloadApi): Promise<void>;
   /** SIGKILL, as a crash; not reported as a failure. */
   kill(component: ComponentName): Promise<void>;
+  /** Ends this handle alone: the servers go on, for whoever opens the instance next, and nobody watches over them meanwhile. */
+  close(): Promise<void>;
   /** Ends everything and removes the directory. */
   down(): Promise<void>;
 }
@@ -184,7 +184,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
-async function openRecorded(directory: string, record: InstanceRecord): Promise<RunningControlPlane> {
+async function openInstance(name: string, stateDirectory: string): Promise<RunningControlPlane> {
+  const directory = join(stateDirectory, name);
+  const record = await readInstance(directory);
+  if (record?.complete !== true) throw new Error(`there is no instance ${name} in ${stateDirectory}`);
   const client = await openClusterClient(instanceLayout(directory).kubeconfig);
   return new RunningControlPlane({
     record,
@@ -195,22 +198,28 @@ async function openRecorded(directory: string, record: InstanceRecord): Promise<
   });
 }
 
+/**
+ * A handle to a complete instance that somebody else has started and closed; it looks after the components as that one did. Rejects if
+ * there is no such instance.
+ */
+export async function openControlPlane(
+  name: string,
+  stateDirectory: string = defaultStateDirectory(),
+): Promise<ControlPlane> {
+  const controlPlane = await openInstance(name, stateDirectory);
+  controlPlane.watchOver();
+  return controlPlane;
+}
+
 /** Starts whatever of a detached instance does not run: after a crash, or a reboot. What it held is still there. */
 export async function resumeControlPlane(
   name: string,
   report: (line: string) => void,
   stateDirectory: string = defaultStateDirectory(),
 ): Promise<void> {
-  const directory = join(stateDirectory, name);
-  const record = await readInstance(directory);
-  if (record?.complete !== true) throw new Error(`there is no instance ${name} in ${stateDirectory}`);
-  const controlPlane = await openRecorded(directory, record);
+  const controlPlane = await openInstance(name, stateDirectory);
   try {
-    const living = COMPONENT_NAMES.flatMap((component) => {
-      const identity = livingProcess(record, component);
-      return identity === undefined ? [] : [[component, identity] as const];
-    });
-    await controlPlane.update({ bootId: currentBootId(), processes: Object.fromEntries(living) });
+    await controlPlane.forgetTheDead();
     await startComponents(controlPlane, report);
   } finally {
     controlPlane.client.close();

@@ -1,19 +1,21 @@
 /** The handle of a control plane whose record exists: components are started, stopped and watched here. */
 
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { ComponentFailure, spawnComponent } from './component-process.ts';
 import type { StartedProcess } from './component-process.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { livingProcess, writeInstance } from './instance.ts';
+import { COMPONENT_NAMES, currentBootId, livingProcess, writeInstance } from './instance.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import { instanceLayout } from './layout.ts';
 import type { InstanceLayout } from './layout.ts';
 import { readManifests } from './manifests.ts';
 import { addNodes, removeNode } from './nodes.ts';
 import { packageRoot } from './package-root.ts';
-import { signalProcess, stopProcess, waitForExit } from './processes.ts';
+import { isAlive, signalProcess, stopProcess, waitForExit } from './processes.ts';
+import type { ProcessIdentity } from './processes.ts';
 import { waitUntilReady } from './readiness.ts';
 import { removeInstance } from './removal.ts';
 import { createServiceAccountKubeconfig } from './service-account-kubeconfig.ts';
@@ -21,6 +23,8 @@ import type { Watchdog } from './watchdog.ts';
 
 const READY_TIMEOUT_MS = 120_000;
 const STOP_GRACE_MS = 10_000;
+/** Between two questions whether a process that is no child lives. */
+const ASK_MS = 50;
 /** It would wait for its clients' watches, which do not end by themselves. */
 const APISERVER_GRACE_MS = 1500;
 
@@ -240,10 +244,36 @@ export class RunningControlPlane implements ControlPlane {
     return this.kubeconfigFor(account.metadata.namespace ?? 'default', account.metadata.name);
   }
 
-  async down(): Promise<void> {
+  /** Looks after those that another handle has started: no children of this process, so it has to ask whether they live. */
+  watchOver(): void {
+    for (const component of COMPONENT_NAMES) {
+      const identity = livingProcess(this.#record, component);
+      if (identity !== undefined) this.#reportEnd(component, { identity, ended: this.#endOf(identity) });
+    }
+  }
+
+  async #endOf(identity: ProcessIdentity): Promise<string> {
+    while (!this.#closed && isAlive(identity)) await delay(ASK_MS, undefined, { ref: false });
+    return 'has ended';
+  }
+
+  /** Takes processes out of the record that do not live any more, also those of an earlier boot. */
+  async forgetTheDead(): Promise<void> {
+    const living = COMPONENT_NAMES.flatMap((component) => {
+      const identity = livingProcess(this.#record, component);
+      return identity === undefined ? [] : [[component, identity] as const];
+    });
+    await this.update({ bootId: currentBootId(), processes: Object.fromEntries(living) });
+  }
+
+  async close(): Promise<void> {
     this.#closed = true;
     this.client.close();
     await this.#writing;
+  }
+
+  async down(): Promise<void> {
+    await this.close();
     await removeInstance(this.directory);
     await this.#watchdog?.release();
   }

@@ -1,10 +1,11 @@
-/** One control plane for a jest file: started in `beforeAll`, always taken down. */
+/** One control plane for a jest file: as new in `beforeAll`, and given to the next file at the end. */
 
 import { afterAll, beforeAll } from '@jest/globals';
 
-import { startControlPlane } from '../../local/control-plane.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
-import type { ControlPlane, ControlPlaneOptions } from '../../local/control-plane.ts';
+import type { ControlPlane } from '../../local/control-plane.ts';
+import { giveBack, takeControlPlane } from './shared-control-plane.ts';
+import type { ControlPlaneUse } from './shared-control-plane.ts';
 
 /** A machine without the programs builds them first; a component that hangs is given up long before. */
 const START_TIMEOUT_MS = 30 * 60_000;
@@ -12,19 +13,17 @@ const DOWN_TIMEOUT_MS = 30_000;
 
 /**
  * Declares the hooks; the returned function gives the control plane to tests and hooks that run after them. A component that
- * ended by itself fails the suite at its end, unless `onFailure` is given.
+ * ended by itself fails the suite at its end.
  */
-export function useControlPlane(options: ControlPlaneOptions = {}): () => ControlPlane {
+export function useControlPlane(use: ControlPlaneUse = {}): () => ControlPlane {
   let controlPlane: ControlPlane | undefined;
 
   beforeAll(async () => {
-    controlPlane = await startControlPlane(options);
+    controlPlane = await takeControlPlane(use);
   }, START_TIMEOUT_MS);
 
   afterAll(async () => {
-    await controlPlane?.down();
-    const failure = options.onFailure === undefined ? controlPlane?.failures[0] : undefined;
-    if (failure !== undefined) throw failure;
+    if (controlPlane !== undefined) await giveBack(controlPlane);
   }, DOWN_TIMEOUT_MS);
 
   return () => {
@@ -39,7 +38,7 @@ export function useControlPlane(options: ControlPlaneOptions = {}): () => Contro
  * to start a second costs ten seconds of CPU. Declares the hooks; the returned function gives, for an API, what `useControlPlane` would.
  */
 export function useControlPlaneOfBoth(
-  options: Omit<ControlPlaneOptions, 'workloadApi'>,
+  options: Omit<ControlPlaneUse, 'workloadApi'>,
 ): (api: WorkloadApi) => () => ControlPlane {
   const controlPlane = useControlPlane({ ...options, workloadApi: 'apps/v1' });
   return (api) => () => seenFrom(api, controlPlane());

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../../kubernetes/workload-api.ts';
 import { WORKLOAD_APIS } from '../../../kubernetes/workload-api.ts';
-import { startControlPlane } from '../../../local/control-plane.ts';
 import type { ControlPlane } from '../../../local/control-plane.ts';
 import type { Scene, SceneOptions } from '../scene.ts';
+import { giveBack, takeControlPlane } from '../shared-control-plane.ts';
 import { Stage } from '../stage.ts';
 import { startWorker } from '../worker-process.ts';
 import type { WorkerOptions, WorkerProcess } from '../worker-process.ts';
@@ -80,10 +80,7 @@ export function useBenches(options: { readonly owner?: string } = {}): (api: Wor
   beforeAll(async () => {
     await Promise.all(
       WORKLOAD_APIS.map(async (workloadApi) => {
-        const controlPlane: ControlPlane = await startControlPlane({
-          workloadApi,
-          nodes: 3,
-        });
+        const controlPlane = await takeControlPlane({ workloadApi });
         controlPlanes.push(controlPlane);
         const bench = new Bench(controlPlane, await Stage.open(controlPlane), owner);
         benches.set(workloadApi, bench);
@@ -103,7 +100,7 @@ export function useBenches(options: { readonly owner?: string } = {}): (api: Wor
   afterAll(async () => {
     await Promise.all(shared.map(async (worker) => await worker.stop()));
     await Promise.all([...benches.values()].map(async (bench) => await bench.close()));
-    await Promise.all(controlPlanes.map(async (controlPlane) => await controlPlane.down()));
+    await Promise.all(controlPlanes.map(async (controlPlane) => await giveBack(controlPlane)));
   }, END_TIMEOUT_MS);
 
   return (api) => {
