@@ -187,8 +187,16 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
   return {
     verdict: reason.code,
     sentence: reason.message,
-    ...(isStuck && { next: `wait, or go back: fairlead rollout abort ${who}` }),
+    ...(isStuck && { next: `wait, or ${wayOut(plan, `fairlead rollout abort ${who}`)}` }),
   };
+}
+
+/** What to do about pods that do not become available. Nothing to go back to is left once the old controller is gone. */
+function wayOut(plan: RollingUpdatePlan, abort: string): string {
+  const { old, nextController, isRenamed } = plan.view;
+  if (old !== undefined && !isRenamed) return `go back: ${abort}`;
+  const name = (old ?? nextController)?.metadata.name ?? '';
+  return `roll out another image: fairlead rolling-update ${name} --image=… -n ${namespaceOf(plan)}`;
 }
 
 const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {

@@ -104,7 +104,9 @@ export async function rollController(
     if (isInProgress) throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);
     return false;
   }
-  if (isInProgress) return await joinUpdate(context, object, reference, view);
+  // One that only waits for its pods is joined by its own manifest; another one is rolled out instead.
+  const isOver = view.isRenamed && recordedHash(view) !== object.manifest.hash;
+  if (isInProgress && !isOver) return await joinUpdate(context, object, reference, view);
   if (sizeOf(live) === 0) return false;
   const wanted = await context.client.patch<ReplicationController>(
     object.path,
@@ -126,14 +128,18 @@ export async function rollController(
   return true;
 }
 
+/** Of the manifest that the update under way rolls out, if it is one from git. */
+function recordedHash({ record }: UpdateView): string | undefined {
+  return record?.controller.metadata.annotations?.[ANNOTATION.manifestHash];
+}
+
 async function joinUpdate(
   context: CommitContext,
   object: PreparedObject,
   reference: UpdateReference,
   view: UpdateView,
 ): Promise<boolean> {
-  const hash = view.record?.controller.metadata.annotations?.[ANNOTATION.manifestHash];
-  if (hash === object.manifest.hash && !view.isRollback) {
+  if (recordedHash(view) === object.manifest.hash && !view.isRollback) {
     await start(context, reference);
     return true;
   }

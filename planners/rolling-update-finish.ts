@@ -6,6 +6,7 @@ import type { ReplicationController } from './replication-controller.ts';
 import { strippedMarks } from './replication-controller.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord } from './rolling-update-record.ts';
+import { awaitPods } from './rolling-update-pods.ts';
 import type { UpdateEnding, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, remove, setState, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -14,14 +15,23 @@ import { matchesSelector } from './selector.ts';
 /** So many finished records are kept, as `revisionHistoryLimit` of other kinds does by default. */
 const KEPT = 10;
 
-/** What is left to do before the update is over, one write after the other; then the outcome. */
-export function finish(view: UpdateView, final: ReplicationController, outcome: UpdateEnding): UpdateStep {
+/** What is left to do before the update is over, one write after the other; then the outcome. `now` in milliseconds since the epoch. */
+export function finish(
+  view: UpdateView,
+  final: ReplicationController,
+  outcome: UpdateEnding,
+  now: number,
+): UpdateStep {
   const adoption = adoptionStep(view, final);
   if (adoption !== undefined) return adoption;
   const marks = strippedMarks(final);
   if (Object.keys(marks).length > 0) {
     return annotate(final, marks, 'Strip', `the update of ${final.metadata.name} is over`);
   }
+  // Somebody may have deleted the old controller before they were there. Its marks are gone: another image may be rolled out.
+  const lacking =
+    outcome === 'Succeeded' && view.record !== undefined ? awaitPods(final, view.pods, now) : undefined;
+  if (lacking !== undefined) return lacking;
   const own = view.records.filter(({ from, to }) => from === view.name || to === final.metadata.name);
   const ownerless = own.find((record) => isOwnerless(record, view));
   if (ownerless !== undefined) return ownStep(ownerless, final);

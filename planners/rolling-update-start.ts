@@ -66,7 +66,12 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   const { old, nextController: next, record, name } = view;
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
-  if (next !== undefined || record !== undefined) return attach(view, request, next, record);
+  if (next !== undefined || record !== undefined) {
+    const decision = attach(view, request, next, record);
+    // Were only one that is waited for to be replaced once its pods are there, a bad one could never be.
+    const isInstead = view.isRenamed && decision.do === 'refuse' && decision.code === 'OtherChange';
+    if (!isInstead) return decision;
+  }
   if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
   const { change } = request;
   if (change.kind === 'none') {
@@ -114,7 +119,11 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
     return refuse('NotInProgress', `no update of ${name} is in progress`);
   }
   if (old === undefined) {
-    return refuse('NotFound', `${name} is gone already: ${partner} is about to get its name`);
+    const place = view.keepsName ? 'has taken its place' : 'is about to get its name';
+    return refuse('NotFound', `${name} is gone already: ${partner} ${place}`);
+  }
+  if (view.isRenamed) {
+    return refuse('NotInProgress', `${name} is rolled out but for its pods: what it was before is gone`);
   }
   if (view.isRollback) return { do: 'attach' };
   const { verb, by, reason, at } = turned;

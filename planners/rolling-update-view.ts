@@ -11,6 +11,7 @@ import {
   podsOf,
   sizeOf,
 } from './replication-controller.ts';
+import { selectsSame } from './rolling-update-definition.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
 import type { ResolvedBudget } from './rolling-update-scale.ts';
@@ -47,6 +48,8 @@ export interface UpdateView extends RollingUpdateSnapshot {
   readonly isRollback: boolean;
   /** The next controller stays under its own name. */
   readonly keepsName: boolean;
+  /** The controller under the old name is what was rolled out: nothing is left of the one before, and nothing to go back to. */
+  readonly isRenamed: boolean;
 }
 
 /** Finds the two controllers and the record. */
@@ -77,6 +80,11 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
     budget: resolveUpdateBudget(state, desired),
     isRollback: old !== undefined && (desiredOf(old) ?? 0) > 0,
     keepsName: record === undefined ? snapshot.next !== undefined : record.to !== name,
+    isRenamed:
+      old !== undefined &&
+      nextController === undefined &&
+      record !== undefined &&
+      selectsSame(old.spec, record.controller.spec),
   };
 }
 
@@ -98,7 +106,8 @@ function desiredSize(
   const oldDesired = old === undefined ? 0 : (desiredOf(old) ?? 0);
   if (oldDesired > 0) return oldDesired;
   const marked = next === undefined ? undefined : desiredOf(next);
-  if (marked !== undefined) return marked;
+  // Without the old one that of the next is 0 only because somebody was going back to one that is gone.
+  if (marked !== undefined && (marked > 0 || old !== undefined)) return marked;
   const known = record?.state.desired ?? (old === undefined ? undefined : originalSizeOf(old));
   const present = old ?? next;
   return known ?? (present === undefined ? 0 : sizeOf(present));

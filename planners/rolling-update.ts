@@ -28,7 +28,8 @@ import { finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
-import { readTurned, recordManifest } from './rolling-update-record.ts';
+import { isActiveRecord, readTurned, recordManifest } from './rolling-update-record.ts';
+import { POD_CODES, awaitPods, resize } from './rolling-update-pods.ts';
 import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
@@ -55,9 +56,9 @@ export function planRollingUpdate(snapshot: RollingUpdateSnapshot, now: number):
 function decide(view: UpdateView, now: number): Decision {
   const { old, nextController: next } = view;
   if (old !== undefined && next !== undefined) return withBoth(view, old, next, now);
-  if (next !== undefined) return withoutOld(view, next);
-  if (old !== undefined) return withoutNext(view, old);
-  return withNeither(view);
+  if (next !== undefined) return withoutOld(view, next, now);
+  if (old !== undefined) return withoutNext(view, old, now);
+  return withNeither(view, now);
 }
 
 /** "Assume that we are in a partial rollout" (seed, "Initialization"). */
@@ -192,29 +193,24 @@ function roll(
       message,
     );
   }
-  const names = (pods: typeof coming.lacking) => pods.map(({ metadata }) => metadata.name);
-  if (coming.lacking.length > 0) {
-    const { length } = coming.lacking;
-    const message = `${String(length)} of ${String(coming.active.length)} pods of ${toName} ${length === 1 ? 'is' : 'are'} not available`;
-    return wait('PodNotReady', message, names(coming.lacking));
-  }
-  if (sizes.toActive !== sizes.to) {
-    return wait('PodMissing', `${toName} has ${String(sizes.toActive)} of ${String(sizes.to)} pods`);
-  }
+  const lacking = awaitPods(to, view.pods, now);
+  if (lacking !== undefined) return lacking;
   if (sizes.fromActive > sizes.from) {
     const message = `${fromName} has ${String(sizes.fromActive)} pods and is to have ${String(sizes.from)}`;
-    return wait('PodLeaving', message, names(leaving.active));
+    const names = leaving.active.map(({ metadata }) => metadata.name);
+    return wait('PodLeaving', message, names);
   }
   return undefined;
 }
 
 /** "Assume that we are in the rename phase" (seed), unless the next controller keeps its name. */
-function withoutOld(view: UpdateView, next: ReplicationController): Decision {
+function withoutOld(view: UpdateView, next: ReplicationController, now: number): Decision {
   if (view.keepsName) {
     // Without its marks, and without a record, nothing would tell that it was an update.
     const isMarked = Object.keys(strippedMarks(next)).length > 0;
     const recorded = isMarked ? recordStep(view, next, 'Rolling') : undefined;
-    return ['CleaningUp', recorded ?? finish(view, next, 'Succeeded')];
+    if (recorded !== undefined) return ['CleaningUp', recorded];
+    return (isMarked ? growAlone(view, next) : undefined) ?? succeed(view, next, now);
   }
   if (next.metadata.deletionTimestamp !== undefined) {
     return ['Renaming', recordStep(view, next, 'Renaming') ?? handOver(view, next)];
@@ -224,6 +220,20 @@ function withoutOld(view: UpdateView, next: ReplicationController): Decision {
   if (before !== undefined) return ['Renaming', before];
   const message = `delete ${next.metadata.name}, its pods stay for ${view.name}`;
   return ['Renaming', remove('replicationcontrollers', next, true, 'DeleteNext', message)];
+}
+
+/** Somebody has deleted the old controller in the middle: nothing shrinks any more, so the next one grows at once (K5). */
+function growAlone(view: UpdateView, next: ReplicationController): Decision | undefined {
+  const { desired } = view.state;
+  if (sizeOf(next) === desired) return undefined;
+  return ['Rolling', view.paused === undefined ? resize(next, desired) : paused(view)];
+}
+
+/** Nothing but the pods is missing, where somebody has deleted the old controller before they were there. */
+function succeed(view: UpdateView, final: ReplicationController, now: number): Decision {
+  const step = finish(view, final, 'Succeeded', now);
+  const isForPods = step.do === 'await' && step.waiting.some(({ code }) => POD_CODES.includes(code));
+  return [isForPods ? 'Rolling' : 'Finished', step];
 }
 
 /**
@@ -267,18 +277,17 @@ function recordStep(
 }
 
 /** `foo` alone: before the first step, after the last, or on the way back. */
-function withoutNext(view: UpdateView, old: ReplicationController): Decision {
+function withoutNext(view: UpdateView, old: ReplicationController, now: number): Decision {
   const { record, last, state } = view;
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
-  if (record !== undefined && selectsSame(old.spec, record.controller.spec)) {
-    return ['Finished', finish(view, old, 'Succeeded')];
-  }
+  if (view.isRenamed) return succeed(view, old, now);
   if (view.isRollback) return backAlone(view, old);
-  if (record !== undefined) return ['Initialising', createNext(record, state.desired)];
+  if (record !== undefined)
+    return ['Initialising', closeEarlier(view, record) ?? createNext(record, state.desired)];
   const isNew = last?.state.phase === 'Done' && selectsSame(old.spec, last.controller.spec);
   if (isNew || last?.state.phase === 'Aborted') {
     const back = last?.state.turned?.verb === 'commit' ? 'Superseded' : 'Aborted';
-    return ['Finished', finish(view, old, isNew ? 'Succeeded' : back)];
+    return ['Finished', finish(view, old, isNew ? 'Succeeded' : back, now)];
   }
   const partner = partnerOf(old);
   if (partner !== undefined) {
@@ -296,13 +305,7 @@ function withoutNext(view: UpdateView, old: ReplicationController): Decision {
 /** The way back is over, or the next controller was deleted by hand in the middle of it. */
 function backAlone(view: UpdateView, old: ReplicationController): Decision {
   const { desired } = view.state;
-  if (sizeOf(old) < desired) {
-    const message = `scale ${view.name} from ${String(sizeOf(old))} to ${String(desired)}`;
-    return [
-      'RollingBack',
-      patch('replicationcontrollers', old, { spec: { replicas: desired } }, 'ScaleUp', message),
-    ];
-  }
+  if (sizeOf(old) < desired) return ['RollingBack', resize(old, desired)];
   // The record first: without the marks nothing else would tell an update given up from one that is to begin.
   const turned = readTurned(old.metadata.annotations?.[ANNOTATION.turned]);
   const closing =
@@ -318,6 +321,21 @@ function backAlone(view: UpdateView, old: ReplicationController): Decision {
   ];
 }
 
+/** One that had been renamed, and waited for its pods, when another began: were that rolled back, it would go on. */
+function closeEarlier(
+  { records, controllers, name }: UpdateView,
+  record: UpdateRecord,
+): UpdateStep | undefined {
+  const isThere = (next: string) => controllers.some(({ metadata }) => metadata.name === next);
+  const earlier = records.find(
+    (one) => one.from === name && isActiveRecord(one) && one !== record && !isThere(one.next),
+  );
+  return (
+    earlier &&
+    setState(earlier, { phase: 'Aborted' }, `${record.next} is rolled out instead of ${earlier.next}`)
+  );
+}
+
 function createNext(record: UpdateRecord, desired: number): UpdateStep {
   return write({
     verb: 'create',
@@ -330,11 +348,11 @@ function createNext(record: UpdateRecord, desired: number): UpdateStep {
 }
 
 /** In the middle of a rename the pods have no controller: nothing holds this up. */
-function withNeither(view: UpdateView): Decision {
+function withNeither(view: UpdateView, now: number): Decision {
   const { record, last, name, controllers, pods } = view;
   const final = controllers.find(({ metadata }) => metadata.name === last?.to);
   if (record === undefined && last?.state.phase === 'Done' && final !== undefined) {
-    return ['Finished', finish(view, final, 'Succeeded')];
+    return ['Finished', finish(view, final, 'Succeeded', now)];
   }
   if (record?.state.phase !== 'Renaming') {
     return [

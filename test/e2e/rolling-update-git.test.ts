@@ -99,23 +99,33 @@ describe('a ReplicationController in git', () => {
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:1']);
   }, 120_000);
 
-  it('a good commit takes the place of one whose pods never start', async () => {
+  async function untilControllers(
+    what: string,
+    isSo: (all: readonly ReplicationController[]) => boolean,
+  ): Promise<void> {
+    await untilObjects(cluster.client, { ...RCS, namespace: ground.namespace }, what, isSo, 30_000);
+  }
+
+  async function commitBad(): Promise<void> {
     await ground.commit({ 'foo.yaml': foo('foo:bad') });
-    await untilObjects<ReplicationController>(
-      cluster.client,
-      { ...RCS, namespace: ground.namespace },
-      'the next controller has a pod',
-      (all) => all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
-      30_000,
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
     );
-    const words = ['rollout', 'status', 'rc/foo', '-n', ground.namespace, '--timeout', '100s'];
-    const environment = {
-      KUBECONFIG: controlPlane().kubeconfig,
-      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-      FAIRLEAD_CLUSTER: 'rc-git',
-      PATH: process.env['PATH'] ?? '',
-    };
-    const status = runCli(words, { environment });
+  }
+
+  const cli = async (...words: readonly string[]) =>
+    await runCli([...words, '-n', ground.namespace], {
+      environment: {
+        KUBECONFIG: controlPlane().kubeconfig,
+        TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+        FAIRLEAD_CLUSTER: 'rc-git',
+        PATH: process.env['PATH'] ?? '',
+      },
+    });
+
+  it('a good commit takes the place of one whose pods never start', async () => {
+    await commitBad();
+    const status = cli('rollout', 'status', 'rc/foo', '--timeout', '100s');
     await committed({ 'foo.yaml': foo('foo:3') });
 
     // Whoever waits for it follows the newer one.
@@ -123,6 +133,24 @@ describe('a ReplicationController in git', () => {
     const [only, ...others] = await controllers();
     expect([only?.metadata.name, others]).toEqual(['foo', []]);
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
+
+  it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
+    await commitBad();
+    // As kubectl does; the apiserver's own default would leave the pods.
+    const propagationPolicy = 'Background';
+    await cluster.client.delete({ ...RCS, namespace: ground.namespace, name: 'foo' }, { propagationPolicy });
+    await untilControllers('foo has all the bad pods', (all) =>
+      all.some(({ metadata, status }) => metadata.name === 'foo' && status?.replicas === 3),
+    );
+
+    expect(await cli('rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('3 of 3 pods of foo are not available'),
+    });
+    expect(await cli('rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
+    await committed({ 'foo.yaml': foo('foo:4') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
   }, 120_000);
 
   it('is pruned after a rename too', async () => {

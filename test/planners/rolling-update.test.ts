@@ -321,6 +321,119 @@ describe('recovered from the objects alone', () => {
   });
 });
 
+describe('the old controller is deleted by hand in the middle, and the new pods do not come', () => {
+  /** The garbage collector takes its pods with it. */
+  function deleteByHand(world: SimulatedControllers): void {
+    const { uid } = world.find('foo')?.metadata ?? {};
+    world.forget('replicationcontrollers', 'foo');
+    for (const { metadata } of world.pods) {
+      if (metadata.ownerReferences?.some((owner) => owner.uid === uid) === true)
+        world.forget('pods', metadata.name);
+    }
+  }
+
+  /** No pod of the cluster becomes ready any more; answers what is written before pods are waited for. */
+  function runBadly(world: SimulatedControllers, next?: string): readonly string[] {
+    const written: string[] = [];
+    for (let turns = 0; turns < 200; turns += 1) {
+      const step = stepOf(world, next);
+      if (step.do === 'write') {
+        written.push(step.write.purpose);
+        world.apply(step.write);
+        continue;
+      }
+      world.collect();
+      world.observe();
+      const isMoving = world.controllers.some(({ metadata }) => world.manage(metadata.name));
+      if (!isMoving) return written;
+    }
+    throw new Error('no end');
+  }
+
+  const purposeIs =
+    (purpose: string) =>
+    ({ purpose: found }: UpdateWrite) =>
+      found === purpose;
+  const other: StartRequest = { change: { kind: 'image', image: 'app:3' }, key: KEY };
+
+  it('renames (seed, "Recovery"), and is not over before the pods are available', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: purposeIs('ScaleDown') });
+    deleteByHand(world);
+
+    expect(runBadly(world)).toContain('Create');
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+    const plan = planRollingUpdate(world.snapshot('foo'), NOW);
+    expect(plan.progress.phase).toBe('Rolling');
+    expect(plan.step).toMatchObject({
+      do: 'await',
+      waiting: [{ code: 'PodNotReady', message: '2 of 3 pods of foo are not available' }],
+    });
+    // The first of its own commands attaches, and there is nothing left to go back to.
+    expect(decideStart(plan.view, IMAGE)).toMatchObject({ do: 'attach' });
+    expect(decideRollback(plan.view, {})).toMatchObject({ code: 'NotInProgress' });
+    world.settle();
+    expect(run(world)).toEqual({ outcome: 'Succeeded', written: ['Own', 'Phase'] });
+  });
+
+  it('another image is rolled out instead of one that does not become available, and can be rolled back', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: purposeIs('ScaleDown') });
+    deleteByHand(world);
+    runBadly(world);
+    const view = viewUpdate(world.snapshot('foo'));
+    const decision = decideStart(view, other);
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    const body = recordManifest(decision.data, STATE, view.records);
+    const { name } = body['metadata'] as { name: string };
+    world.apply({
+      verb: 'create',
+      resource: 'controllerrevisions',
+      name,
+      body,
+      purpose: 'Record',
+      message: '',
+    });
+    run(world, { until: purposeIs('ScaleDown') });
+    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
+    if (turned.do !== 'turn') throw new Error(JSON.stringify(turned));
+    world.apply(turned.write);
+
+    expect(run(world).outcome).toBe('Aborted');
+    expect(viewUpdate(world.snapshot('foo')).record).toBeUndefined();
+    expect(world.find('foo')?.spec.template?.spec.containers[0]?.image).toBe('app:2');
+  });
+
+  it('a next controller that keeps its name grows to what is wanted, and its pods are awaited', () => {
+    const world = foo();
+    begin(world, 'foo-v2');
+    run(world, { next: 'foo-v2', until: purposeIs('ScaleDown') });
+    deleteByHand(world);
+
+    expect(runBadly(world, 'foo-v2')).toEqual(['ScaleUp', 'Strip']);
+    expect(stepOf(world, 'foo-v2')).toMatchObject({ do: 'await', waiting: [{ code: 'PodNotReady' }] });
+    world.settle();
+    expect(run(world, { next: 'foo-v2' }).outcome).toBe('Succeeded');
+    expect(world.activePods).toHaveLength(3);
+  });
+
+  it('on the way back: what is left gets the size that the update was to have, not 0', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: purposeIs('ScaleDown') });
+    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
+    if (turned.do !== 'turn') throw new Error(JSON.stringify(turned));
+    world.apply(turned.write);
+    run(world, { until: purposeIs('ScaleDown') });
+    deleteByHand(world);
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+});
+
 describe('the way back', () => {
   function turn(world: SimulatedControllers): void {
     const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort', by: 'ann' });

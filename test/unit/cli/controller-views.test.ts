@@ -75,6 +75,35 @@ describe('explain of a rolling update', () => {
   });
 });
 
+describe('pods that do not become available', () => {
+  it.each<[string, 'ScaleDown' | 'Phase', RegExp]>([
+    ['while the old controller is there: go back', 'ScaleDown', /go back: fairlead rollout abort rc\/foo/],
+    ['after the rename: another image', 'Phase', /another image: fairlead rolling-update foo --image=/],
+  ])('%s', (_, until, next) => {
+    const all = world(until);
+    if (until === 'Phase') {
+      // The first is the way into the rename, the second its end.
+      for (
+        let step = planRollingUpdate(all.snapshot('foo'), 0).step;
+        all.find('foo')?.spec.template?.spec.containers[0]?.image !== 'app:2';
+      ) {
+        if (step.do === 'write') all.apply(step.write);
+        else if (!all.collect()) all.settle();
+        step = planRollingUpdate(all.snapshot('foo'), 0).step;
+      }
+      all.settle();
+    }
+    const snapshot = all.snapshot('foo');
+    const pods = snapshot.pods.map((pod) => ({ ...pod, status: { phase: 'Pending' as const } }));
+    const explanation = explain(planRollingUpdate({ ...snapshot, pods }, 0), {
+      run: RUNNING,
+      nobody: undefined,
+      git: undefined,
+    });
+    expect(explanation).toMatchObject({ verdict: 'PodNotReady', next: expect.stringMatching(next) });
+  });
+});
+
 describe('status of a controller without an update', () => {
   it('is not done before the controller manager has seen the last change', () => {
     const all = world();
