@@ -4,7 +4,7 @@ import { readAttempts } from '../kubernetes/attempts.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { readPlan, updateOf } from './controller-session.ts';
+import { findUpdate, readPlan } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import type { HistoryOptions, RevisionView } from './rollout-history.ts';
@@ -14,7 +14,7 @@ import { withSession } from './session.ts';
 /** Runs the verb. */
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
-    const reference = updateOf(session, call);
+    const reference = await findUpdate(session, call);
     const { view } = await readPlan(session, reference);
     const later = laterName(view);
     if (later !== undefined && view.old === undefined && call.options.output === 'table') {

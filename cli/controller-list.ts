@@ -8,6 +8,7 @@ import type { ReplicationController } from '../planners/replication-controller.t
 import { podsOf, sizeOf } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
+import { updateNameOf } from '../planners/rolling-update-view.ts';
 import type { Wish } from '../planners/workload.ts';
 import { controllerName } from './controller-argument.ts';
 import { colorsOf } from './colors.ts';
@@ -54,7 +55,10 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
       );
     }
     const all = await readViews(session, options);
-    const items = name === undefined ? all : all.filter((one) => one.name === name);
+    const items =
+      name === undefined
+        ? all
+        : all.filter(({ name: own, progress }) => own === name || progress?.next?.name === name);
     if (name !== undefined && items.length === 0) {
       throw new CliError(
         `replicationcontroller/${name} not found in namespace ${session.namespace}\n  \`fairlead get rc -A\` shows what there is`,
@@ -129,28 +133,21 @@ async function readViews(session: Session, options: GetOptions): Promise<readonl
     items: readonly T[],
     own: string,
   ) => items.filter(({ metadata }) => metadata.namespace === own);
-  const plans = chosen.map((controller) => {
-    const { name, namespace: own = '' } = controller.metadata;
-    const snapshot = {
-      name,
+  const isChosen = (own: string, name: string) =>
+    chosen.some(({ metadata }) => metadata.namespace === own && metadata.name === name);
+  return chosen.flatMap((controller) => {
+    const { name, namespace: own = '', annotations } = controller.metadata;
+    const all = {
       controllers: inNamespace(controllers, own),
       revisions: inNamespace(revisions, own),
       pods: inNamespace(pods, own),
-      paused: readPaused(controller.metadata.annotations, undefined),
     };
-    return { controller, plan: planRollingUpdate(snapshot, io.now()) };
+    const whole = updateNameOf(all, name);
+    // The next one of an update stands alone only where the old one is gone already.
+    if (whole !== name && isChosen(own, whole)) return [];
+    const snapshot = { ...all, name: whole, paused: readPaused(annotations, undefined) };
+    return [viewOf(controller, planRollingUpdate(snapshot, io.now()), pods)];
   });
-  const isNext = ({ metadata }: ReplicationController) =>
-    plans.some(
-      ({ plan: { view } }) =>
-        !view.isRollback &&
-        view.old?.metadata.namespace === metadata.namespace &&
-        view.nextController?.metadata.uid === metadata.uid &&
-        view.record !== undefined,
-    );
-  return plans
-    .filter(({ controller }) => !isNext(controller))
-    .map(({ controller, plan }) => viewOf(controller, plan, pods));
 }
 
 function viewOf(

@@ -2,10 +2,11 @@
 
 import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
-import { readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
+import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { updateNameOf } from '../planners/rolling-update-view.ts';
 import { ensureSearchAttributes } from '../worker/search-attributes.ts';
 import { rollingUpdateWorkflowId } from '../workflows/rolling-update-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
@@ -27,6 +28,19 @@ export function updateOf({ namespace }: Session, { operands }: Call): UpdateRefe
     throw new CliError(`"${operands[0] ?? ''}": write rc/NAME, for example rc/foo`, EXIT.usage);
   }
   return { namespace, name };
+}
+
+/**
+ * The update that the operand is part of: of a next controller it is that of the old one, and the reader is told so.
+ * @throws CliError (usage), ApiError
+ */
+export async function findUpdate(session: Session, call: Call): Promise<UpdateReference> {
+  const { namespace, name } = updateOf(session, call);
+  const { io, client } = session;
+  const whole = updateNameOf(await readUpdate(client, { namespace, name }, io.interrupted), name);
+  if (whole !== name)
+    io.err(`note: ${name} is to take the place of ${whole}: this is the update of ${whole}\n`);
+  return { namespace, name: whole };
 }
 
 /** The update as it is at one moment. @throws CliError when there is neither the controller nor an update of it */

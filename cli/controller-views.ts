@@ -5,7 +5,7 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { UpdateRun } from './controller-session.ts';
-import { readControllerGit, readPlan, readRun, updateOf } from './controller-session.ts';
+import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { GitState } from './git-state.ts';
@@ -16,7 +16,14 @@ import { LeaseWatch, whyNobodyActs } from './lease-watch.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { UpdateOutcome } from './update-state.ts';
-import { describeProgress, isUnderWay, judgeUpdate, reasonOf } from './update-state.ts';
+import {
+  commandFor,
+  describeProgress,
+  isUnderWay,
+  judgeUpdate,
+  namespaceOf,
+  reasonOf,
+} from './update-state.ts';
 
 const LOOK_MS = 500;
 
@@ -51,7 +58,7 @@ async function follow(
 ): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = session;
-    const reference = updateOf(session, call);
+    const reference = await findUpdate(session, call);
     const isQuiet = options.output === 'json' || options.output === 'yaml';
     const isStream = isWatch && options.output === 'json';
     const keeper = new LeaseWatch(session);
@@ -93,7 +100,7 @@ function documentOf({ progress, view: { name } }: RollingUpdatePlan, outcome: Ou
 export async function runControllerExplain(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
-    const reference = updateOf(session, call);
+    const reference = await findUpdate(session, call);
     const [plan, run, lease, nobody] = await Promise.all([
       readPlan(session, reference),
       readRun(session, reference),
@@ -146,7 +153,9 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
   const { view, step } = plan;
   const { name } = view;
   const who = `rc/${name} -n ${namespaceOf(plan)}`;
-  const retry = `fairlead rollout retry ${who}`;
+  // One without a record kubectl began, and no run was ever open.
+  const retry =
+    view.record === undefined ? commandFor(plan, namespaceOf(plan)) : `fairlead rollout retry ${who}`;
   const dead =
     nobody !== undefined
       ? { why: nobody, next: 'start a worker: fairlead worker (with the same --cluster)' }
@@ -167,6 +176,10 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
     const pods = `${String(view.pods.length)} pods have no controller: ${view.record.next} is gone and ${name} is not there yet`;
     const sentence = dead === undefined ? pods : `${pods}; ${dead.why}`;
     return { verdict: 'PodsWithoutController', sentence, ...next };
+  }
+  if (step.do === 'refuse' && step.code === 'NextLost') {
+    const again = `${commandFor(plan, namespaceOf(plan))} --image=…`;
+    return { verdict: step.code, sentence: step.message, next: `roll it out again: ${again}` };
   }
   if (!isUnderWay(plan)) return explainIdle(plan, git);
   const isPaused = step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
@@ -215,13 +228,4 @@ function explainIdle(plan: RollingUpdatePlan, git: GitState | undefined): Update
     sentence: trouble === undefined ? sentence : `${sentence}; but ${trouble.text}`,
     ...(trouble !== undefined && { next: trouble.next }),
   };
-}
-
-function namespaceOf({ view: { old, nextController, record } }: RollingUpdatePlan): string {
-  return (
-    old?.metadata.namespace ??
-    nextController?.metadata.namespace ??
-    record?.controller.metadata.namespace ??
-    'default'
-  );
 }

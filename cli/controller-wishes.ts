@@ -5,7 +5,7 @@ import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
-import { ensureRun, readPlan, updateOf } from './controller-session.ts';
+import { ensureRun, findUpdate, readPlan, updateOf } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
@@ -25,9 +25,9 @@ import { whoAmI } from './who-am-i.ts';
 export async function runControllerWish(verb: RolloutWish, call: Call<WishOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, client, namespace } = session;
-    const reference = updateOf(session, call);
+    if (verb === 'restart') throw noRestart(updateOf(session, call).name, namespace);
+    const reference = await findUpdate(session, call);
     const { name } = reference;
-    if (verb === 'restart') throw noRestart(name, namespace);
     const plan = await readPlan(session, reference);
     const { reason } = call.options;
     const by = call.options.by ?? (await whoAmI(session));

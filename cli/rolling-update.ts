@@ -12,7 +12,7 @@ import { decideRollback } from '../planners/rolling-update-start.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { viewUpdate } from '../planners/rolling-update-view.ts';
+import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import { ensureRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -31,8 +31,11 @@ import { whoAmI } from './who-am-i.ts';
 /** Runs the verb. */
 export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
-    const request = await readRequest(call, session.namespace);
-    if (call.options.dryRun === true) return await showPlan(session, request, call.options.rollback ?? false);
+    const typed = await readRequest(call, session.namespace);
+    const reversed = await readReversed(session, typed);
+    const request = reversed ?? typed;
+    const isRollback = call.options.rollback === true || reversed !== undefined;
+    if (call.options.dryRun === true) return await showPlan(session, request, isRollback);
     await requireKeeper(session, request.name);
     // Before anything is written: without Temporal it would only be recorded.
     const temporal = await connect(session);
@@ -40,7 +43,6 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       const { options } = call;
       const by = options.by ?? (await whoAmI(session));
       const wisher = { by, reason: options.reason };
-      const isRollback = options.rollback === true;
       const begun = isRollback ? await turn(session, request, wisher) : await begin(session, request);
       if (begun.isFinished) return EXIT.ok;
       const reference = { namespace: session.namespace, name: request.name, next: request.newName };
@@ -56,6 +58,17 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       await temporal.close();
     }
   });
+}
+
+/** Seed, "Abort": `rolling-update foo-v2 foo` is what `rolling-update foo --rollback` stands for. */
+async function readReversed(
+  { client, namespace }: Session,
+  request: RollingUpdateRequest,
+): Promise<RollingUpdateRequest | undefined> {
+  const { name, newName, start } = request;
+  if (newName === undefined || start.change.kind !== 'none') return undefined;
+  const whole = updateNameOf(await readUpdate(client, { namespace, name }), name);
+  return whole === newName ? { ...request, name: newName, newName: undefined } : undefined;
 }
 
 /** What is under way now: its next controller, or that there is nothing to do. */
@@ -228,6 +241,7 @@ function refusal(
     OtherChange: `let it finish, or turn it round first: fairlead rolling-update ${name} --rollback -n ${namespace}`,
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
     SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
+    IsNext: `\`fairlead explain rc/${name} -n ${namespace}\` says how it stands`,
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
     NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
   };

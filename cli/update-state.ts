@@ -19,8 +19,13 @@ export interface UpdateVerdict {
 }
 
 /** Whether an update is under way, whatever became of its run. */
-export function isUnderWay({ view: { nextController, record } }: RollingUpdatePlan): boolean {
-  return nextController !== undefined || record !== undefined;
+export function isUnderWay({ view: { nextController, record, isRollback } }: RollingUpdatePlan): boolean {
+  return nextController !== undefined || record !== undefined || isRollback;
+}
+
+/** `fairlead rolling-update foo -n shop`: attaches to the update, or takes on one that kubectl began. */
+export function commandFor({ view: { name } }: RollingUpdatePlan, namespace: string): string {
+  return `fairlead rolling-update ${name} -n ${namespace}`;
 }
 
 /** @param git of the repository that the controller comes from */
@@ -35,6 +40,7 @@ export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerd
       sentence: `${describeProgress(progress)}${why === undefined ? '' : ` (${why})`}`,
     };
   }
+  if (step.do === 'refuse' && step.code === 'NextLost') return { outcome: 'stalled', sentence: step.message };
   if (old === undefined) {
     return last?.state.phase === 'Done'
       ? { outcome: 'done', sentence: `replication controller "${last.to}" has taken the place of "${name}"` }
@@ -113,7 +119,9 @@ export function describePause(wish: Wish): string {
 }
 
 /** What it waits for, in a sentence: who paused it comes first, also while the last step before the pause is still awaited. */
-export function reasonOf({ step, view: { paused } }: RollingUpdatePlan): string | undefined {
+export function reasonOf(plan: RollingUpdatePlan): string | undefined {
+  const { step, view } = plan;
+  const { paused } = view;
   switch (step.do) {
     case 'await': {
       const what = step.waiting[0]?.message;
@@ -125,7 +133,21 @@ export function reasonOf({ step, view: { paused } }: RollingUpdatePlan): string 
     case 'refuse':
       return step.message;
     case 'write':
+      // The first that a run writes is the record: kubectl began this one, and nobody goes on with it.
+      return isUnderWay(plan) && view.record === undefined
+        ? `\`${commandFor(plan, namespaceOf(plan))}\` takes it on: Fairlead did not begin it`
+        : undefined;
     case 'done':
       return undefined;
   }
+}
+
+/** Of whichever object of the update is there. */
+export function namespaceOf({ view: { old, nextController, record } }: RollingUpdatePlan): string {
+  return (
+    old?.metadata.namespace ??
+    nextController?.metadata.namespace ??
+    record?.controller.metadata.namespace ??
+    'default'
+  );
 }

@@ -15,7 +15,7 @@ import { sizeOf } from '../planners/replication-controller.ts';
 import { makesSamePods, plainController } from '../planners/rolling-update-definition.ts';
 import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { viewUpdate } from '../planners/rolling-update-view.ts';
+import { replacedBy, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
 import { applyBody, isController } from './prepare.ts';
@@ -99,6 +99,9 @@ export async function rollController(
 ): Promise<boolean> {
   const reference = updateOf(object);
   const view = viewUpdate(await readUpdate(context.worker, reference, context.signal));
+  const replaced = replacedBy(view);
+  if (replaced !== undefined)
+    throw new NotYetError(`${object.label}: it is to take the place of ${replaced}, which has to end first`);
   const isInProgress = view.record !== undefined || view.nextController !== undefined;
   if (live === undefined) {
     if (isInProgress) throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);

@@ -54,9 +54,30 @@ export function partnerOf({ metadata }: ReplicationController): string | undefin
   );
 }
 
-/** Whether kubectl made it the next controller of an update, so that it cannot be the old one (K1). */
-export function isShippedNext({ metadata }: ReplicationController): boolean {
-  return metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;
+/** Whether its marks say that it takes the place of `name`: the old one points at its partner too, but wants no replicas. */
+export function isNextOf(controller: ReplicationController, name: string): boolean {
+  if (partnerOf(controller) !== name || controller.metadata.name === name || isMarkedOld(controller))
+    return false;
+  const isShipped = controller.metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;
+  return isShipped || desiredOf(controller) !== 0;
+}
+
+/** Marks that only an old controller gets (K1); one that gets its pods back is marked as a next one is, beside them. */
+function isMarkedOld({ metadata: { annotations } }: ReplicationController): boolean {
+  const { originalReplicas, nextController } = SHIPPED_ROLLING_UPDATE;
+  return [originalReplicas, nextController, ANNOTATION.turned].some(
+    (mark) => annotations?.[mark] !== undefined,
+  );
+}
+
+/**
+ * Whether an update has begun to take pods from it. What kubectl wrote on an old controller it left there after a rollback: then
+ * it has its size again.
+ */
+export function isPartlyReplaced(controller: ReplicationController): boolean {
+  const original = originalSizeOf(controller);
+  const isOurs = controller.metadata.annotations?.[ROLLING_UPDATE.partner] !== undefined;
+  return isOurs || (original !== undefined && sizeOf(controller) < original);
 }
 
 /** Whether it is held until its pods are handed over. */

@@ -52,6 +52,21 @@ export function finish(
   return { do: 'done', outcome, message: `${final.metadata.name} ${verb}` };
 }
 
+/** One that had been renamed, and waited for its pods, when another began: were that rolled back, it would go on. */
+export function closeEarlier(
+  { records, controllers, name }: UpdateView,
+  record: UpdateRecord,
+): UpdateStep | undefined {
+  const isThere = (next: string) => controllers.some(({ metadata }) => metadata.name === next);
+  const earlier = records.find(
+    (one) => one.from === name && isActiveRecord(one) && one !== record && !isThere(one.next),
+  );
+  return (
+    earlier &&
+    setState(earlier, { phase: 'Aborted' }, `${record.next} is rolled out instead of ${earlier.next}`)
+  );
+}
+
 /** Until the controller has taken up the pods that were left for it, they are nobody's. */
 function adoptionStep({ pods }: UpdateView, final: ReplicationController): UpdateStep | undefined {
   const selector = { matchLabels: final.spec.selector ?? {} };

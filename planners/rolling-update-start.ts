@@ -9,6 +9,7 @@ import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rol
 import { nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
+import { replacedBy } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import type { Pin } from './workload.ts';
 
@@ -38,6 +39,7 @@ export type StartRefusal =
   | 'RollingBack'
   | 'SelectorSame'
   | 'OtherUpdate'
+  | 'IsNext'
   | 'NotInProgress';
 
 interface Refused {
@@ -64,6 +66,8 @@ export type RollbackDecision =
 /** For `rolling-update OLD [NEW]` and for a commit. */
 export function decideStart(view: UpdateView, request: StartRequest): StartDecision {
   const { old, nextController: next, record, name } = view;
+  const replaced = replacedBy(view);
+  if (replaced !== undefined) return partOfOther(name, replaced);
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
   if (next !== undefined || record !== undefined) {
@@ -114,6 +118,8 @@ function isRolledOut({ spec: { template } }: ReplicationController, change: Want
  */
 export function decideRollback(view: UpdateView, turned: Turned): RollbackDecision {
   const { old, nextController: next, name, record, state } = view;
+  const replaced = replacedBy(view);
+  if (replaced !== undefined) return partOfOther(name, replaced);
   const partner = next?.metadata.name ?? record?.next;
   if (partner === undefined) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);
@@ -153,6 +159,10 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
     `${name} is to come back, with ${String(state.desired)} replicas`,
   );
   return step.do === 'write' ? { do: 'turn', write: step.write } : { do: 'attach' };
+}
+
+function partOfOther(name: string, replaced: string): Refused {
+  return refuse('IsNext', `${name} is to take the place of ${replaced}: the update is one of ${replaced}`);
 }
 
 function attach(
@@ -275,14 +285,15 @@ function beginWithManifest(
 }
 
 function begin(
-  { name, controllers }: UpdateView,
+  { name, controllers, old }: UpdateView,
   wanted: ControllerManifest,
   newName: string | undefined,
   key: string,
   desired: number,
 ): StartDecision {
   const { controller, hash } = labelled(withKey(wanted, key), key);
-  const next = newName ?? nameByHash(name, hash);
+  // K2, and the seed: the name that an update of before has written down, if any.
+  const next = newName ?? (old && partnerOf(old)) ?? nameByHash(name, hash);
   const taken = controllers.find(({ metadata }) => metadata.name === next);
   const partner = taken === undefined ? undefined : partnerOf(taken);
   if (partner !== undefined && partner !== name) {

@@ -3,14 +3,7 @@
 import { isActive, isAvailable } from './availability.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import {
-  desiredOf,
-  isShippedNext,
-  originalSizeOf,
-  partnerOf,
-  podsOf,
-  sizeOf,
-} from './replication-controller.ts';
+import { desiredOf, isNextOf, originalSizeOf, partnerOf, podsOf, sizeOf } from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
@@ -88,10 +81,32 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
   };
 }
 
-/** A controller that says it takes the place of `name`: the old one points at its partner too, but wants no replicas. */
-function isNextOf(controller: ReplicationController, name: string): boolean {
-  if (partnerOf(controller) !== name || controller.metadata.name === name) return false;
-  return isShippedNext(controller) || desiredOf(controller) !== 0;
+/**
+ * Name of the old controller of the update that `name` is part of, by which updates are known: another one where `name` is the next
+ * controller of it. Its record tells; where nobody wrote one (kubectl), its marks.
+ */
+export function updateNameOf(
+  { controllers, revisions }: Pick<RollingUpdateSnapshot, 'controllers' | 'revisions'>,
+  name: string,
+): string {
+  const active = readRecords(revisions).filter(isActiveRecord);
+  if (active.some(({ from }) => from === name)) return name;
+  const recorded = active.findLast(({ next }) => next === name);
+  if (recorded !== undefined) return recorded.from;
+  const controller = controllers.find(({ metadata }) => metadata.name === name);
+  if (controller === undefined || (desiredOf(controller) ?? 0) === 0) return name;
+  const partner = partnerOf(controller);
+  return partner !== undefined && isNextOf(controller, partner) ? partner : name;
+}
+
+/**
+ * The old controller of the update that this one is the next of, and marked so: seen from the wrong side it would be rolled
+ * backwards. Undefined where it is no next one.
+ */
+export function replacedBy(view: UpdateView): string | undefined {
+  const { old, name } = view;
+  const whole = updateNameOf(view, name);
+  return whole !== name && old !== undefined && partnerOf(old) === whole ? whole : undefined;
 }
 
 /**

@@ -15,7 +15,7 @@ import { controllerOf } from './controller-ref.ts';
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
+import { desiredOf, isPartlyReplaced, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
 import {
   dataOfNext,
   finalManifest,
@@ -24,17 +24,17 @@ import {
   nextManifest,
   selectsSame,
 } from './rolling-update-definition.ts';
-import { finish } from './rolling-update-finish.ts';
+import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
-import { isActiveRecord, readTurned, recordManifest } from './rolling-update-record.ts';
+import { readTurned, recordManifest } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, resize } from './rolling-update-pods.ts';
 import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
-import { countPods, describeProgress, viewUpdate } from './rolling-update-view.ts';
+import { countPods, describeProgress, replacedBy, viewUpdate } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
 import { asFields, asText, trusted } from './values.ts';
 
@@ -55,6 +55,16 @@ export function planRollingUpdate(snapshot: RollingUpdateSnapshot, now: number):
 
 function decide(view: UpdateView, now: number): Decision {
   const { old, nextController: next } = view;
+  const replaced = replacedBy(view);
+  if (replaced !== undefined) {
+    return [
+      'Initialising',
+      refuse(
+        'OtherUpdate',
+        `${view.name} is to take the place of ${replaced}: the update is one of ${replaced}`,
+      ),
+    ];
+  }
   if (old !== undefined && next !== undefined) return withBoth(view, old, next, now);
   if (next !== undefined) return withoutOld(view, next, now);
   if (old !== undefined) return withoutNext(view, old, now);
@@ -70,7 +80,7 @@ function withBoth(
 ): Decision {
   if (next.metadata.deletionTimestamp !== undefined) return ['CleaningUp', handOver(view, next)];
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
-  const wrong = contradiction(old, next) ?? recordStep(view, next, 'Rolling');
+  const wrong = contradiction(view, old, next) ?? recordStep(view, next, 'Rolling');
   if (wrong !== undefined) return ['Initialising', wrong];
   const mark = view.isRollback ? moveMarks(view, next) : setMarks(view, old, next);
   if (mark !== undefined) return ['Initialising', mark];
@@ -94,13 +104,19 @@ function withBoth(
   return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
 }
 
-function contradiction(old: ReplicationController, next: ReplicationController): UpdateStep | undefined {
+function contradiction(
+  { controllers }: UpdateView,
+  old: ReplicationController,
+  next: ReplicationController,
+): UpdateStep | undefined {
   for (const [one, other] of [
     [old, next],
     [next, old],
   ] as const) {
     const partner = partnerOf(one);
-    if (partner !== undefined && partner !== other.metadata.name) {
+    // Of an update whose next controller is gone a mark may be left.
+    const isThere = controllers.some(({ metadata }) => metadata.name === partner);
+    if (partner !== undefined && partner !== other.metadata.name && (isThere || one === next)) {
       return refuse(
         'OtherUpdate',
         `${one.metadata.name} belongs to another update, with ${partner} and not with ${other.metadata.name}`,
@@ -135,7 +151,7 @@ function setMarks(
       `${nextName} is to replace ${oldName}, with ${String(state.desired)} replicas`,
     );
   }
-  if (desiredOf(old) === undefined || partnerOf(old) === undefined) {
+  if (desiredOf(old) === undefined || partnerOf(old) !== nextName) {
     const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: nextName };
     return annotate(old, marks, 'Annotate', `${oldName} is replaced by ${nextName}`);
   }
@@ -289,15 +305,10 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
     const back = last?.state.turned?.verb === 'commit' ? 'Superseded' : 'Aborted';
     return ['Finished', finish(view, old, isNew ? 'Succeeded' : back, now)];
   }
-  const partner = partnerOf(old);
-  if (partner !== undefined) {
-    return [
-      'Initialising',
-      refuse(
-        'NextLost',
-        `${partner}, which was to replace ${view.name}, is gone, and no record says what it was`,
-      ),
-    ];
+  if (isPartlyReplaced(old)) {
+    const next = partnerOf(old) ?? 'the controller';
+    const message = `${next}, which was to replace ${view.name}, is gone, and no record says what it was`;
+    return ['Initialising', refuse('NextLost', message)];
   }
   return ['Initialising', refuse('NothingToDo', `no update of ${view.name} is in progress`)];
 }
@@ -319,21 +330,6 @@ function backAlone(view: UpdateView, old: ReplicationController): Decision {
     'CleaningUp',
     closing ?? annotate(old, strippedMarks(old), 'Strip', `${view.name} is as it was before the update`),
   ];
-}
-
-/** One that had been renamed, and waited for its pods, when another began: were that rolled back, it would go on. */
-function closeEarlier(
-  { records, controllers, name }: UpdateView,
-  record: UpdateRecord,
-): UpdateStep | undefined {
-  const isThere = (next: string) => controllers.some(({ metadata }) => metadata.name === next);
-  const earlier = records.find(
-    (one) => one.from === name && isActiveRecord(one) && one !== record && !isThere(one.next),
-  );
-  return (
-    earlier &&
-    setState(earlier, { phase: 'Aborted' }, `${record.next} is rolled out instead of ${earlier.next}`)
-  );
 }
 
 function createNext(record: UpdateRecord, desired: number): UpdateStep {

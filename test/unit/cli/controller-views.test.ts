@@ -7,12 +7,12 @@ import { controllerName } from '../../../cli/controller-argument.ts';
 import { explain } from '../../../cli/controller-views.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 import { judgeUpdate } from '../../../cli/update-state.ts';
-import { ROLLING_UPDATE } from '../../../planners/names.ts';
+import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { recordManifest } from '../../../planners/rolling-update-record.ts';
 import type { Turned } from '../../../planners/rolling-update-record.ts';
 import { decideRollback, decideStart } from '../../../planners/rolling-update-start.ts';
-import { viewUpdate } from '../../../planners/rolling-update-view.ts';
+import { updateNameOf, viewUpdate } from '../../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../../support/simulated-controllers.ts';
 
 const RUNNING: UpdateRun = { state: 'running', status: 'RUNNING', workflowId: 'w' };
@@ -101,6 +101,121 @@ describe('pods that do not become available', () => {
       git: undefined,
     });
     expect(explanation).toMatchObject({ verdict: 'PodNotReady', next: expect.stringMatching(next) });
+  });
+});
+
+describe('an update that kubectl began, and nobody goes on with (K1)', () => {
+  const NO_RUN: UpdateRun = { state: 'none' };
+
+  /** Two of three pods are still those of before. */
+  function shipped(): SimulatedControllers {
+    const all = new SimulatedControllers();
+    const spec = (replicas: number, deployment: string, image: string) => ({
+      replicas,
+      selector: { app: 'foo', deployment },
+      template: {
+        metadata: { labels: { app: 'foo', deployment } },
+        spec: { containers: [{ name: 'main', image }] },
+      },
+    });
+    all.controller('foo', spec(2, 'a-orig', 'app:1'), {
+      [SHIPPED_ROLLING_UPDATE.originalReplicas]: '3',
+      [SHIPPED_ROLLING_UPDATE.nextController]: 'foo-b',
+    });
+    all.controller('foo-b', spec(1, 'b', 'app:2'), {
+      [SHIPPED_ROLLING_UPDATE.sourceId]: 'foo:uid',
+      [SHIPPED_ROLLING_UPDATE.desiredReplicas]: '3',
+    });
+    all.settle();
+    for (const name of ['foo', 'foo-b']) {
+      all.edit(name, (one) => ({
+        ...one,
+        status: { ...one.status, availableReplicas: one.spec.replicas ?? 0 },
+      }));
+    }
+    return all;
+  }
+
+  const planOf = (all: SimulatedControllers, name: string) =>
+    planRollingUpdate(all.snapshot(updateNameOf(all, name)), 0);
+  const TAKES_ON = 'fairlead rolling-update foo -n default';
+
+  it.each<[string, string, string | undefined]>([
+    ['the old controller', 'foo', undefined],
+    ['the next controller', 'foo-b', undefined],
+    ['the next controller, which alone is there', 'foo-b', 'foo'],
+  ])('of %s: it is in the middle, and which command takes it on', (_, name, gone) => {
+    const all = shipped();
+    if (gone !== undefined) all.forget('replicationcontrollers', gone);
+    const plan = planOf(all, name);
+
+    expect(plan.view.name).toBe('foo');
+    expect(judgeUpdate(plan)).toMatchObject({
+      outcome: 'progressing',
+      sentence: expect.stringContaining(TAKES_ON),
+    });
+    expect(explain(plan, { run: NO_RUN, nobody: undefined, git: undefined })).toMatchObject({
+      verdict: 'NoRun',
+      next: TAKES_ON,
+    });
+  });
+
+  it('whose next controller is gone: it has to be rolled out again, under the name that was written down', () => {
+    const all = shipped();
+    all.forget('replicationcontrollers', 'foo-b');
+    const plan = planOf(all, 'foo');
+
+    expect(judgeUpdate(plan)).toMatchObject({
+      outcome: 'stalled',
+      sentence: expect.stringContaining('is gone'),
+    });
+    expect(explain(plan, { run: NO_RUN, nobody: undefined, git: undefined })).toMatchObject({
+      verdict: 'NextLost',
+      next: expect.stringContaining(`${TAKES_ON} --image=`),
+    });
+    const change = { kind: 'image', image: 'app:2' } as const;
+    expect(decideStart(plan.view, { change, key: ROLLING_UPDATE.deployment })).toMatchObject({
+      do: 'begin',
+      desired: 3,
+      data: { next: 'foo-b' },
+    });
+  });
+
+  it('that kubectl has rolled back leaves marks, and is over', () => {
+    const all = shipped();
+    all.forget('replicationcontrollers', 'foo-b');
+    all.edit('foo', (one) => ({
+      ...one,
+      spec: { ...one.spec, replicas: 3 },
+      status: { ...one.status, availableReplicas: 3 },
+    }));
+    expect(judgeUpdate(planOf(all, 'foo')).outcome).toBe('done');
+  });
+
+  it('is not begun the wrong way round from the next controller', () => {
+    const all = shipped();
+    const snapshot = all.snapshot('foo-b');
+
+    expect(planRollingUpdate(snapshot, 0).step).toMatchObject({ do: 'refuse', code: 'OtherUpdate' });
+    const view = viewUpdate(snapshot);
+    expect(decideRollback(view, {})).toMatchObject({ do: 'refuse', code: 'IsNext' });
+    expect(decideStart(view, { change: { kind: 'none' }, key: ROLLING_UPDATE.deployment })).toMatchObject({
+      do: 'refuse',
+      code: 'IsNext',
+    });
+  });
+
+  it('nor one of Fairlead, forward or back', () => {
+    const all = world('ScaleDown');
+    const next = all.controllers.find(({ metadata }) => metadata.name !== 'foo')?.metadata.name ?? '';
+    expect(planOf(all, next).view.name).toBe('foo');
+    const decision = decideRollback(viewUpdate(all.snapshot('foo')), { verb: 'abort' });
+    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+    all.apply(decision.write);
+    expect(planOf(all, next).view.name).toBe('foo');
+    // Without its record the mark of who turned it round tells which is the old one.
+    for (const { metadata } of all.revisions) all.forget('controllerrevisions', metadata.name);
+    expect(planOf(all, 'foo').view.name).toBe('foo');
   });
 });
 
