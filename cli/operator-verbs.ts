@@ -204,6 +204,7 @@ function addRollingUpdate(program: Command, attach: Attach): void {
       .option(
         '--deployment-label-key <key>',
         "label that tells the two controllers' pods apart",
+        labelKeyOption,
         ROLLING_UPDATE.deployment,
       )
       .option(
@@ -268,6 +269,17 @@ function revisionOption(text: string): bigint {
     );
   }
   return BigInt(text);
+}
+
+/** As the apiserver checks it: an optional prefix, which is a subdomain, and a name. */
+const LABEL_KEY =
+  /^(?=[^/]{1,253}\/|[^/]*$)(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\/)?(?=[^/]{1,63}$)[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/;
+
+function labelKeyOption(text: string): string {
+  if (LABEL_KEY.test(text)) return text;
+  throw new InvalidArgumentError(
+    `"${text}" is no key of a label: letters, digits, dashes, dots and underscores, like "deployment" or "example.com/deployment"`,
+  );
 }
 
 function twoRevisionsOption(text: string): readonly [bigint, bigint] {

@@ -57,11 +57,26 @@ describe('the command line', () => {
     [['rollout', 'undo', 'sts/web', '--to-revision', 'x'], 'is not a revision number'],
     [['set', 'image', 'sts/web'], 'missing required argument'],
     [['get', 'a', 'b'], 'too many arguments'],
+    ...['a b', '', '-x', 'a/b/c', 'Example.com/a', 'a'.repeat(64), `${'a'.repeat(254)}/a`].map(
+      (key): [string[], string] => [
+        ['rolling-update', 'foo', '--image=foo:2', '--deployment-label-key', key],
+        'is no key of a label',
+      ],
+    ),
   ])('%j is a mistake of usage: exit code 2', async (words, message) => {
     const { code, out, err } = await runCli(words);
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toContain(message);
   });
+
+  it.each(['deployment', 'kubernetes.io/deployment', 'A_b.c-9', `${'a'.repeat(253)}/${'b'.repeat(63)}`])(
+    'the key of a label may be %s',
+    async (key) => {
+      const words = ['rolling-update', 'foo', '--image=foo:2', '--deployment-label-key', key];
+      const nowhere = { environment: { KUBECONFIG: '/nowhere/config', HOME: '/nowhere' } };
+      expect((await runCli(words, nowhere)).code).toBe(6);
+    },
+  );
 
   it.each(['get', 'watch', 'explain', 'rollout', 'set image', 'check', 'worker', 'up', 'plan'])(
     '`%s --help` shows options of the program and, for verbs, examples',
