@@ -1,6 +1,6 @@
 /** `fairlead rollout status`: kubectl's sentences on stdout, why it waits on stderr, and an exit code for pipelines. */
 
-import { readPinned } from '../kubernetes/wish-annotations.ts';
+import { describePinned, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -134,12 +134,8 @@ function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObje
     case 'deleted':
       return '';
     case 'rolledBack': {
-      const {
-        revision = '(unknown)',
-        to = 'an earlier one',
-        reason,
-      } = readPinned(object.metadata.annotations) ?? {};
-      return `revision ${revision} was left for ${to}${reason === undefined ? '' : `: ${reason}`}`;
+      const pin = readPinned(object.metadata.annotations) ?? {};
+      return `${describePinned(pin)}${pin.reason === undefined ? '' : `: ${pin.reason}`}`;
     }
     case 'stalled':
       return stateOfWorkload(object).message;

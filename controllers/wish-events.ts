@@ -1,5 +1,6 @@
 /** Events of operators' wishes, told when the object shows them: whoever wrote them, by whatever means. */
 
+import { describePinned } from '../kubernetes/wish-annotations.ts';
 import type { Pin, Wish, Workload } from '../planners/workload.ts';
 
 export interface WishEvent {
@@ -38,7 +39,7 @@ function pauseEvent(paused: Wish): WishEvent {
 }
 
 function pinEvent(pin: Pin): WishEvent {
-  const way = `revision ${pin.revision ?? '(unknown)'} was left for ${pin.to ?? 'an earlier one'}${describe(pin)}`;
+  const way = `${describePinned(pin)}${describe(pin)}`;
   if (pin.verb === 'abort') {
     return { type: 'Warning', reason: 'RolloutAborted', message: `aborted: ${way}` };
   }

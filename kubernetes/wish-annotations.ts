@@ -45,6 +45,12 @@ export function readPinned(annotations: Annotations): Pin | undefined {
   return text === undefined ? undefined : parseWish(text);
 }
 
+/** What was left for what. One that was left before any revision was made of it (while paused, or at once) has no name. */
+export function describePinned({ revision, to = 'an earlier one', verb }: Pin): string {
+  const unnamed = verb === undefined ? 'the template' : 'a template that had no revision yet';
+  return `${revision === undefined ? unnamed : `revision ${revision}`} was left for ${to}`;
+}
+
 /** Annotation `fairlead.dev/retried`. */
 export function readRetried(annotations: Annotations): Wish | undefined {
   const text = annotations?.[ANNOTATION.retried];

@@ -32,6 +32,23 @@ describe('events of wishes on the object, whoever wrote them', () => {
     ['an abort', {}, pinned('abort'), 'RolloutAborted', 'aborted: revision web-2 was left for web-1 by bob'],
     ['an undo', {}, pinned('undo'), 'RolloutUndone', 'undone: revision web-2 was left for web-1 by bob'],
     [
+      'an undo of what was never begun, for the rollout was paused',
+      PAUSED,
+      {
+        ...PAUSED,
+        [ANNOTATION.pinned]: { verb: 'undo', by: 'bob', to: 'web-1', at: '2026-01-01T00:00:00Z' },
+      },
+      'RolloutUndone',
+      'undone: a template that had no revision yet was left for web-1 by bob',
+    ],
+    [
+      'a pin that was written by hand',
+      {},
+      { [ANNOTATION.pinned]: { reason: 'look', at: '2026-01-01T00:00:00Z' } },
+      'RolloutUndone',
+      'undone: the template was left for an earlier one: look',
+    ],
+    [
       'a deadline',
       {},
       pinned('deadline'),
