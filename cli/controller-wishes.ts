@@ -3,9 +3,11 @@
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import { whyNoRetry } from '../kubernetes/wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
-import { ensureRun, findUpdate, readPlan, updateOf } from './controller-session.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
@@ -35,12 +37,7 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
       pause: async () => await pauseUpdate(client, reference, { by, reason }, io.now()),
       resume: async () => await resumeUpdate(client, reference),
       abort: async () => await abortUpdate(client, reference, { by, reason }, io.now()),
-      retry: () =>
-        Promise.resolve(
-          isUnderWay(plan)
-            ? { changed: true, message: `the update of ${name} has a run again` }
-            : { changed: false, message: `nothing to do: no update of ${name} is in progress` },
-        ),
+      retry: async () => await decideRetry(session, reference, plan),
     };
     const { notKept } = await findKeeper(session, (lease) =>
       whyNamespaceNotKept(lease, namespace, leaseName(session)),
@@ -92,6 +89,22 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     for (const note of notes) if (typeof note === 'string') io.err(`note: ${oneLine(note)}\n`);
     return EXIT.ok;
   });
+}
+
+/** A run is started where none is open. While Temporal is away nobody knows: then starting it says so. */
+async function decideRetry(
+  session: Session,
+  reference: UpdateReference,
+  plan: RollingUpdatePlan,
+): Promise<WishResult> {
+  const { name, namespace } = reference;
+  if (!isUnderWay(plan)) {
+    return { changed: false, message: `nothing to do: no update of ${name} is in progress` };
+  }
+  const { state } = await readRun(session, reference);
+  return state === 'running'
+    ? { changed: false, message: `nothing to do: ${whyNoRetry(`rc/${name}`, namespace)}` }
+    : { changed: true, message: `the update of ${name} has a run again` };
 }
 
 const NOT_FOR_THEM = { code: 'NotForReplicationControllers' };

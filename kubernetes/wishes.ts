@@ -100,8 +100,7 @@ export async function retryWorkload(
       return nothing(`the rollout of ${short(target)} is complete`);
     }
     if (!hasEndedBadly(object)) {
-      const hint = `\`fairlead explain ${short(target)} -n ${target.namespace}\` says what it waits for`;
-      return nothing(`no run of ${short(target)} has failed or was terminated; ${hint}`);
+      return nothing(whyNoRetry(short(target), target.namespace));
     }
     return {
       operations: annotationOperations(object.metadata.annotations, {
@@ -113,6 +112,12 @@ export async function retryWorkload(
       },
     };
   });
+}
+
+/** What `retry` says where nothing has failed. @param what `sts/web` */
+export function whyNoRetry(what: string, namespace: string): string {
+  const hint = `\`fairlead explain ${what} -n ${namespace}\` says what it waits for`;
+  return `no run of ${what} has failed or was terminated; ${hint}`;
 }
 
 /**

@@ -228,6 +228,10 @@ describe('rolling update of a ReplicationController', () => {
     expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('terminated') });
     expect((await cli('explain rc/foo')).out).toContain('no run is open (the last one is terminated)');
     expect((await cli('rollout retry rc/foo')).out).toContain('has a run again');
+    // It is open by then: the update period alone is longer than it takes to say so.
+    expect((await cli('rollout retry rc/foo')).out).toBe(
+      `nothing to do: no run of rc/foo has failed or was terminated; \`fairlead explain rc/foo -n ${namespace}\` says what it waits for\n`,
+    );
     const status = await cli('rollout status rc/foo --timeout 30s');
     expect(status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
     await expectAlone(here, 'foo:2', begun);
