@@ -2,12 +2,12 @@
 
 import type { Command, Option } from 'commander';
 
-import { CONTROLLER_KIND } from './controller-argument.ts';
+import { kindsOf } from './controller-argument.ts';
 import { EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
 import { REPOSITORY_KIND } from './repository-argument.ts';
-import { SHORT_KINDS } from './workload-argument.ts';
+import { CONTROLLER_KIND } from './workload-argument.ts';
 
 const BASH = `_fairlead() {
   local IFS=$'\\n' word="\${COMP_WORDS[COMP_CWORD]}"
@@ -83,7 +83,7 @@ export function whatMayFollow(program: Command, words: readonly string[]): Wante
   if (!/^KIND\b/.test(name)) return { words: argument?.argChoices ?? [] };
   const slash = last.indexOf('/');
   if (slash < 0) {
-    const kinds = [...SHORT_KINDS, CONTROLLER_KIND].map((kind) => `${kind}/`);
+    const kinds = kindsOf(command.name()).map((kind) => `${kind}/`);
     return { words: command.name() === 'get' ? [...kinds, REPOSITORY_KIND] : kinds };
   }
   return { kind: last.slice(0, slash), prefix: last.slice(0, slash + 1), options };

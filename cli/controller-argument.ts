@@ -2,9 +2,15 @@
 
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
+import { CONTROLLER_KIND, SHORT_KINDS } from './workload-argument.ts';
 
-/** How people write the kind. */
-export const CONTROLLER_KIND = 'rc';
+/** The verbs about `KIND/NAME` that say for these what else to do; the last word of their names. */
+const NOT_FOR_CONTROLLERS: readonly string[] = ['undo', 'restart', 'image'];
+
+/** The short names of the kinds that a verb takes. @param verb its last word: `get`, `undo` */
+export function kindsOf(verb: string): readonly string[] {
+  return NOT_FOR_CONTROLLERS.includes(verb) ? SHORT_KINDS : [...SHORT_KINDS, CONTROLLER_KIND];
+}
 
 const OPERAND = /^(?:rc|replicationcontrollers?)(?:\.(?:v1|core))?\/(.*)$/i;
 

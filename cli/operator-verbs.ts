@@ -4,13 +4,17 @@ import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 
 import { ROLLING_UPDATE } from '../planners/names.ts';
-import { orController } from './controller-argument.ts';
+import { kindsOf, orController } from './controller-argument.ts';
 import { durationOption } from './durations.ts';
 import type { Attach } from './program.ts';
-import { orRepositories } from './repository-argument.ts';
+import { REPOSITORY_KIND, orRepositories } from './repository-argument.ts';
 import type { WishOptions } from './rollout-wishes.ts';
+import { CONTROLLER_KIND } from './workload-argument.ts';
 
-const WORKLOAD = 'KIND/NAME, like sts/web, statefulset.fairlead.dev/web, statefulsets.apps/web or rc/foo';
+/** What stands for `KIND/NAME` in the help of a verb. */
+function workloadOf(verb: string): string {
+  return `KIND is ${kindsOf(verb).join(', ')}, or in full, like statefulset.fairlead.dev/web or statefulsets.apps/web`;
+}
 
 /** Adds `get`, `watch`, `explain`, `rollout …` and `set image`. */
 export function addOperatorVerbs(program: Command, attach: Attach): void {
@@ -18,7 +22,10 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
     program
       .command('get')
       .description('list workloads: desired, ready, updated, available, revision, state and why')
-      .argument('[KIND[/NAME]]', 'all kinds if absent, but ReplicationControllers (rc) and repositories')
+      .argument(
+        '[KIND[/NAME]]',
+        `${kindsOf('get').join(', ')} or ${REPOSITORY_KIND}; all but ${CONTROLLER_KIND} and ${REPOSITORY_KIND} if absent`,
+      )
       .option('-A, --all-namespaces', 'of every namespace')
       .option('-l, --selector <labels>', 'only those with these labels, like app=web,tier!=db')
       .addHelpText(
@@ -45,7 +52,7 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
       .description(
         'a live tree of one workload: revisions, pods, what it waits for; plain lines without a terminal',
       )
-      .argument('<KIND/NAME>', WORKLOAD)
+      .argument('<KIND/NAME>', workloadOf('watch'))
       .option('--until-done', 'end when the rollout is done (0) or stalled (1)')
       .addHelpText(
         'after',
@@ -64,7 +71,7 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
     program
       .command('explain')
       .description('why is nothing happening? One sentence, worked out here from what the cluster holds')
-      .argument('<KIND/NAME>', WORKLOAD)
+      .argument('<KIND/NAME>', workloadOf('explain'))
       .addHelpText('after', examples('fairlead explain sts/web', 'fairlead explain sts/web -o json')),
     orController(
       async () => (await import('./explain.ts')).runExplain,
@@ -79,7 +86,7 @@ export function addOperatorVerbs(program: Command, attach: Attach): void {
       set
         .command('image')
         .description('set the images of containers')
-        .argument('<KIND/NAME>', WORKLOAD)
+        .argument('<KIND/NAME>', workloadOf('image'))
         .argument('<CONTAINER=IMAGE...>', 'one or more; the container * means all'),
     ).addHelpText(
       'after',
@@ -107,7 +114,7 @@ function addRollout(program: Command, attach: Attach): void {
     rollout
       .command('status')
       .description('wait until the rollout is done; exit code 1 if it is stalled, 3 when the time is up')
-      .argument('<KIND/NAME>', WORKLOAD)
+      .argument('<KIND/NAME>', workloadOf('status'))
       .option('-w, --watch', 'wait until it is done', true)
       .option('--no-watch', 'print the present status and end (also --watch=false)')
       .addHelpText(
@@ -126,7 +133,7 @@ function addRollout(program: Command, attach: Attach): void {
     rollout
       .command('history')
       .description('revisions, and what became of each attempt to roll them out')
-      .argument('<KIND/NAME>', WORKLOAD)
+      .argument('<KIND/NAME>', workloadOf('history'))
       .option('--revision <number>', 'one revision in full', revisionOption)
       .option('--diff <from,to>', 'what differs between the templates of two revisions', twoRevisionsOption)
       .addHelpText(
@@ -162,7 +169,7 @@ function addRollout(program: Command, attach: Attach): void {
       rollout
         .command('undo')
         .description('go back to an earlier revision')
-        .argument('<KIND/NAME>', WORKLOAD)
+        .argument('<KIND/NAME>', workloadOf('undo'))
         .option('--to-revision <number>', 'this one (default: the one before the present)', revisionOption),
     ).addHelpText(
       'after',
@@ -235,7 +242,9 @@ type SimpleWish = 'pause' | 'resume' | 'abort' | 'retry' | 'restart';
 
 function addWish(rollout: Command, attach: Attach, verb: SimpleWish, description: string): void {
   attach(
-    wishOptions(rollout.command(verb).description(description).argument('<KIND/NAME>', WORKLOAD)).addHelpText(
+    wishOptions(
+      rollout.command(verb).description(description).argument('<KIND/NAME>', workloadOf(verb)),
+    ).addHelpText(
       'after',
       examples(
         `fairlead rollout ${verb} sts/web`,

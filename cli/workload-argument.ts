@@ -30,6 +30,9 @@ export const KINDS: readonly WorkloadKind[] = trusted(Object.keys(WORKLOAD_RESOU
 /** How people write the kinds most often. */
 export const SHORT_KINDS: readonly string[] = KINDS.map((kind) => SHORT_NAMES[kind].any);
 
+/** How people write ReplicationControllers, which have verbs of their own. */
+export const CONTROLLER_KIND = 'rc';
+
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
@@ -91,7 +94,10 @@ function explicitApi(text: string, argument: string): WorkloadApi {
 }
 
 function knownKinds(): readonly string[] {
-  return KINDS.map((kind) => `${kind.toLowerCase()} (${SHORT_NAMES[kind].any}, ${SHORT_NAMES[kind].ours})`);
+  const names = KINDS.map(
+    (kind) => `${kind.toLowerCase()} (${SHORT_NAMES[kind].any}, ${SHORT_NAMES[kind].ours})`,
+  );
+  return [...names, `replicationcontroller (${CONTROLLER_KIND})`];
 }
 
 function usage(message: string): CliError {

@@ -35,7 +35,8 @@ describe('completion', () => {
     ['rollout ', ['status', 'history', 'undo', 'pause', 'abort']],
     ['-n shop rollout ', ['status', 'undo']],
     ['local ', ['up', 'down', 'status', 'env']],
-    ['rollout undo ', ['sts/', 'ds/', 'deploy/', 'rc/']],
+    ['rollout pause ', ['sts/', 'ds/', 'deploy/', 'rc/']],
+    ['rollout undo ', ['sts/', 'ds/', 'deploy/']],
     ['get ', ['sts/', 'rc/', 'repositories']],
     ['rollout undo sts/web --', ['--to-revision', '--reason', '--namespace', '--context']],
     ['get -o ', ['table', 'wide', 'json', 'yaml', 'name']],
@@ -56,6 +57,10 @@ describe('completion', () => {
     expect(await offered('rollout undo sts/')).toEqual([]);
     expect(await offered('rolling-update ')).toEqual([]);
     expect(await offered('sync ')).toEqual([]);
+  });
+
+  it.each(['rollout undo ', 'rollout restart ', 'set image '])('fairlead %s: no rc', async (line) => {
+    expect(await offered(line)).not.toContain('rc/');
   });
 
   it('does not offer what is not for people', async () => {

@@ -26,6 +26,7 @@ describe('KIND/NAME', () => {
     ['sts/', 'names no object'],
     ['/web', 'is no kind of workload'],
     ['job/web', 'is no kind of workload that Fairlead rolls out: statefulset (sts, fsts)'],
+    ['job/web', ', replicationcontroller (rc)'],
     ['sts/We_b', 'cannot be the name of a workload'],
     ['sts/web/x', 'cannot be the name of a workload'],
     ['sts/..', 'cannot be the name of a workload'],

@@ -90,6 +90,20 @@ describe('the command line', () => {
   );
 
   it.each([
+    ['get', 'sts, ds, deploy, rc or repositories'],
+    ['watch', 'KIND is sts, ds, deploy, rc,'],
+    ['explain', 'KIND is sts, ds, deploy, rc,'],
+    ['rollout pause', 'KIND is sts, ds, deploy, rc,'],
+    ['rollout status', 'KIND is sts, ds, deploy, rc,'],
+    ['rollout undo', 'KIND is sts, ds, deploy, or in full'],
+    ['rollout restart', 'KIND is sts, ds, deploy, or in full'],
+    ['set image', 'KIND is sts, ds, deploy, or in full'],
+  ])('`%s --help` names the kinds that it takes', async (verb, kinds) => {
+    const { out } = await runCli([...verb.split(' '), '--help']);
+    expect(out.replace(/\s+/g, ' ')).toContain(kinds);
+  });
+
+  it.each([
     ['explain sts/web -o name', '`fairlead explain` does not print -o name; it prints json, yaml'],
     ['rollout status sts/web -o wide', '`fairlead rollout status` does not print -o wide'],
     ['check -o name', 'it prints json, yaml, and without -o text for people'],
