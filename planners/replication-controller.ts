@@ -11,6 +11,7 @@ export interface ReplicationController extends KubernetesObject {
     readonly replicas?: number;
     /** Pods with all the labels of the template. */
     readonly fullyLabeledReplicas?: number;
+    readonly readyReplicas?: number;
     readonly availableReplicas?: number;
     readonly observedGeneration?: number;
   };

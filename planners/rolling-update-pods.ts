@@ -1,5 +1,6 @@
 /** Whether a controller of a rolling update has the pods that it is to have, and the write that gives it another size. */
 
+import { isReady } from './availability.ts';
 import type { Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { sizeOf } from './replication-controller.ts';
@@ -28,6 +29,24 @@ export function awaitPods(
   return active.length === size
     ? undefined
     : wait('PodMissing', `${name} has ${String(active.length)} of ${String(size)} pods`);
+}
+
+/**
+ * Before a controller shrinks to `replicas`: the controller manager takes what is not ready first (R2), as its cache has it, and there a
+ * pod may not be ready yet that is. Undefined when it has seen all that are, or when `spare` available pods may go in any case.
+ */
+export function awaitSight(
+  controller: ReplicationController,
+  pods: readonly Pod[],
+  { replicas, spare, now }: { readonly replicas: number; readonly spare: number; readonly now: number },
+): UpdateStep | undefined {
+  const { active, available } = countPods(controller, pods, now);
+  const going = Math.max(active.length, sizeOf(controller)) - replicas;
+  if (Math.min(going, available) <= spare) return undefined;
+  const ready = active.filter(isReady).length;
+  if ((controller.status?.readyReplicas ?? 0) >= ready) return undefined;
+  const message = `the controller of the cluster has not seen all ready pods of ${controller.metadata.name} yet, and might take one`;
+  return wait('ControllerBehind', message);
 }
 
 /** Another size, for which nothing else has to shrink. */

@@ -29,7 +29,7 @@ import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-hando
 import { labelStep } from './rolling-update-labels.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { readTurned, recordManifest } from './rolling-update-record.ts';
-import { POD_CODES, awaitPods, resize } from './rolling-update-pods.ts';
+import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
 import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
@@ -193,6 +193,12 @@ function roll(
   if (scale !== undefined) {
     if (view.paused !== undefined) return paused(view);
     const controller = scale.scale === 'up' ? to : from;
+    if (scale.scale === 'down') {
+      const spare =
+        leaving.available + Math.min(coming.available, sizes.to) - desired + view.budget.unavailable;
+      const unseen = awaitSight(from, view.pods, { replicas: scale.replicas, spare, now });
+      if (unseen !== undefined) return unseen;
+    }
     // No step of ours leads there.
     const isForeign = sizes.from + sizes.to > desired + view.budget.surge;
     const message =

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { isReady } from '../../planners/availability.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
 import type { ControllerRevision } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
@@ -53,6 +54,15 @@ function begin(world: SimulatedControllers, newName?: string, state: RecordState
 
 function stepOf(world: SimulatedControllers, next?: string) {
   return planRollingUpdate(world.snapshot('foo', next), NOW).step;
+}
+
+/** The first step that changes more than the marks of an update. */
+function stepAfterMarks(world: SimulatedControllers) {
+  for (;;) {
+    const step = stepOf(world);
+    if (step.do !== 'write' || step.write.purpose !== 'Annotate') return step;
+    world.apply(step.write);
+  }
 }
 
 /** Runs until it is over, in a cluster that does its part at once; answers what was written. */
@@ -559,6 +569,25 @@ describe('a controller manager that lags behind', () => {
     world.edit('foo', (one) => ({ ...one, status: { ...one.status, fullyLabeledReplicas: 2 } }));
 
     expect(stepOf(world)).toMatchObject({ do: 'await', waiting: [{ code: 'ControllerBehind' }] });
+  });
+
+  it('has seen which pods are ready before the one that shrinks loses pods beside those that are spare (R2)', () => {
+    const world = foo(2);
+    const next = begin(world, undefined, { ...STATE, surge: 0, unavailable: 1 });
+    run(world, { until: ({ message }) => message.includes('from 1 to 2') });
+    const up = stepOf(world);
+    if (up.do === 'write') world.apply(up.write);
+    world.manage(next);
+    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
+    if (turned.do === 'turn') world.apply(turned.write);
+    expect(world.activePods.map(isReady)).toEqual([true, false]);
+    const seen = (readyReplicas: number) =>
+      world.edit(next, (one) => ({ ...one, status: { ...one.status, readyReplicas } }));
+
+    seen(0);
+    expect(stepAfterMarks(world)).toMatchObject({ do: 'await', waiting: [{ code: 'ControllerBehind' }] });
+    seen(1);
+    expect(stepOf(world)).toMatchObject({ do: 'write', write: { purpose: 'ScaleDown', name: next } });
   });
 
   it('has counted the pods, and then sees them free, before the next controller is let go', () => {

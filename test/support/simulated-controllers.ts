@@ -165,6 +165,7 @@ export class SimulatedControllers {
     const status = {
       replicas: own().length,
       fullyLabeledReplicas: own().filter((pod) => matchesSelector(matchTemplate, pod.metadata.labels)).length,
+      readyReplicas: own().filter(isReady).length,
       observedGeneration: generation,
     };
     if (JSON.stringify(controller.status) !== JSON.stringify(status)) {
