@@ -1,7 +1,7 @@
 /** Properties of the Deployment's planner over random histories: users, kubelets, ReplicaSet controllers that come late. */
 
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../support/properties.ts';
 
 import { deploymentBudgetOf } from '../../planners/deployment-budget.ts';
 import { planDeployment } from '../../planners/deployment.ts';

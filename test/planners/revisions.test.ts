@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../support/properties.ts';
 
 import { canonicalJson } from '../../planners/canonical-json.ts';
 import { fnv1, safeEncode } from '../../planners/hash.ts';

@@ -1,7 +1,7 @@
 /** Any order of events, any crash, any delay: budget, uids, and an end (seed 001, K5). */
 
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../support/properties.ts';
 
 import { isReady } from '../../planners/availability.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';

@@ -1,6 +1,6 @@
 /** A cluster with one DaemonSet in memory: nodes, a scheduler, kubelets, an apiserver with preconditions, a worker that may crash. */
 
-import fc from 'fast-check';
+import { fc } from './properties.ts';
 
 import { WriteMemory } from '../../controllers/write-memory.ts';
 import { isReady as isUp } from '../../planners/availability.ts';

@@ -1,6 +1,6 @@
 /** Random histories of a simulated cluster: what users, nodes and a crashing worker may do, and the checks after each plan. */
 
-import fc from 'fast-check';
+import { fc } from './properties.ts';
 
 import type { Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';

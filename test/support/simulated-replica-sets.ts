@@ -3,7 +3,7 @@
  * comes later still, kubelets, a watch that lags, and a worker that plans.
  */
 
-import fc from 'fast-check';
+import { fc } from './properties.ts';
 
 import { isActive, isAvailable, isReady } from '../../planners/availability.ts';
 import { planReplicaSetRevision, renumberReplicaSet } from '../../planners/deployment-revision.ts';

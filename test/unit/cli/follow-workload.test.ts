@@ -32,7 +32,7 @@ describe('waiting for a workload', () => {
       namespace: 'default',
       name: 'web',
     } as const;
-    const result = await awaitWorkload(session, target, 2_000, () => undefined);
+    const result = await awaitWorkload(session, target, 4_000, () => undefined);
     expect(result).toEqual({ outcome: 'timeout' });
     expect(server.watchRequests).toHaveLength(1);
   });

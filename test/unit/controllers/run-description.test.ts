@@ -1,7 +1,7 @@
 /** What a run is started with must fit into what the server takes, whatever operators write. */
 
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.ts';
 
 import { clipBytes } from '../../../controllers/run-description.ts';
 

@@ -1,7 +1,7 @@
 /** Reconciles of one workload coalesce (design "Kubernetes client"). */
 
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
+import { fc } from '../../support/properties.ts';
 
 import { Spacing } from '../../../controllers/spacing.ts';
 

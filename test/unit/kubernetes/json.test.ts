@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import * as fc from 'fast-check';
+import { fc } from '../../support/properties.ts';
 
 import { parseJson, stringifyBody, stringifyJson } from '../../../kubernetes/json.ts';
 import { trusted } from '../../../kubernetes/values.ts';

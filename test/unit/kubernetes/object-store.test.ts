@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import * as fc from 'fast-check';
+import { fc } from '../../support/properties.ts';
 
 import { ObjectStore } from '../../../kubernetes/object-store.ts';
 import { compareVersions } from '../../../kubernetes/resource-version.ts';
