@@ -30,7 +30,7 @@ import { ensureSearchAttributes, searchAttributeCommand } from './search-attribu
 import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
-import { createTemporalClient, readTemporalSettings } from './temporal-connection.ts';
+import { createTemporalClient, leadersTemporalClient, readTemporalSettings } from './temporal-connection.ts';
 import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
@@ -89,6 +89,12 @@ interface Leading {
   readonly fence: Fence;
   readonly signal: AbortSignal;
 }
+
+/**
+ * Polls that are open at a time. Each of a process that is frozen takes one more task with it before the server gives up on it, so few
+ * while little is to be done; the server asks for more when tasks wait (one that cannot leaves it at two).
+ */
+const POLLERS = { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 } as const;
 
 class WorkerProcess {
   readonly #config: WorkerConfig;
@@ -230,6 +236,7 @@ class WorkerProcess {
       taskQueue: workflowTaskQueue(this.#config.cluster),
       // A worker that was killed holds its workflows for this long.
       stickyQueueScheduleToStartTimeout: '1s',
+      workflowTaskPollerBehavior: POLLERS,
     });
   }
 
@@ -288,7 +295,7 @@ class WorkerProcess {
       config: this.#config,
       client: client.withWriteGuard(assertLeader),
       clusterUid,
-      temporal: this.#temporal,
+      temporal: leadersTemporalClient(this.#temporal, assertLeader),
       searchAttributes: async () => await this.#knownSearchAttributes(),
       temporalAnswers: () => this.#temporalReachable !== false,
       metrics: this.#metrics,
@@ -323,6 +330,7 @@ class WorkerProcess {
         taskQueue: leaderTaskQueue(this.#config.cluster),
         activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
         maxConcurrentActivityTaskExecutions: 1_000,
+        activityTaskPollerBehavior: POLLERS,
         maxHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '100ms',
         shutdownForceTime: '5s',

@@ -1,6 +1,7 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
 import { Client, Connection } from '@temporalio/client';
+import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
@@ -39,6 +40,30 @@ export function createTemporalClient(settings: TemporalSettings): Client {
     channelArgs: RECONNECT,
   });
   return new Client({ connection, namespace: settings.namespace });
+}
+
+/**
+ * The same client for one who leads: whatever would start, signal, cancel or terminate a workflow rejects with what `assertLeader` throws.
+ * One that was frozen wakes with what it knew then, and would start a run that its successor has long finished. Reads go on.
+ */
+export function leadersTemporalClient(client: Client, assertLeader: () => void): Client {
+  const { connection } = client;
+  const { namespace } = client.options;
+  const guarded = async <I, O>(input: I, next: (input: I) => Promise<O>): Promise<O> => {
+    assertLeader();
+    return await next(input);
+  };
+  const guard: WorkflowClientInterceptor = {
+    start: guarded,
+    startWithDetails: guarded,
+    signal: guarded,
+    signalWithStart: guarded,
+    startUpdate: guarded,
+    startUpdateWithStart: guarded,
+    cancel: guarded,
+    terminate: guarded,
+  };
+  return new Client({ connection, namespace, interceptors: { workflow: [guard] } });
 }
 
 /** A connection for workers. Rejects when Temporal does not answer: call again. */

@@ -78,8 +78,19 @@ async function expectDone(scene: Scene): Promise<void> {
 }
 
 export const WORKER_CASES: readonly FaultCase[] = [
-  {
-    name: 'leader frozen past its Lease and woken: the standby goes on, the woken one writes nothing',
+  ...(
+    [
+      {
+        name: 'leader frozen past its Lease and woken: the standby goes on, the woken one writes nothing',
+        sees: async (scene) => expect((await scene.pods()).map(imageOf)).toContain('app:1'),
+      },
+      {
+        name: 'leader frozen and woken when its successor is done: it knows of no end, and starts no run',
+        sees: async (scene) => await scene.untilDone(),
+      },
+    ] satisfies readonly { name: string; sees: (scene: Scene) => Promise<unknown> }[]
+  ).map(({ name, sees }): FaultCase => ({
+    name,
     run: async (bench) => {
       await throughProxy(bench, async (proxy, kubeconfig) => {
         const scene = await bench.scene('frozen', SLOW);
@@ -90,7 +101,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
         await scene.untilMidRollout('app:2');
         leader.freeze();
         await untilLeading(standby);
-        expect((await scene.pods()).map(imageOf)).toContain('app:1');
+        await sees(scene);
         const written = proxy.writes.length;
         leader.wake();
         await leader.untilLine(resigned, TAKEOVER_MS);
@@ -98,7 +109,7 @@ export const WORKER_CASES: readonly FaultCase[] = [
         expect(proxy.writes.slice(written).map(({ key }) => key)).toEqual([]);
       });
     },
-  },
+  })),
   {
     name: 'leader killed mid-rollout: the standby takes over and finishes',
     run: async (bench) => {
