@@ -11,7 +11,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { openControlPlane, startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
-import { COMPONENT_NAMES, defaultStateDirectory, listInstances, readInstance } from '../../local/instance.ts';
+import {
+  COMPONENT_NAMES,
+  defaultStateDirectory,
+  listInstances,
+  livingProcess,
+  readInstance,
+} from '../../local/instance.ts';
+import type { InstanceRecord } from '../../local/instance.ts';
+import { signalProcess } from '../../local/processes.ts';
 import { instanceLayout } from '../../local/layout.ts';
 import { Etcd } from './etcd-keys.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
@@ -48,6 +56,7 @@ export async function takeControlPlane(use: ControlPlaneUse = {}): Promise<Contr
     await started.close();
     await writeFile(join(directory, BASE), JSON.stringify([...(await withEtcd(directory, readKeys))]));
   }
+  await freezeTheIdle();
   const controlPlane = await openControlPlane(name);
   if (!isNew) await makeNew(controlPlane, workloadApi);
   await controlPlane.addNodes(nodes);
@@ -62,12 +71,34 @@ export async function giveBack(controlPlane: ControlPlane): Promise<void> {
   if (failure !== undefined) throw failure;
 }
 
+/** Those that nobody uses would cost a twentieth of a core each. Not when they are given back: hooks of that file may still use them. */
+async function freezeTheIdle(): Promise<void> {
+  for (const name of await ownInstances()) {
+    const record = await recordOf(name);
+    if (record?.complete === true && !taken.has(name)) signalServers(record, 'SIGSTOP');
+  }
+}
+
+function signalServers(record: InstanceRecord | undefined, signal: 'SIGSTOP' | 'SIGCONT'): void {
+  for (const component of COMPONENT_NAMES) {
+    const identity = record && livingProcess(record, component);
+    if (identity !== undefined) signalProcess(identity, signal);
+  }
+}
+
+async function recordOf(name: string): Promise<InstanceRecord | undefined> {
+  return await readInstance(join(defaultStateDirectory(), name));
+}
+
+async function ownInstances(): Promise<readonly string[]> {
+  return (await listInstances(defaultStateDirectory())).filter((name) => name.startsWith(PREFIX));
+}
+
 /** The name of one that is free, rather of the same workload API; or a new name. */
 async function claim(workloadApi: WorkloadApi): Promise<string> {
-  const names = (await listInstances(defaultStateDirectory())).filter((name) => name.startsWith(PREFIX));
   const free: { readonly name: string; readonly isSame: boolean }[] = [];
-  for (const name of names.filter((each) => !taken.has(each))) {
-    const record = await readInstance(join(defaultStateDirectory(), name));
+  for (const name of (await ownInstances()).filter((each) => !taken.has(each))) {
+    const record = await recordOf(name);
     if (record?.complete === true) free.push({ name, isSame: record.workloadApi === workloadApi });
   }
   const found = free.find(({ isSame }) => isSame) ?? free[0];
@@ -81,6 +112,7 @@ async function claim(workloadApi: WorkloadApi): Promise<string> {
 /** Its first state: the objects of then, no history in Temporal, an empty audit log, and nobody who still works on it. */
 async function makeNew(controlPlane: ControlPlane, workloadApi: WorkloadApi): Promise<void> {
   const { directory } = controlPlane;
+  signalServers(await recordOf(controlPlane.name), 'SIGCONT');
   await endLeftovers(directory);
   for (const component of SERVERS_OF_KUBERNETES) await controlPlane.start(component);
   if (controlPlane.workloadApi !== workloadApi) await controlPlane.changeWorkloadApi(workloadApi);
