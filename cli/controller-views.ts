@@ -182,6 +182,10 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
     return { verdict: step.code, sentence: step.message, next: `roll it out again: ${again}` };
   }
   if (!isUnderWay(plan)) return explainIdle(plan, git);
+  // Another run would end as the last one did.
+  if (step.do === 'refuse') {
+    return { verdict: step.code, sentence: step.message, next: `give it up: fairlead rollout abort ${who}` };
+  }
   const isPaused = step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
   if (isPaused) {
     const held = { verdict: 'Paused', next: `fairlead rollout resume ${who}` };
@@ -190,7 +194,6 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
   if (dead !== undefined) {
     return { verdict: 'NoRun', sentence: `the update does not go on: ${dead.why}`, ...next };
   }
-  if (step.do === 'refuse') return { verdict: step.code, sentence: step.message };
   const [reason] = step.do === 'await' ? step.waiting : [];
   if (reason === undefined) {
     const sentence = step.do === 'write' ? `about to ${step.write.message}` : 'it goes on';

@@ -6,10 +6,10 @@ import { partnerOf, sizeOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import { labelled, plainController, selectsSame, withImage } from './rolling-update-definition.ts';
 import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rolling-update-record.ts';
-import { nameByHash } from './rolling-update-record.ts';
+import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
-import { replacedBy } from './rolling-update-view.ts';
+import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import type { Pin } from './workload.ts';
 
@@ -68,6 +68,8 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   const { old, nextController: next, record, name } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
+  const other = otherUpdate(view, request);
+  if (other !== undefined) return other;
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
   if (next !== undefined || record !== undefined) {
@@ -85,6 +87,21 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   return change.kind === 'image'
     ? beginWithImage(view, old, request, change)
     : beginWithManifest(view, old, request, change.manifest);
+}
+
+/** A name that was given must not begin a second update of the controller, nor take the next controller of another one (K4). */
+function otherUpdate(view: UpdateView, { newName }: StartRequest): Refused | undefined {
+  if (newName === undefined) return undefined;
+  const { name, records } = view;
+  const own = viewUpdate({ ...view, next: undefined });
+  const next = own.nextController?.metadata.name ?? own.record?.next;
+  if (next !== undefined && next !== newName && !own.isRenamed) return otherChange(name, next);
+  const taken = records.find((one) => isActiveRecord(one) && one.next === newName && one.from !== name);
+  return taken && refuse('OtherUpdate', `${newName} belongs to another update, that of ${taken.from}`);
+}
+
+function otherChange(name: string, next: string): Refused {
+  return refuse('OtherChange', `an update of ${name} to ${next} is in progress, and it is another one`);
 }
 
 /** `rolling-update foo foo-v2` once it is over: foo-v2 is there, foo is not, and no mark is left. */
@@ -189,7 +206,7 @@ function attach(
   ) {
     return { do: 'attach' };
   }
-  return refuse('OtherChange', `an update of ${view.name} to ${what} is in progress, and it is another one`);
+  return otherChange(view.name, what);
 }
 
 function beginWithImage(

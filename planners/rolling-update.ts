@@ -80,6 +80,8 @@ function withBoth(
 ): Decision {
   if (next.metadata.deletionTimestamp !== undefined) return ['CleaningUp', handOver(view, next)];
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
+  // Two began at once with the same next controller: this one gives up without it.
+  if (view.isRollback && (partnerOf(next) ?? view.name) !== view.name) return backAlone(view, old);
   const wrong = contradiction(view, old, next) ?? recordStep(view, next, 'Rolling');
   if (wrong !== undefined) return ['Initialising', wrong];
   const mark = view.isRollback ? moveMarks(view, next) : setMarks(view, old, next);

@@ -781,6 +781,58 @@ describe('what a request means', () => {
     expect(names[1]).toMatchObject({ name: 'foo-1' });
   });
 
+  it('a name that was given begins no second update beside the one in progress', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    const asked = (newName: string) =>
+      decideStart(viewUpdate(world.snapshot('foo', newName)), { ...IMAGE, newName });
+
+    expect(asked('foo-v2')).toMatchObject({ do: 'refuse', code: 'OtherChange' });
+    expect(asked(next)).toEqual({ do: 'attach' });
+  });
+
+  it('nor takes the next controller of another one, which is only written down; one that did can be given up', () => {
+    const world = foo();
+    const labels = { app: 'bar' };
+    world.controller('bar', { replicas: 2, selector: labels, template: IMAGE_TEMPLATE('app:1', labels) });
+    world.settle();
+    // Both have looked before either wrote.
+    const asked = { ...IMAGE, newName: 'new' };
+    const decision = decideStart(viewUpdate(world.snapshot('bar', 'new')), asked);
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    begin(world, 'new');
+    expect(decideStart(viewUpdate(world.snapshot('bar', 'new')), asked)).toMatchObject({
+      code: 'OtherUpdate',
+    });
+
+    const { records } = viewUpdate(world.snapshot('bar', 'new'));
+    const body = recordManifest(decision.data, { ...STATE, desired: 2 }, records);
+    const { name } = body['metadata'] as { name: string };
+    world.apply({
+      verb: 'create',
+      resource: 'controllerrevisions',
+      name,
+      body,
+      purpose: 'Record',
+      message: '',
+    });
+    run(world, { next: 'new', until: ({ purpose }) => purpose === 'ScaleDown' });
+    const stepOfBar = () => planRollingUpdate(world.snapshot('bar'), NOW).step;
+    expect(stepOfBar()).toMatchObject({ do: 'refuse', code: 'OtherUpdate' });
+    const turned = decideRollback(viewUpdate(world.snapshot('bar')), { verb: 'abort' });
+    if (turned.do !== 'turn') throw new Error(JSON.stringify(turned));
+    world.apply(turned.write);
+    for (let turns = 0; turns < 20; turns += 1) {
+      const step = stepOfBar();
+      if (step.do === 'write') world.apply(step.write);
+    }
+
+    expect(stepOfBar()).toMatchObject({ do: 'done', outcome: 'Aborted' });
+    expect(run(world, { next: 'new' }).outcome).toBe('Succeeded');
+    expect(world.find('bar')?.metadata.annotations).toEqual({});
+  });
+
   it('a name that another update has taken is refused', () => {
     const world = foo();
     const decision = decide(world);

@@ -75,6 +75,26 @@ describe('explain of a rolling update', () => {
   });
 });
 
+describe('an update that cannot be', () => {
+  it('says why, not that it has no run: another one would end the same way', () => {
+    const all = world('ScaleUp');
+    const next = all.controllers.find(({ metadata }) => metadata.name !== 'foo')?.metadata.name ?? '';
+    all.controller('bar', { replicas: 1, selector: { app: 'bar' }, template: IMAGE_TEMPLATE('app:1') });
+    all.edit(next, (one) => ({
+      ...one,
+      metadata: {
+        ...one.metadata,
+        annotations: { ...one.metadata.annotations, [ROLLING_UPDATE.partner]: 'bar' },
+      },
+    }));
+    expect(said(all, TERMINATED)).toEqual({
+      verdict: 'OtherUpdate',
+      sentence: `${next} belongs to another update, with bar and not with foo`,
+      next: 'give it up: fairlead rollout abort rc/foo -n default',
+    });
+  });
+});
+
 describe('pods that do not become available', () => {
   it.each<[string, 'ScaleDown' | 'Phase', RegExp]>([
     ['while the old controller is there: go back', 'ScaleDown', /go back: fairlead rollout abort rc\/foo/],
