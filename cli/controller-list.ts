@@ -7,6 +7,8 @@ import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { podsOf, sizeOf } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { finalManifest } from '../planners/rolling-update-definition.ts';
+import { readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
 import { updateNameOf } from '../planners/rolling-update-view.ts';
 import type { Wish } from '../planners/workload.ts';
@@ -129,6 +131,38 @@ async function readViews(session: Session, options: GetOptions): Promise<readonl
       }),
       client.list<Pod>({ group: '', version: 'v1', resource: 'pods', namespace }, limit),
     ]);
+  // Labels choose among controllers, and there is none in the middle of a rename.
+  const isWhole = options.selector === undefined;
+  return viewControllers({ chosen, controllers, revisions, pods, isWhole }, io.now());
+}
+
+interface Found {
+  readonly chosen: readonly ReplicationController[];
+  readonly controllers: readonly ReplicationController[];
+  readonly revisions: readonly ControllerRevision[];
+  readonly pods: readonly Pod[];
+  /** Everything is asked for, so also what a rename is about to create. */
+  readonly isWhole: boolean;
+}
+
+/** What a rename is about to create: its pods are there, and nothing that they could be found by. */
+function renamed({ controllers, revisions }: Found): readonly ReplicationController[] {
+  return readRecords(revisions).flatMap((record) => {
+    const { from, next, state, revision } = record;
+    const isThere = controllers.some(
+      ({ metadata: { namespace, name } }) =>
+        namespace === revision.metadata.namespace && (name === from || name === next),
+    );
+    if (state.phase !== 'Renaming' || isThere) return [];
+    const { metadata, ...rest } = finalManifest(record, state.desired);
+    return [{ ...rest, metadata: { ...metadata, uid: '', resourceVersion: '' } }];
+  });
+}
+
+/** The rows, of `chosen` with what an update of theirs is made of. `now` in milliseconds since the epoch. */
+export function viewControllers(found: Found, now: number): readonly ControllerView[] {
+  const { controllers, revisions, pods } = found;
+  const chosen = [...found.chosen, ...(found.isWhole ? renamed(found) : [])];
   const inNamespace = <T extends ReplicationController | ControllerRevision | Pod>(
     items: readonly T[],
     own: string,
@@ -146,7 +180,7 @@ async function readViews(session: Session, options: GetOptions): Promise<readonl
     // The next one of an update stands alone only where the old one is gone already.
     if (whole !== name && isChosen(own, whole)) return [];
     const snapshot = { ...all, name: whole, paused: readPaused(annotations, undefined) };
-    return [viewOf(controller, planRollingUpdate(snapshot, io.now()), pods)];
+    return [viewOf(controller, planRollingUpdate(snapshot, now), pods)];
   });
 }
 

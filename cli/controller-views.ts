@@ -22,6 +22,7 @@ import {
   isUnderWay,
   judgeUpdate,
   namespaceOf,
+  podsWithoutController,
   reasonOf,
 } from './update-state.ts';
 
@@ -168,12 +169,8 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
               next: retry,
             };
   const next = dead === undefined ? {} : { next: dead.next };
-  if (
-    view.old === undefined &&
-    view.nextController === undefined &&
-    view.record?.state.phase === 'Renaming'
-  ) {
-    const pods = `${String(view.pods.length)} pods have no controller: ${view.record.next} is gone and ${name} is not there yet`;
+  const pods = podsWithoutController(plan);
+  if (pods !== undefined) {
     const sentence = dead === undefined ? pods : `${pods}; ${dead.why}`;
     return { verdict: 'PodsWithoutController', sentence, ...next };
   }

@@ -5,6 +5,7 @@ import { sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { ControllerProgress, UpdateProgress } from '../planners/rolling-update-steps.ts';
+import { podCount } from '../planners/rolling-update-view.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { GitState } from './git-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -113,6 +114,15 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
   Finished: 'finished',
 };
 
+/** In the middle of a rename, to be said before anything else: nothing heals these pods. */
+export function podsWithoutController({ view }: RollingUpdatePlan): string | undefined {
+  const { old, nextController, record, name } = view;
+  if (record?.state.phase !== 'Renaming' || old !== undefined || nextController !== undefined)
+    return undefined;
+  const pods = String(podCount(view, record));
+  return `${pods} pods have no controller: ${record.next} is gone and ${name} is not there yet`;
+}
+
 /** `paused by ann: disk alarm` */
 export function describePause(wish: Wish): string {
   return `paused ${describeWish(wish)}`.trimEnd();
@@ -122,6 +132,8 @@ export function describePause(wish: Wish): string {
 export function reasonOf(plan: RollingUpdatePlan): string | undefined {
   const { step, view } = plan;
   const { paused } = view;
+  const alone = podsWithoutController(plan);
+  if (alone !== undefined) return alone;
   switch (step.do) {
     case 'await': {
       const what = step.waiting[0]?.message;

@@ -33,6 +33,9 @@ export async function pauseUpdate(
   return await edit(client, reference, (view) => {
     const { name, old, nextController: next, record, paused } = view;
     const subject = old ?? next;
+    if (subject === undefined && record !== undefined) {
+      return nothing(`${name} is being renamed, and its pods have no controller: that is finished first`);
+    }
     if (subject === undefined || (next === undefined && record === undefined)) {
       return nothing(`no update of ${name} is in progress`);
     }

@@ -9,6 +9,7 @@ import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
 import type { ResolvedBudget } from './rolling-update-scale.ts';
 import { resolveUpdateBudget } from './rolling-update-scale.ts';
+import { matchesSelector } from './selector.ts';
 import type { Wish } from './workload.ts';
 import type { ControllerProgress, UpdatePhase, UpdateProgress } from './rolling-update-steps.ts';
 
@@ -156,4 +157,10 @@ export function describeProgress(view: UpdateView, now: number, phase: UpdatePha
     next: about(view.nextController),
     ...view.budget,
   };
+}
+
+/** How many pods are there for what a record rolls out, whoever controls them. */
+export function podCount({ pods }: Pick<UpdateView, 'pods'>, { controller }: UpdateRecord): number {
+  const selector = { matchLabels: controller.spec.selector ?? {} };
+  return pods.filter((pod) => isActive(pod) && matchesSelector(selector, pod.metadata.labels)).length;
 }

@@ -34,7 +34,7 @@ import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
-import { countPods, describeProgress, replacedBy, viewUpdate } from './rolling-update-view.ts';
+import { countPods, describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
 import { asFields, asText, trusted } from './values.ts';
 
@@ -384,11 +384,6 @@ function withNeither(view: UpdateView, now: number): Decision {
       message: `create ${record.to} as ${record.next} was, for its ${String(podCount(view, record))} pods`,
     }),
   ];
-}
-
-function podCount({ pods }: UpdateView, { controller }: UpdateRecord): number {
-  const selector = { matchLabels: controller.spec.selector ?? {} };
-  return pods.filter((pod) => isActive(pod) && matchesSelector(selector, pod.metadata.labels)).length;
 }
 
 function paused({ paused: wish }: UpdateView): UpdateStep {

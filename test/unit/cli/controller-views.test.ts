@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { UpdateRun } from '../../../cli/controller-session.ts';
 import { controllerName } from '../../../cli/controller-argument.ts';
+import { viewControllers } from '../../../cli/controller-list.ts';
 import { explain } from '../../../cli/controller-views.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 import { judgeUpdate } from '../../../cli/update-state.ts';
@@ -72,6 +73,44 @@ describe('explain of a rolling update', () => {
     ['stuck', world('ScaleDown'), RUNNING, undefined, 'Progressing'],
   ])('%s', (_, all, run, nobody, verdict) => {
     expect(said(all, run, nobody).verdict).toBe(verdict);
+  });
+});
+
+describe('pods without a controller', () => {
+  const list = (all: SimulatedControllers) =>
+    viewControllers(
+      {
+        chosen: all.controllers,
+        controllers: all.controllers,
+        revisions: all.revisions,
+        pods: all.pods,
+        isWhole: true,
+      },
+      0,
+    );
+
+  it('are told by get and status too', () => {
+    const all = world('Create');
+    expect(all.controllers).toEqual([]);
+    const told = /^2 pods have no controller: foo-[0-9a-f]+ is gone and foo is not there yet$/;
+
+    expect(list(all)).toEqual([
+      expect.objectContaining({
+        name: 'foo',
+        current: 0,
+        state: 'Progressing',
+        message: expect.stringMatching(told),
+      }),
+    ]);
+    const plan = planRollingUpdate(all.snapshot('foo'), 0);
+    expect(judgeUpdate(plan).sentence).toContain('(2 pods have no controller: ');
+  });
+
+  it('before and after the rename there is one row', () => {
+    for (const until of ['ScaleDown', 'DeleteNext']) {
+      expect(list(world(until)).map(({ state }) => state)).toEqual(['Progressing']);
+    }
+    expect(list(world()).map(({ name }) => name)).toEqual(['foo']);
   });
 });
 
