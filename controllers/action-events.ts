@@ -64,7 +64,7 @@ export class ActionEvents {
     const groups = new Map<string, Action[]>();
     for (const action of actions) {
       const reason = ACTION_EVENTS[action.purpose].done;
-      if (reason !== undefined) {
+      if (reason !== undefined && action.untold !== true) {
         const key = `${workload.ref.uid} ${reason} ${action.verb} ${action.resource}`;
         const group = groups.get(key);
         if (group === undefined) groups.set(key, [action]);

@@ -104,8 +104,10 @@ function isUnmanaged(pod: Pod): boolean {
 /** Marks the node and makes it unschedulable, with both preconditions. A charge: its pod is the next to go. */
 export function cordonAction(ref: WorkloadRef, node: Node, now: number): Action {
   const cordoned = node.spec?.unschedulable !== true;
+  const what = cordoned ? 'cordon' : 'mark as being drained the cordoned';
   return {
-    ...nodeAction(node, 'Cordon', `cordon Node ${node.metadata.name} for ${ref.kind} ${ref.name}`),
+    ...nodeAction(node, 'Cordon', `${what} Node ${node.metadata.name} for ${ref.kind} ${ref.name}`),
+    ...(!cordoned && { untold: true }),
     body: {
       metadata: { annotations: { [ANNOTATION.drain]: formatMark(ref, now, { cordoned, gaveUp: false }) } },
       ...(cordoned && { spec: { unschedulable: true } }),
@@ -116,8 +118,10 @@ export function cordonAction(ref: WorkloadRef, node: Node, now: number): Action 
 
 /** Takes the mark off and lets pods back, if it was us who kept them away. */
 export function uncordonAction(node: Node, mark: DrainMark, why: string): Action {
+  const what = mark.cordoned ? 'uncordon' : 'take the mark of its drain off';
   return {
-    ...nodeAction(node, 'Uncordon', `uncordon Node ${node.metadata.name}: ${why}`),
+    ...nodeAction(node, 'Uncordon', `${what} Node ${node.metadata.name}: ${why}`),
+    ...(!mark.cordoned && { untold: true }),
     body: {
       metadata: { annotations: { [ANNOTATION.drain]: null } },
       ...(mark.cordoned && { spec: { unschedulable: null } }),
@@ -125,7 +129,7 @@ export function uncordonAction(node: Node, mark: DrainMark, why: string): Action
   };
 }
 
-/** The same at the time limit: the mark stays, and says so. */
+/** The same at the time limit: the mark stays, and says so. A node that stays cordoned is told by what the workload waits for. */
 export function giveUpAction(
   ref: WorkloadRef,
   node: Node,
@@ -138,9 +142,10 @@ export function giveUpAction(
     ...nodeAction(
       node,
       'Uncordon',
-      `uncordon Node ${node.metadata.name}: the time limit of the drain has passed and ${names.join(', ')}` +
+      `${mark.cordoned ? 'uncordon' : 'give up the drain of'} Node ${node.metadata.name}: the time limit of the drain has passed and ${names.join(', ')}` +
         `${left.length > names.length ? ` and ${String(left.length - names.length)} more are` : left.length === 1 ? ' is' : ' are'} still there`,
     ),
+    ...(!mark.cordoned && { untold: true }),
     body: {
       metadata: {
         annotations: { [ANNOTATION.drain]: formatMark(ref, now, { cordoned: false, gaveUp: true }) },

@@ -33,6 +33,8 @@ export interface Action {
   readonly revision?: string;
   /** One sentence for events and logs: what this write does and why. Never holds a value from a Secret. */
   readonly message: string;
+  /** Bookkeeping alone: no event tells that it was done. */
+  readonly untold?: boolean;
   /** The pod was Ready in the snapshot, so the write takes one from the budget (design "Budget"). */
   readonly charged?: boolean;
   /** How many pods it makes or takes: more than one where a ReplicaSet gets another size. @default 1 */

@@ -149,9 +149,12 @@ describe('a node is drained before its pod is replaced', () => {
 
   it('what somebody else had cordoned stays cordoned', () => {
     const [uncordon] = planOf('nn', [nodeOf('a'), marked('b', { cordoned: false })]).steady;
+    expect(uncordon?.untold).toBe(true);
     expect(uncordon?.body).toEqual({ metadata: { annotations: { 'fairlead.dev/drain': null } } });
     const closed: Node = { ...nodeOf('b'), spec: { unschedulable: true } };
     const [cordon] = planOf('oo', [nodeOf('a'), closed]).batch;
+    expect(cordon?.untold).toBe(true);
+    expect(planOf('oo', [nodeOf('a'), nodeOf('b')]).batch[0]).not.toHaveProperty('untold');
     expect(cordon?.body).not.toHaveProperty('spec');
     expect(JSON.stringify(cordon?.body)).toContain('\\"cordoned\\":false');
   });

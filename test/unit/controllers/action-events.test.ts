@@ -109,6 +109,19 @@ describe('events of writes (S21)', () => {
     ]);
   });
 
+  it('says nothing of bookkeeping: a node that somebody else had cordoned', () => {
+    const node = (name: string, untold: boolean): Action => ({
+      verb: 'patch',
+      resource: 'nodes',
+      name,
+      purpose: 'Cordon',
+      message: `cordon Node ${name}`,
+      ...(untold && { untold }),
+    });
+    events.done(workload, [node('by-hand', true), node('ours', false)]);
+    expect(told).toEqual(['Normal NodeCordoned: cordon Node ours']);
+  });
+
   it('names twelve pods, and counts the others', () => {
     const names = Array.from({ length: 13 }, (_, index) => `web-${String(12 - index)}`);
     events.done(workload, actions('Recreate', ...names));
