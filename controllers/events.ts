@@ -2,7 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 
-import { isAlreadyExists, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { isAlreadyExists, isNotFound, isTransient, toMessage } from '../kubernetes/api-error.ts';
+import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
 import type { EventReason } from './reported-reasons.ts';
@@ -12,8 +13,10 @@ export interface EventRecorderOptions {
   /** Identity of this replica, `source.host`. */
   readonly host: string;
   readonly now?: () => number;
-  /** An event was lost: apiserver away, not leader, queue full. */
+  /** An event was lost: refused, apiserver away for too long, not leader, queue full. */
   readonly onLost?: (message: string) => void;
+  /** Milliseconds between tries of a write that got no answer. @default from 500, doubled up to 15,000 */
+  readonly retryMs?: { readonly first: number; readonly last: number };
 }
 
 /** What an event can be about. */
@@ -43,6 +46,9 @@ const QUEUE_LIMIT = 1_000;
 /** A repeated event raises the count of the first for this long. */
 const SERIES_MS = 600_000;
 const MESSAGE_LIMIT = 1_000;
+/** For so long after it happened an event is tried again, milliseconds: its name makes it once. */
+const PATIENCE_MS = 120_000;
+const RETRY_MS = { first: 500, last: 15_000 };
 
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -50,6 +56,8 @@ export class EventRecorder {
   readonly #series = new Map<string, Series>();
   readonly #queue: Series[] = [];
   #draining: Promise<void> | undefined;
+  /** Aborts when nothing may be waited for any more. */
+  #flushing = new AbortController();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -76,9 +84,11 @@ export class EventRecorder {
     this.#enqueue(series);
   }
 
-  /** Resolves when everything queued so far is written or lost. */
+  /** Resolves when everything queued so far is written or lost: what gets no answer is not tried again. */
   async flush(): Promise<void> {
+    this.#flushing.abort();
     await this.#draining;
+    this.#flushing = new AbortController();
   }
 
   /** A write that was lost leaves the series as not written: the next equal event makes up for it. */
@@ -156,17 +166,31 @@ export class EventRecorder {
   }
 
   async #drain(): Promise<void> {
+    let failures = 0;
     for (let series = this.#queue.shift(); series !== undefined; series = this.#queue.shift()) {
       try {
         await this.#write(series);
+        failures = 0;
       } catch (error) {
+        failures += 1;
+        if (this.#mayTryAgain(series, error)) await this.#tryAgain(series, failures);
         // Not found: its namespace is gone.
-        if (!isNotFound(error)) {
-          this.#options.onLost?.(toMessage(error));
-        }
+        else if (!isNotFound(error)) this.#options.onLost?.(toMessage(error));
       }
     }
     this.#draining = undefined;
+  }
+
+  #mayTryAgain({ lastSeen }: Series, error: unknown): boolean {
+    return isTransient(error) && !this.#flushing.signal.aborted && this.#now() - lastSeen < PATIENCE_MS;
+  }
+
+  /** Before all others, so that they stay in order: whoever does not answer for one does not answer for them. */
+  async #tryAgain(series: Series, failures: number): Promise<void> {
+    series.queued = true;
+    this.#queue.unshift(series);
+    const { first, last } = this.#options.retryMs ?? RETRY_MS;
+    await pause(backoffMs(failures, first, last), this.#flushing.signal);
   }
 
   #forgetOld(now: number): void {

@@ -2,9 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
+import type { EventRecorderOptions } from '../../../controllers/events.ts';
 import { EventRecorder } from '../../../controllers/events.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
+import { WriteRefusedError } from '../../../kubernetes/write-guard.ts';
 import { answer, plainConnection, WatchServer } from '../../support/watch-server.ts';
 import { setOf } from '../../support/statefulset-fixtures.ts';
 
@@ -53,6 +55,17 @@ afterEach(async () => {
   await server.stop();
 });
 
+function quick(options: Partial<EventRecorderOptions> = {}): EventRecorder {
+  const retryMs = { first: 5, last: 20 };
+  return new EventRecorder({
+    client,
+    host: 'test',
+    onLost: (message) => lost.push(message),
+    retryMs,
+    ...options,
+  });
+}
+
 async function record(): Promise<void> {
   recorder.record(subject, 'Warning', 'RunFailed', 'it failed');
   await recorder.flush();
@@ -87,6 +100,72 @@ describe('events', () => {
     stored.clear();
     await record();
     expect([...stored.values()]).toEqual([2]);
+  });
+
+  it.each([
+    ['before the write was done', false],
+    ['before its answer came', true],
+  ])('are written again when the connection is cut %s, once and in order', async (_, isDone) => {
+    const answered = server.intercept;
+    let cuts = 3;
+    const written: string[] = [];
+    const all = new Promise<void>((resolve) => {
+      server.intercept = (request, response) => {
+        if (cuts > 0) {
+          cuts -= 1;
+          losesAnswers = isDone;
+          if (isDone) answered?.(request, response);
+          else response.destroy();
+          return true;
+        }
+        losesAnswers = false;
+        const { message } = trusted<{ readonly message?: string }>(JSON.parse(request.body));
+        if (message !== undefined) written.push(message);
+        answered?.(request, response);
+        if (stored.size === 2) resolve();
+        return true;
+      };
+    });
+    const patient = quick();
+    patient.record(subject, 'Warning', 'RunFailed', 'first');
+    patient.record(subject, 'Normal', 'RolloutStarted', 'second');
+    await all;
+    await patient.flush();
+    expect([...stored.values()]).toEqual([1, 1]);
+    expect(written).toEqual(['first', 'second']);
+    expect(lost).toEqual([]);
+  });
+
+  it('are given up after two minutes, and at once where they are refused or may not be written', async () => {
+    let now = 0;
+    isDown = true;
+    const gone = new Promise<void>((resolve) => {
+      const patient = quick({
+        now: () => now,
+        onLost: (message) => {
+          lost.push(message);
+          if (lost.length === 2) resolve();
+        },
+      });
+      const seen = server.intercept;
+      server.intercept = (request, response) => {
+        now += 50_000;
+        return seen?.(request, response) ?? false;
+      };
+      patient.record(subject, 'Warning', 'RunFailed', 'first');
+      patient.record(subject, 'Normal', 'RolloutStarted', 'second');
+    });
+    await gone;
+    // Three for the first; the second is as old by then.
+    expect(server.requests.filter(({ method }) => method === 'POST')).toHaveLength(4);
+
+    const guarded = client.withWriteGuard(() => {
+      throw new WriteRefusedError('this replica does not lead');
+    });
+    const refused = new Promise<string>((resolve) => {
+      quick({ client: guarded, onLost: resolve }).record(subject, 'Warning', 'RunFailed', 'first');
+    });
+    expect(await refused).toBe('this replica does not lead');
   });
 
   it('that found the queue full are written when they come again', async () => {
