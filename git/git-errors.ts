@@ -107,5 +107,8 @@ function summary(stderr: string, cause: RegExp | undefined): string {
   const last = (telling.length > 0 ? telling : lines).slice(-2);
   const first = lines.find((line) => cause?.test(line));
   const said = first === undefined || last.includes(first) ? last : [first, ...last.slice(-1)];
-  return said.join('; ').replace(/\.$/, '').slice(0, 400);
+  return said.join('; ').replace(MEASURED, '').replace(/\.$/, '').slice(0, 400);
 }
+
+/** What is another number at each try: the same failure would be news each time, to the log and as an Event. */
+const MEASURED = / after \d+ (?:ms|milliseconds)\b| with \d+ (?:out of \d+ )?bytes remaining to read\b/g;

@@ -1,0 +1,25 @@
+/** What git said, as a problem. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { gitFailure } from '../../../git/git-errors.ts';
+import { formatProblem } from '../../../git/problems.ts';
+
+function said(line: string): string {
+  const stderr = `fatal: unable to access 'https://git.example.com/x.git/': ${line}\n`;
+  const output = { code: 128, stderr, stdout: Buffer.alloc(0) };
+  return formatProblem(gitFailure(output, 'https://git.example.com/x.git').problem);
+}
+
+describe('a server that is away', () => {
+  it.each([
+    ["Failed to connect to git.example.com port 443 after %d ms: Couldn't connect to server"],
+    ['Connection timed out after %d milliseconds'],
+    ['transfer closed with %d bytes remaining to read'],
+  ])('is told in the same words at each try: %s', (line) => {
+    const first = said(line.replace('%d', '12'));
+    expect(said(line.replace('%d', '10345'))).toBe(first);
+    expect(first).toMatch(/^SourceUnreachable: /);
+    expect(first).not.toMatch(/12|%d/);
+  });
+});
