@@ -51,6 +51,8 @@ export interface ApplyStageInput extends CommitReference {
   readonly wave?: number;
   /** Absent: all ranks of the wave. */
   readonly rank?: number;
+  /** How many of the step's objects the check found to be changed; absent in runs of before that was told. */
+  readonly changes?: number;
   /** Index of the first object of the step to apply. */
   readonly from: number;
 }

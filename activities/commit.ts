@@ -10,6 +10,7 @@ import { commitEvent, problemLines, recordEvent, withAttempt, withCommit } from 
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
 import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
 import { foreignSource } from '../git/inventory.ts';
+import { listMetadata } from '../git/listed-metadata.ts';
 import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
@@ -39,6 +40,8 @@ export type CommitActivities = ReturnType<typeof createCommitActivities>;
 /** Part of a step that one activity applies, milliseconds. */
 const SLICE_MS = 6_000;
 const PRUNE_SLICE = 200;
+/** Share of a step's objects that are to be changed up to which a list of all costs less than a read of each. */
+const FEW_CHANGES = 0.5;
 const NAME_LIMIT = 50;
 
 /** The activities, bound to this leader. */
@@ -106,11 +109,17 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         (wave === undefined || object.wave === wave) &&
         (rank === undefined || object.rank === rank),
     );
-    const slice = await applyObjects(context, objects.slice(input.from), {
+    const rest = objects.slice(input.from);
+    // What an earlier attempt has done is told by more than a list has.
+    const isFirst = Context.current().info.attempt === 1;
+    const mayList = isFirst && (input.changes ?? objects.length) <= objects.length * FEW_CHANGES;
+    const untilMs = Date.now() + SLICE_MS;
+    const slice = await applyObjects(context, rest, {
       texts: content.texts,
-      untilMs: Date.now() + SLICE_MS,
+      untilMs,
       onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
-      before: Context.current().info.attempt > 1 ? earlierAttempt(inventory, input) : undefined,
+      before: isFirst ? undefined : earlierAttempt(inventory, input),
+      ...(mayList && { listed: await listMetadata(context, rest) }),
     });
     await access.learnUids(context, input, slice.uids);
     const next = input.from + slice.count;

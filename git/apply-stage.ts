@@ -1,11 +1,13 @@
 /** Applies the objects of one stage, a bounded time at once. */
 
 import { ApiError, toMessage } from '../kubernetes/api-error.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
 import { applyObject } from './apply.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL } from './commit.ts';
 import type { EarlierAttempt } from './earlier-attempt.ts';
 import { entryKey } from './inventory-content.ts';
+import { isApplied } from './listed-metadata.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -40,6 +42,8 @@ export async function applyStage(
     readonly onProgress?: (applied: number) => void;
     /** What an earlier attempt of the same run did with an object that needs no change. @default nothing */
     readonly before?: EarlierAttempt | undefined;
+    /** Metadata of those that are there, as {@link listMetadata} reads it: what is applied already is not read again. @default none */
+    readonly listed?: ReadonlyMap<PreparedObject, KubernetesObject>;
   },
 ): Promise<AppliedSlice> {
   const counts = { created: 0, changed: 0, unchanged: 0 };
@@ -51,6 +55,12 @@ export async function applyStage(
 
   async function one(object: PreparedObject): Promise<void> {
     const key = entryKey(inventoryEntry(object));
+    const known = options.listed?.get(object);
+    if (known !== undefined && isApplied(context, object, known)) {
+      counts.unchanged += 1;
+      uids.set(key, known.metadata.uid);
+      return;
+    }
     try {
       const applied = await applyObject(context, object);
       if (applied.outcome === 'refused') {

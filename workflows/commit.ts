@@ -168,7 +168,7 @@ class CommitRun {
   }
 
   /** `isPart`: there are others in its stage. */
-  async #applyStep({ stage, wave, rank = 0, count }: ApplyStep, isPart: boolean): Promise<boolean> {
+  async #applyStep({ stage, wave, rank = 0, count, changes }: ApplyStep, isPart: boolean): Promise<boolean> {
     for (let from: number | undefined = 0; from !== undefined;) {
       const part = from === 0 ? '' : `, from ${from + 1}`;
       const name = `${stageName(stage)}${isPart ? `, ${stepName(wave, rank)}` : ''}`;
@@ -177,6 +177,7 @@ class CommitRun {
         ...this.#reference,
         stage,
         ...(isPart && { wave, rank }),
+        changes,
         from,
       });
       if (result.outcome === 'superseded') return false;

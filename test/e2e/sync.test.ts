@@ -34,12 +34,16 @@ import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
+/** Those of sync. */
+const requests: string[] = [];
 let cluster: Cluster;
+let counted: KubernetesClient;
 let sync: GitSync;
 
 // Hooks after all run in this order: the worker ends before the servers.
 afterAll(async () => {
   await sync?.stop();
+  counted?.close();
   await Promise.all(repositories.map(async (repository) => await repository.remove()));
 }, 30_000);
 
@@ -48,7 +52,10 @@ const controlPlane = useControlPlane({ nodes: 1 });
 beforeAll(async () => {
   const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
   cluster = await Cluster.connect(kubeconfig, workloadApi);
-  sync = await GitSync.start({ client: cluster.client, temporalAddress, cluster: 'sync', historyLimit: 60 });
+  counted = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+    onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
+  });
+  sync = await GitSync.start({ client: counted, temporalAddress, cluster: 'sync', historyLimit: 60 });
 }, 60_000);
 
 interface Followed {
@@ -574,6 +581,26 @@ describe('a commit that changes nothing', () => {
     const after = await sync.inventory(name);
     expect(after?.entries).toEqual(inventory?.entries);
     expect(after?.status.commit).toMatchObject({ sha, applied: 0, unchanged: 1 });
+  }, 60_000);
+});
+
+describe('a commit that changes one of many objects', () => {
+  it('lists the others instead of reading each, when it is checked and when it is applied', async () => {
+    const { git, name } = await follow('one-of-many');
+    const all = (color: string) =>
+      Array.from({ length: 60 }, (_, index) =>
+        configMap(index === 30 ? color : 'same').replace('{name: config}', `{name: config-${index}}`),
+      ).join('---\n');
+    await sync.apply(name, await git.commit({ 'all.yaml': all('blue') }));
+    requests.length = 0;
+    const sha = await git.commit({ 'all.yaml': all('green') });
+    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ sha, applied: 1, unchanged: 59 });
+    expect(history?.at(-1)).toMatchObject({ applied: 1, unchanged: 59 });
+    // Inventories, and the object that changes.
+    const reads = requests.filter((request) => request === 'GET configmaps').length;
+    expect(reads).toBeLessThan(30);
   }, 60_000);
 });
 
