@@ -25,6 +25,8 @@ export interface CommitActivityDependencies {
   readonly clusterUid: string;
   /** By name; undefined when the repositories file no longer has it. */
   readonly repository: (name: string) => Repository | undefined;
+  /** One that this leader has followed until it left the file: who made its last commit is still known. */
+  readonly former: (name: string) => Repository | undefined;
   readonly mirror: (repository: Repository) => Mirror;
   /** Reads commits, and keeps the last few. @default its own */
   readonly reader?: CommitReader;
@@ -107,9 +109,14 @@ export class CommitAccess {
   }
 
   /** Who made the commit; undefined where that cannot be told: nothing hangs on it. */
-  async describe({ repository, sha, signal }: CommitContext): Promise<CommitWords | undefined> {
-    const mirror = this.#dependencies.mirror(repository);
-    return await mirror.describeCommit(sha, signal).catch(() => undefined);
+  async describe({ repository: name, sha }: CommitReference): Promise<CommitWords | undefined> {
+    const { repository, former, mirror } = this.#dependencies;
+    const known = repository(name) ?? former(name);
+    if (known === undefined) return undefined;
+    const { cancellationSignal } = Context.current();
+    return await mirror(known)
+      .describeCommit(sha, cancellationSignal)
+      .catch(() => undefined);
   }
 
   /** As {@link read}; a commit that was checked can only be unreadable when its source was changed under it. */

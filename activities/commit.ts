@@ -208,7 +208,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
     dependencies.onRecorded(input.repository, commit);
-    const words = context && (await access.describe(context));
+    const words = await access.describe(input);
     const attempt = attemptOf(input, commit, words);
     const source = context && (await sourceIdentity(context.repository.url));
     // Of such a repository nothing is begun: who has deleted its inventory shall not find it again.

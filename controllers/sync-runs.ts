@@ -1,12 +1,26 @@
 /** Starts and signals the sync workflows; only the leader does. */
 
+import { randomUUID } from 'node:crypto';
+
 import type { Client } from '@temporalio/client';
-import { WorkflowNotFoundError } from '@temporalio/client';
+import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
+import type { QueryDefinition } from '@temporalio/common';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
+import type { CommitEnd } from '../workflows/commit-end.ts';
+import { describeEnd } from '../workflows/commit-end.ts';
+import type { commit } from '../workflows/commit.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
-import type { CommitView, DriftFound, SeenCommit, SyncInput, SyncView } from '../workflows/sync-messages.ts';
+import type {
+  CommitView,
+  DriftFound,
+  SeenCommit,
+  SyncInput,
+  SyncState,
+  SyncView,
+  UntoldNews,
+} from '../workflows/sync-messages.ts';
 import {
   SYNC_WORKFLOW,
   commitProgressQuery,
@@ -29,6 +43,9 @@ export interface SyncRunsOptions {
   /** For tests of continue-as-new. */
   readonly historyLimit?: number;
 }
+
+/** Milliseconds for which a commit that was cancelled may take to say how it ended. */
+const CLOSING_MS = 5_000;
 
 export class SyncRuns {
   readonly #options: SyncRunsOptions;
@@ -100,36 +117,84 @@ export class SyncRuns {
   }
 
   /**
-   * Ends the sync of a repository that is followed no more, which ends its commit; and a commit that is left without its sync.
-   * Each closes as cancelled and says why. False: none runs, or they are those of another cluster of this name.
+   * Ends the sync of a repository that is followed no more, which ends its commit; and a commit that is left without its sync, of which
+   * these receivers are then told by another. Each closes as cancelled and says why. False: none runs, or they are those of another
+   * cluster of this name.
    */
-  async unfollow(repository: string, reason: string): Promise<boolean> {
+  async unfollow(repository: string, reason: string, receivers: readonly string[] = []): Promise<boolean> {
     const { temporal, cluster, clusterUid, assertLeader } = this.#options;
-    const end = async (workflowId: string, query: typeof syncStatusQuery | typeof commitProgressQuery) => {
+    const end = async <V extends SyncView | CommitView>(workflowId: string, query: QueryDefinition<V>) => {
       const handle = temporal.workflow.getHandle(workflowId);
       try {
-        if ((await handle.describe()).status.name !== 'RUNNING') return false;
-        const view: { readonly clusterUid: string } = await handle.query<SyncView | CommitView>(query);
-        if (view.clusterUid !== clusterUid) return false;
+        if ((await handle.describe()).status.name !== 'RUNNING') return undefined;
+        const view = await handle.query<V>(query);
+        if (view.clusterUid !== clusterUid) return undefined;
         assertLeader();
         await handle.signal(unfollowedSignal, { reason });
         await handle.cancel();
-        return true;
+        return view;
       } catch (error) {
         // It has ended meanwhile.
-        if (error instanceof WorkflowNotFoundError) return false;
+        if (error instanceof WorkflowNotFoundError) return undefined;
         throw error;
       }
     };
-    if (await end(syncWorkflowId(cluster, repository), syncStatusQuery)) return true;
+    if ((await end(syncWorkflowId(cluster, repository), syncStatusQuery)) !== undefined) return true;
     let hasEnded = false;
     const query = `ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${commitWorkflowPrefix(cluster, repository)}'`;
-    for await (const { workflowId } of temporal.workflow.list({ query }))
-      hasEnded = (await end(workflowId, commitProgressQuery)) || hasEnded;
+    for await (const { workflowId } of temporal.workflow.list({ query })) {
+      const ended = await end(workflowId, commitProgressQuery);
+      if (ended === undefined) continue;
+      hasEnded = true;
+      if (receivers.length > 0) await this.#tellOfStray(repository, reason, receivers, workflowId, ended.sha);
+    }
     return hasEnded;
   }
 
-  async #startOf(repository: string) {
+  /** The sync that told its receivers that the commit is pending is gone: another one tells them how it ended, and nothing else. */
+  async #tellOfStray(
+    repository: string,
+    reason: string,
+    receivers: readonly string[],
+    workflowId: string,
+    sha: string,
+  ): Promise<void> {
+    const { temporal, assertLeader } = this.#options;
+    const ended = await this.#endOf(workflowId);
+    const news = { sha, ...ended, ...(ended.outcome === 'Canceled' && { message: reason }) };
+    const untold = receivers.map((receiver): readonly [string, UntoldNews] => [
+      receiver,
+      { news: [{ ...news, delivery: randomUUID() }], missed: 0 },
+    ]);
+    const start = await this.#startOf(repository, {
+      version: 1,
+      notify: receivers,
+      untold: Object.fromEntries(untold),
+    });
+    assertLeader();
+    const handle = await temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
+      ...start,
+      signal: unfollowedSignal,
+      signalArgs: [{ reason }],
+    });
+    await handle.cancel();
+  }
+
+  /** Of a commit that was asked to end; where it takes its time, it will have been cancelled. */
+  async #endOf(workflowId: string): Promise<Pick<CommitEnd, 'outcome' | 'message'>> {
+    const { connection, workflow } = this.#options.temporal;
+    try {
+      const result = async () => await workflow.getHandle<typeof commit>(workflowId).result();
+      const { outcome } = await connection.withDeadline(Date.now() + CLOSING_MS, result);
+      return { outcome };
+    } catch (error) {
+      if (!(error instanceof WorkflowFailedError)) return { outcome: 'Canceled' };
+      const { outcome, message } = describeEnd(error.cause, false);
+      return { outcome, ...(message !== undefined && { message }) };
+    }
+  }
+
+  async #startOf(repository: string, carried?: SyncState) {
     const { cluster, clusterUid, historyLimit } = this.#options;
     const searchAttributes = await this.#options.searchAttributes();
     const input: SyncInput = {
@@ -138,6 +203,7 @@ export class SyncRuns {
       repository,
       searchAttributes,
       ...(historyLimit !== undefined && { historyLimit }),
+      ...(carried !== undefined && { carried }),
     };
     return {
       workflowId: syncWorkflowId(cluster, repository),

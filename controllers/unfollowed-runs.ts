@@ -6,6 +6,8 @@ import type { SyncRuns } from './sync-runs.ts';
 export interface UnfollowedRunsOptions {
   readonly runs: Pick<SyncRuns, 'open' | 'unfollow'>;
   readonly isFollowed: (repository: string) => boolean;
+  /** Ids of those who were told of its commits, as far as this leader knows. */
+  readonly receivers: (repository: string) => readonly string[];
   readonly onEnded: (repository: string) => void;
   /** Temporal did not answer; it is tried again. */
   readonly onError: (error: unknown) => void;
@@ -75,10 +77,10 @@ export class UnfollowedRuns {
   }
 
   async #endAll(): Promise<void> {
-    const { runs, isFollowed, onEnded } = this.#options;
+    const { runs, isFollowed, receivers, onEnded } = this.#options;
     for (const name of this.#leaving) {
       if (this.#stopping.signal.aborted) return;
-      if (!isFollowed(name) && (await runs.unfollow(name, REASON))) onEnded(name);
+      if (!isFollowed(name) && (await runs.unfollow(name, REASON, receivers(name)))) onEnded(name);
       this.#leaving.delete(name);
     }
   }

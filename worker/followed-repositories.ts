@@ -117,6 +117,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   const unfollowed = new UnfollowedRuns({
     runs,
     isFollowed: (name) => byName.has(name),
+    receivers: (name) => former.get(name)?.notify?.map(({ id }) => id) ?? [],
     onEnded: (repository) => log.info({ repository }, 'not followed any more, its runs are cancelled'),
     onError: (error) => log.warn({ error: toMessage(error) }, 'runs of repositories that left are not ended'),
   });
@@ -159,6 +160,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         client,
         clusterUid,
         repository: (name) => byName.get(name),
+        former: (name) => former.get(name),
         mirror,
         reader,
         workloadApi: config.workloadApi,

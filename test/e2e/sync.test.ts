@@ -430,7 +430,11 @@ describe('who asks for a commit that is tried meanwhile', () => {
 });
 
 describe('a repository that is followed no more', () => {
-  const leave = async (name: string, isForgotten = false): Promise<void> => {
+  const leave = async (
+    name: string,
+    isForgotten = false,
+    receivers: readonly string[] = [],
+  ): Promise<void> => {
     sync.unfollow(name, isForgotten);
     await found('its run can be found', async () => ((await sync.runs.open()).has(name) ? true : undefined));
     const ended: string[] = [];
@@ -438,6 +442,7 @@ describe('a repository that is followed no more', () => {
     const leaving = new UnfollowedRuns({
       runs: sync.runs,
       isFollowed: (one) => sync.follows(one),
+      receivers: () => receivers,
       onEnded: (one) => ended.push(one),
       onError: (error) => errors.push(error),
       patienceMs: 0,
@@ -465,7 +470,7 @@ describe('a repository that is followed no more', () => {
     const { commit, history } = (await sync.inventory(name))?.status ?? {};
     expect(commit).toMatchObject({ outcome: 'Canceled' });
     expect(commit?.notes).toEqual([expect.stringContaining('no worker follows the repository any more')]);
-    expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled' });
+    expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled', author: expect.stringMatching(/\S/) });
   }, 60_000);
 
   const told = async (name: string, git: TestRepository, namespace: string, receiver: ReceivingServer) => {
@@ -533,6 +538,30 @@ describe('a repository that is followed no more', () => {
     await leave(name);
     expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
     expect(await sync.inventory(name)).toBeUndefined();
+  }, 60_000);
+
+  it('tells its receivers also where somebody has terminated its sync', async () => {
+    const { git, name, namespace } = await follow('left-stray');
+    const receiver = await ReceivingServer.start();
+    try {
+      const sha = await told(name, git, namespace, receiver);
+      await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+      await leave(name, false, ['webhook']);
+      expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
+      expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
+      const news = receiver.received.map(({ body }) => JSON.parse(body) as { sha: string; outcome: string });
+      expect(news).toMatchObject([
+        { sha, outcome: 'Pending' },
+        {
+          sha,
+          outcome: 'Canceled',
+          message: expect.stringContaining('no worker follows the repository any more'),
+        },
+      ]);
+      expect((await sync.inventory(name))?.status.receivers).toBeUndefined();
+    } finally {
+      await receiver.stop();
+    }
   }, 60_000);
 
   it('that another cluster of the same name follows is left alone', async () => {

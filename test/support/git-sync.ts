@@ -93,6 +93,7 @@ export class GitSync {
         client,
         clusterUid,
         repository: (name) => known(name),
+        former: (name) => former(name),
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
         workloadApi: 'fairlead.dev/v1beta1',
         startRollingUpdate: async () => await Promise.reject(new Error('no rolling update is expected')),
