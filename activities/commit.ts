@@ -14,7 +14,7 @@ import { listMetadata } from '../git/listed-metadata.ts';
 import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
-import { ProblemError, bounded, mayPassLater } from '../git/problems.ts';
+import { ProblemError, bounded, failedRollouts, mayPassLater } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type {
@@ -188,7 +188,9 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   async function recordCommit(input: RecordCommitInput): Promise<RecordCommitResult> {
     const isOver = input.outcome === 'Refused' || input.outcome === 'Failed';
     const tryAgain = isOver && mayPassLater(input.problems);
-    const notes = tryAgain ? [...input.notes, triedAgain(input.retry)] : input.notes;
+    const rollouts = failedRollouts(input.problems);
+    const again = tryAgain ? [triedAgain(input.retry)] : rollouts.length > 0 ? [TRIED_WHEN_ROLLED_OUT] : [];
+    const notes = [...input.notes, ...again];
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
     // One that was cancelled may belong to a repository that no worker follows any more: that is why.
     const context = outcome === 'Canceled' ? access.contextIfFollowed(input) : access.contextOf(input);
@@ -204,6 +206,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       unchanged,
       pruned,
       ...problemLines(input.problems, sha),
+      ...(rollouts.length > 0 && { failedRollouts: rollouts }),
       ...(notes.length === 0 ? {} : { notes }),
       ...(input.supersededBy === undefined ? {} : { supersededBy: input.supersededBy }),
     };
@@ -214,12 +217,9 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     // Of such a repository nothing is begun: who has deleted its inventory shall not find it again.
     if (context === undefined && !(await exists(store))) return { mayPassLater: false };
     const inventory = await updateOwn(store, (present) => {
-      // A later run has taken over: its state is the one to show.
+      // A later run has taken over: its state is the one to show. (One that changes nothing never claims the inventory.)
       const isOurs =
-        present.run === undefined ||
-        present.run.runId === runId ||
-        outcome === 'Refused' ||
-        outcome === 'Succeeded';
+        present.run?.runId === runId || !(startedAt < (present.status.commit?.startedAt ?? startedAt));
       const tried = withAttempt(present.status, attempt);
       if (!isOurs) return { ...present, status: tried };
       const status = withCommit(tried, commit);
@@ -296,5 +296,6 @@ function triedAgain(retry: RetryDelays | undefined): string {
   return `it is tried again by itself, after ${first} at first, every ${longest} in the end`;
 }
 
+const TRIED_WHEN_ROLLED_OUT = 'it is tried again by itself when what failed has been rolled out';
 const NO_PROBLEMS = { total: 0, first: [], lines: [] } as const;
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: NO_PROBLEMS } as const;

@@ -27,8 +27,10 @@ import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import type { DriftFound } from '../workflows/sync-messages.ts';
 import { MOST_HEALED } from '../workflows/sync-messages.ts';
 import { DriftCollections } from './drift-collections.ts';
+import type { MendedRolloutsOptions } from './mended-rollouts.ts';
+import { MendedRollouts } from './mended-rollouts.ts';
 
-export interface DriftWatchOptions {
+export interface DriftWatchOptions extends MendedRolloutsOptions {
   /** Guarded by the Lease. */
   readonly client: KubernetesClient;
   readonly discovery: Discovery;
@@ -44,7 +46,6 @@ export interface DriftWatchOptions {
   readonly onHealed: (repository: string, count: number, reason: string) => void;
   /** A look failed; it is tried again. */
   readonly onError: (repository: string, error: unknown) => void;
-  readonly now: () => number;
 }
 
 /** Changes of so many milliseconds are looked at together. */
@@ -77,6 +78,7 @@ export class DriftWatch {
   /** What was reported, by object; undefined: this leader has not looked yet. */
   #known: ReadonlyMap<string, KnownDrift> | undefined;
   readonly #healing = new Map<string, Healing>();
+  readonly #mended: MendedRollouts;
   /** Keys to be judged; `undefined`: all. */
   #dirty: Set<string> | undefined;
   #wake = new AbortController();
@@ -85,6 +87,7 @@ export class DriftWatch {
   constructor(repository: Repository, options: DriftWatchOptions) {
     this.#repository = repository;
     this.#options = options;
+    this.#mended = new MendedRollouts(options);
     const { client, inventoryNamespace } = options;
     this.#store = new InventoryStore(client, inventoryNamespace, repository.name);
     this.#collections = new DriftCollections({
@@ -112,9 +115,10 @@ export class DriftWatch {
 
   #changed(key: string): void {
     const object = this.#expected.get(key);
-    if (object === undefined || this.#judged.get(key)?.digest === this.#digestOf(object)) return;
-    this.#dirty?.add(key);
-    this.#wake.abort();
+    if (object === undefined) return;
+    const isSame = this.#judged.get(key)?.digest === this.#digestOf(object);
+    if (!isSame) this.#dirty?.add(key);
+    if (!isSame || this.#mended.isAwaited(object)) this.#wake.abort();
   }
 
   async #run(): Promise<void> {
@@ -164,7 +168,8 @@ export class DriftWatch {
       async (key) => await this.#judge(key, context, inventory, isApplied),
       signal,
     );
-    return await this.#report(inventory, sha, isApplied);
+    const nextMs = await this.#report(inventory, sha, isApplied);
+    return Math.min(nextMs, await this.#mended.look(context, inventory, this.#expected.values()));
   }
 
   #mustJudge(key: string, dirty: ReadonlySet<string> | undefined): boolean {

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 
 import type { Client } from '@temporalio/client';
 import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
-import type { QueryDefinition } from '@temporalio/common';
+import type { QueryDefinition, SignalDefinition } from '@temporalio/common';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
 import type { CommitEnd } from '../workflows/commit-end.ts';
@@ -15,6 +15,7 @@ import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type {
   CommitView,
   DriftFound,
+  RolledOut,
   SeenCommit,
   SyncInput,
   SyncState,
@@ -28,6 +29,7 @@ import {
   commitWorkflowPrefix,
   driftSignal,
   lookSignal,
+  rolledOutSignal,
   syncStatusQuery,
   syncWorkflowId,
   unfollowedSignal,
@@ -91,10 +93,19 @@ export class SyncRuns {
 
   /** Has objects of the commit put back that was applied last. The sync runs: it has applied that commit; else nothing is done. */
   async driftFound(repository: string, found: DriftFound): Promise<void> {
+    await this.#signal(repository, driftSignal, found);
+  }
+
+  /** Has the last commit tried again. The sync runs: it has tried that commit; else nothing is done. */
+  async rolledOut(repository: string, found: RolledOut): Promise<void> {
+    await this.#signal(repository, rolledOutSignal, found);
+  }
+
+  async #signal<T>(repository: string, signal: SignalDefinition<[T]>, message: T): Promise<void> {
     this.#options.assertLeader();
     const { temporal, cluster } = this.#options;
     try {
-      await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).signal(driftSignal, found);
+      await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).signal(signal, message);
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }

@@ -103,6 +103,8 @@ export interface CommitStatus {
   /** Formatted, bounded. */
   readonly problems?: readonly string[] | undefined;
   readonly problemCount?: number | undefined;
+  /** Objects whose rollouts failed, by label: when all of them have ended well, the commit is tried again. */
+  readonly failedRollouts?: readonly string[] | undefined;
   /** What is worth knowing and no failure. */
   readonly notes?: readonly string[] | undefined;
   /** The newer commit that cancelled this one. */

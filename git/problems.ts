@@ -201,6 +201,13 @@ export function mayPassLater({ first }: ProblemList): boolean {
   );
 }
 
+/** Labels of the objects whose rollouts failed, as far as the list names them: operators may have them go on, or bring them back. */
+export function failedRollouts({ first }: ProblemList): readonly string[] {
+  return first.flatMap(({ code, object }) =>
+    object !== undefined && (code === 'RolloutFailed' || code === 'RolledBack') ? [object] : [],
+  );
+}
+
 /** An error that is one problem: what git and the repositories file throw. */
 export class ProblemError extends Error {
   readonly problem: Problem;

@@ -91,6 +91,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     inventoryNamespace,
     read: async (repository, sha, signal) => await reader.read(repository, sha, signal),
     driftFound: async (repository, found) => await runs.driftFound(repository, found),
+    rolledOut: async (repository, found) => {
+      await runs.rolledOut(repository, found);
+      log.info({ repository, ...found }, 'what the commit failed for is rolled out, it is tried again');
+    },
     onDrift: (repository, count) => {
       troublesOfDrift.delete(repository);
       metrics.drifted.set({ repository }, count);

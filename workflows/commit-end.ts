@@ -52,6 +52,14 @@ export function retryDelay(tries: number): number {
   return Math.min(RETRY.firstMs * 2 ** (tries - 1), RETRY.longestMs);
 }
 
+/** Milliseconds for which a commit whose rollouts were mended waits at the most: workloads that come and go have it tried no more often. */
+const MEND_WAIT_MS = 60_000;
+
+/** When a commit is tried again whose rollouts have ended well since: now, if its last try is long enough ago. Since the epoch. */
+export function mendedAt({ finishedAt, tries = 1 }: LastCommit, now: number): number {
+  return Math.max(now, Date.parse(finishedAt) + Math.min(retryDelay(tries), MEND_WAIT_MS));
+}
+
 /** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */
 export function describeEnd(error: unknown, superseded: boolean): CommitEnd {
   const cause = error instanceof ChildWorkflowFailure ? error.cause : error;

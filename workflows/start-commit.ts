@@ -22,8 +22,8 @@ export async function startCommit(
 ): Promise<ChildWorkflowHandle<typeof commit>> {
   const short = wanted.sha.slice(0, 8);
   const { heal } = wanted;
-  const by = wanted.by === undefined ? '' : ` by ${wanted.by}`;
-  const why = heal === undefined ? `asked for${by}` : `puts back ${objectsOf(heal.length)}`;
+  const again = wanted.by === undefined ? 'tried again' : `asked for by ${wanted.by}`;
+  const why = heal === undefined ? again : `puts back ${objectsOf(heal.length)}`;
   const asked = wanted.again ? ` (${why})` : '';
   const typed = [
     ['KubeCluster', cluster] as const,

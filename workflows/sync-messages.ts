@@ -72,6 +72,15 @@ export interface SeenCommit {
   readonly notify?: readonly string[];
 }
 
+/** A commit of which it is not known how it was applied, by an earlier version, counts as applied in the present way. */
+export function isSameCommit(
+  one: Pick<SeenCommit, 'sha' | 'settings'>,
+  other: Pick<SeenCommit, 'sha' | 'settings'>,
+): boolean {
+  const isUnknown = one.settings === undefined || other.settings === undefined;
+  return one.sha === other.sha && (isUnknown || one.settings === other.settings);
+}
+
 export interface WantedCommit extends OperatorMessage {
   readonly sha: string;
   /** Also when it was tried already. */
@@ -91,6 +100,13 @@ export interface DriftFound {
   readonly reason: string;
 }
 
+/** What the last commit failed for has ended well since. */
+export interface RolledOut {
+  readonly sha: string;
+  /** Which rollouts. */
+  readonly reason: string;
+}
+
 export interface LastCommit {
   readonly sha: string;
   /** As in {@link SeenCommit}. */
@@ -103,6 +119,8 @@ export interface LastCommit {
   readonly tries?: number;
   /** Milliseconds since the epoch at which it is tried again by itself: what stood in its way was not in the commit. */
   readonly retryAt?: number;
+  /** Why it is tried again, where that is more than that its time has come. */
+  readonly retryFor?: string;
 }
 
 export interface CommitInput extends RepositoryRun {
@@ -131,6 +149,9 @@ export const syncSignal = defineSignal<[OperatorMessage?]>('sync');
 
 /** From the leader: objects of the commit that was applied last are to be put back. Ignored while anything else is to be done. */
 export const driftSignal = defineSignal<[DriftFound]>('drift');
+
+/** From the leader: the rollouts that the last commit failed for have ended well. Ignored while anything else is to be done. */
+export const rolledOutSignal = defineSignal<[RolledOut]>('rolledOut');
 
 /** From the leader: no worker follows the repository any more, which is why it cancels the run afterwards. */
 export const unfollowedSignal = defineSignal<[{ readonly reason: string }]>('unfollowed');
@@ -218,6 +239,14 @@ export function readSeenCommit(payload: unknown): SeenCommit | undefined {
       notify: notify.filter((id) => typeof id === 'string').slice(0, MOST_RECEIVERS),
     }),
   };
+}
+
+/** The payload of {@link rolledOutSignal}, as far as it is one. Undefined: there is no sha in it. */
+export function readRolledOut(payload: unknown): RolledOut | undefined {
+  const sha = readSha(payload);
+  if (sha === undefined || typeof payload !== 'object' || payload === null) return undefined;
+  const { reason }: { reason?: unknown } = payload;
+  return { sha, reason: typeof reason === 'string' ? reason.slice(0, 500) : 'its rollouts have ended well' };
 }
 
 const MOST_RECEIVERS = 10;

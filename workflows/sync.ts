@@ -21,15 +21,15 @@ import type { LookResult } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import type { CommitEnd } from './commit-end.ts';
-import { describeEnd, retryDelay } from './commit-end.ts';
+import { describeEnd, mendedAt, retryDelay } from './commit-end.ts';
 import type { commit } from './commit.ts';
 import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
-import { markdown } from './markdown.ts';
 import { isHistoryLong } from './run.ts';
 import type {
   DriftFound,
   LastCommit,
+  RolledOut,
   SeenCommit,
   Suspension,
   SyncInput,
@@ -37,14 +37,18 @@ import type {
   WantedCommit,
 } from './sync-messages.ts';
 import { startCommit } from './start-commit.ts';
+import { describeSync } from './sync-display.ts';
 import { SyncNews } from './sync-news.ts';
 import {
   commitSeenSignal,
   driftSignal,
+  isSameCommit,
   lookSignal,
   readDriftFound,
   readReason,
+  readRolledOut,
   readSeenCommit,
+  rolledOutSignal,
   supersededSignal,
   syncSignal,
   syncStatusQuery,
@@ -92,6 +96,9 @@ class SyncRun {
     });
     setHandler(driftSignal, (message) => this.#drifted(readDriftFound(message)), {
       description: 'Internal, from the leader: objects of the commit are to be put back.',
+    });
+    setHandler(rolledOutSignal, (message) => this.#rolledOut(readRolledOut(message)), {
+      description: 'Internal, from the leader: the rollouts that the last commit failed for have ended well.',
     });
     setHandler(unfollowedSignal, (message) => void (this.#unfollowed = readReason(message)), {
       description:
@@ -166,15 +173,16 @@ class SyncRun {
 
   /** Until a commit is wanted: a new one, or the last one again when its time has come. */
   async #somethingToDo(): Promise<void> {
-    const isNext = () => this.#isWanted() || this.#mustContinueAsNew();
     const last = this.#last;
+    const isNext = () => this.#isWanted() || this.#mustContinueAsNew() || this.#last !== last;
     if (this.#suspended !== undefined) {
       await condition(() => isNext() || this.#suspended === undefined);
     } else if (last?.retryAt === undefined) {
       await condition(() => isNext() || this.#suspended !== undefined);
     } else if (!(await condition(isNext, Math.max(1, last.retryAt - Date.now())))) {
-      const { sha, settings } = last;
-      this.#wanted = { sha, again: true, ...(settings !== undefined && { settings }) };
+      const { sha, settings, retryFor: reason } = last;
+      const why = reason !== undefined && { reason };
+      this.#wanted = { sha, again: true, ...(settings !== undefined && { settings }), ...why };
     }
   }
 
@@ -190,7 +198,7 @@ class SyncRun {
     this.#newest = seen;
     // Back to what is running already (or was tried): nothing is wanted any more.
     const known = this.#running === undefined ? this.#last : this.#isCancelling ? undefined : this.#running;
-    const isKnown = known !== undefined && isSame(known, seen);
+    const isKnown = known !== undefined && isSameCommit(known, seen);
     if (isKnown && this.#wanted?.again !== true) this.#wanted = undefined;
     else if (!isKnown) this.#wanted = { ...seen, again: false };
   }
@@ -198,7 +206,7 @@ class SyncRun {
   #askedFor(message: OperatorMessage): void {
     const newest = this.#newest;
     if (newest === undefined) return;
-    if (this.#running !== undefined && isSame(this.#running, newest) && !this.#isCancelling) return;
+    if (this.#running !== undefined && isSameCommit(this.#running, newest) && !this.#isCancelling) return;
     const { sha, settings } = newest;
     this.#wanted = { sha, ...(settings !== undefined && { settings }), again: true, ...message };
   }
@@ -211,6 +219,16 @@ class SyncRun {
     const { sha, objects, reason } = found;
     const settings = last.settings !== undefined && { settings: last.settings };
     this.#wanted = { sha, ...settings, again: true, by: 'fairlead', reason, heal: objects };
+  }
+
+  /** The commit is tried again: only that tells whether all is as it wants it. The leader says so again, where it comes too early. */
+  #rolledOut(found: RolledOut | undefined): void {
+    const last = this.#last;
+    const isBusy = this.#running !== undefined || this.#wanted !== undefined;
+    if (found === undefined || isBusy || last?.sha !== found.sha) return;
+    const retryAt = mendedAt(last, Date.now());
+    if (last.retryAt === undefined || last.retryAt > retryAt)
+      this.#last = { ...last, retryAt, retryFor: found.reason };
   }
 
   /** A look at the repository by the leader. Of many that are asked for meanwhile one more is made. */
@@ -255,7 +273,7 @@ class SyncRun {
   #wasTriedSince(begun: number): boolean {
     const [last, newest] = [this.#last, this.#newest];
     if (last === undefined || newest === undefined || this.#lastBegun <= begun) return false;
-    return isSame(last, newest) && patched('asked-once');
+    return isSameCommit(last, newest) && patched('asked-once');
   }
 
   /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */
@@ -368,33 +386,15 @@ class SyncRun {
   }
 
   #show(): void {
-    const last = this.#last;
-    const held = this.#suspended;
-    const by = held?.by === undefined ? '' : ` by ${held.by}`;
     setCurrentDetails(
-      markdown([
-        this.#unfollowed === undefined ? '' : `**Not followed any more**: ${this.#unfollowed}`,
-        held === undefined ? '' : `**Suspended${by}**${held.reason === undefined ? '' : `: ${held.reason}`}`,
-        `**${this.#running === undefined ? 'Waiting for a commit' : `Applying \`${this.#running.sha.slice(0, 8)}\``}**`,
-        this.#wanted === undefined ? '' : `next: \`${this.#wanted.sha.slice(0, 8)}\``,
-        last === undefined
-          ? ''
-          : `last: \`${last.sha.slice(0, 8)}\` **${last.outcome}** at ${last.finishedAt}`,
-        last?.message ?? '',
-        this.#running !== undefined || held !== undefined || last?.retryAt === undefined
-          ? ''
-          : `It is tried again at ${new Date(last.retryAt).toISOString()}; signal \`sync\` for at once.`,
-        this.#news.waiting.map(([receiver, count]) => `${receiver}: ${count} news to be told`).join(', '),
-      ]),
+      describeSync({
+        running: this.#running?.sha,
+        wanted: this.#wanted?.sha,
+        last: this.#last,
+        suspended: this.#suspended,
+        unfollowed: this.#unfollowed,
+        news: this.#news.waiting,
+      }),
     );
   }
-}
-
-/** A commit of which it is not known how it was applied, by an earlier version, counts as applied in the present way. */
-function isSame(
-  one: Pick<SeenCommit, 'sha' | 'settings'>,
-  other: Pick<SeenCommit, 'sha' | 'settings'>,
-): boolean {
-  const isUnknown = one.settings === undefined || other.settings === undefined;
-  return one.sha === other.sha && (isUnknown || one.settings === other.settings);
 }

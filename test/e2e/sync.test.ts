@@ -256,6 +256,38 @@ describe('a commit after one that changed a workload', () => {
       ),
     ]);
   }, 60_000);
+
+  it('fails with it, and is shown as failed, although it has changed nothing itself', async () => {
+    const { git, name, set } = await follow('quiet');
+    const slow = await git.commit({ 'web.yaml': statefulSet('slow') });
+    await sync.commitSeen(name, slow);
+    await awaiting(name, slow);
+    await setStatus(set, false);
+    const quiet = await git.commit({ 'README.md': 'nothing of the cluster' });
+    await sync.commitSeen(name, quiet);
+    await awaiting(name, quiet);
+    await lookedAt(name, quiet);
+    await setStatus(set, false, 'RunTerminated');
+    expect(await sync.dealtWith(name, quiet)).toMatchObject({ outcome: 'Failed' });
+    const { commit } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ sha: quiet, outcome: 'Failed' });
+    expect(commit?.failedRollouts).toEqual([expect.stringMatching(/^StatefulSet\.fairlead\.dev \S+\/web$/)]);
+    // What the leader says once it is rolled out; of another commit it is nothing.
+    await setStatus(set, true);
+    const reason = 'rolled out since';
+    await sync.runs.rolledOut(name, { sha: slow, reason });
+    await sync.runs.rolledOut(name, { sha: quiet, reason });
+    await found('it was tried again', async () =>
+      (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
+    );
+    const { history = [], commit: last } = (await sync.inventory(name))?.status ?? {};
+    expect(last).toMatchObject({ sha: quiet, outcome: 'Succeeded' });
+    expect(history.map(({ sha, outcome, reason: why }) => [sha, outcome, why])).toEqual([
+      [slow, 'Superseded', undefined],
+      [quiet, 'Failed', undefined],
+      [quiet, 'Succeeded', reason],
+    ]);
+  }, 60_000);
 });
 
 describe('a commit that the cluster does not take', () => {

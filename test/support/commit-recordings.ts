@@ -100,6 +100,23 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-rolled-out',
+    holds: ['CHILD_WORKFLOW_EXECUTION_FAILED', 'TIMER_FIRED', 'CHILD_WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const late = web('app:1')
+        .replace('metadata: {labels', 'metadata: {annotations: {sim.fairlead.dev/ready-delay: 6s}, labels')
+        .replace('spec:', 'spec:\n  progressDeadlineSeconds: 2');
+      const sha = await ground.commit({ 'web.yaml': late });
+      await newest(ground.commitRuns(sha), 'FAILED');
+      const again = await newest(ground.commitRuns(sha), 'COMPLETED');
+      return [
+        ...(await newest(ground.syncRuns, 'RUNNING')),
+        ...again.map((run) => ({ ...run, suffix: 'commit' })),
+      ];
+    },
+  },
+  {
     name: 'sync-tried-again',
     holds: ['CHILD_WORKFLOW_EXECUTION_FAILED', 'TIMER_FIRED', 'CHILD_WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {

@@ -1,0 +1,59 @@
+/** Has a commit that failed for its rollouts tried again when all of them have ended well: nobody else would say that it is applied. */
+
+import type { CommitContext } from '../git/commit.ts';
+import type { Inventory } from '../git/inventory.ts';
+import type { PreparedObject } from '../git/prepare.ts';
+import { isRolledOut } from '../git/rolled-out.ts';
+import { readSuspended } from '../kubernetes/wish-annotations.ts';
+import type { RolledOut } from '../workflows/sync-messages.ts';
+
+export interface MendedRolloutsOptions {
+  /** Has the commit tried again; rejects when nobody could be told. */
+  readonly rolledOut: (repository: string, found: RolledOut) => Promise<void>;
+  readonly now: () => number;
+}
+
+/** Milliseconds after which it is asked for again: the sync may have been busy. */
+const ASK_AGAIN_MS = 30_000;
+
+/** Of one repository. Level-triggered: which rollouts failed is in the inventory, how they are now is on the objects. */
+export class MendedRollouts {
+  readonly #options: MendedRolloutsOptions;
+  #awaited: ReadonlySet<string> = new Set();
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: MendedRolloutsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the last commit failed for the rollout of this object: its changes are to be looked at. */
+  isAwaited({ label }: PreparedObject): boolean {
+    return this.#awaited.has(label);
+  }
+
+  /**
+   * Looks at them if the last commit failed for any; `objects` are those of the commit. Answers the milliseconds after which it is to be
+   * looked at again, if nothing changes before.
+   * @throws ApiError; as `rolledOut`
+   */
+  async look(
+    context: CommitContext,
+    { status: { commit }, annotations }: Inventory,
+    objects: Iterable<PreparedObject>,
+  ): Promise<number> {
+    this.#awaited = new Set(commit?.failedRollouts);
+    const failed = [...objects].filter((object) => this.isAwaited(object));
+    const isHeld = readSuspended(annotations) !== undefined;
+    const [first] = failed;
+    if (first === undefined || commit === undefined || failed.length < this.#awaited.size || isHeld)
+      return Number.POSITIVE_INFINITY;
+    const wait = this.#askedAt + ASK_AGAIN_MS - this.#options.now();
+    if (wait > 0) return wait;
+    for (const object of failed) if (!(await isRolledOut(context, object))) return Number.POSITIVE_INFINITY;
+    const more = failed.length > 1 ? `, and ${failed.length - 1} more` : '';
+    const reason = `rolled out since: ${first.label}${more}`;
+    await this.#options.rolledOut(context.repository.name, { sha: commit.sha, reason });
+    this.#askedAt = this.#options.now();
+    return ASK_AGAIN_MS;
+  }
+}
