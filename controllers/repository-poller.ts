@@ -21,8 +21,8 @@ export interface RepositoryPollerOptions {
   readonly commitSeen: (repository: string, seen: SeenCommit) => Promise<void>;
   /** Who suspended the repository; undefined: it is not suspended. */
   readonly suspension: (repository: string) => Promise<Suspension | undefined>;
-  /** Whether the sync workflow runs and this commit is the last that it was told of. */
-  readonly isKnown: (repository: string, sha: string) => Promise<boolean>;
+  /** Whether the sync workflow runs and knows all of this: the last that it was told of. */
+  readonly isKnown: (repository: string, seen: SeenCommit) => Promise<boolean>;
   /** After each look, beside what is told to Temporal; a rejection is reported by `onError` and changes nothing. */
   readonly onLook: (repository: Repository, look: Look) => Promise<void> | void;
   /** Temporal or the apiserver did not answer; it is tried again. */
@@ -170,7 +170,7 @@ export class RepositoryPoller {
 
   /** Tells the sync workflow, then those who asked. False: it was not told. */
   async #tellThose(followed: Followed, look: Look, asking: readonly Asking[]): Promise<boolean> {
-    const isTold = !look.ok || (await this.#tell(followed, look.sha));
+    const isTold = !look.ok || (await this.#tell(followed, look.sha, asking.length > 0));
     for (const { resolve } of asking) resolve(look);
     return isTold;
   }
@@ -196,8 +196,11 @@ export class RepositoryPoller {
     }
   }
 
-  /** Whether the sync workflow knows of the commit. Temporal is only written to when there is something new. */
-  async #tell(followed: Followed, sha: string): Promise<boolean> {
+  /**
+   * Whether the sync workflow knows of the commit. Temporal is only written to when there is something new; one that asked may itself be
+   * new, after somebody has terminated the last.
+   */
+  async #tell(followed: Followed, sha: string, isAsked: boolean): Promise<boolean> {
     const { name } = followed.repository;
     try {
       const suspended = await this.#options.suspension(name);
@@ -211,9 +214,10 @@ export class RepositoryPoller {
       };
       const text = JSON.stringify(seen);
       const now = Date.now();
-      if (followed.signalled?.seen === text && now - followed.checkedAt >= KNOWN_CHECK_MS) {
+      const isDue = isAsked || now - followed.checkedAt >= KNOWN_CHECK_MS;
+      if (followed.signalled?.seen === text && isDue) {
         followed.checkedAt = now;
-        if (!(await this.#options.isKnown(name, sha))) followed.signalled = undefined;
+        if (!(await this.#options.isKnown(name, seen))) followed.signalled = undefined;
       }
       if (followed.signalled?.seen !== text) {
         await this.#options.commitSeen(name, seen);

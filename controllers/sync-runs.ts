@@ -29,6 +29,7 @@ import {
   commitWorkflowPrefix,
   driftSignal,
   lookSignal,
+  readSeenCommit,
   rolledOutSignal,
   syncStatusQuery,
   syncWorkflowId,
@@ -51,7 +52,7 @@ const CLOSING_MS = 5_000;
 
 export class SyncRuns {
   readonly #options: SyncRunsOptions;
-  /** Run id and length of each sync's history when it last was seen to know its commit. */
+  /** Run id and length of each sync's history when it last was seen to know its commit, and what that was. */
   readonly #seen = new Map<string, string>();
 
   constructor(options: SyncRunsOptions) {
@@ -230,20 +231,25 @@ export class SyncRuns {
   }
 
   /**
-   * Whether the repository's sync runs, and the last commit it was told of is this one: another leader may have told it of another
-   * since. A look costs no action; only when its history has grown since the last look it is asked, which costs one.
+   * Whether the repository's sync runs, and what it was told of last is this: another leader may have told it of another commit since,
+   * and one that somebody else has started, after the last was terminated, knows no receivers. A look costs no action; only when its history has grown since the last look it is asked, which costs one.
    */
-  async knows(repository: string, sha: string): Promise<boolean> {
+  async knows(repository: string, seen: SeenCommit): Promise<boolean> {
     const { temporal, cluster } = this.#options;
     try {
       const handle = temporal.workflow.getHandle(syncWorkflowId(cluster, repository));
       const { status, runId, historyLength } = await handle.describe();
       if (status.name !== 'RUNNING') return false;
-      const seen = `${runId} ${String(historyLength)}`;
-      if (this.#seen.get(repository) === seen) return true;
-      const { wanted, running, last } = await handle.query(syncStatusQuery);
-      if ((wanted ?? running ?? last?.sha) !== sha) return false;
-      this.#seen.set(repository, seen);
+      const state = `${runId} ${String(historyLength)} ${JSON.stringify(seen)}`;
+      if (this.#seen.get(repository) === state) return true;
+      const { wanted, running, last, notify = [], suspended } = await handle.query(syncStatusQuery);
+      const told = readSeenCommit(seen);
+      const isSame =
+        (wanted ?? running ?? last?.sha) === told?.sha &&
+        notify.join() === (told?.notify ?? []).join() &&
+        (suspended === undefined) === (told?.suspended === undefined);
+      if (!isSame) return false;
+      this.#seen.set(repository, state);
       return true;
     } catch (error) {
       if (error instanceof WorkflowNotFoundError) return false;

@@ -134,7 +134,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, 'commit seen');
     },
     suspension: async (name) => await suspensionOf(new InventoryStore(client, inventoryNamespace, name)),
-    isKnown: async (repository, sha) => await runs.knows(repository, sha),
+    isKnown: async (repository, seen) => await runs.knows(repository, seen),
     onLook: async (repository, look) => {
       const { name } = repository;
       metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });

@@ -172,6 +172,8 @@ export interface SyncView {
   readonly wanted?: string;
   readonly last?: LastCommit;
   readonly suspended?: Suspension;
+  /** Receivers that it tells. */
+  readonly notify?: readonly string[];
 }
 
 export const syncStatusQuery = defineQuery<SyncView>('status');

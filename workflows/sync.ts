@@ -120,6 +120,7 @@ class SyncRun {
         ...(this.#wanted !== undefined && { wanted: this.#wanted.sha }),
         ...(this.#last !== undefined && { last: this.#last }),
         ...(this.#suspended !== undefined && { suspended: this.#suspended }),
+        notify: this.#news.receivers,
       }),
       { description: 'What is running, what is wanted, what became of the last commit.' },
     );
@@ -224,8 +225,7 @@ class SyncRun {
   /** The commit is tried again: only that tells whether all is as it wants it. The leader says so again, where it comes too early. */
   #rolledOut(found: RolledOut | undefined): void {
     const last = this.#last;
-    const isBusy = this.#running !== undefined || this.#wanted !== undefined;
-    if (found === undefined || isBusy || last?.sha !== found.sha) return;
+    if (found === undefined || this.#running !== undefined || last?.sha !== found.sha) return;
     const retryAt = mendedAt(last, Date.now());
     if (last.retryAt === undefined || last.retryAt > retryAt)
       this.#last = { ...last, retryAt, retryFor: found.reason };

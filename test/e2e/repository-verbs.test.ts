@@ -340,6 +340,24 @@ describe('who is told', () => {
   });
 });
 
+describe('a sync that somebody has terminated', () => {
+  const terminate = async () =>
+    await temporal.workflow.getHandle(syncWorkflowId('verbs', 'shop')).terminate('clicked by a test');
+
+  it('is followed by one that knows whom to tell', async () => {
+    const sha = await shop.commit({ 'config.yaml': configMap('terminated') }, 'terminated');
+    const outcomes = () => {
+      const news = receiver.received.map(({ body }) => JSON.parse(body) as { sha: string; outcome: string });
+      return news.filter((one) => one.sha === sha).map(({ outcome }) => outcome);
+    };
+    await found('it was told', async () => (outcomes().length === 2 ? true : undefined));
+    await terminate();
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+    await found('it was told again', async () => (outcomes().length === 4 ? true : undefined));
+    expect(outcomes()).toEqual(['Pending', 'Succeeded', 'Pending', 'Succeeded']);
+  }, 60_000);
+});
+
 describe('a receiver that does not take the news', () => {
   it('is given up, and operators are told once, until it is told again', async () => {
     const eventsOf = async (reason: string) =>

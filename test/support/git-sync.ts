@@ -162,7 +162,7 @@ export class GitSync {
 
   /** What the poller asks every minute. */
   async knows(repository: string, sha: string): Promise<boolean> {
-    return await this.runs.knows(repository, sha);
+    return await this.runs.knows(repository, { sha });
   }
 
   async status(repository: string): Promise<SyncView> {
