@@ -57,7 +57,6 @@ export async function syncCalls(
           cluster,
           clusterUid,
           searchAttributes: async () => registered,
-          assertLeader: () => undefined,
         });
         await runs.start(repository);
       });

@@ -37,12 +37,11 @@ import {
 } from '../workflows/sync-messages.ts';
 
 export interface SyncRunsOptions {
+  /** Of one who leads: refuses to signal anything once the Lease is lost. Of others: what anybody may do. */
   readonly temporal: Client;
   readonly cluster: string;
   readonly clusterUid: string;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
-  /** Throws when this process does not lead (any more): nothing is signalled then. */
-  readonly assertLeader: () => void;
   /** For tests of continue-as-new. */
   readonly historyLimit?: number;
 }
@@ -60,12 +59,11 @@ export class SyncRuns {
   }
 
   /**
-   * Tells the repository's sync of a commit, and starts it if it does not run. One atomic request. Rejects with what `assertLeader`
-   * throws: one who was frozen during a look wakes with a commit that is not the newest any more.
+   * Tells the repository's sync of a commit, and starts it if it does not run. One atomic request. Rejects where
+   * the client is one of a lost Lease: who was frozen during a look wakes with a commit that is not the newest any more.
    */
   async commitSeen(repository: string, seen: SeenCommit): Promise<void> {
     const start = await this.#startOf(repository);
-    this.#options.assertLeader();
     await this.#options.temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
       ...start,
       signal: commitSeenSignal,
@@ -103,7 +101,6 @@ export class SyncRuns {
   }
 
   async #signal<T>(repository: string, signal: SignalDefinition<[T]>, message: T): Promise<void> {
-    this.#options.assertLeader();
     const { temporal, cluster } = this.#options;
     try {
       await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).signal(signal, message);
@@ -134,14 +131,13 @@ export class SyncRuns {
    * cluster of this name.
    */
   async unfollow(repository: string, reason: string, receivers: readonly string[] = []): Promise<boolean> {
-    const { temporal, cluster, clusterUid, assertLeader } = this.#options;
+    const { temporal, cluster, clusterUid } = this.#options;
     const end = async <V extends SyncView | CommitView>(workflowId: string, query: QueryDefinition<V>) => {
       const handle = temporal.workflow.getHandle(workflowId);
       try {
         if ((await handle.describe()).status.name !== 'RUNNING') return undefined;
         const view = await handle.query<V>(query);
         if (view.clusterUid !== clusterUid) return undefined;
-        assertLeader();
         await handle.signal(unfollowedSignal, { reason });
         await handle.cancel();
         return view;
@@ -171,7 +167,7 @@ export class SyncRuns {
     workflowId: string,
     sha: string,
   ): Promise<void> {
-    const { temporal, assertLeader } = this.#options;
+    const { temporal } = this.#options;
     const ended = await this.#endOf(workflowId);
     const news = { sha, ...ended, ...(ended.outcome === 'Canceled' && { message: reason }) };
     const untold = receivers.map((receiver): readonly [string, UntoldNews] => [
@@ -183,7 +179,6 @@ export class SyncRuns {
       notify: receivers,
       untold: Object.fromEntries(untold),
     });
-    assertLeader();
     const handle = await temporal.workflow.signalWithStart(SYNC_WORKFLOW, {
       ...start,
       signal: unfollowedSignal,

@@ -44,18 +44,15 @@ export interface SyncRunsSettings {
   readonly clusterUid: string;
   readonly temporal: Client;
   readonly searchAttributes: () => Promise<readonly SearchAttributeName[]>;
-  /** Throws when this process does not hold the Lease: what goes to Temporal is not guarded by the client. */
-  readonly assertLeader: () => void;
 }
 
 /** The sync workflows of this worker's cluster. */
-export function syncRuns({ config, clusterUid, temporal, searchAttributes, assertLeader }: SyncRunsSettings) {
+export function syncRuns({ config, clusterUid, temporal, searchAttributes }: SyncRunsSettings) {
   return new SyncRuns({
     temporal,
     cluster: config.cluster,
     clusterUid,
     searchAttributes,
-    assertLeader,
     ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
   });
 }
@@ -171,7 +168,6 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         inventoryNamespace,
         startRollingUpdate: async ({ namespace, name, repository, commit }) => {
           const searchAttributes = await options.searchAttributes();
-          options.assertLeader();
           const { cluster } = config;
           await startRollingUpdate(temporal, {
             cluster,

@@ -189,7 +189,6 @@ class WorkerProcess {
       clusterUid,
       temporal: this.#temporal,
       searchAttributes: async () => await this.#knownSearchAttributes(),
-      assertLeader: () => undefined,
     });
     return new Webhook({
       repositories: () => this.#repositories.repositories,
@@ -303,7 +302,6 @@ class WorkerProcess {
     };
     const repositories = followRepositories({
       ...shared,
-      assertLeader,
       repositories: this.#repositories.repositories,
     });
     const leader = await startLeader({

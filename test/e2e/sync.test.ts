@@ -604,7 +604,6 @@ describe('a repository that is followed no more', () => {
       cluster: 'sync',
       clusterUid: 'another',
       searchAttributes: async () => [],
-      assertLeader: () => undefined,
     });
     expect(await other.unfollow(name, 'x')).toBe(false);
     expect(await sync.status(name)).toMatchObject({ repository: name });

@@ -63,7 +63,6 @@ export class GitSync {
       cluster: options.cluster,
       clusterUid,
       searchAttributes: async () => [],
-      assertLeader: () => undefined,
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
     });
     this.#workers = start(this);
