@@ -1,7 +1,7 @@
 /**
  * `npm test`: all tests, in two runs of jest. Files that start servers also wait for them, so two at a time are quicker, also on two
- * cores; those of test/e2e-alone measure times of less than a second, and have the machine for themselves. Where a merge hangs on it (CI)
- * every file that starts servers has. With arguments, one run with them. The last line is the sum (summary-reporter.js); the exit code is
+ * cores; those of test/e2e-alone measure times of less than a second, and have the machine for themselves. With arguments, one run with
+ * them. The last line is the sum (summary-reporter.js); the exit code is
  * 0 only when both went well.
  */
 
@@ -10,9 +10,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const jest = join(createRequire(import.meta.url).resolve('jest/package.json'), '..', 'bin', 'jest.js');
-const isForMerge = process.env.CI !== undefined;
-const beside = ['unit', 'workflows', ...(isForMerge ? [] : ['e2e'])];
-const alone = [...(isForMerge ? ['e2e'] : []), 'e2e-alone'];
+const beside = ['unit', 'workflows', 'e2e'];
+const alone = ['e2e-alone'];
 
 function run(args, environment = {}) {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];

@@ -21,8 +21,10 @@ import {
 import type { InstanceRecord } from '../../local/instance.ts';
 import { signalProcess } from '../../local/processes.ts';
 import { instanceLayout } from '../../local/layout.ts';
+import type { Pod } from '../../planners/objects.ts';
 import { Etcd } from './etcd-keys.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
+import { untilObjects } from './until-objects.ts';
 
 export interface ControlPlaneUse {
   /** @default 3 */
@@ -36,6 +38,8 @@ const BASE = 'base.json';
 /** Controllers that have not heard of a deletion yet make something anew; they hear of it within milliseconds. */
 const PASSES = 50;
 const BETWEEN_PASSES_MS = 100;
+/** Against hanging: it takes a second. */
+const SETTLE_MS = 60_000;
 
 /** Those that an earlier file may have stopped, in the order in which they start. */
 const SERVERS_OF_KUBERNETES = COMPONENT_NAMES.filter((component) => component !== 'temporal');
@@ -59,7 +63,8 @@ export async function takeControlPlane(use: ControlPlaneUse = {}): Promise<Contr
   await freezeTheIdle();
   const controlPlane = await openControlPlane(name);
   if (!isNew) await makeNew(controlPlane, workloadApi);
-  await controlPlane.addNodes(nodes);
+  const last = (await controlPlane.addNodes(nodes)).at(-1);
+  if (!isNew && last !== undefined) await untilScheduledTo(controlPlane, last);
   return controlPlane;
 }
 
@@ -131,6 +136,29 @@ async function emptyCluster(directory: string): Promise<void> {
     }
     throw new Error(`something makes objects again and again in the cluster of ${directory}`);
   });
+}
+
+/**
+ * Until the scheduler and kwok have heard of the newest node, and so, in the same watch, of all those before it that are gone: pods would
+ * be sent there for good.
+ */
+async function untilScheduledTo({ client }: ControlPlane, node: string): Promise<void> {
+  // Its account is there from the beginning; that of `default` is made anew just now.
+  const pods = { group: '', version: 'v1', resource: 'pods', namespace: 'fairlead-system' } as const;
+  const name = 'settled';
+  await client.create(pods, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: {
+      serviceAccountName: 'fairlead-worker',
+      nodeSelector: { 'kubernetes.io/hostname': node },
+      containers: [{ name, image: 'settled:1' }],
+    },
+  });
+  const isRunning = ([pod]: readonly Pod[]) => pod?.status?.phase === 'Running';
+  await untilObjects<Pod>(client, pods, `a pod runs on ${node}`, isRunning, SETTLE_MS);
+  await client.delete({ ...pods, name }, { gracePeriodSeconds: 0 });
 }
 
 async function emptyTemporal(controlPlane: ControlPlane): Promise<void> {
