@@ -267,6 +267,7 @@ describe('sync and history', () => {
     expect(await sync.query(syncStatusQuery)).toEqual({
       repository: 'missing',
       clusterUid: expect.any(String),
+      notify: [],
     });
   }, 60_000);
 
