@@ -37,7 +37,8 @@ function commits(
       const repositories = join(directory, 'repositories.yaml');
       // It is looked at when the bench asks for it, so that no interval is measured.
       const entry = {
-        name: 'shop',
+        // All scenarios share a cluster, and in it a name belongs to one source.
+        name,
         url: repository.path,
         namespace,
         serviceAccount: DEPLOYER,
@@ -56,7 +57,7 @@ function commits(
       try {
         const samples: Sample[] = [];
         for (let number = 1; number <= runs; number += 1) {
-          const measured = new MeasuredRepository(context, side, repository);
+          const measured = new MeasuredRepository(context, side, repository, name);
           samples.push({ side: 'fairlead', figures: await measured.run(count, String(number)) });
           arena.say(`${name}: run ${String(number)} of ${String(runs)} is over`);
         }
@@ -80,8 +81,11 @@ class MeasuredRepository {
   readonly #arena: ScenarioContext['arena'];
   readonly #side: FairleadSide;
   readonly #repository: ThrowAwayRepository;
+  /** In the worker's file of repositories. */
+  readonly #name: string;
 
-  constructor({ arena }: ScenarioContext, side: FairleadSide, repository: ThrowAwayRepository) {
+  constructor({ arena }: ScenarioContext, side: FairleadSide, repository: ThrowAwayRepository, name: string) {
+    this.#name = name;
     this.#arena = arena;
     this.#side = side;
     this.#repository = repository;
@@ -120,7 +124,7 @@ class MeasuredRepository {
 
   async #plan(): Promise<number> {
     const { namespace } = this.#side;
-    const words = ['plan', '--repo', this.#repository.path, '--name', 'shop', '-n', namespace];
+    const words = ['plan', '--repo', this.#repository.path, '--name', this.#name, '-n', namespace];
     const servers = serversOf(this.#arena, this.#side.cluster);
     return (await timeCommand(words, servers, [DIFFERENCES])) / 1000;
   }
@@ -128,7 +132,7 @@ class MeasuredRepository {
   async #sync(): Promise<{ readonly seconds: number; readonly writes: number }> {
     const mark = await this.#arena.audit.mark();
     const servers = serversOf(this.#arena, this.#side.cluster);
-    const seconds = (await timeCommand(['sync', 'shop', '--timeout', '20m'], servers)) / 1000;
+    const seconds = (await timeCommand(['sync', this.#name, '--timeout', '20m'], servers)) / 1000;
     const writes = await this.#arena.audit.since(mark, this.#side.user);
     return { seconds, writes: writes.filter((write) => this.#isOfObject(write)).length };
   }

@@ -28,7 +28,7 @@ async function run(context: ScenarioContext): Promise<Outcome> {
   try {
     const repository = await ThrowAwayRepository.create(join(directory, 'shop'), directory);
     const repositories = join(directory, 'repositories.yaml');
-    const entry = { name: 'shop', url: repository.path, namespace: NAMESPACE, serviceAccount: DEPLOYER };
+    const entry = { name: NAME, url: repository.path, namespace: NAMESPACE, serviceAccount: DEPLOYER };
     await writeFile(repositories, JSON.stringify([entry]));
     const side = await FairleadSide.start(arena, NAMESPACE, repositories);
     try {
