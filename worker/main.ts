@@ -90,12 +90,6 @@ interface Leading {
   readonly signal: AbortSignal;
 }
 
-/**
- * Polls that are open at a time. Each of a process that is frozen takes one more task with it before the server gives up on it, so few
- * while little is to be done; the server asks for more when tasks wait (one that cannot leaves it at two).
- */
-const POLLERS = { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 } as const;
-
 class WorkerProcess {
   readonly #config: WorkerConfig;
   readonly #environment: Surroundings['environment'];
@@ -235,7 +229,6 @@ class WorkerProcess {
       taskQueue: workflowTaskQueue(this.#config.cluster),
       // A worker that was killed holds its workflows for this long.
       stickyQueueScheduleToStartTimeout: '1s',
-      workflowTaskPollerBehavior: POLLERS,
     });
   }
 
@@ -328,7 +321,6 @@ class WorkerProcess {
         taskQueue: leaderTaskQueue(this.#config.cluster),
         activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
         maxConcurrentActivityTaskExecutions: 1_000,
-        activityTaskPollerBehavior: POLLERS,
         maxHeartbeatThrottleInterval: '1s',
         shutdownGraceTime: '100ms',
         shutdownForceTime: '5s',

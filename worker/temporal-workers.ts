@@ -26,6 +26,12 @@ export interface TemporalWorkerOptions {
   readonly options: Omit<WorkerOptions, 'connection' | 'namespace'>;
 }
 
+/**
+ * Polls that are open at a time. Each of a process that is frozen takes one more task with it before the server gives up on it, so few
+ * while little is to be done; the server asks for more when tasks wait (one that cannot leaves it at two).
+ */
+const POLLERS = { type: 'autoscaling', minimum: 1, initial: 2, maximum: 10 } as const;
+
 const RETRY_MS = 1_000;
 const DEADLINE_MS = 1_000;
 
@@ -41,7 +47,13 @@ export async function runTemporalWorker(run: TemporalWorkerOptions): Promise<voi
     try {
       const connection = await connectWorker(settings);
       try {
-        const worker = await Worker.create({ ...run.options, connection, namespace: settings.namespace });
+        const worker = await Worker.create({
+          workflowTaskPollerBehavior: POLLERS,
+          activityTaskPollerBehavior: POLLERS,
+          ...run.options,
+          connection,
+          namespace: settings.namespace,
+        });
         log.info({ worker: name, address: settings.address }, 'Temporal worker started');
         last = told = undefined;
         onProblem(undefined);
