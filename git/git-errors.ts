@@ -53,6 +53,11 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
   ],
   [/unable to update url base from redirection|redirect|returned error: 30\d/i, 'SourceRefused'],
   [/transport '[^']*' not allowed/i, 'SourceRefused'],
+  [
+    /certificate verification failed|unable to get local issuer|self[- ]signed certificate/i,
+    'SourceUnreachable',
+    "If the server's authority is one of your own, name its certificate (PEM) with `caFile` in the repositories file; else the server must get a valid one.",
+  ],
   [/SSL|certificate/i, 'SourceUnreachable'],
   [
     /Could not resolve host|Failed to connect|Connection (?:refused|reset|timed out)|Operation too slow|early EOF|hung up|RPC failed|error: 5\d\d|error: 429|Empty reply|transfer closed/i,

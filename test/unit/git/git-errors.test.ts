@@ -23,3 +23,16 @@ describe('a server that is away', () => {
     expect(first).not.toMatch(/12|%d/);
   });
 });
+
+describe('a certificate of an authority that nobody here knows', () => {
+  it.each([
+    ['server certificate verification failed. CAfile: none CRLfile: none'],
+    ['SSL certificate problem: unable to get local issuer certificate'],
+    ['SSL certificate problem: self-signed certificate in certificate chain'],
+  ])('is told with the setting for one of your own: %s', (line) => {
+    expect(said(line)).toMatch(/^SourceUnreachable: .*with `caFile` in the repositories file/);
+  });
+  it('and not where the handshake itself fails', () => {
+    expect(said('error:0A000126:SSL routines::unexpected eof while reading')).not.toMatch(/caFile/);
+  });
+});
