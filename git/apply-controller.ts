@@ -131,6 +131,19 @@ export async function rollController(
   return true;
 }
 
+/**
+ * Hash of the manifest that an update of this controller rolls out now, which a commit that goes back to the one of before turns round:
+ * the controller itself still has the older one. Undefined where there is none, or none from git. @throws ApiError
+ */
+export async function rolledManifest(
+  context: CommitContext,
+  object: PreparedObject,
+): Promise<string | undefined> {
+  if (!isController(object.manifest)) return undefined;
+  const view = viewUpdate(await readUpdate(context.worker, updateOf(object), context.signal));
+  return view.isRenamed ? undefined : recordedHash(view);
+}
+
 /** Of the manifest that the update under way rolls out, if it is one from git. */
 function recordedHash({ record }: UpdateView): string | undefined {
   return record?.controller.metadata.annotations?.[ANNOTATION.manifestHash];

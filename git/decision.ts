@@ -41,6 +41,8 @@ export interface DecisionInput {
   readonly heal?: boolean;
   /** Of the repository that the object names, if it is another one. @default it holds the object */
   readonly former?: FormerOwner | undefined;
+  /** Hash of the manifest that a rolling update of the object rolls out now: what is there is on its way to that one. */
+  readonly rolled?: string | undefined;
 }
 
 /**
@@ -55,6 +57,7 @@ export function decide({
   applySetId,
   heal = false,
   former,
+  rolled = manifest.hash,
 }: DecisionInput): Decision {
   if (live === undefined) return { do: 'apply', create: true, force: false, unpin: false };
   const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
@@ -91,7 +94,8 @@ export function decide({
   if (deletionTimestamp !== undefined)
     return { do: 'wait', why: `it is being deleted since ${deletionTimestamp}` };
   const pin = readPinned(annotations);
-  const applied = owner === repository && annotations?.[ANNOTATION.manifestHash] === manifest.hash;
+  const isLatest = annotations?.[ANNOTATION.manifestHash] === manifest.hash && rolled === manifest.hash;
+  const applied = owner === repository && isLatest;
   if (pin !== undefined) {
     if (pin.rejected === manifest.hash) {
       return { do: 'leave', why: `this manifest was rejected${describeWish(pin)}` };

@@ -3,6 +3,7 @@
 import { isForbidden } from '../kubernetes/api-error.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import { rolledManifest } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import type { DecisionInput, FormerOwner } from './decision.ts';
 import type { Inventory } from './inventory.ts';
@@ -33,6 +34,7 @@ export async function decisionInput(
     applySetId: store.applySetId,
     heal: heal !== undefined,
     former,
+    rolled: await rolledManifest(context, object),
   };
 }
 

@@ -101,7 +101,8 @@ export function isApplied(
   { manifest }: PreparedObject,
   listed: KubernetesObject | undefined,
 ): boolean {
-  if (listed === undefined || heal !== undefined) return false;
+  // Whether an update rolls out another manifest a ReplicationController does not tell.
+  if (listed === undefined || heal !== undefined || isController(manifest)) return false;
   const decision = decide({
     manifest,
     live: listed,

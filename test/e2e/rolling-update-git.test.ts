@@ -135,6 +135,15 @@ describe('a ReplicationController in git', () => {
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
   }, 120_000);
 
+  it('so does the revert of it, whose manifest the old controller still has', async () => {
+    await commitBad();
+    await committed({ 'foo.yaml': foo('foo:3') });
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, others]).toEqual(['foo', []]);
+    expect(only?.spec.replicas).toBe(3);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
+
   it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
     await commitBad();
     // As kubectl does; the apiserver's own default would leave the pods.

@@ -257,6 +257,16 @@ describe('what to do with an object', () => {
   });
 
   const applied = { ...ours, 'fairlead.dev/manifest-hash': 'new' };
+
+  it.each([
+    ['this manifest', 'new', { do: 'nothing' }],
+    ['a later one, which the commit goes back from', 'later', { do: 'apply', create: false }],
+    ['one that no commit has asked for', undefined, { do: 'nothing' }],
+  ])('a controller of which an update rolls out %s', (_what, rolled, expected) => {
+    const input = { manifest, live: live({}, applied), repository: 'repo', applySetId: 'set', rolled };
+    expect(decide(input)).toMatchObject(expected);
+  });
+
   const paused = { 'fairlead.dev/paused': '{"by":"ann","reason":"look"}' };
 
   it.each([
