@@ -5,7 +5,6 @@ import { fc } from '../support/properties.ts';
 
 import { isReady } from '../../planners/availability.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
-import { recordManifest } from '../../planners/rolling-update-record.ts';
 import type { RecordState } from '../../planners/rolling-update-record.ts';
 import { resolveUpdateBudget } from '../../planners/rolling-update-scale.ts';
 import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
@@ -65,16 +64,7 @@ function begin(world: SimulatedControllers, { surge, unavailable, keepsName }: C
     updatePeriodMs: 0,
     pollIntervalMs: 1,
   };
-  const body = recordManifest(decision.data, state, []);
-  const { name } = body['metadata'] as { name: string };
-  world.apply({
-    verb: 'create',
-    resource: 'controllerrevisions',
-    name,
-    body,
-    purpose: 'Record',
-    message: '',
-  });
+  world.record(decision.data, state);
   return newName;
 }
 

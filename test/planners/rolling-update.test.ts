@@ -39,16 +39,7 @@ function begin(world: SimulatedControllers, newName?: string, state: RecordState
   const decision = decideStart(viewUpdate(world.snapshot('foo', newName)), request);
   if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
   const { data } = decision;
-  const body = recordManifest(data, { ...state, desired: decision.desired }, []);
-  const { name } = body['metadata'] as { name: string };
-  world.apply({
-    verb: 'create',
-    resource: 'controllerrevisions',
-    name,
-    body,
-    purpose: 'Record',
-    message: '',
-  });
+  world.record(data, { ...state, desired: decision.desired });
   return data.next;
 }
 
@@ -396,16 +387,7 @@ describe('the old controller is deleted by hand in the middle, and the new pods 
     const view = viewUpdate(world.snapshot('foo'));
     const decision = decideStart(view, other);
     if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
-    const body = recordManifest(decision.data, STATE, view.records);
-    const { name } = body['metadata'] as { name: string };
-    world.apply({
-      verb: 'create',
-      resource: 'controllerrevisions',
-      name,
-      body,
-      purpose: 'Record',
-      message: '',
-    });
+    world.record(decision.data, STATE, view.records);
     run(world, { until: purposeIs('ScaleDown') });
     const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
     if (turned.do !== 'turn') throw new Error(JSON.stringify(turned));
@@ -807,16 +789,7 @@ describe('what a request means', () => {
     });
 
     const { records } = viewUpdate(world.snapshot('bar', 'new'));
-    const body = recordManifest(decision.data, { ...STATE, desired: 2 }, records);
-    const { name } = body['metadata'] as { name: string };
-    world.apply({
-      verb: 'create',
-      resource: 'controllerrevisions',
-      name,
-      body,
-      purpose: 'Record',
-      message: '',
-    });
+    world.record(decision.data, { ...STATE, desired: 2 }, records);
     run(world, { next: 'new', until: ({ purpose }) => purpose === 'ScaleDown' });
     const stepOfBar = () => planRollingUpdate(world.snapshot('bar'), NOW).step;
     expect(stepOfBar()).toMatchObject({ do: 'refuse', code: 'OtherUpdate' });

@@ -8,6 +8,8 @@ import type {
   ReplicationController,
   ReplicationControllerSpec,
 } from '../../planners/replication-controller.ts';
+import { recordManifest } from '../../planners/rolling-update-record.ts';
+import type { RecordData, RecordState, UpdateRecord } from '../../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import type { RollingUpdateSnapshot } from '../../planners/rolling-update-view.ts';
 import { matchesSelector } from '../../planners/selector.ts';
@@ -83,6 +85,20 @@ export class SimulatedControllers {
 
   forget(resource: Resource, name: string): void {
     this.#objects.delete(`${resource}/${name}`);
+  }
+
+  /** An update begins: its record is written, as by who asked for it; `records` are those that are there. */
+  record(data: RecordData, state: RecordState, records: readonly UpdateRecord[] = []): void {
+    const body = recordManifest(data, state, records);
+    const { name } = body['metadata'] as { name: string };
+    this.apply({
+      verb: 'create',
+      resource: 'controllerrevisions',
+      name,
+      body,
+      purpose: 'Record',
+      message: '',
+    });
   }
 
   /** As the apiserver: preconditions, merge patches, foreground of an orphaning delete. */
