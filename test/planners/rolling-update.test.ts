@@ -47,6 +47,13 @@ function stepOf(world: SimulatedControllers, next?: string) {
   return planRollingUpdate(world.snapshot('foo', next), NOW).step;
 }
 
+/** As `rollout abort rc/foo`. */
+function turn(world: SimulatedControllers): void {
+  const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort', by: 'ann' });
+  if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+  expect(world.apply(decision.write)).toBe('done');
+}
+
 /** The first step that changes more than the marks of an update. */
 function stepAfterMarks(world: SimulatedControllers) {
   for (;;) {
@@ -389,9 +396,7 @@ describe('the old controller is deleted by hand in the middle, and the new pods 
     if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
     world.record(decision.data, STATE, view.records);
     run(world, { until: purposeIs('ScaleDown') });
-    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
-    if (turned.do !== 'turn') throw new Error(JSON.stringify(turned));
-    world.apply(turned.write);
+    turn(world);
 
     expect(run(world).outcome).toBe('Aborted');
     expect(viewUpdate(world.snapshot('foo')).record).toBeUndefined();
@@ -415,9 +420,7 @@ describe('the old controller is deleted by hand in the middle, and the new pods 
     const world = foo();
     begin(world);
     run(world, { until: purposeIs('ScaleDown') });
-    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
-    if (turned.do !== 'turn') throw new Error(JSON.stringify(turned));
-    world.apply(turned.write);
+    turn(world);
     run(world, { until: purposeIs('ScaleDown') });
     deleteByHand(world);
 
@@ -427,12 +430,6 @@ describe('the old controller is deleted by hand in the middle, and the new pods 
 });
 
 describe('the way back', () => {
-  function turn(world: SimulatedControllers): void {
-    const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort', by: 'ann' });
-    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
-    expect(world.apply(decision.write)).toBe('done');
-  }
-
   it.each([1, 2, 3])('in the middle, after %i steps', (steps) => {
     const world = foo();
     begin(world);
@@ -560,8 +557,7 @@ describe('a controller manager that lags behind', () => {
     const up = stepOf(world);
     if (up.do === 'write') world.apply(up.write);
     world.manage(next);
-    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
-    if (turned.do === 'turn') world.apply(turned.write);
+    turn(world);
     expect(world.activePods.map(isReady)).toEqual([true, false]);
     const seen = (readyReplicas: number) =>
       world.edit(next, (one) => ({ ...one, status: { ...one.status, readyReplicas } }));
