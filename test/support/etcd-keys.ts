@@ -13,10 +13,8 @@ interface KeyValue {
   readonly value: string;
 }
 
-type Operation = { readonly requestDeleteRange: { readonly key: string } };
-
-/** etcd takes 128 in one transaction. */
-const BATCH = 128;
+/** Deletes that are under way at the same time. */
+const AT_ONCE = 8;
 const REGISTRY = Buffer.from('/registry/').toString('base64');
 /** The first key that does not begin with it. */
 const REGISTRY_END = Buffer.from('/registry0').toString('base64');
@@ -55,34 +53,33 @@ export class Etcd {
   }
 
   /**
-   * Deletes every key that is not in `base`, workloads first, and gives those that are their values of then. Resolves with how many were
-   * deleted: controllers that have not heard of it yet may make one or two anew.
+   * Deletes every key that is not in `base`, workloads first, and gives those that are their values of then. Resolves with the names of
+   * those that were deleted: controllers that have not heard of it yet may make one or two anew.
+   *
+   * Each in a transaction of its own, as the apiserver does it: a watch that ends (long frozen, it is over its time) goes on behind the
+   * revision of the last event that came, and its client would never hear of the others of one revision.
    */
-  async putBack(base: EtcdKeys): Promise<number> {
+  async putBack(base: EtcdKeys): Promise<readonly string[]> {
     const present = await this.keys();
     const surplus = [...present.keys()].filter((key) => !base.has(key) && !isHeartbeat(key));
     const [workloads, others] = [surplus.filter(isWorkload), surplus.filter((key) => !isWorkload(key))];
     for (const keys of [workloads, others]) {
-      for (let from = 0; from < keys.length; from += BATCH) {
-        await this.#deleteAll(keys.slice(from, from + BATCH));
+      for (let from = 0; from < keys.length; from += AT_ONCE) {
+        const some = keys.slice(from, from + AT_ONCE);
+        await Promise.all(some.map((key) => this.#post('deleterange', { key })));
       }
     }
     for (const [key, value] of base) {
       if (present.get(key) !== value && !isHeartbeat(key)) await this.#post('put', { key, value });
     }
-    return surplus.length;
+    return surplus.map(nameOf);
   }
 
   close(): void {
     this.#agent.destroy();
   }
 
-  async #deleteAll(keys: readonly string[]): Promise<void> {
-    const success = keys.map((key): Operation => ({ requestDeleteRange: { key } }));
-    await this.#post('txn', { success });
-  }
-
-  async #post<T>(path: 'range' | 'put' | 'txn', body: object): Promise<T> {
+  async #post<T>(path: 'range' | 'put' | 'deleterange', body: object): Promise<T> {
     const text = await new Promise<string>((resolve, reject) => {
       const outgoing = request(
         { agent: this.#agent, host: '127.0.0.1', port: this.#port, path: `/v3/kv/${path}`, method: 'POST' },

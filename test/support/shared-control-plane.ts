@@ -130,11 +130,15 @@ async function emptyCluster(directory: string): Promise<void> {
     JSON.parse(await readFile(join(directory, BASE), 'utf8')) as readonly [string, string][],
   );
   await withEtcd(directory, async (etcd) => {
+    let deleted: readonly string[] = [];
     for (let pass = 0; pass < PASSES; pass += 1) {
-      if ((await etcd.putBack(base)) === 0) return;
+      deleted = await etcd.putBack(base);
+      if (deleted.length === 0) return;
       await delay(BETWEEN_PASSES_MS);
     }
-    throw new Error(`something makes objects again and again in the cluster of ${directory}`);
+    throw new Error(
+      `something makes these again and again in the cluster of ${directory}: ${deleted.join(' ')}`,
+    );
   });
 }
 
