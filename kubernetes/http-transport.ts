@@ -3,7 +3,10 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 
+import type { Credentials } from './credentials.ts';
 import type { Connection } from './kubeconfig.ts';
 import { asError, errorCode } from './values.ts';
 
@@ -42,6 +45,7 @@ export class HttpTransport {
   readonly #watches: http.Agent;
   /** Sockets whose handshake is done: a request on another one waits for it. */
   readonly #established = new WeakSet<Socket>();
+  #secure: { readonly credentials: Credentials; readonly context: SecureContext } | undefined;
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -96,6 +100,7 @@ export class HttpTransport {
       agent: exchange.streaming === true ? this.#watches : this.#requests,
       ...(secure && credentials.cert !== undefined ? { cert: credentials.cert } : {}),
       ...(secure && credentials.key !== undefined ? { key: credentials.key } : {}),
+      ...(secure && { secureContext: this.#secureContext(credentials) }),
     };
     return new Promise((resolve, reject) => {
       const request = secure ? https.request(options) : http.request(options);
@@ -130,6 +135,17 @@ export class HttpTransport {
         socket.once(secure ? 'secureConnect' : 'connect', send);
       });
     });
+  }
+
+  /** Certificates and key, read once for all connections with them: for each anew it would take longer than the handshake. */
+  #secureContext(credentials: Credentials): SecureContext {
+    const { cert, key } = credentials;
+    const kept = this.#secure;
+    if (kept !== undefined && kept.credentials.cert === cert && kept.credentials.key === key)
+      return kept.context;
+    const context = createSecureContext({ ca: this.connection.tls.ca, cert, key });
+    this.#secure = { credentials, context };
+    return context;
   }
 
   /** Closes idle connections and cuts those in use. */
