@@ -4,6 +4,7 @@ import { pause } from '../kubernetes/backoff.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import type { UpdateRun } from './controller-session.ts';
 import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -133,6 +134,9 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
   });
 }
 
+/** So many pods are named in a command; it is printed again for the others. */
+const NAMED_PODS = 10;
+
 /** What an explanation is made of, beside the plan. */
 export interface UpdateEvidence {
   readonly run: UpdateRun;
@@ -172,7 +176,12 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
   const pods = podsWithoutController(plan);
   if (pods !== undefined) {
     const sentence = dead === undefined ? pods : `${pods}; ${dead.why}`;
-    return { verdict: 'PodsWithoutController', sentence, ...next };
+    const verdict = 'PodsWithoutController';
+    const left = abandonedPods(view);
+    if (dead !== undefined || left.length === 0) return { verdict, sentence, ...next };
+    const names = left.slice(0, NAMED_PODS).map(({ metadata }) => metadata.name);
+    const command = `kubectl delete pods ${names.join(' ')} -n ${namespaceOf(plan)}`;
+    return { verdict, sentence, next: `${command}; one that is to stay needs other labels` };
   }
   if (step.do === 'refuse' && step.code === 'NextLost') {
     const again = `${commandFor(plan, namespaceOf(plan))} --image=…`;

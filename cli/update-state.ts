@@ -6,6 +6,7 @@ import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { ControllerProgress, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import { podCount } from '../planners/rolling-update-view.ts';
+import { describeAbandoned } from '../planners/rolling-update-abandoned.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { GitState } from './git-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -114,11 +115,11 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
   Finished: 'finished',
 };
 
-/** In the middle of a rename, to be said before anything else: nothing heals these pods. */
+/** To be said before anything else: nothing heals these pods, in the middle of a rename, or where somebody orphaned them. */
 export function podsWithoutController({ view }: RollingUpdatePlan): string | undefined {
   const { old, nextController, record, name } = view;
   if (record?.state.phase !== 'Renaming' || old !== undefined || nextController !== undefined)
-    return undefined;
+    return describeAbandoned(view);
   const pods = String(podCount(view, record));
   return `${pods} pods have no controller: ${record.next} is gone and ${name} is not there yet`;
 }

@@ -3,6 +3,7 @@
 import { LABEL } from '../planners/names.ts';
 import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
+import { abandonedSelectors } from '../planners/rolling-update-abandoned.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
@@ -67,10 +68,14 @@ export async function readUpdate(
     }),
   ]);
   const bare = { name, next, controllers, revisions, pods: [] };
-  const { old, nextController, record } = viewUpdate(bare);
-  const selectors = [old?.spec, nextController?.spec, record?.controller.spec].flatMap((spec) =>
-    spec === undefined ? [] : [spec.selector ?? {}],
-  );
+  const view = viewUpdate(bare);
+  const { old, nextController, record } = view;
+  const selectors = [
+    ...[old?.spec, nextController?.spec, record?.controller.spec].flatMap((spec) =>
+      spec === undefined ? [] : [spec.selector ?? {}],
+    ),
+    ...abandonedSelectors(view),
+  ];
   const paused =
     readPaused(old?.metadata.annotations, undefined) ??
     readPaused(nextController?.metadata.annotations, undefined);

@@ -7,7 +7,7 @@ import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
-import type { ControllerManifest, RecordData } from './rolling-update-record.ts';
+import type { ControllerManifest, RecordData, ReplacedController } from './rolling-update-record.ts';
 
 /** Characters of a label's value. */
 const LABEL_VALUE = 63;
@@ -63,12 +63,28 @@ export function labelled(
 }
 
 /** The value of the label for the controller that was there before (K2: `<hash>-orig`). */
-export function originalHash(controller: ReplicationController, key: string): string {
+function originalHash(controller: ReplicationController, key: string): string {
   const { hash } = labelled(plainController(controller, controller.metadata.name), key);
   return `${hash.slice(0, LABEL_VALUE - ORIGINAL.length)}${ORIGINAL}`;
 }
 
 const ORIGINAL = '-orig';
+
+/** The value of the label that the controller of before has, or gets. */
+export function labelOfOld(old: ReplicationController, key: string): string {
+  const { selector, template } = old.spec;
+  return selector?.[key] ?? template?.metadata?.labels?.[key] ?? originalHash(old, key);
+}
+
+/** What a record keeps of the controller that it replaces. */
+export function describeReplaced(
+  { key, controller }: Pick<RecordData, 'key' | 'controller'>,
+  old: ReplicationController,
+): ReplacedController {
+  const { selector = {} } = old.spec;
+  const isLabelled = controller.spec.selector?.[key] !== undefined;
+  return { selector: isLabelled ? { ...selector, [key]: labelOfOld(old, key) } : selector };
+}
 
 function relabelled(
   controller: ControllerManifest,

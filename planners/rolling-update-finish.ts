@@ -2,6 +2,7 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
+import { awaitAbandoned } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { strippedMarks } from './replication-controller.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
@@ -30,7 +31,9 @@ export function finish(
   }
   // Somebody may have deleted the old controller before they were there. Its marks are gone: another image may be rolled out.
   const lacking =
-    outcome === 'Succeeded' && view.record !== undefined ? awaitPods(final, view.pods, now) : undefined;
+    outcome === 'Succeeded' && view.record !== undefined
+      ? (awaitPods(final, view.pods, now) ?? awaitAbandoned(view))
+      : undefined;
   if (lacking !== undefined) return lacking;
   const own = view.records.filter(({ from, to }) => from === view.name || to === final.metadata.name);
   const ownerless = own.find((record) => isOwnerless(record, view));

@@ -8,7 +8,7 @@ import { controllerOf } from './controller-ref.ts';
 import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { podsOf } from './replication-controller.ts';
-import { originalHash } from './rolling-update-definition.ts';
+import { labelOfOld } from './rolling-update-definition.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -27,7 +27,7 @@ export function labelStep(
   const { name } = old.metadata;
   if (key === undefined) return undefined;
   const { selector = {}, template } = old.spec;
-  const value = selector[key] ?? template?.metadata?.labels?.[key] ?? originalHash(old, key);
+  const value = labelOfOld(old, key);
   if (template?.metadata?.labels?.[key] !== value) {
     const change = { spec: { template: { metadata: { labels: { [key]: value } } } } };
     const message = `label the template of ${name}: its pods must not be taken for those of ${next.metadata.name}`;

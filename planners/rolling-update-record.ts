@@ -66,6 +66,14 @@ export interface RecordData {
   readonly hash: string;
   /** What is there in the end, in full. */
   readonly controller: ControllerManifest;
+  /** Absent in a record that was made when it was gone. */
+  readonly replaced?: ReplacedController;
+}
+
+/** What is to be known of the controller that is replaced when it is gone. */
+export interface ReplacedController {
+  /** What its pods are found by, once they have the label. */
+  readonly selector: Readonly<Record<string, string>>;
 }
 
 export interface UpdateRecord extends RecordData {
@@ -104,9 +112,10 @@ export function readRecords(revisions: readonly ControllerRevision[]): readonly 
 
 function readRecord(revision: ControllerRevision): UpdateRecord | undefined {
   if (revision.metadata.labels?.[LABEL.rollingUpdate] === undefined) return undefined;
-  const { from, next, to, key, hash, controller } = revision.data;
+  const { from, next, to, key, hash, controller, replaced } = revision.data;
   const texts = [from, next, to, key, hash].every((field) => typeof field === 'string');
   if (!texts || asFields(asFields(controller)?.['spec']) === undefined) return undefined;
+  if (replaced !== undefined && asFields(asFields(replaced)?.['selector']) === undefined) return undefined;
   const data = trusted<RecordData>(revision.data);
   return { ...data, revision, state: readState(revision, data.controller) };
 }

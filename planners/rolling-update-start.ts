@@ -4,7 +4,13 @@ import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { partnerOf, sizeOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
-import { labelled, plainController, selectsSame, withImage } from './rolling-update-definition.ts';
+import {
+  describeReplaced,
+  labelled,
+  plainController,
+  selectsSame,
+  withImage,
+} from './rolling-update-definition.ts';
 import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
@@ -294,11 +300,8 @@ function beginWithManifest(
     );
   }
   const { hash } = labelled(wanted, key);
-  return {
-    do: 'begin',
-    desired,
-    data: { from: name, next: target, to: target, key, hash, controller: wanted },
-  };
+  const data = { from: name, next: target, to: target, key, hash, controller: wanted };
+  return { do: 'begin', desired, data: { ...data, replaced: describeReplaced(data, old) } };
 }
 
 function begin(
@@ -316,7 +319,12 @@ function begin(
   if (partner !== undefined && partner !== name) {
     return refuse('OtherUpdate', `${next} belongs to another update, that of ${partner}`);
   }
-  return { do: 'begin', desired, data: { from: name, next, to: newName ?? name, key, hash, controller } };
+  const data = { from: name, next, to: newName ?? name, key, hash, controller };
+  return {
+    do: 'begin',
+    desired,
+    data: { ...data, ...(old && { replaced: describeReplaced(data, old) }) },
+  };
 }
 
 /** Who applies the controller later must know which label is not from its manifest. */

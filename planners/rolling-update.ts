@@ -16,8 +16,10 @@ import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, isPartlyReplaced, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
+import { ABANDONED } from './rolling-update-abandoned.ts';
 import {
   dataOfNext,
+  describeReplaced,
   finalManifest,
   gitMarks,
   makesSamePods,
@@ -256,8 +258,8 @@ function growAlone(view: UpdateView, next: ReplicationController): Decision | un
 /** Nothing but the pods is missing, where somebody has deleted the old controller before they were there. */
 function succeed(view: UpdateView, final: ReplicationController, now: number): Decision {
   const step = finish(view, final, 'Succeeded', now);
-  const isForPods = step.do === 'await' && step.waiting.some(({ code }) => POD_CODES.includes(code));
-  return [isForPods ? 'Rolling' : 'Finished', step];
+  const code = step.do === 'await' ? (step.waiting[0]?.code ?? '') : '';
+  return [POD_CODES.includes(code) ? 'Rolling' : code === ABANDONED ? 'CleaningUp' : 'Finished', step];
 }
 
 /**
@@ -287,7 +289,9 @@ function recordStep(
     key: record?.key ?? ROLLING_UPDATE.deployment,
   };
   const ofName = view.old === undefined || view.keepsName ? undefined : gitMarks(view.old);
-  const data = dataOfNext(next, names, record?.controller.metadata ?? ofName);
+  const plain = dataOfNext(next, names, record?.controller.metadata ?? ofName);
+  const replaced = view.old === undefined ? record?.replaced : describeReplaced(plain, view.old);
+  const data = { ...plain, ...(replaced && { replaced }) };
   const { turned: _, ...rest } = state;
   const body = recordManifest(data, { ...rest, ...change }, view.records);
   return write({

@@ -23,6 +23,7 @@ import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
 
 const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const RECORDS = { group: 'apps', version: 'v1', resource: 'controllerrevisions' } as const;
 
 /** A namespace with a controller of three pods, and everything that happens in it. */
@@ -236,6 +237,34 @@ describe('rolling update of a ReplicationController', () => {
     expect(status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
     await expectAlone(here, 'foo:2', begun);
   }, 60_000);
+
+  it('names the pods of an old controller that was deleted without them, and waits until they are gone', async () => {
+    const { cli, history, namespace, pods } = await scene();
+    const whole = cli('rolling-update foo --image=foo:2 --poll-interval 100ms --update-period 2s');
+    const hasShrunk = ({ object }: { object: ReplicationController }) =>
+      object.metadata.name === 'foo' && object.spec.replicas === 2;
+    await history.untilController('foo has shrunk', hasShrunk);
+    await cluster.client.delete({ ...RCS, namespace, name: 'foo' }, { propagationPolicy: 'Orphan' });
+    const isWhole = ({ object: { metadata, spec, status } }: { object: ReplicationController }) =>
+      metadata.name === 'foo' &&
+      spec.template?.spec.containers[0]?.image === 'foo:2' &&
+      status?.availableReplicas === 3;
+    await history.untilController('foo has its new pods', isWhole, 30_000);
+
+    const left = (await pods()).filter(({ spec }) => spec.containers[0]?.image === 'foo:1');
+    expect(left).toHaveLength(2);
+    const explained = await cli('explain rc/foo');
+    expect(explained.out).toContain('2 pods of foo have no controller: foo was deleted without them');
+    for (const { metadata } of left) expect(explained.out).toContain(metadata.name);
+    expect((await cli('rollout status rc/foo --watch=false')).out).toContain(
+      '2 pods of foo have no controller',
+    );
+    expect((await cli('get rc')).out).toMatch(/Progressing +2 pods of foo have no controller/);
+    for (const { metadata } of left)
+      await cluster.client.delete({ ...PODS, namespace, name: metadata.name }, { uid: metadata.uid });
+    expect(await whole).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect(await cli('rollout status rc/foo')).toMatchObject({ code: 0 });
+  }, 90_000);
 
   it('keeps the next controller under a name of its own', async () => {
     const { cli, controllers, pods } = await scene();

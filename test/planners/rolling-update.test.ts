@@ -7,52 +7,12 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planne
 import type { ControllerRevision } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { recordManifest } from '../../planners/rolling-update-record.ts';
-import type { RecordState } from '../../planners/rolling-update-record.ts';
 import { decideDefaulted, decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
-
-const NOW = Date.parse('2026-01-01T00:00:00Z');
-const KEY = ROLLING_UPDATE.deployment;
-const IMAGE: StartRequest = { change: { kind: 'image', image: 'app:2' }, key: KEY };
-const STATE: RecordState = {
-  phase: 'Rolling',
-  desired: 3,
-  surge: 1,
-  unavailable: 0,
-  updatePeriodMs: 0,
-  pollIntervalMs: 1_000,
-};
-
-function foo(replicas = 3): SimulatedControllers {
-  const world = new SimulatedControllers();
-  world.controller('foo', { replicas, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') });
-  world.settle();
-  return world;
-}
-
-/** As `rolling-update foo [newName] --image=app:2` would. */
-function begin(world: SimulatedControllers, newName?: string, state: RecordState = STATE): string {
-  const request = newName === undefined ? IMAGE : { ...IMAGE, newName };
-  const decision = decideStart(viewUpdate(world.snapshot('foo', newName)), request);
-  if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
-  const { data } = decision;
-  world.record(data, { ...state, desired: decision.desired });
-  return data.next;
-}
-
-function stepOf(world: SimulatedControllers, next?: string) {
-  return planRollingUpdate(world.snapshot('foo', next), NOW).step;
-}
-
-/** As `rollout abort rc/foo`. */
-function turn(world: SimulatedControllers): void {
-  const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort', by: 'ann' });
-  if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
-  expect(world.apply(decision.write)).toBe('done');
-}
+import { IMAGE, KEY, NOW, STATE, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';
 
 /** The first step that changes more than the marks of an update. */
 function stepAfterMarks(world: SimulatedControllers) {
@@ -61,28 +21,6 @@ function stepAfterMarks(world: SimulatedControllers) {
     if (step.do !== 'write' || step.write.purpose !== 'Annotate') return step;
     world.apply(step.write);
   }
-}
-
-/** Runs until it is over, in a cluster that does its part at once; answers what was written. */
-function run(
-  world: SimulatedControllers,
-  options: { next?: string; until?: (write: UpdateWrite) => boolean } = {},
-) {
-  const written: string[] = [];
-  for (let turns = 0; turns < 500; turns += 1) {
-    const step = stepOf(world, options.next);
-    if (step.do === 'done') return { written, outcome: step.outcome };
-    if (step.do === 'refuse' || step.do === 'paused') return { written, outcome: step.do };
-    if (step.do === 'await') {
-      world.collect();
-      world.settle();
-      continue;
-    }
-    if (options.until?.(step.write) === true) return { written, outcome: 'stopped' };
-    written.push(step.write.purpose);
-    expect(world.apply(step.write)).toBe('done');
-  }
-  throw new Error(`no end: ${written.join(' ')}`);
 }
 
 const ROLL = ['ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown'];

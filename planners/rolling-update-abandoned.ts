@@ -1,0 +1,85 @@
+/**
+ * Pods of the old controller that somebody deleted without them (`kubectl delete --cascade=orphan`) in the middle: nothing shrinks
+ * them any more. They are told, never deleted: whoever orphans pods has said that they are to stay.
+ */
+
+import { isActive } from './availability.ts';
+import { controllerOf } from './controller-ref.ts';
+import type { Pod } from './objects.ts';
+import type { ReplacedController, UpdateRecord } from './rolling-update-record.ts';
+import type { UpdateStep } from './rolling-update-steps.ts';
+import { wait } from './rolling-update-steps.ts';
+import type { UpdateView } from './rolling-update-view.ts';
+import { matchesSelector } from './selector.ts';
+
+/** Code of what is waited for here. */
+export const ABANDONED = 'PodsWithoutController';
+
+/**
+ * Only what provably was the old controller's: its record has written down what its pods are found by. Of an update that this one
+ * began instead of, they are still there.
+ */
+export function abandonedPods(view: UpdateView): readonly Pod[] {
+  const { record, pods } = view;
+  if (record === undefined) return [];
+  const coming = { matchLabels: record.controller.spec.selector ?? {} };
+  return pods.filter(
+    (pod) =>
+      isActive(pod) &&
+      controllerOf(pod) === undefined &&
+      !matchesSelector(coming, pod.metadata.labels) &&
+      replacing(view).some((one) => wasOf(one, pod)),
+  );
+}
+
+/** What pods that may have been abandoned are looked for by. */
+export function abandonedSelectors(view: UpdateView): readonly Readonly<Record<string, string>>[] {
+  return replacing(view).map(unlabelled);
+}
+
+/** `4 pods of foo have no controller: foo was deleted without them`; undefined where there are none. */
+export function describeAbandoned(view: UpdateView): string | undefined {
+  const { length } = abandonedPods(view);
+  if (length === 0) return undefined;
+  const [pods, have, them] = length === 1 ? ['pod', 'has', 'it'] : ['pods', 'have', 'them'];
+  return `${String(length)} ${pods} of ${view.name} ${have} no controller: ${view.name} was deleted without ${them}`;
+}
+
+/** Until somebody has deleted them, or given them a controller or other labels, what was rolled out is not all that there is. */
+export function awaitAbandoned(view: UpdateView): UpdateStep | undefined {
+  const message = describeAbandoned(view);
+  const names = abandonedPods(view).map(({ metadata }) => metadata.name);
+  return message === undefined ? undefined : wait(ABANDONED, message, names);
+}
+
+interface Replacing extends UpdateRecord {
+  readonly replaced: ReplacedController;
+}
+
+/** Records of this controller that may have left pods behind: while the one that is replaced is there, it has them. */
+function replacing({ records, old, isRenamed, name }: UpdateView): readonly Replacing[] {
+  if (old !== undefined && !isRenamed) return [];
+  return records.flatMap((one) => {
+    const { from, state, replaced } = one;
+    return from === name && state.phase !== 'Done' && replaced !== undefined ? [{ ...one, replaced }] : [];
+  });
+}
+
+function wasOf({ replaced, key, from }: Replacing, { metadata }: Pod): boolean {
+  const { labels, generateName } = metadata;
+  if (matchesSelector({ matchLabels: replaced.selector }, labels)) return true;
+  // Made before the template had the label.
+  return (
+    labels?.[key] === undefined &&
+    generateName === `${from}-` &&
+    matchesSelector({ matchLabels: unlabelled({ replaced, key }) }, labels)
+  );
+}
+
+function unlabelled({
+  replaced,
+  key,
+}: Pick<Replacing, 'replaced' | 'key'>): Readonly<Record<string, string>> {
+  const { [key]: _, ...others } = replaced.selector;
+  return others;
+}

@@ -1,0 +1,147 @@
+/** The old controller is deleted without its pods in the middle of an update: nothing may say that all is well. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { explain } from '../../cli/controller-views.ts';
+import { judgeUpdate } from '../../cli/update-state.ts';
+import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { decideStart } from '../../planners/rolling-update-start.ts';
+import { viewUpdate } from '../../planners/rolling-update-view.ts';
+import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
+import type { SimulatedControllers } from '../support/simulated-controllers.ts';
+import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
+import { IMAGE, KEY, NOW, STATE, begin, foo, run, turn } from '../support/simulated-update.ts';
+
+/** `kubectl delete rc foo --cascade=orphan` */
+function orphan(world: SimulatedControllers): void {
+  const { uid = '', resourceVersion = '' } = world.find('foo')?.metadata ?? {};
+  world.apply({
+    verb: 'delete',
+    resource: 'replicationcontrollers',
+    name: 'foo',
+    uid,
+    resourceVersion,
+    orphan: true,
+    purpose: 'DeleteOld',
+    message: '',
+  });
+  world.collect();
+}
+
+/** As far as it goes. */
+function runOn(world: SimulatedControllers, next?: string): void {
+  for (let turns = 0; turns < 60; turns += 1) {
+    const { step } = planRollingUpdate(world.snapshot('foo', next), NOW);
+    if (step.do === 'write') world.apply(step.write);
+    else {
+      world.collect();
+      world.settle();
+    }
+  }
+}
+
+const isPurpose =
+  (purpose: string, times = 1) =>
+  ({ purpose: found }: UpdateWrite) =>
+    found === purpose && --times === 0;
+
+function said(world: SimulatedControllers, next?: string) {
+  const plan = planRollingUpdate(world.snapshot('foo', next), NOW);
+  const open = { state: 'running', status: 'RUNNING', workflowId: 'w' } as const;
+  return { plan, ...explain(plan, { run: open, nobody: undefined, git: undefined }) };
+}
+
+const ownerless = (world: SimulatedControllers) =>
+  world.activePods.filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
+
+describe('pods whose controller was deleted without them in the middle', () => {
+  it.each<[string, string | undefined, string, number]>([
+    ['before they had the label', undefined, 'LabelTemplate', 3],
+    ['while they got the label', undefined, 'LabelSelector', 3],
+    ['in the middle, under a new name', 'foo-v2', 'ScaleDown', 3],
+    ['in the middle, with a rename', undefined, 'ScaleDown', 3],
+    ['later', undefined, 'ScaleUp', 2],
+  ])('%s: they are named first, and the update is over when they are gone', (_, next, until, count) => {
+    const world = foo();
+    begin(world, next);
+    const times = until === 'ScaleUp' ? 2 : 1;
+    run(world, { ...(next && { next }), until: isPurpose(until, times) });
+    orphan(world);
+    runOn(world, next);
+
+    const left = ownerless(world);
+    expect(left).toHaveLength(count);
+    const { plan, verdict, sentence, next: command } = said(world, next);
+    expect([verdict, sentence]).toEqual([
+      'PodsWithoutController',
+      `${String(count)} pods of foo have no controller: foo was deleted without them`,
+    ]);
+    expect(command).toContain(
+      `kubectl delete pods ${left.map(({ metadata }) => metadata.name).join(' ')} -n default`,
+    );
+    expect(judgeUpdate(plan)).toMatchObject({ outcome: 'progressing' });
+    expect(judgeUpdate(plan).sentence).toContain('foo was deleted without them');
+    for (const { metadata } of left) world.forget('pods', metadata.name);
+    expect(run(world, { ...(next && { next }) }).outcome).toBe('Succeeded');
+    expect(world.activePods).toHaveLength(3);
+  });
+
+  it('also those of a controller that an update before has rolled out, and of a way back', () => {
+    const world = foo();
+    begin(world);
+    run(world);
+    const { records } = viewUpdate(world.snapshot('foo'));
+    const decision = decideStart(viewUpdate(world.snapshot('foo')), {
+      change: { kind: 'image', image: 'app:3' },
+      key: KEY,
+    });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, STATE, records);
+    run(world, { until: isPurpose('ScaleDown') });
+    turn(world);
+    orphan(world);
+    runOn(world);
+
+    expect(said(world)).toMatchObject({ verdict: 'PodsWithoutController' });
+    expect(ownerless(world)).toHaveLength(3);
+  });
+
+  it('also with selectors that have nothing in common, and not what merely looks alike', () => {
+    const world = foo();
+    const selector = { app: 'bar' };
+    const spec = { selector, template: IMAGE_TEMPLATE('app:2', selector) };
+    const metadata = { name: 'bar', namespace: 'default' };
+    const manifest = { apiVersion: 'v1', kind: 'ReplicationController', metadata, spec } as const;
+    const request = { ...IMAGE, newName: 'bar', change: { kind: 'manifest', manifest } } as const;
+    const decision = decideStart(viewUpdate(world.snapshot('foo', 'bar')), request);
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, STATE);
+    run(world, { next: 'bar', until: isPurpose('ScaleDown') });
+    orphan(world);
+    runOn(world, 'bar');
+    expect(said(world, 'bar').sentence).toMatch(/^3 pods of foo/);
+
+    const alike = foo();
+    begin(alike);
+    run(alike, { until: isPurpose('DeleteOld') });
+    alike.addPod('foo', { app: 'foo', [KEY]: 'of somebody else' });
+    orphan(alike);
+    expect(run(alike).outcome).toBe('Succeeded');
+    expect(ownerless(alike)).toHaveLength(1);
+  });
+
+  it('are still named where another image is rolled out instead', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('ScaleDown') });
+    orphan(world);
+    runOn(world);
+    const view = viewUpdate(world.snapshot('foo'));
+    const decision = decideStart(view, { change: { kind: 'image', image: 'app:3' }, key: KEY });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, STATE, view.records);
+    runOn(world);
+
+    expect(said(world).sentence).toMatch(/^3 pods of foo have no controller/);
+  });
+});
