@@ -69,9 +69,19 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     const { cancellationSignal: signal } = Context.current();
     const written: string[] = [];
     let stale = 0;
+    let isStripped = false;
     for (;;) {
       const plan = await look(client, input, signal);
       const { step } = plan;
+      // Marks alone were left of an update that was given up: without them nothing tells that there was one.
+      if (isStripped && step.do === 'refuse' && step.code === 'NothingToDo') {
+        return {
+          ...stateOf(plan),
+          outcome: 'done',
+          ending: 'Aborted',
+          written: written.slice(-WRITTEN_LIMIT),
+        };
+      }
       const isUrgent = step.do === 'await' && step.urgent;
       if ((step.do !== 'write' && !isUrgent) || attemptTimeLeft(WRITING_SHARE) <= 0) {
         return { ...answer(plan), written: written.slice(-WRITTEN_LIMIT) };
@@ -91,6 +101,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         continue;
       }
       stale = 0;
+      isStripped = step.write.purpose === 'Strip';
       written.push(step.write.message);
       report(plan, step.write.message);
       const { updatePeriodMs } = plan.view.state;

@@ -5,6 +5,7 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
+import { partnerOf } from '../planners/replication-controller.ts';
 import type { UpdateRun } from './controller-session.ts';
 import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -184,8 +185,11 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
     return { verdict, sentence, next: `${command}; one that is to stay needs other labels` };
   }
   if (step.do === 'refuse' && step.code === 'NextLost') {
-    const again = `${commandFor(plan, namespaceOf(plan))} --image=…`;
-    return { verdict: step.code, sentence: step.message, next: `roll it out again: ${again}` };
+    const command = `fairlead rolling-update ${name}`;
+    const again = `roll it out again: ${command} --image=… -n ${namespaceOf(plan)}`;
+    const isNamed = view.old === undefined || partnerOf(view.old) !== undefined;
+    const byName = `or, if it is there, name it: ${command} NEXT -n ${namespaceOf(plan)}`;
+    return { verdict: step.code, sentence: step.message, next: isNamed ? again : `${again}; ${byName}` };
   }
   if (!isUnderWay(plan)) return explainIdle(plan, git);
   // Another run would end as the last one did.

@@ -102,7 +102,7 @@ export async function rollController(
   const replaced = replacedBy(view);
   if (replaced !== undefined)
     throw new NotYetError(`${object.label}: it is to take the place of ${replaced}, which has to end first`);
-  const isInProgress = view.record !== undefined || view.nextController !== undefined;
+  const isInProgress = view.record !== undefined || view.nextController !== undefined || view.isRollback;
   if (live === undefined) {
     if (isInProgress) throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);
     return false;

@@ -55,16 +55,8 @@ export function partnerOf({ metadata }: ReplicationController): string | undefin
   );
 }
 
-/** Whether its marks say that it takes the place of `name`: the old one points at its partner too, but wants no replicas. */
-export function isNextOf(controller: ReplicationController, name: string): boolean {
-  if (partnerOf(controller) !== name || controller.metadata.name === name || isMarkedOld(controller))
-    return false;
-  const isShipped = controller.metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;
-  return isShipped || desiredOf(controller) !== 0;
-}
-
 /** Marks that only an old controller gets (K1); one that gets its pods back is marked as a next one is, beside them. */
-function isMarkedOld({ metadata: { annotations } }: ReplicationController): boolean {
+export function isMarkedOld({ metadata: { annotations } }: ReplicationController): boolean {
   const { originalReplicas, nextController } = SHIPPED_ROLLING_UPDATE;
   return [originalReplicas, nextController, ANNOTATION.turned].some(
     (mark) => annotations?.[mark] !== undefined,
@@ -77,7 +69,8 @@ function isMarkedOld({ metadata: { annotations } }: ReplicationController): bool
  */
 export function isPartlyReplaced(controller: ReplicationController): boolean {
   const original = originalSizeOf(controller);
-  const isOurs = controller.metadata.annotations?.[ROLLING_UPDATE.partner] !== undefined;
+  const isOurs =
+    controller.metadata.annotations?.[ROLLING_UPDATE.partner] !== undefined || desiredOf(controller) === 0;
   return isOurs || (original !== undefined && sizeOf(controller) < original);
 }
 

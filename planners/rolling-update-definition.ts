@@ -68,7 +68,8 @@ function originalHash(controller: ReplicationController, key: string): string {
   return `${hash.slice(0, LABEL_VALUE - ORIGINAL.length)}${ORIGINAL}`;
 }
 
-const ORIGINAL = '-orig';
+/** End of the label's value of a controller that was there before the first update. */
+export const ORIGINAL = '-orig';
 
 /** The value of the label that the controller of before has, or gets. */
 export function labelOfOld(old: ReplicationController, key: string): string {

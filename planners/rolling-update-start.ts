@@ -78,7 +78,7 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   if (other !== undefined) return other;
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
-  if (next !== undefined || record !== undefined) {
+  if (next !== undefined || record !== undefined || view.isRollback) {
     const decision = attach(view, request, next, record);
     // Were only one that is waited for to be replaced once its pods are there, a bad one could never be.
     const isInstead = view.isRenamed && decision.do === 'refuse' && decision.code === 'OtherChange';
@@ -197,7 +197,8 @@ function attach(
   if (change.kind === 'none') return { do: 'attach' };
   const what = next?.metadata.name ?? record?.next ?? '';
   if (view.isRollback) {
-    return refuse('RollingBack', `the update of ${view.name} to ${what} is being rolled back`);
+    const to = what === '' ? '' : ` to ${what}`;
+    return refuse('RollingBack', `the update of ${view.name}${to} is being rolled back`);
   }
   const template = next?.spec.template ?? record?.controller.spec.template;
   if (change.kind === 'image' && template !== undefined) {

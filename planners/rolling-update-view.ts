@@ -3,8 +3,9 @@
 import { isActive, isAvailable } from './availability.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, isNextOf, originalSizeOf, partnerOf, podsOf, sizeOf } from './replication-controller.ts';
+import { desiredOf, originalSizeOf, partnerOf, podsOf, sizeOf } from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
+import { isNamedAfter, isNextOf, isReplacedBy, isTurned, otherHalf } from './rolling-update-roles.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
 import type { ResolvedBudget } from './rolling-update-scale.ts';
@@ -57,8 +58,9 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
   const nextName =
     snapshot.next ??
     active?.next ??
-    (old === undefined ? undefined : partnerOf(old)) ??
-    controllers.find((one) => isNextOf(one, name))?.metadata.name;
+    (old === undefined
+      ? controllers.find((one) => isNextOf(one, name))?.metadata.name
+      : (partnerOf(old) ?? otherHalf(old, controllers)?.metadata.name));
   const nextController = controllers.find(({ metadata }) => metadata.name === nextName);
   const record = active?.next === nextName ? active : undefined;
   const desired = desiredSize(old, nextController, record);
@@ -72,7 +74,7 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
     last: own.findLast((one) => !isActiveRecord(one) && isAskedFor(one)),
     state,
     budget: resolveUpdateBudget(state, desired),
-    isRollback: old !== undefined && (desiredOf(old) ?? 0) > 0,
+    isRollback: old !== undefined && isGoingBack(old, nextController),
     keepsName: record === undefined ? snapshot.next !== undefined : record.to !== name,
     isRenamed:
       old !== undefined &&
@@ -90,43 +92,59 @@ export function updateNameOf(
   { controllers, revisions }: Pick<RollingUpdateSnapshot, 'controllers' | 'revisions'>,
   name: string,
 ): string {
-  const active = readRecords(revisions).filter(isActiveRecord);
+  const records = readRecords(revisions);
+  const active = records.filter(isActiveRecord);
   if (active.some(({ from }) => from === name)) return name;
   const recorded = active.findLast(({ next }) => next === name);
   if (recorded !== undefined) return recorded.from;
   const controller = controllers.find(({ metadata }) => metadata.name === name);
-  if (controller === undefined || (desiredOf(controller) ?? 0) === 0) return name;
-  const partner = partnerOf(controller);
-  return partner !== undefined && isNextOf(controller, partner) ? partner : name;
+  if (controller === undefined) return name;
+  const other = otherHalf(controller, controllers);
+  if (other !== undefined) return isReplacedBy(other, controller) === true ? other.metadata.name : name;
+  const gone = partnerOf(controller);
+  if (gone === undefined || !isNextOf(controller, gone)) return name;
+  if (records.some(({ from, next }) => from === name && next === gone)) return name;
+  // The old one points at its partner too.
+  return isNamedAfter(name, gone) || (desiredOf(controller) ?? 0) > 0 ? gone : name;
 }
 
 /**
- * The old controller of the update that this one is the next of, and marked so: seen from the wrong side it would be rolled
- * backwards. Undefined where it is no next one.
+ * The old controller of the update that this one is the next of: seen from the wrong side it would be rolled backwards. Undefined
+ * where it is no next one, and where nothing but its pods is awaited any more.
  */
 export function replacedBy(view: UpdateView): string | undefined {
-  const { old, name } = view;
+  const { old, name, controllers } = view;
   const whole = updateNameOf(view, name);
-  return whole !== name && old !== undefined && partnerOf(old) === whole ? whole : undefined;
+  if (whole === name || old === undefined) return undefined;
+  const isThere = controllers.some(({ metadata }) => metadata.name === whole);
+  return isThere || partnerOf(old) === whole ? whole : undefined;
+}
+
+/**
+ * Somebody wants the old controller back (seed, "Abort"): it has a desired size, or at least the next one is to have none and nothing
+ * says that the old one is.
+ */
+function isGoingBack(old: ReplicationController, next: ReplicationController | undefined): boolean {
+  const desired = desiredOf(old);
+  if ((desired ?? 0) > 0 || isTurned(old)) return true;
+  return desired === undefined && next !== undefined && desiredOf(next) === 0;
 }
 
 /**
  * Where both marks stand, somebody was stopped while moving one to the old controller (seed, "Abort"): that of the old counts.
- * Without any, "the current size of foo" (seed, "Initialization"), unless the record or kubectl knows the size of before.
+ * Without any, "the current size of foo" (seed, "Initialization"), unless the record or kubectl knows the size of before. In the
+ * middle that is of both together: at most one too many by the steps of 1 that are shipped, but never one that is lost.
  */
 function desiredSize(
   old: ReplicationController | undefined,
   next: ReplicationController | undefined,
   record: UpdateRecord | undefined,
 ): number {
-  const oldDesired = old === undefined ? 0 : (desiredOf(old) ?? 0);
-  if (oldDesired > 0) return oldDesired;
-  const marked = next === undefined ? undefined : desiredOf(next);
-  // Without the old one that of the next is 0 only because somebody was going back to one that is gone.
-  if (marked !== undefined && (marked > 0 || old !== undefined)) return marked;
-  const known = record?.state.desired ?? (old === undefined ? undefined : originalSizeOf(old));
-  const present = old ?? next;
-  return known ?? (present === undefined ? 0 : sizeOf(present));
+  const isSize = (size: number | undefined) => (size ?? 0) > 0;
+  // No update wants nothing: a 0 says which one goes.
+  const marks = [old && desiredOf(old), next && desiredOf(next), record?.state.desired];
+  const known = [...marks, old && originalSizeOf(old)].find(isSize);
+  return known ?? [old, next].reduce((sum, one) => sum + (one === undefined ? 0 : sizeOf(one)), 0);
 }
 
 /** What is there of one controller: its pods that are not terminating, and those that are available (K5). */

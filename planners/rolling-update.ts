@@ -15,7 +15,7 @@ import { controllerOf } from './controller-ref.ts';
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, isPartlyReplaced, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
+import { isPartlyReplaced, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
 import { ABANDONED } from './rolling-update-abandoned.ts';
 import {
   dataOfNext,
@@ -29,6 +29,7 @@ import {
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
+import { contradiction, moveMarks, setMarks } from './rolling-update-marks.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { readTurned, recordManifest } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
@@ -84,12 +85,13 @@ function withBoth(
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   // Two began at once with the same next controller: this one gives up without it.
   if (view.isRollback && (partnerOf(next) ?? view.name) !== view.name) return backAlone(view, old);
+  const phase = view.isRollback ? 'RollingBack' : sizeOf(next) > 0 ? 'Rolling' : 'Initialising';
   const wrong = contradiction(view, old, next) ?? recordStep(view, next, 'Rolling');
-  if (wrong !== undefined) return ['Initialising', wrong];
-  const mark = view.isRollback ? moveMarks(view, next) : setMarks(view, old, next);
-  if (mark !== undefined) return ['Initialising', mark];
+  if (wrong !== undefined) return [phase, wrong];
+  const mark = view.isRollback ? moveMarks(view, old, next) : setMarks(view, old, next);
+  if (mark !== undefined) return [phase, mark];
   const label = view.isRollback ? undefined : labelStep(view, old, next);
-  if (label !== undefined) return ['Initialising', label];
+  if (label !== undefined) return [phase, label];
   const [from, to] = view.isRollback ? [next, old] : [old, next];
   const rolling = roll(view, from, to, now);
   if (rolling !== undefined) return [view.isRollback ? 'RollingBack' : 'Rolling', rolling];
@@ -106,72 +108,6 @@ function withBoth(
   if (recorded !== undefined) return ['Renaming', recorded];
   const message = `delete ${old.metadata.name}: its name is for ${next.metadata.name}`;
   return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
-}
-
-function contradiction(
-  { controllers }: UpdateView,
-  old: ReplicationController,
-  next: ReplicationController,
-): UpdateStep | undefined {
-  for (const [one, other] of [
-    [old, next],
-    [next, old],
-  ] as const) {
-    const partner = partnerOf(one);
-    // Of an update whose next controller is gone a mark may be left.
-    const isThere = controllers.some(({ metadata }) => metadata.name === partner);
-    if (partner !== undefined && partner !== other.metadata.name && (isThere || one === next)) {
-      return refuse(
-        'OtherUpdate',
-        `${one.metadata.name} belongs to another update, with ${partner} and not with ${other.metadata.name}`,
-      );
-    }
-  }
-  if (selectsSame(old.spec, next.spec)) {
-    return refuse(
-      'SelectorSame',
-      `${old.metadata.name} and ${next.metadata.name} have the same selector: each would count the pods of the other`,
-    );
-  }
-  return undefined;
-}
-
-/** Seed, "Recovery": on both, who the other is and how many replicas are wanted; shipped marks will do (K1). */
-function setMarks(
-  { state }: UpdateView,
-  old: ReplicationController,
-  next: ReplicationController,
-): UpdateStep | undefined {
-  const [oldName, nextName] = [old.metadata.name, next.metadata.name];
-  if (desiredOf(next) === undefined || partnerOf(next) === undefined) {
-    const marks = {
-      [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
-      [ROLLING_UPDATE.partner]: oldName,
-    };
-    return annotate(
-      next,
-      marks,
-      'Annotate',
-      `${nextName} is to replace ${oldName}, with ${String(state.desired)} replicas`,
-    );
-  }
-  if (desiredOf(old) === undefined || partnerOf(old) !== nextName) {
-    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: nextName };
-    return annotate(old, marks, 'Annotate', `${oldName} is replaced by ${nextName}`);
-  }
-  return undefined;
-}
-
-/** Seed, "Abort": the desired size is with the old controller by now, so it is taken from the next. */
-function moveMarks(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
-  if (desiredOf(next) !== 0) {
-    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: view.name };
-    return annotate(next, marks, 'Annotate', `${next.metadata.name} gives its place back to ${view.name}`);
-  }
-  if (view.record?.state.phase === 'Renaming') {
-    return setState(view.record, { phase: 'Rolling' }, `${view.name} is not renamed: it rolls back`);
-  }
-  return undefined;
 }
 
 /** One up, one down, each awaited (seed, "Rollout"; K5). Undefined when nothing is left to be rolled. */
@@ -318,8 +254,11 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
     return ['Finished', finish(view, old, isNew ? 'Succeeded' : back, now)];
   }
   if (isPartlyReplaced(old)) {
-    const next = partnerOf(old) ?? 'the controller';
-    const message = `${next}, which was to replace ${view.name}, is gone, and no record says what it was`;
+    const next = partnerOf(old);
+    const message =
+      next === undefined
+        ? `${view.name} is marked as one that is replaced, but nothing tells by which controller`
+        : `${next}, which was to replace ${view.name}, is gone, and no record says what it was`;
     return ['Initialising', refuse('NextLost', message)];
   }
   return ['Initialising', refuse('NothingToDo', `no update of ${view.name} is in progress`)];

@@ -266,6 +266,31 @@ describe('rolling update of a ReplicationController', () => {
     expect(await cli('rollout status rc/foo')).toMatchObject({ code: 0 });
   }, 90_000);
 
+  it('takes on an update of which one mark is left, by the command that it prints', async () => {
+    const { cli, controllers, namespace, pods } = await scene();
+    const labels = { app: 'foo', 'kubernetes.io/deployment': 'x' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'foo:2' }] } };
+    const spec = { replicas: 1, selector: labels, template };
+    const metadata = { name: 'foo-x', annotations: { 'kubernetes.io/desired-replicas': '3' } };
+    await cluster.client.create({ ...RCS, namespace }, { ...FOO, metadata, spec });
+    const path = { ...RCS, namespace, name: 'foo' };
+    await cluster.client.patch(path, 'merge', { spec: { replicas: 2 } });
+
+    const { next } = JSON.parse((await cli('explain rc/foo-x -o json')).out) as { next: string };
+    expect(next).toBe(`fairlead rolling-update foo -n ${namespace}`);
+    const words = next.split(' ').slice(1, 3).join(' ');
+    expect(await cli(words)).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect((await controllers()).map((one) => [one.metadata.name, one.spec.replicas])).toEqual([['foo', 3]]);
+    expect(imagesOf(await pods())).toEqual(['foo:2']);
+
+    // Without a next controller and without a record there is nothing to roll: the mark goes, and that is an end.
+    await cluster.client.patch(path, 'merge', {
+      metadata: { annotations: { 'kubernetes.io/desired-replicas': '3' } },
+    });
+    expect(await cli(words)).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back') });
+    expect((await controllers())[0]?.metadata.annotations ?? {}).toEqual({});
+  }, 90_000);
+
   it('keeps the next controller under a name of its own', async () => {
     const { cli, controllers, pods } = await scene();
     const done = await cli('rolling-update foo foo-v2 --image=foo:2 --poll-interval 100ms');

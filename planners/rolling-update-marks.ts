@@ -1,0 +1,96 @@
+/** The marks of both halves of a rolling update: who the other is, and how many replicas are wanted (seed 001 "Recovery", K1). */
+
+import { ROLLING_UPDATE } from './names.ts';
+import type { ReplicationController } from './replication-controller.ts';
+import { desiredOf, partnerOf } from './replication-controller.ts';
+import { selectsSame } from './rolling-update-definition.ts';
+import type { UpdateStep } from './rolling-update-steps.ts';
+import { annotate, refuse, setState } from './rolling-update-steps.ts';
+import type { UpdateView } from './rolling-update-view.ts';
+
+/** Marks by which the two cannot be halves of one update, or selectors with which neither would have pods of its own. */
+export function contradiction(
+  { controllers }: UpdateView,
+  old: ReplicationController,
+  next: ReplicationController,
+): UpdateStep | undefined {
+  for (const [one, other] of [
+    [old, next],
+    [next, old],
+  ] as const) {
+    const partner = partnerOf(one);
+    // Of an update whose next controller is gone a mark may be left.
+    const isThere = controllers.some(({ metadata }) => metadata.name === partner);
+    if (partner !== undefined && partner !== other.metadata.name && (isThere || one === next)) {
+      return refuse(
+        'OtherUpdate',
+        `${one.metadata.name} belongs to another update, with ${partner} and not with ${other.metadata.name}`,
+      );
+    }
+  }
+  if (selectsSame(old.spec, next.spec)) {
+    return refuse(
+      'SelectorSame',
+      `${old.metadata.name} and ${next.metadata.name} have the same selector: each would count the pods of the other`,
+    );
+  }
+  return undefined;
+}
+
+/** Seed, "Recovery": on both, who the other is and how many replicas are wanted; shipped marks will do (K1). */
+export function setMarks(
+  { state }: UpdateView,
+  old: ReplicationController,
+  next: ReplicationController,
+): UpdateStep | undefined {
+  const [oldName, nextName] = [old.metadata.name, next.metadata.name];
+  if ((desiredOf(next) ?? 0) === 0 || partnerOf(next) === undefined) {
+    const marks = {
+      [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
+      [ROLLING_UPDATE.partner]: oldName,
+    };
+    return annotate(
+      next,
+      marks,
+      'Annotate',
+      `${nextName} is to replace ${oldName}, with ${String(state.desired)} replicas`,
+    );
+  }
+  if (desiredOf(old) === undefined || partnerOf(old) !== nextName) {
+    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: nextName };
+    return annotate(old, marks, 'Annotate', `${oldName} is replaced by ${nextName}`);
+  }
+  return undefined;
+}
+
+/**
+ * Seed, "Abort": the desired size is with the old controller by now, so it is taken from the next. The other way round nothing would
+ * say any more how much is wanted.
+ */
+export function moveMarks(
+  { state, record, name }: UpdateView,
+  old: ReplicationController,
+  next: ReplicationController,
+): UpdateStep | undefined {
+  const nextName = next.metadata.name;
+  if (desiredOf(old) !== state.desired || partnerOf(old) !== nextName) {
+    const marks = {
+      [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
+      [ROLLING_UPDATE.partner]: nextName,
+    };
+    return annotate(
+      old,
+      marks,
+      'Annotate',
+      `${name} is to come back, with ${String(state.desired)} replicas`,
+    );
+  }
+  if (desiredOf(next) !== 0 || partnerOf(next) === undefined) {
+    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: name };
+    return annotate(next, marks, 'Annotate', `${nextName} gives its place back to ${name}`);
+  }
+  if (record?.state.phase === 'Renaming') {
+    return setState(record, { phase: 'Rolling' }, `${name} is not renamed: it rolls back`);
+  }
+  return undefined;
+}

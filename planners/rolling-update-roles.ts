@@ -1,0 +1,98 @@
+/**
+ * Which two controllers are the halves of one update, and which of them is replaced: by their marks, of which some may be missing
+ * (seed 001 "Recovery"), and where those do not name the other, by the label that tells their pods apart.
+ */
+
+import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
+import type { ReplicationController } from './replication-controller.ts';
+import { desiredOf, isMarkedOld, isPartlyReplaced, partnerOf } from './replication-controller.ts';
+import { ORIGINAL, selectsSame } from './rolling-update-definition.ts';
+
+/** The other half of the update that this one is part of, among those that are there; undefined too where it could be several. */
+export function otherHalf(
+  one: ReplicationController,
+  controllers: readonly ReplicationController[],
+): ReplicationController | undefined {
+  const { name } = one.metadata;
+  const named = partnerOf(one);
+  const others = controllers.filter(({ metadata }) => metadata.name !== name);
+  if (named !== undefined) return others.find(({ metadata }) => metadata.name === named);
+  const naming = others.filter((other) => partnerOf(other) === name);
+  const fitting =
+    naming.length > 0
+      ? naming
+      : others.filter(
+          (other) =>
+            partnerOf(other) === undefined && (isMarked(one) || isMarked(other)) && areSiblings(one, other),
+        );
+  return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/** Whether the selectors are one, but for the label that a rolling update gives the two. */
+function areSiblings(one: ReplicationController, other: ReplicationController): boolean {
+  return siblingKey(one, other) !== undefined;
+}
+
+/** Marks that only an update in progress leaves: of those that kubectl wrote, one stays after it. */
+function isMarked(one: ReplicationController): boolean {
+  return desiredOf(one) !== undefined || isTurned(one) || isPartlyReplaced(one);
+}
+
+/** Whether somebody has turned the update round, in which this one was to go. */
+export function isTurned({ metadata }: ReplicationController): boolean {
+  return metadata.annotations?.[ANNOTATION.turned] !== undefined;
+}
+
+function siblingKey(one: ReplicationController, other: ReplicationController): string | undefined {
+  const keys = [one, other].map(({ metadata }) => metadata.annotations?.[ANNOTATION.deploymentLabelKey]);
+  return [...keys, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find((key) => {
+    if (key === undefined || one.spec.selector?.[key] === other.spec.selector?.[key]) return false;
+    const [a, b] = [one, other].map(({ spec: { selector = {} } }) => {
+      const { [key]: _, ...rest } = selector;
+      return rest;
+    });
+    return Object.keys(a ?? {}).length > 0 && selectsSame({ selector: a ?? {} }, { selector: b ?? {} });
+  });
+}
+
+/**
+ * Whether `one` is replaced by `other`; undefined where nothing tells. What only one of them can have comes first, then the label
+ * and the names that an update gives, and last the desired sizes: both ways leave them on both.
+ */
+export function isReplacedBy(one: ReplicationController, other: ReplicationController): boolean | undefined {
+  const key = siblingKey(one, other);
+  const signs: readonly ((a: ReplicationController, b: ReplicationController) => boolean)[] = [
+    isMarkedOld,
+    (_, b) => b.metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined,
+    (a) => key !== undefined && a.spec.selector?.[key]?.endsWith(ORIGINAL) === true,
+    (a) => key !== undefined && a.spec.selector?.[key] === undefined,
+    (a, b) => isNamedAfter(b.metadata.name, a.metadata.name),
+    (a, b) => (desiredOf(a) ?? 0) === 0 && (desiredOf(b) ?? 0) > 0,
+    (a, b) => desiredOf(a) === 0 && desiredOf(b) === undefined,
+  ];
+  for (const sign of signs) {
+    const [forth, back] = [sign(one, other), sign(other, one)];
+    if (forth !== back) return forth;
+  }
+  return undefined;
+}
+
+/** `<name>-<hash>` (seed 001), or whatever else somebody called it. */
+export function isNamedAfter(next: string, old: string): boolean {
+  return next.startsWith(`${old}-`);
+}
+
+function isLabelledOld({ spec: { selector } }: ReplicationController): boolean {
+  const keys = [ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment];
+  return keys.some((key) => selector?.[key]?.endsWith(ORIGINAL) === true);
+}
+
+/** Whether the marks of one whose other half is gone say that it takes the place of `name`. */
+export function isNextOf(controller: ReplicationController, name: string): boolean {
+  const own = controller.metadata.name;
+  if (partnerOf(controller) !== name || own === name || isNamedAfter(name, own)) return false;
+  if (isMarkedOld(controller) || isLabelledOld(controller)) return false;
+  const isShipped = controller.metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId] !== undefined;
+  // The old one points at its partner too, but wants no replicas.
+  return isShipped || desiredOf(controller) !== 0 || isNamedAfter(own, name);
+}

@@ -1,0 +1,190 @@
+/**
+ * Recovered from the objects alone (seed 001 "Recovery"): every subset of the marks of an update that may be left, on both controllers,
+ * without any record; of the seed's names and of those that kubectl shipped (K1).
+ */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { explain } from '../../cli/controller-views.ts';
+import { isUnderWay } from '../../cli/update-state.ts';
+import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
+import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
+import { updateNameOf, viewUpdate } from '../../planners/rolling-update-view.ts';
+import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
+import { KEY, NOW, run } from '../support/simulated-update.ts';
+
+type Marks = Readonly<Record<string, string>>;
+type Direction = 'forward' | 'back';
+
+interface Kind {
+  readonly old: Marks;
+  readonly next: (name: string) => Marks;
+  /** What is left of them says which way. */
+  readonly direction: (old: Marks, next: Marks) => Direction;
+}
+
+const { desiredReplicas: WANTED, partner: PARTNER } = ROLLING_UPDATE;
+const SHIPPED = SHIPPED_ROLLING_UPDATE;
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  forward: {
+    old: { [WANTED]: '0', [PARTNER]: 'NEXT' },
+    next: () => ({ [WANTED]: '4', [PARTNER]: 'foo' }),
+    direction: () => 'forward',
+  },
+  'on the way back': {
+    old: { [WANTED]: '4', [PARTNER]: 'NEXT' },
+    next: () => ({ [WANTED]: '0', [PARTNER]: 'foo' }),
+    direction: (old, next) => (WANTED in old || WANTED in next ? 'back' : 'forward'),
+  },
+  'being turned round': {
+    old: { [WANTED]: '4', [PARTNER]: 'NEXT' },
+    next: () => ({ [WANTED]: '4', [PARTNER]: 'foo' }),
+    direction: (old) => (WANTED in old ? 'back' : 'forward'),
+  },
+  'by kubectl': {
+    old: { [SHIPPED.originalReplicas]: '4', [SHIPPED.nextController]: 'NEXT' },
+    next: () => ({ [SHIPPED.desiredReplicas]: '4', [SHIPPED.sourceId]: 'foo:uid-1' }),
+    direction: () => 'forward',
+  },
+};
+
+function subsets(marks: Marks): readonly Marks[] {
+  return Object.entries(marks).reduce<readonly Marks[]>(
+    (all, [name, value]) => [...all, ...all.map((one) => ({ ...one, [name]: value }))],
+    [{}],
+  );
+}
+
+/** One of four pods is new. */
+function world(key: string, next: string, labelled: boolean, marks: readonly [Marks, Marks]) {
+  const all = new SimulatedControllers();
+  const labels = (value: string | undefined) => ({
+    app: 'foo',
+    ...(value !== undefined && { [key]: value }),
+  });
+  const add = (name: string, replicas: number, image: string, value: string | undefined, own: Marks) => {
+    const selector = labels(value);
+    all.controller(name, { replicas, selector, template: IMAGE_TEMPLATE(image, selector) }, { ...own });
+  };
+  add('foo', 3, 'app:1', labelled ? 'abc-orig' : undefined, marks[0]);
+  add(next, 1, 'app:2', 'def', marks[1]);
+  // Nobody's: of the same team, but not of the same update.
+  all.controller('other', {
+    replicas: 1,
+    selector: { app: 'other' },
+    template: IMAGE_TEMPLATE('x', { app: 'other' }),
+  });
+  all.settle();
+  return all;
+}
+
+const CASES = Object.entries(KINDS).flatMap(([what, kind]) =>
+  ['foo-next', 'zoo'].flatMap((next) =>
+    [true, false].flatMap((labelled) =>
+      subsets(kind.old).flatMap((old) =>
+        subsets(kind.next(next)).flatMap((ofNext) =>
+          Object.keys({ ...old, ...ofNext }).length === 0
+            ? []
+            : [{ what, kind, next, labelled, old, ofNext }],
+        ),
+      ),
+    ),
+  ),
+);
+
+describe('marks of an update, each subset', () => {
+  it.each(
+    CASES.map((one) => {
+      const named = [one.old, one.ofNext].map((marks) =>
+        Object.keys(marks).map((mark) => mark.split('/')[1]),
+      );
+      const label = one.labelled ? 'labelled' : 'not yet labelled';
+      return [
+        `${one.what}, ${one.next}, ${label}: ${named.map((list) => `[${list.join(' ')}]`).join(' ')}`,
+        one,
+      ] as const;
+    }),
+  )('%s', (_, { what, kind, next, labelled, old, ofNext }) => {
+    const named = Object.fromEntries(
+      Object.entries(old).map(([name, value]) => [name, value === 'NEXT' ? next : value]),
+    );
+    const key = what === 'by kubectl' ? SHIPPED.deployment : KEY;
+    const all = world(key, next, labelled, [named, ofNext]);
+    const direction = kind.direction(old, ofNext);
+    for (const asked of ['foo', next]) {
+      const whole = updateNameOf(all, asked);
+      expect(whole).toBe('foo');
+      const plan = planRollingUpdate(all.snapshot(whole), NOW);
+      expect(plan.view).toMatchObject({ isRollback: direction === 'back', state: { desired: 4 } });
+      const told = explain(plan, { run: { state: 'none' }, nobody: undefined, git: undefined });
+      expect(told).toMatchObject({ verdict: 'NoRun', next: 'fairlead rolling-update foo -n default' });
+    }
+    expect(isUnderWay(planRollingUpdate(all.snapshot('other'), NOW))).toBe(false);
+    // What it has printed.
+    const nothing = { change: { kind: 'none' }, key: KEY } as const;
+    expect(decideStart(viewUpdate(all.snapshot('foo')), nothing)).toEqual({ do: 'attach' });
+    const image = { change: { kind: 'image', image: 'app:3' }, key: KEY } as const;
+    expect(decideStart(viewUpdate(all.snapshot('foo')), image)).toMatchObject({
+      code: direction === 'back' ? 'RollingBack' : 'OtherChange',
+    });
+    const seen: number[] = [];
+    const { outcome } = run(all, {
+      until: () => {
+        seen.push(all.activePods.length);
+        return false;
+      },
+    });
+
+    expect(outcome).toBe(direction === 'back' ? 'Aborted' : 'Succeeded');
+    expect(all.controllers.map(({ metadata }) => metadata.name)).toEqual(
+      expect.arrayContaining(['foo', 'other']),
+    );
+    expect(all.controllers).toHaveLength(2);
+    const own = all.activePods.filter(({ metadata }) => metadata.labels?.['app'] === 'foo');
+    expect(own.map(({ spec }) => spec.containers[0]?.image)).toEqual(
+      Array.from({ length: 4 }, () => (direction === 'back' ? 'app:1' : 'app:2')),
+    );
+    // One of them is the other's.
+    expect([Math.min(...seen) - 1, Math.max(...seen) - 1]).toEqual([4, 5]);
+  });
+});
+
+describe('marks of one controller alone', () => {
+  it('none: nothing tells that there is an update', () => {
+    const all = world(KEY, 'foo-next', true, [{}, {}]);
+    for (const name of ['foo', 'foo-next']) {
+      expect(isUnderWay(planRollingUpdate(all.snapshot(name), NOW))).toBe(false);
+    }
+  });
+
+  it('a desired size that is left on the old one: its marks go, and nothing else happens', () => {
+    const all = new SimulatedControllers();
+    const spec = { replicas: 3, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') };
+    all.controller('foo', spec, { [WANTED]: '4' });
+    all.settle();
+    const view = viewUpdate(all.snapshot('foo'));
+
+    expect(decideStart(view, { change: { kind: 'none' }, key: KEY })).toEqual({ do: 'attach' });
+    expect(decideRollback(view, {})).toMatchObject({ code: 'NotInProgress' });
+    expect(run(all).written).toEqual(['ScaleUp', 'Strip']);
+    expect(all.find('foo')).toMatchObject({ metadata: { annotations: {} }, spec: { replicas: 4 } });
+  });
+
+  it('that do not name the next one, where two could be it: neither is taken, and it has to be named', () => {
+    const all = world(KEY, 'foo-next', true, [{ [WANTED]: '0' }, {}]);
+    const selector = { app: 'foo', [KEY]: 'third' };
+    all.controller('foo-third', { replicas: 1, selector, template: IMAGE_TEMPLATE('app:3', selector) });
+    const plan = planRollingUpdate(all.snapshot('foo'), NOW);
+
+    expect(plan.step).toMatchObject({
+      code: 'NextLost',
+      message: 'foo is marked as one that is replaced, but nothing tells by which controller',
+    });
+    const told = explain(plan, { run: { state: 'none' }, nobody: undefined, git: undefined });
+    expect(told.next).toContain('fairlead rolling-update foo NEXT -n default');
+    const request = { change: { kind: 'none' }, newName: 'foo-next', key: KEY } as const;
+    expect(decideStart(viewUpdate(all.snapshot('foo', 'foo-next')), request)).toEqual({ do: 'attach' });
+  });
+});
