@@ -227,7 +227,7 @@ async function requireKeeper(session: Session, name: string): Promise<void> {
 /** What to do about each refusal. */
 function refusal(
   { namespace }: Session,
-  { name }: RollingUpdateRequest,
+  { name, newName = 'NEW' }: RollingUpdateRequest,
   code: StartRefusal,
   message: string,
 ): CliError {
@@ -243,6 +243,7 @@ function refusal(
     SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
     IsNext: `\`fairlead explain rc/${name} -n ${namespace}\` says how it stands`,
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
+    NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none; or, if ${newName} is not needed, first: kubectl delete rc/${newName} -n ${namespace}`,
     NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
   };
   const usage = code === 'NothingAsked' || code === 'SeveralContainers' || code === 'NoContainer';

@@ -29,7 +29,7 @@ export function otherHalf(
 }
 
 /** Whether the selectors are one, but for the label that a rolling update gives the two. */
-function areSiblings(one: ReplicationController, other: ReplicationController): boolean {
+export function areSiblings(one: ReplicationController, other: ReplicationController): boolean {
   return siblingKey(one, other) !== undefined;
 }
 

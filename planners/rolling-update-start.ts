@@ -2,7 +2,7 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { partnerOf, sizeOf } from './replication-controller.ts';
+import { isPartlyReplaced, partnerOf, sizeOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   describeReplaced,
@@ -15,6 +15,7 @@ import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rol
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
+import { areSiblings } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import type { Pin } from './workload.ts';
@@ -45,6 +46,7 @@ export type StartRefusal =
   | 'RollingBack'
   | 'SelectorSame'
   | 'OtherUpdate'
+  | 'NameTaken'
   | 'IsNext'
   | 'NotInProgress';
 
@@ -74,7 +76,7 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   const { old, nextController: next, record, name } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
-  const other = otherUpdate(view, request);
+  const other = otherUpdate(view, request) ?? stranger(view);
   if (other !== undefined) return other;
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
@@ -104,6 +106,23 @@ function otherUpdate(view: UpdateView, { newName }: StartRequest): Refused | und
   if (next !== undefined && next !== newName && !own.isRenamed) return otherChange(name, next);
   const taken = records.find((one) => isActiveRecord(one) && one.next === newName && one.from !== name);
   return taken && refuse('OtherUpdate', `${newName} belongs to another update, that of ${taken.from}`);
+}
+
+/**
+ * A controller of the name that was given, which nothing ties to an update of this one: neither its marks (K4), nor a record, nor a
+ * selector that is the same but for the label. Where the marks of the old one do not say which the next is, the name does.
+ */
+function stranger({ old, nextController: next, record, last, name }: UpdateView): Refused | undefined {
+  if (next === undefined || record !== undefined) return undefined;
+  const nextName = next.metadata.name;
+  if (old === undefined && last?.to === nextName) return undefined;
+  const owner = partnerOf(next);
+  if (owner === name || (old !== undefined && partnerOf(old) === nextName)) return undefined;
+  if (owner !== undefined)
+    return refuse('OtherUpdate', `${nextName} belongs to another update, that of ${owner}`);
+  if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
+  if (areSiblings(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
+  return refuse('NameTaken', `${nextName} exists already, and belongs to no update of ${name}`);
 }
 
 function otherChange(name: string, next: string): Refused {
@@ -143,6 +162,8 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   const { old, nextController: next, name, record, state } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
+  const unrelated = stranger(view);
+  if (unrelated !== undefined) return unrelated;
   const partner = next?.metadata.name ?? record?.next;
   if (partner === undefined) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);

@@ -243,7 +243,7 @@ describe('rolling update of a ReplicationController', () => {
     const whole = cli('rolling-update foo --image=foo:2 --poll-interval 100ms --update-period 2s');
     const hasShrunk = ({ object }: { object: ReplicationController }) =>
       object.metadata.name === 'foo' && object.spec.replicas === 2;
-    await history.untilController('foo has shrunk', hasShrunk);
+    await history.untilController('foo has shrunk', hasShrunk, 60_000);
     await cluster.client.delete({ ...RCS, namespace, name: 'foo' }, { propagationPolicy: 'Orphan' });
     const isWhole = ({ object: { metadata, spec, status } }: { object: ReplicationController }) =>
       metadata.name === 'foo' &&

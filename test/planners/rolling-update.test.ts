@@ -740,6 +740,38 @@ describe('what a request means', () => {
     expect(world.find('bar')?.metadata.annotations).toEqual({});
   });
 
+  it('a name that a controller has which belongs to no update of this one is refused, whatever is asked for', () => {
+    const world = foo();
+    const labels = { app: 'bar' };
+    world.controller('bar', { replicas: 2, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) });
+    const message = 'bar exists already, and belongs to no update of foo';
+    for (const change of [IMAGE.change, { kind: 'none' } as const]) {
+      expect(decide(world, { newName: 'bar', change })).toEqual({ do: 'refuse', code: 'NameTaken', message });
+    }
+    expect(decideRollback(viewUpdate(world.snapshot('foo', 'bar')), {})).toMatchObject({ code: 'NameTaken' });
+    world.edit('bar', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { [ROLLING_UPDATE.partner]: 'baz' } },
+    }));
+    expect(decide(world, { newName: 'bar' })).toMatchObject({
+      code: 'OtherUpdate',
+      message: 'bar belongs to another update, that of baz',
+    });
+    world.forget('replicationcontrollers', 'foo');
+    expect(decide(world, { newName: 'bar' })).toMatchObject({ do: 'refuse' });
+  });
+
+  it('one without any mark whose selector is the same but for the label is gone on with (seed, "Initialization")', () => {
+    const world = foo();
+    const labels = { app: 'foo', [KEY]: 'x' };
+    world.controller('bar', { replicas: 0, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) });
+
+    expect(decide(world, { newName: 'bar' })).toEqual({ do: 'attach' });
+    expect(decide(world, { newName: 'bar', change: { kind: 'image', image: 'app:3' } })).toMatchObject({
+      code: 'OtherChange',
+    });
+  });
+
   it('a name that another update has taken is refused', () => {
     const world = foo();
     const decision = decide(world);
