@@ -1,6 +1,7 @@
 /** `rollout history rc/NAME`: the records of its rolling updates are its revisions. */
 
 import { readAttempts } from '../kubernetes/attempts.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
@@ -10,6 +11,8 @@ import type { Call } from './io.ts';
 import type { HistoryOptions, RevisionView } from './rollout-history.ts';
 import { printHistory } from './rollout-history.ts';
 import { withSession } from './session.ts';
+import { asText } from '../planners/values.ts';
+import { isUnderWay, namespaceOf } from './update-state.ts';
 
 /** Runs the verb. */
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
@@ -62,6 +65,26 @@ function lineageOf(records: readonly UpdateRecord[], name: string): readonly Upd
 function laterName({ records, name }: UpdateView): string | undefined {
   const last = records.findLast(({ from, to, state }) => state.phase === 'Done' && [from, to].includes(name));
   return last === undefined || last.to === name ? undefined : last.to;
+}
+
+/** What takes a controller back to what it was before: an update under way is aborted, of one that is over the image of before rolled out. */
+export function commandsBack(plan: RollingUpdatePlan): readonly string[] {
+  const { records, name, old, isRenamed } = plan.view;
+  const where = `-n ${namespaceOf(plan)}`;
+  if (isUnderWay(plan) && old !== undefined && !isRenamed)
+    return [`fairlead rollout abort rc/${name} ${where}`];
+  const present = records.findLast(
+    ({ from, to, state }) => state.phase !== 'Aborted' && [from, to].includes(name),
+  );
+  const { replaced, to = name, controller } = present ?? {};
+  const containers = controller?.spec.template?.spec.containers ?? [];
+  const commands = containers.flatMap(({ name: container, image }) => {
+    const before = asText(replaced?.images?.[container]);
+    if (before === undefined || before === image) return [];
+    const which = containers.length === 1 ? '' : ` --container=${container}`;
+    return [`fairlead rolling-update ${to} --image=${before}${which} ${where}`];
+  });
+  return commands.length > 0 ? commands : [`fairlead rolling-update ${to} -f FILE ${where}`];
 }
 
 function viewRecord(

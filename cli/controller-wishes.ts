@@ -7,6 +7,7 @@ import { whyNoRetry } from '../kubernetes/wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { commandsBack } from './controller-history.ts';
 import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -109,18 +110,15 @@ async function decideRetry(
 
 const NOT_FOR_THEM = { code: 'NotForReplicationControllers' };
 
-/** `rollout undo rc/NAME`: history holds no earlier template to go back to once a rename is over. */
+/** `rollout undo rc/NAME`: once a rename is over, nothing holds the whole template of before. */
 export async function runControllerUndo(call: Call<WishOptions>): Promise<ExitCode> {
-  return await withSession(call, (session) => {
-    const { name } = updateOf(session, call);
-    return Promise.reject(
-      new CliError(
-        `undo knows no ReplicationControllers: an update in progress is aborted, an earlier image rolled out again\n` +
-          `  fairlead rollout abort rc/${name} -n ${session.namespace}\n` +
-          `  fairlead rolling-update ${name} --image=… -n ${session.namespace}   # \`fairlead rollout history rc/${name}\` has the images`,
-        EXIT.usage,
-        NOT_FOR_THEM,
-      ),
+  return await withSession(call, async (session) => {
+    const commands = commandsBack(await readPlan(session, await findUpdate(session, call)));
+    throw new CliError(
+      `undo knows no ReplicationControllers: an update in progress is aborted, what was before is rolled out again\n` +
+        commands.map((command) => `  ${oneLine(command)}`).join('\n'),
+      EXIT.usage,
+      NOT_FOR_THEM,
     );
   });
 }

@@ -82,9 +82,13 @@ export function describeReplaced(
   { key, controller }: Pick<RecordData, 'key' | 'controller'>,
   old: ReplicationController,
 ): ReplacedController {
-  const { selector = {} } = old.spec;
+  const { selector = {}, template } = old.spec;
   const isLabelled = controller.spec.selector?.[key] !== undefined;
-  return { selector: isLabelled ? { ...selector, [key]: labelOfOld(old, key) } : selector };
+  const containers = template?.spec.containers ?? [];
+  return {
+    selector: isLabelled ? { ...selector, [key]: labelOfOld(old, key) } : selector,
+    images: Object.fromEntries(containers.map(({ name, image = '' }) => [name, image])),
+  };
 }
 
 function relabelled(

@@ -74,6 +74,8 @@ export interface RecordData {
 export interface ReplacedController {
   /** What its pods are found by, once they have the label. */
   readonly selector: Readonly<Record<string, string>>;
+  /** By container: what to roll out again, for whoever wants it back. No record of before has those of the first controller. */
+  readonly images?: Readonly<Record<string, string>>;
 }
 
 export interface UpdateRecord extends RecordData {
@@ -128,7 +130,11 @@ function readState({ metadata }: ControllerRevision, controller: ControllerManif
     const found = asFields(JSON.parse(text)) ?? {};
     const known = Object.entries(found).filter(([name, value]) => isSetting(name, value));
     const turned = textsOf(found['turned']);
-    return trusted<RecordState>({ ...fallback, ...Object.fromEntries(known), ...(turned && { turned }) });
+    return trusted<RecordState>({
+      ...fallback,
+      ...Object.fromEntries(known),
+      ...(turned && { turned }),
+    });
   } catch {
     return fallback;
   }

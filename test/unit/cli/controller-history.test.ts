@@ -2,13 +2,15 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { viewRecords } from '../../../cli/controller-history.ts';
+import { commandsBack, viewRecords } from '../../../cli/controller-history.ts';
 import { ROLLING_UPDATE } from '../../../planners/names.ts';
 import type { ControllerRevision } from '../../../planners/objects.ts';
 import type { RecordPhase, UpdateRecord } from '../../../planners/rolling-update-record.ts';
 import { DEFAULT_STATE, readRecords, recordManifest } from '../../../planners/rolling-update-record.ts';
 import { trusted } from '../../../planners/values.ts';
+import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { IMAGE_TEMPLATE } from '../../support/simulated-controllers.ts';
+import { NOW, begin, foo, run } from '../../support/simulated-update.ts';
 
 /** One update after another: from, to, its end. */
 function recordsOf(
@@ -60,5 +62,29 @@ describe('rollout history rc/NAME', () => {
       'foo-1 present complete',
       'foo-2',
     ]);
+  });
+});
+
+describe('what rollout undo rc/NAME names instead', () => {
+  const backOf = (world: ReturnType<typeof foo>, name = 'foo') =>
+    commandsBack(planRollingUpdate(world.snapshot(name), NOW));
+
+  it('an abort while the update is under way, then the image that no record has rolled out', () => {
+    const world = foo();
+    expect(backOf(world)).toEqual(['fairlead rolling-update foo -f FILE -n default']);
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    expect(backOf(world)).toEqual(['fairlead rollout abort rc/foo -n default']);
+    run(world);
+    expect(backOf(world)).toEqual(['fairlead rolling-update foo --image=app:1 -n default']);
+  });
+
+  it('under the name that the controller has now', () => {
+    const world = foo();
+    begin(world, 'foo-v2');
+    run(world, { next: 'foo-v2' });
+    for (const name of ['foo', 'foo-v2']) {
+      expect(backOf(world, name)).toEqual(['fairlead rolling-update foo-v2 --image=app:1 -n default']);
+    }
   });
 });
