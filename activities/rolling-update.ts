@@ -16,6 +16,7 @@ import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-up
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
@@ -91,6 +92,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         signal.throwIfAborted();
         continue;
       }
+      if (step.write.purpose === 'Supersede') await recordSuperseded(client, input, plan, step.write);
       if ((await writeUpdate(client, update.namespace, step.write, signal)) === 'stale') {
         stale += 1;
         if (stale > STALE_LIMIT) {
@@ -109,6 +111,26 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         return { ...stateOf(plan), outcome: 'grown', updatePeriodMs, written: written.slice(-WRITTEN_LIMIT) };
       }
     }
+  }
+
+  /** An update that another took the place of while its pods were awaited: the run goes on with that one, and closes as its. */
+  async function recordSuperseded(
+    client: KubernetesClient,
+    { update }: UpdateRunReference,
+    { view }: RollingUpdatePlan,
+    { name, message }: UpdateWrite,
+  ): Promise<void> {
+    const { revision, state } = view.records.find((one) => one.revision.metadata.name === name) ?? {};
+    const { workflowExecution } = Context.current().info;
+    const at = new Date(now()).toISOString();
+    await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, name), undefined, {
+      runId: workflowExecution?.runId ?? '',
+      workflowId: workflowExecution?.workflowId ?? '',
+      startedAt: revision?.metadata.creationTimestamp ?? at,
+      outcome: 'Superseded',
+      reason: message,
+      ...(state?.begun?.by !== undefined && { by: state.begun.by }),
+    });
   }
 
   /** Looks at the cluster until there is something to do, or to tell. */

@@ -107,6 +107,8 @@ function viewRecord(
     from,
     to,
     phase: state.phase,
+    ...(record === present && isActiveRecord(record) && { underWay: 'Running' }),
+    ...(state.begun && { begun: state.begun }),
     ...(template !== undefined && { template }),
   };
 }

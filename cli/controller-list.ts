@@ -88,7 +88,7 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
         { title: 'DESIRED', value: (row) => String(row.desired) },
         { title: 'CURRENT', value: (row) => String(row.current) },
         { title: 'AVAILABLE', value: (row) => String(row.available) },
-        { title: 'NEXT', value: ({ progress }) => nextCell(progress) },
+        { title: 'NEXT', value: nextCell },
         { title: 'STATE', value: (row) => row.state, paint: (text, row) => paints[row.state](text) },
         { title: 'REASON', value: (row) => (row.message === '' ? '-' : row.message) },
         { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
@@ -104,9 +104,12 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
   });
 }
 
-function nextCell(progress: UpdateProgress | undefined): string {
+/** One that stands alone, for the old one is gone, is not its own next. */
+function nextCell({ name, progress }: ControllerView): string {
   const next = progress?.next;
-  return next === undefined ? '-' : `${next.name} ${String(next.available)}/${String(progress?.desired)}`;
+  return next === undefined || next.name === name
+    ? '-'
+    : `${next.name} ${String(next.available)}/${String(progress?.desired)}`;
 }
 
 /** One row for each controller; the next one of an update stands in the row of the one that it replaces. */

@@ -206,7 +206,7 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
   }
   const [reason] = step.do === 'await' ? step.waiting : [];
   if (reason === undefined) {
-    const sentence = step.do === 'write' ? `about to ${step.write.message}` : 'it goes on';
+    const sentence = step.do === 'write' ? `it goes on: ${step.write.message}` : 'it goes on';
     return { verdict: 'Progressing', sentence };
   }
   const isStuck = reason.code === 'PodNotReady' && !view.isRollback;

@@ -6,6 +6,8 @@ import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { abortUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
+import { wish } from '../kubernetes/wish-edits.ts';
+import type { Wish } from '../planners/workload.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { StartRefusal } from '../planners/rolling-update-start.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
@@ -43,7 +45,9 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       const { options } = call;
       const by = options.by ?? (await whoAmI(session));
       const wisher = { by, reason: options.reason };
-      const begun = isRollback ? await turn(session, request, wisher) : await begin(session, request);
+      const begun = isRollback
+        ? await turn(session, request, wisher)
+        : await begin(session, withBeginner(request, wish(wisher, session.io.now())));
       if (begun.isFinished) return EXIT.ok;
       const reference = { namespace: session.namespace, name: request.name, next: request.newName };
       const workflowId = await ensureRun(session, temporal, reference, wisher);
@@ -75,6 +79,11 @@ async function readReversed(
 interface Begun {
   readonly next: string | undefined;
   readonly isFinished: boolean;
+}
+
+/** The record says who began it: until its run is over nothing else in the cluster does. */
+function withBeginner(request: RollingUpdateRequest, begun: Wish): RollingUpdateRequest {
+  return { ...request, settings: { ...request.settings, begun } };
 }
 
 /** Records what is to be rolled out, unless it is under way. */

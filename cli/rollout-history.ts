@@ -9,6 +9,7 @@ import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { saysComplete, saysPaused } from '../planners/conditions.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
+import type { Wish } from '../planners/workload.ts';
 import { hasSucceeded } from '../planners/revision.ts';
 import { colorsOf } from './colors.ts';
 import { differences } from '../git/differences.ts';
@@ -53,6 +54,8 @@ export interface RevisionView {
   readonly from?: string;
   readonly to?: string;
   readonly phase?: string;
+  /** Of a ReplicationController: who began the update. */
+  readonly begun?: Wish;
 }
 
 /** Whose history it is. */
@@ -209,14 +212,22 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
       : []),
     { title: 'ROLE', value: (row) => row.roles.join(',') || '-' },
     { title: 'OUTCOME', value: (row) => row.underWay ?? last(row)?.outcome ?? row.phase ?? '-' },
-    { title: 'BY', value: (row) => last(row)?.by ?? '-' },
-    { title: 'ATTEMPTS', value: (row) => String(row.attempts.length) },
+    { title: 'BY', value: (row) => last(row)?.by ?? row.begun?.by ?? '-' },
+    { title: 'ATTEMPTS', value: (row) => String(countAttempts(row)) },
     { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
     { title: 'COMMIT', value: (row) => commitOf(row)?.slice(0, 8) ?? '-' },
     ...(wide ? [{ title: 'IMAGES', value: (row: RevisionView) => row.images.join(',') }] : []),
-    { title: 'CHANGE-CAUSE', value: (row) => row.changeCause ?? last(row)?.reason ?? '<none>' },
+    {
+      title: 'CHANGE-CAUSE',
+      value: (row) => row.changeCause ?? last(row)?.reason ?? row.begun?.reason ?? '<none>',
+    },
   ];
   io.out(`${workload}\n${formatTable(columns, revisions)}`);
+}
+
+/** Of a ReplicationController the one that runs is told too: who began it stands beside it. */
+function countAttempts({ attempts, phase, underWay }: RevisionView): number {
+  return attempts.length + (phase !== undefined && underWay !== undefined ? 1 : 0);
 }
 
 /** The commit that brought the revision; an undo to it brings none. */

@@ -1,6 +1,6 @@
 /** What is to be done with one object of a commit, from the manifest and the live object alone. Pure. */
 
-import { UPDATE_FIELD_MANAGER } from '../kubernetes/rolling-update-objects.ts';
+import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';

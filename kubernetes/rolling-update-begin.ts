@@ -14,10 +14,12 @@ import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { isAlreadyExists } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
-import { UPDATE_FIELD_MANAGER, pathOf, readUpdate } from './rolling-update-objects.ts';
+import { pathOf, readUpdate } from './rolling-update-objects.ts';
+import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 
 /** What is not asked for of the budget, the controller's annotations say. */
-export type UpdateSettings = Pick<RecordState, 'updatePeriodMs' | 'pollIntervalMs'> & Partial<UpdateBudget>;
+export type UpdateSettings = Pick<RecordState, 'updatePeriodMs' | 'pollIntervalMs' | 'begun'> &
+  Partial<UpdateBudget>;
 
 /** What was decided, and of what. */
 export interface BegunUpdate {

@@ -1,6 +1,6 @@
 /** What a rolling update reads of a cluster, and how it writes: never from a cache, never without a precondition. */
 
-import { LABEL } from '../planners/names.ts';
+import { LABEL, UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { abandonedSelectors } from '../planners/rolling-update-abandoned.ts';
@@ -18,9 +18,6 @@ export interface UpdateReference {
   readonly name: string;
   readonly next?: string | undefined;
 }
-
-/** Who owns the fields that an update writes; a commit may take them over. */
-export const UPDATE_FIELD_MANAGER = 'fairlead-rolling-update';
 
 /** So often a snapshot is read again that had changed while it was read. */
 const SNAPSHOT_TRIES = 5;

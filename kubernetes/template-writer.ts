@@ -4,9 +4,10 @@ import { FIELD_MANAGER } from './client.ts';
 import { isOfObject, readManagedFields } from './managed-fields.ts';
 import type { ManagedFields } from './managed-fields.ts';
 import { asRecord } from './values.ts';
+import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 
 /** Sync applies, our verbs update, under one name. */
-const OWN_MANAGERS: ReadonlySet<unknown> = new Set([FIELD_MANAGER, 'fairlead-rolling-update']);
+const OWN_MANAGERS: ReadonlySet<unknown> = new Set([FIELD_MANAGER, UPDATE_FIELD_MANAGER]);
 
 /** The template is all that is asked for, and the whole would be half of an object's size. */
 const TEMPLATE_ONLY = { 'f:spec': { 'f:template': {} } };

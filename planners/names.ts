@@ -103,6 +103,9 @@ export const SHIPPED_ROLLING_UPDATE = {
  */
 export const RENAME_FINALIZER = 'fairlead.dev/rename';
 
+/** Who owns the fields that a rolling update writes; a commit may take them over. */
+export const UPDATE_FIELD_MANAGER = 'fairlead-rolling-update';
+
 export const LABEL = {
   /** StatefulSet: the revision's name (S1). */
   revisionHash: 'controller-revision-hash',

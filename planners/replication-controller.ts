@@ -1,8 +1,15 @@
 /** ReplicationControllers as they come over the wire, and what a rolling update has left on them (seed 001, K1). */
 
 import { controllerOf } from './controller-ref.ts';
-import { ANNOTATION, RENAME_FINALIZER, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
+import {
+  ANNOTATION,
+  RENAME_FINALIZER,
+  ROLLING_UPDATE,
+  SHIPPED_ROLLING_UPDATE,
+  UPDATE_FIELD_MANAGER,
+} from './names.ts';
 import type { KubernetesObject, Pod, PodTemplate } from './objects.ts';
+import { asFields, asText } from './values.ts';
 
 /** The fields that a rolling update reads; whatever else there is, is kept. */
 export interface ReplicationController extends KubernetesObject {
@@ -27,6 +34,21 @@ export interface ReplicationControllerSpec {
 /** `spec.replicas`; the apiserver makes 1 of an absent one. */
 export function sizeOf({ spec }: ReplicationController): number {
   return spec.replicas ?? 1;
+}
+
+/**
+ * Field manager that gave it its size later than `since` (RFC 3339), unless that was a rolling update; undefined too where nothing
+ * tells.
+ */
+export function scaledBy({ metadata }: ReplicationController, since: string | undefined): string | undefined {
+  for (const entry of metadata.managedFields ?? []) {
+    const { manager, time, fieldsV1 } = asFields(entry) ?? {};
+    const isOfSize = asFields(asFields(fieldsV1)?.['f:spec'])?.['f:replicas'] !== undefined;
+    const at = asText(time);
+    const isLater = at !== undefined && since !== undefined && at > since;
+    if (isOfSize && isLater && manager !== UPDATE_FIELD_MANAGER) return asText(manager);
+  }
+  return undefined;
 }
 
 /** How many replicas the update wants of this controller; undefined without the mark, the seed's or the shipped one (K1). */

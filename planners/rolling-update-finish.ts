@@ -66,7 +66,12 @@ export function closeEarlier(
   );
   return (
     earlier &&
-    setState(earlier, { phase: 'Aborted' }, `${record.next} is rolled out instead of ${earlier.next}`)
+    setState(
+      earlier,
+      { phase: 'Aborted' },
+      `${record.next} is rolled out instead of ${earlier.next}`,
+      'Supersede',
+    )
   );
 }
 

@@ -36,6 +36,8 @@ export interface RecordState extends UpdateBudget {
   readonly updatePeriodMs: number;
   /** Between two looks at the cluster, milliseconds. */
   readonly pollIntervalMs: number;
+  /** Who began it, as far as it was said. */
+  readonly begun?: Wish;
   /** Of one that was given up. */
   readonly turned?: Turned;
 }
@@ -130,9 +132,11 @@ function readState({ metadata }: ControllerRevision, controller: ControllerManif
     const found = asFields(JSON.parse(text)) ?? {};
     const known = Object.entries(found).filter(([name, value]) => isSetting(name, value));
     const turned = textsOf(found['turned']);
+    const begun = textsOf(found['begun']);
     return trusted<RecordState>({
       ...fallback,
       ...Object.fromEntries(known),
+      ...(begun && { begun }),
       ...(turned && { turned }),
     });
   } catch {

@@ -33,6 +33,7 @@ export type UpdatePurpose =
   | 'ScaleDown'
   | 'Record'
   | 'Phase'
+  | 'Supersede'
   | 'DeleteOld'
   | 'HoldNext'
   | 'DeleteNext'
@@ -124,9 +125,10 @@ export function setState(
   { revision, state }: UpdateRecord,
   change: Partial<RecordState>,
   message: string,
+  purpose: 'Phase' | 'Supersede' = 'Phase',
 ): UpdateStep {
   const annotations = { [ANNOTATION.rollingUpdateState]: JSON.stringify({ ...state, ...change }) };
-  return patch('controllerrevisions', revision, { metadata: { annotations } }, 'Phase', message);
+  return patch('controllerrevisions', revision, { metadata: { annotations } }, purpose, message);
 }
 
 export function write(one: UpdateWrite): UpdateStep {

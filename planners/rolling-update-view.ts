@@ -1,6 +1,7 @@
 /** Which of the objects of a namespace an update is about: found by name and partner, never by uid (a rename makes a new one). */
 
 import { isActive, isAvailable } from './availability.ts';
+import { controllerOf } from './controller-ref.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, originalSizeOf, partnerOf, podsOf, sizeOf } from './replication-controller.ts';
@@ -162,11 +163,14 @@ export function countPods(
 
 /** For displays: sizes now, and where the update is. */
 export function describeProgress(view: UpdateView, now: number, phase: UpdatePhase): UpdateProgress {
+  // In a rename pods have no controller for a moment: they are as available as they were.
+  const isHandedOver = view.isRenamed || phase === 'Renaming';
   const about = (controller: ReplicationController | undefined): ControllerProgress | undefined =>
     controller && {
       name: controller.metadata.name,
       replicas: sizeOf(controller),
-      available: countPods(controller, view.pods, now).available,
+      available: countPods(controller, isHandedOver ? adopted(view.pods, controller) : view.pods, now)
+        .available,
     };
   return {
     phase,
@@ -175,6 +179,20 @@ export function describeProgress(view: UpdateView, now: number, phase: UpdatePha
     next: about(view.nextController),
     ...view.budget,
   };
+}
+
+/** Pods as they are when the controller has taken up those that are nobody's. */
+function adopted(
+  pods: readonly Pod[],
+  { metadata: { name, uid }, spec }: ReplicationController,
+): readonly Pod[] {
+  const selector = { matchLabels: spec.selector ?? {} };
+  const owner = { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true };
+  return pods.map((pod) =>
+    controllerOf(pod) === undefined && matchesSelector(selector, pod.metadata.labels)
+      ? { ...pod, metadata: { ...pod.metadata, ownerReferences: [owner] } }
+      : pod,
+  );
 }
 
 /** How many pods are there for what a record rolls out, whoever controls them. */

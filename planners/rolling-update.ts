@@ -15,7 +15,7 @@ import { controllerOf } from './controller-ref.ts';
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { isPartlyReplaced, partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
+import { isPartlyReplaced, partnerOf, scaledBy, sizeOf, strippedMarks } from './replication-controller.ts';
 import { ABANDONED } from './rolling-update-abandoned.ts';
 import {
   dataOfNext,
@@ -141,11 +141,18 @@ function roll(
     }
     // No step of ours leads there.
     const isForeign = sizes.from + sizes.to > desired + view.budget.surge;
+    const since = view.record?.revision.metadata.creationTimestamp;
+    const others = isForeign ? [from, to] : [];
+    const [foreign] = [controller, ...others].flatMap((one) => {
+      const manager = scaledBy(one, since);
+      return manager === undefined ? [] : [`${manager} has scaled ${one.metadata.name}`];
+    });
+    const who = foreign ?? (isForeign ? 'somebody has scaled one' : undefined);
     const message =
       `scale ${controller.metadata.name} from ${String(sizeOf(controller))} to ${String(scale.replicas)}` +
-      (isForeign
-        ? `: somebody has scaled one; ${ROLLING_UPDATE.desiredReplicas} of ${toName} (${String(desired)}) says how many there shall be`
-        : '');
+      (who === undefined
+        ? ''
+        : `: ${who}; ${ROLLING_UPDATE.desiredReplicas} of ${toName} (${String(desired)}) says how many there shall be`);
     const purpose = scale.scale === 'up' ? 'ScaleUp' : 'ScaleDown';
     return patch(
       'replicationcontrollers',

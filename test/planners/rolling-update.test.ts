@@ -113,6 +113,34 @@ describe('somebody scales a controller meanwhile', () => {
     expect(run(world).outcome).toBe('Succeeded');
     expect(world.find('foo')?.spec.replicas).toBe(3);
   });
+
+  it('names the field manager that did it, also where there are no pods too many, and nobody who did so before', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    const snapshot = world.snapshot('foo');
+    const messageOf = (name: string, replicas: number, time: string, manager = 'kubectl') => {
+      const managedFields = [{ manager, time, fieldsV1: { 'f:spec': { 'f:replicas': {} } } }];
+      const controllers = snapshot.controllers.map((one) =>
+        one.metadata.name === name
+          ? { ...one, metadata: { ...one.metadata, managedFields }, spec: { ...one.spec, replicas } }
+          : one,
+      );
+      const revisions = snapshot.revisions.map((one) => ({
+        ...one,
+        metadata: { ...one.metadata, creationTimestamp: '2026-01-01T00:00:00Z' },
+      }));
+      return JSON.stringify(planRollingUpdate({ ...snapshot, controllers, revisions }, NOW).step);
+    };
+
+    const told = `kubectl has scaled foo; kubernetes.io/desired-replicas of ${next} (3) says`;
+    expect(messageOf('foo', 9, '2026-01-01T00:00:05Z')).toContain(told);
+    expect(messageOf(next, 3, '2026-01-01T00:00:05Z')).toContain(`kubectl has scaled ${next};`);
+    expect(messageOf('foo', 3, '2025-12-01T00:00:05Z')).not.toContain('has scaled');
+    expect(messageOf('foo', 3, '2026-01-01T00:00:05Z', 'fairlead-rolling-update')).not.toContain(
+      'has scaled',
+    );
+  });
 });
 
 describe('recovered from the objects alone', () => {

@@ -9,8 +9,9 @@ import type { RecordPhase, UpdateRecord } from '../../../planners/rolling-update
 import { DEFAULT_STATE, readRecords, recordManifest } from '../../../planners/rolling-update-record.ts';
 import { trusted } from '../../../planners/values.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
+import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE } from '../../support/simulated-controllers.ts';
-import { NOW, begin, foo, run } from '../../support/simulated-update.ts';
+import { NOW, STATE, begin, foo, run } from '../../support/simulated-update.ts';
 
 /** One update after another: from, to, its end. */
 function recordsOf(
@@ -62,6 +63,17 @@ describe('rollout history rc/NAME', () => {
       'foo-1 present complete',
       'foo-2',
     ]);
+  });
+});
+
+describe('an update that runs', () => {
+  it('is told with who began it', () => {
+    const world = foo();
+    begin(world, undefined, { ...STATE, begun: { by: 'ann', reason: 'new' } });
+    const [view] = viewRecords(viewUpdate(world.snapshot('foo')));
+    expect(view).toMatchObject({ underWay: 'Running', begun: { by: 'ann', reason: 'new' } });
+    run(world);
+    expect(viewRecords(viewUpdate(world.snapshot('foo')))[0]).not.toHaveProperty('underWay');
   });
 });
 

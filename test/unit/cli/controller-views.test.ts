@@ -106,6 +106,18 @@ describe('pods without a controller', () => {
     expect(judgeUpdate(plan).sentence).toContain('(2 pods have no controller: ');
   });
 
+  it('a rename takes nothing from what is available, and says what it goes on with', () => {
+    const all = world('Create');
+    const before = all.snapshot('foo');
+    const { step } = planRollingUpdate(before, 0);
+    if (step.do === 'write') all.apply(step.write);
+    const plan = planRollingUpdate(all.snapshot('foo'), 0);
+    expect(plan.step).toMatchObject({ do: 'await', waiting: [{ code: 'Adoption' }] });
+    expect(plan.progress.old).toMatchObject({ name: 'foo', available: 2 });
+    all.settle();
+    expect(said(all, RUNNING).sentence).toBe('it goes on: foo keeps the record foo-1');
+  });
+
   it('before and after the rename there is one row', () => {
     for (const until of ['ScaleDown', 'DeleteNext']) {
       expect(list(world(until)).map(({ state }) => state)).toEqual(['Progressing']);
