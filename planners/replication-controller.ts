@@ -38,14 +38,18 @@ export function sizeOf({ spec }: ReplicationController): number {
 
 /**
  * Field manager that gave it its size later than `since` (RFC 3339), unless that was a rolling update; undefined too where nothing
- * tells.
+ * tells. Of `kubectl scale` the apiserver keeps no time: that was later if the size is another than `before`.
  */
-export function scaledBy({ metadata }: ReplicationController, since: string | undefined): string | undefined {
-  for (const entry of metadata.managedFields ?? []) {
+export function scaledBy(
+  controller: ReplicationController,
+  since: string | undefined,
+  before: number,
+): string | undefined {
+  for (const entry of controller.metadata.managedFields ?? []) {
     const { manager, time, fieldsV1 } = asFields(entry) ?? {};
     const isOfSize = asFields(asFields(fieldsV1)?.['f:spec'])?.['f:replicas'] !== undefined;
     const at = asText(time);
-    const isLater = at !== undefined && since !== undefined && at > since;
+    const isLater = at === undefined ? sizeOf(controller) !== before : since !== undefined && at > since;
     if (isOfSize && isLater && manager !== UPDATE_FIELD_MANAGER) return asText(manager);
   }
   return undefined;

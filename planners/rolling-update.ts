@@ -144,7 +144,7 @@ function roll(
     const since = view.record?.revision.metadata.creationTimestamp;
     const others = isForeign ? [from, to] : [];
     const [foreign] = [controller, ...others].flatMap((one) => {
-      const manager = scaledBy(one, since);
+      const manager = scaledBy(one, since, desired);
       return manager === undefined ? [] : [`${manager} has scaled ${one.metadata.name}`];
     });
     const who = foreign ?? (isForeign ? 'somebody has scaled one' : undefined);

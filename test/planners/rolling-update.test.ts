@@ -119,7 +119,7 @@ describe('somebody scales a controller meanwhile', () => {
     const next = begin(world);
     run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
     const snapshot = world.snapshot('foo');
-    const messageOf = (name: string, replicas: number, time: string, manager = 'kubectl') => {
+    const messageOf = (name: string, replicas: number, time?: string, manager = 'kubectl') => {
       const managedFields = [{ manager, time, fieldsV1: { 'f:spec': { 'f:replicas': {} } } }];
       const controllers = snapshot.controllers.map((one) =>
         one.metadata.name === name
@@ -135,6 +135,8 @@ describe('somebody scales a controller meanwhile', () => {
 
     const told = `kubectl has scaled foo; kubernetes.io/desired-replicas of ${next} (3) says`;
     expect(messageOf('foo', 9, '2026-01-01T00:00:05Z')).toContain(told);
+    expect(messageOf('foo', 9)).toContain(told);
+    expect(messageOf('foo', 3)).not.toContain('has scaled');
     expect(messageOf(next, 3, '2026-01-01T00:00:05Z')).toContain(`kubectl has scaled ${next};`);
     expect(messageOf('foo', 3, '2025-12-01T00:00:05Z')).not.toContain('has scaled');
     expect(messageOf('foo', 3, '2026-01-01T00:00:05Z', 'fairlead-rolling-update')).not.toContain(
