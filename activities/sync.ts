@@ -6,7 +6,8 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
 import { InventoryStore } from '../git/inventory.ts';
-import { NewsRefusedError, notify } from '../git/notifications.ts';
+import type { CommitNews } from '../git/notifications.ts';
+import { NewsRefusedError, NewsUnansweredError, notify } from '../git/notifications.ts';
 import type { Repository } from '../git/repositories.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Problem } from '../git/problems.ts';
@@ -82,8 +83,10 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
     if (receiver === undefined) return;
     const { name, url } = followed;
     try {
-      await notify(receiver, { cluster, name, url }, input.news, Context.current().cancellationSignal);
+      const signal = Context.current().cancellationSignal;
+      await notify(receiver, { cluster, name, url }, input.news, { signal });
     } catch (error) {
+      if (error instanceof NewsUnansweredError) throw unanswered(error, input.news);
       if (!(error instanceof NewsRefusedError)) throw error;
       const { message, name: type } = error;
       throw ApplicationFailure.create({ message, type, nonRetryable: true });
@@ -124,4 +127,17 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
   }
 
   return asActivities({ stopStrayCommits, lookAtRepository, notifyReceiver, reportReceiver });
+}
+
+/** Milliseconds between tries without an answer: the first pause, each next one in these times, and the longest. */
+const UNANSWERED = { firstMs: 5_000, factor: 4, longestMs: 30_000 } as const;
+
+/**
+ * Each try without an answer may be a double, and newer news wait: three of them fit into the two minutes of one news. Behind news that
+ * were given up there is one try, so that a receiver that is always too slow gets each once.
+ */
+function unanswered({ message, name: type }: NewsUnansweredError, { missed = 0 }: CommitNews): Error {
+  const { firstMs, factor, longestMs } = UNANSWERED;
+  const nextRetryDelay = Math.min(firstMs * factor ** (Context.current().info.attempt - 1), longestMs);
+  return ApplicationFailure.create({ message, type, nextRetryDelay, nonRetryable: missed > 0 });
 }

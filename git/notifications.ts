@@ -34,7 +34,7 @@ export interface CommitNews {
   readonly outcome: 'Pending' | 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled' | 'Terminated';
   /** What is wrong with it. */
   readonly message?: string;
-  /** The same for every try of the same news: a receiver that has seen it leaves it out. */
+  /** The same for every try of the same news, as a header of each: a receiver that has seen it leaves it out. */
   readonly delivery: string;
   /** How many news before it, and after the last one that got through, were given up. */
   readonly missed?: number;
@@ -46,8 +46,8 @@ export interface NewsSource extends Pick<Repository, 'name' | 'url'> {
   readonly cluster: string;
 }
 
-/** Milliseconds. */
-const TIMEOUT_MS = 5_000;
+/** Milliseconds for one post: what others give a receiver, and less than proxies do. */
+const TIMEOUT_MS = 30_000;
 
 /** A receiver answered that it does not take this news, now or later: another try brings the same. */
 export class NewsRefusedError extends Error {
@@ -57,39 +57,63 @@ export class NewsRefusedError extends Error {
   }
 }
 
+/** The news was sent, and no answer came: the receiver may have taken it, and each further try may be a double. */
+export class NewsUnansweredError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'NewsUnansweredError';
+  }
+}
+
 /** Client errors after which the same request may succeed: slow, in conflict, too early, too many. Redirects are final: none is followed. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
+/** A proxy's word for a server behind it that does not answer. */
+const GATEWAY_TIMEOUT = 504;
+
+/** When a post is ended; `timeoutMs` in milliseconds. */
+export interface PostLimits {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
 /**
  * Tells one receiver. Redirects are not followed, and no error holds what is in a file or in an answer.
- * @throws NewsRefusedError, or Error when it may succeed later; both name the receiver and what its server answered
+ * @throws NewsRefusedError; NewsUnansweredError; Error when it may succeed later. All name the receiver and what its server answered
  */
 export async function notify(
   receiver: Receiver,
   repository: NewsSource,
   news: CommitNews,
-  signal?: AbortSignal,
+  { signal, timeoutMs = TIMEOUT_MS }: PostLimits = {},
 ): Promise<void> {
-  const cannot = (why: string) =>
-    new Error(`${receiver.id} of repository ${repository.name} cannot be told: ${why}`);
+  const who = `${receiver.id} of repository ${repository.name}`;
+  const cannot = (why: string) => new Error(`${who} cannot be told: ${why}`);
   const call = await CALLS[receiver.type](receiver, repository, news).catch((error: unknown) => {
     throw cannot(`its secret cannot be read: ${errorCode(error) ?? 'no file'}`);
   });
-  const status = await post(call, receiver, signal).catch((error: unknown) => {
+  const status = await post(call, receiver, news.delivery, { signal, timeoutMs }).catch((error: unknown) => {
     // Without the cause: an error of an address quotes it.
-    throw cannot(signal?.aborted === true ? 'given up' : reasonOf(error));
+    if (signal?.aborted === true) throw cannot('given up');
+    const code = errorCode(error);
+    const how =
+      code === 'ABORT_ERR'
+        ? `did not answer within ${String(timeoutMs / 1_000)} s`
+        : code === 'ECONNRESET'
+          ? 'broke the connection before it answered'
+          : undefined;
+    throw how === undefined
+      ? cannot(code ?? 'no answer')
+      : new NewsUnansweredError(`${who} ${how} (${ANSWER_FIRST})`);
   });
   if (status >= 200 && status <= 299) return;
-  const message = `${receiver.id} of repository ${repository.name} answered with status ${status}`;
+  const message = `${who} answered with status ${status}`;
+  if (status === GATEWAY_TIMEOUT) throw new NewsUnansweredError(`${message} (${ANSWER_FIRST})`);
   const isFinal = status >= 300 && status <= 499 && !PASSING_STATUSES.has(status);
   throw isFinal ? new NewsRefusedError(message) : new Error(message);
 }
 
-/** An abort that nobody asked for is the end of {@link TIMEOUT_MS}. */
-function reasonOf(error: unknown): string {
-  const code = errorCode(error);
-  return code === 'ABORT_ERR' ? `no answer within ${String(TIMEOUT_MS / 1_000)} s` : (code ?? 'no answer');
-}
+const ANSWER_FIRST = 'it should answer first, and work then';
 
 interface Call {
   readonly url: string;
@@ -138,7 +162,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
       ),
     }),
   }),
-  webhook: async (receiver, repository, { delivery, ...news }) => {
+  webhook: async (receiver, repository, { delivery: _header, ...news }) => {
     const body = JSON.stringify({
       apiVersion: 'hooks.fairlead.dev/v1',
       kind: 'CommitNews',
@@ -152,7 +176,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
       .digest('hex');
     return {
       url: receiver.url ?? '',
-      headers: { 'x-signature': `sha256=${signature}`, 'x-fairlead-delivery': delivery },
+      headers: { 'x-signature': `sha256=${signature}` },
       body,
     };
   },
@@ -214,10 +238,11 @@ async function secret(file: string | undefined): Promise<string> {
 async function post(
   { url, headers, body }: Call,
   { caFile }: Receiver,
-  signal: AbortSignal | undefined,
+  delivery: string,
+  { signal, timeoutMs }: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
 ): Promise<number> {
   const ca = caFile === undefined ? undefined : await readFile(caFile);
-  const limit = startDeadline(TIMEOUT_MS, signal);
+  const limit = startDeadline(timeoutMs, signal);
   return await new Promise<number>((resolve, reject) => {
     const options = {
       method: 'POST',
@@ -225,6 +250,7 @@ async function post(
         'content-type': 'application/json',
         'content-length': String(Buffer.byteLength(body)),
         'user-agent': 'fairlead',
+        'x-fairlead-delivery': delivery,
         ...headers,
       },
       signal: limit.signal,

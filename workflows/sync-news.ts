@@ -24,8 +24,10 @@ type News = NotifyInput['news'];
 const PATIENCE_MS = 2 * 60_000;
 /** Milliseconds after which the last news of a repository that left are given up in any case. */
 const LEAVE_MS = PATIENCE_MS + 30_000;
-/** Milliseconds that continue-as-new waits for answers that are under way: a receiver that works needs no more. */
-const GRACE_MS = 5_000;
+/** Milliseconds of one try: more than one post may take. */
+const TRY_MS = 40_000;
+/** Milliseconds that continue-as-new waits for answers that are under way: a post that is broken off is made twice. */
+const GRACE_MS = 35_000;
 
 export class SyncNews {
   readonly #input: SyncInput;
@@ -162,7 +164,7 @@ export class SyncNews {
     const { cluster, clusterUid, repository } = this.#input;
     const { notifyReceiver } = proxyActivities<SyncActivities>({
       ...awaiting(leaderTaskQueue(cluster)),
-      startToCloseTimeout: '15 seconds',
+      startToCloseTimeout: TRY_MS,
       scheduleToCloseTimeout: left,
       cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
       summary: `tell ${receiver}: ${news.sha.slice(0, 8)} ${news.outcome}`,

@@ -410,9 +410,11 @@ describe('a receiver that hangs', () => {
           const news = JSON.parse(body) as { sha: string; outcome: string; missed?: number };
           return { ...news, id: headers['x-fairlead-delivery'] };
         });
-      await found('the newest state was told', async () =>
-        told().some(({ sha, outcome }) => sha === newest && outcome === 'Succeeded') ? true : undefined,
-      );
+      // A post that hangs has its half a minute, and a pause behind it.
+      const isNewest = ({ sha, outcome }: { readonly sha: string; readonly outcome: string }) =>
+        sha === newest && outcome === 'Succeeded';
+      const look = async () => (told().some(isNewest) ? true : undefined);
+      await found('the newest state was told', look, 90_000);
       // In order, each once, and none is lost without being told of.
       const order = commits.flatMap((sha) => [`${sha} Pending`, `${sha} Succeeded`]);
       const places = told().map(({ sha, outcome }) => order.indexOf(`${sha} ${outcome}`));

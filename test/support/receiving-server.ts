@@ -13,8 +13,10 @@ export interface Received {
 
 export class ReceivingServer {
   readonly received: Received[] = [];
-  /** Status of the next answers; the last one stays. `hang`: none. */
-  readonly answers: (number | 'hang')[] = [200];
+  /** Status of the next answers; the last one stays. `hang`: none. `reset`: the connection ends. */
+  readonly answers: (number | 'hang' | 'reset')[] = [200];
+  /** Milliseconds that each answer takes. */
+  answerAfterMs = 0;
   readonly #server: Server;
 
   private constructor() {
@@ -24,7 +26,11 @@ export class ReceivingServer {
       request.on('end', () => {
         this.received.push({ path: request.url ?? '', headers: request.headers, body });
         const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
-        if (typeof answer === 'number') response.writeHead(answer, { location: '/elsewhere' }).end('answer');
+        if (answer === 'reset') request.socket.destroy();
+        if (typeof answer !== 'number') return;
+        setTimeout(() => {
+          response.writeHead(answer, { location: '/elsewhere' }).end('answer');
+        }, this.answerAfterMs);
       });
     });
   }

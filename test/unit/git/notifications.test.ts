@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { CommitNews, Receiver } from '../../../git/notifications.ts';
-import { NewsRefusedError, notify } from '../../../git/notifications.ts';
+import { NewsRefusedError, NewsUnansweredError, notify } from '../../../git/notifications.ts';
 import { parseRepositories } from '../../../git/repositories.ts';
 import { ReceivingServer } from '../../support/receiving-server.ts';
 
@@ -181,17 +181,42 @@ describe('a receiver that cannot be told', () => {
   it('that hangs is given up when the activity is', async () => {
     server.answers[0] = 'hang';
     const signal = AbortSignal.timeout(100);
-    await expect(notify(receiver('webhook'), shop, news(), signal)).rejects.toThrow(
+    await expect(notify(receiver('webhook'), shop, news(), { signal })).rejects.toThrow(
       'webhook of repository shop cannot be told: given up',
     );
   });
 
-  it('that does not answer is told so in words', async () => {
-    server.answers[0] = 'hang';
-    await expect(notify(receiver('webhook'), shop, news())).rejects.toThrow(
-      'webhook of repository shop cannot be told: no answer within 5 s',
-    );
+  it.each([
+    ['hang', 'did not answer within 0.2 s'],
+    ['reset', 'broke the connection before it answered'],
+    [504, 'answered with status 504'],
+  ] as const)(
+    'that may have taken it, without an answer (%s), is told so in words',
+    async (answer, words) => {
+      server.answers[0] = answer;
+      const told = notify(receiver('webhook'), shop, news(), { timeoutMs: 200 });
+      const error: unknown = await told.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(NewsUnansweredError);
+      expect((error as Error).message).toBe(
+        `webhook of repository shop ${words} (it should answer first, and work then)`,
+      );
+    },
+  );
+});
+
+describe('a receiver that is slow', () => {
+  it('has its six seconds', async () => {
+    server.answerAfterMs = 6_000;
+    await notify(receiver('slack'), shop, news());
+    expect(server.received.length).toBe(1);
   }, 10_000);
+
+  it.each(['github', 'gitlab', 'gitea', 'slack', 'webhook'] as const)(
+    '(%s) sees by a header what it has had already',
+    async (type) => {
+      expect((await tell(type)).headers['x-fairlead-delivery']).toBe('d-1');
+    },
+  );
 });
 
 describe('the key notify', () => {

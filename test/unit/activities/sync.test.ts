@@ -1,0 +1,72 @@
+/** How often a receiver is told that may have taken the news already: each further try may be a double. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { ApplicationFailure } from '@temporalio/common';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+
+import { createSyncActivities } from '../../../activities/sync.ts';
+import { repositoryFromFlags } from '../../../git/repositories.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import { ReceivingServer } from '../../support/receiving-server.ts';
+
+let folder: string;
+let server: ReceivingServer;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fairlead-told-'));
+  await writeFile(join(folder, 'secret'), 'secret');
+  server = await ReceivingServer.start();
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function failureAt(attempt: number, missed?: number): Promise<ApplicationFailure> {
+  const notify = [
+    { id: 'webhook', type: 'webhook', url: server.url(), secretFile: join(folder, 'secret') } as const,
+  ];
+  const shop = { ...repositoryFromFlags({ repo: folder, name: 'shop', namespace: 'default' }), notify };
+  type Dependencies = Parameters<typeof createSyncActivities>[0];
+  const known = { clusterUid: 'uid', cluster: 'blue', repository: () => shop };
+  // Neither cluster nor Temporal is asked for anything.
+  const { notifyReceiver } = createSyncActivities(trusted<Dependencies>(known));
+  const news = { sha: 'a'.repeat(40), outcome: 'Succeeded', delivery: 'd-1' } as const;
+  const run = new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') }).run(
+    notifyReceiver,
+    {
+      clusterUid: 'uid',
+      repository: 'shop',
+      receiver: 'webhook',
+      news: { ...news, ...(missed !== undefined && { missed }) },
+    },
+  );
+  const error: unknown = await run.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ApplicationFailure)) throw new Error(`no failure of an activity: ${String(error)}`);
+  return error;
+}
+
+it('a post without an answer is made again after pauses that grow', async () => {
+  server.answers[0] = 'reset';
+  const failures = [await failureAt(1), await failureAt(2), await failureAt(3), await failureAt(9)];
+  expect(failures.map(({ nextRetryDelay }) => nextRetryDelay)).toEqual([5_000, 20_000, 30_000, 30_000]);
+  expect(failures.map(({ nonRetryable }) => nonRetryable)).toEqual([false, false, false, false]);
+});
+
+it('is made once behind news that were given up: what comes after them does not wait for ever', async () => {
+  server.answers[0] = 'reset';
+  expect(await failureAt(1, 1)).toMatchObject({ nonRetryable: true, type: 'NewsUnansweredError' });
+});
+
+it('one that was answered is made again soon', async () => {
+  server.answers[0] = 503;
+  expect(await failureAt(1, 1)).toMatchObject({ nonRetryable: false, nextRetryDelay: undefined });
+});
