@@ -2,7 +2,6 @@
 
 import {
   ActivityCancellationType,
-  ActivityFailure,
   CancellationScope,
   condition,
   patched,
@@ -17,6 +16,7 @@ import { leaderTaskQueue } from './messages.ts';
 import type { BegunNews } from './news-queue.ts';
 import { NewsQueue } from './news-queue.ts';
 import type { SyncInput, UntoldNews } from './sync-messages.ts';
+import { whyUntold } from './why-untold.ts';
 
 type News = NotifyInput['news'];
 
@@ -174,13 +174,7 @@ export class SyncNews {
       await notifyReceiver({ clusterUid, repository, receiver, news, ...isLast });
       return undefined;
     } catch (error) {
-      return whyNot(error);
+      return whyUntold(`${receiver} of repository ${repository}`, error);
     }
   }
-}
-
-/** In the words of the last try. */
-function whyNot(error: unknown): string {
-  const cause = error instanceof ActivityFailure ? error.cause : error;
-  return cause instanceof Error ? cause.message.slice(0, 500) : 'no answer';
 }

@@ -1,10 +1,12 @@
 /** Signals come from anybody, with anything in them. */
 
 import { describe, expect, it } from '@jest/globals';
+import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure } from '@temporalio/common';
 
 import { readOperatorMessage } from '../../workflows/messages.ts';
 import { NewsQueue } from '../../workflows/news-queue.ts';
 import { readDriftFound, readReason, readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
+import { whyUntold } from '../../workflows/why-untold.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 
@@ -145,5 +147,30 @@ describe('what a receiver has not been told', () => {
     later.add(news('b', 'Pending'));
     later.givenUp();
     expect(later.begin(1)).toMatchObject({ sha: 'b', missed: 2 });
+  });
+});
+
+describe('why a receiver was not told', () => {
+  const who = 'slack of repository shop';
+  const of = (cause: Error) =>
+    whyUntold(
+      who,
+      new ActivityFailure('Activity task failed', 'notifyReceiver', '1', RetryState.TIMEOUT, '', cause),
+    );
+  const late = () => new TimeoutFailure('activity ScheduleToClose timeout', undefined, 'SCHEDULE_TO_CLOSE');
+
+  it('is what the last try said', () => {
+    const said = `${who} answered with status 404`;
+    expect(of(ApplicationFailure.nonRetryable(said))).toBe(said);
+    const cause = ApplicationFailure.create({ message: `${who} answered with status 503` });
+    const timeout = Object.assign(late(), { cause });
+    expect(of(timeout)).toBe(`${who} answered with status 503, and time was up in the next try`);
+  });
+
+  it('names the receiver also where no try has said anything', () => {
+    expect(of(late())).toMatch(
+      /^slack of repository shop cannot be told: time was up .*\(is a worker there .* does the receiver answer/,
+    );
+    expect(whyUntold(who, 'x')).toBe(`${who} cannot be told: no answer`);
   });
 });
