@@ -59,25 +59,36 @@ const REASONS: Readonly<
   Canceled: { type: 'Warning', reason: 'CommitCanceled' },
 };
 
-/** The Event of a commit that is over: first what happened, then the first problems, each with its place. */
+/**
+ * The Event of a commit that is over. Where something is wrong it begins with that, for lists of Events show the beginning: the first
+ * problems, each with its place, then what was done.
+ */
 export function commitEvent(commit: CommitStatus & Pick<CommitAttempt, 'outcome'>): {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
 } {
-  const counts = [
-    count(commit.applied, 'applied'),
-    count(commit.unchanged, 'unchanged'),
-    count(commit.pruned, 'pruned'),
-  ].filter((part) => part !== '');
   const problems = commit.problems ?? [];
   const total = commit.problemCount ?? 0;
   const more = total > problems.length || problems.length > 3 ? ` (${total} problems in all)` : '';
-  const by = commit.supersededBy === undefined ? '' : ` by ${shortSha(commit.supersededBy)}`;
-  const said = counts.length === 0 || by !== '' ? `${commit.outcome.toLowerCase()}${by}` : counts.join(', ');
-  const head = `commit ${shortSha(commit.sha)}: ${said}`;
-  const lines = [head, ...problems.slice(0, 3), ...(commit.notes ?? []).slice(0, 3)];
-  return { ...REASONS[commit.outcome], message: lines.join('\n') + more };
+  const head = `commit ${shortSha(commit.sha)}: ${whatWasDone(commit)}${more}`;
+  const lines = [...problems.slice(0, 3), head, ...(commit.notes ?? []).slice(0, 3)];
+  return { ...REASONS[commit.outcome], message: lines.join('\n') };
+}
+
+/** Of one that was refused nothing was: how many objects would have stayed as they are tells nobody anything. */
+function whatWasDone({
+  outcome,
+  supersededBy,
+  applied,
+  unchanged,
+  pruned,
+}: CommitStatus & Pick<CommitAttempt, 'outcome'>): string {
+  if (outcome === 'Refused') return 'refused before its first write';
+  if (supersededBy !== undefined) return `superseded by ${shortSha(supersededBy)}`;
+  const counts = [count(applied, 'applied'), count(unchanged, 'unchanged'), count(pruned, 'pruned')];
+  const done = counts.filter((part) => part !== '').join(', ');
+  return done === '' ? outcome.toLowerCase() : done;
 }
 
 function count(value: number | undefined, what: string): string {
