@@ -14,7 +14,7 @@ import { asRecord } from '../kubernetes/values.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { PreparedObject } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { problem } from './problems.ts';
+import { TRIED_BY_ITSELF, problem } from './problems.ts';
 
 /** One field, or one item of a list, that others own and the manifest does not name, although it names what is around it. */
 export interface Foreign {
@@ -77,7 +77,7 @@ export function blamed(
     file: found.file,
     line: found.line,
     object: label,
-    next: `If the manifest is right, take out what was put beside it: ${command} (the commit is tried again by itself).`,
+    next: `If the manifest is right, take out what was put beside it: ${command} (${TRIED_BY_ITSELF}).`,
   });
 }
 

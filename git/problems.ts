@@ -182,10 +182,22 @@ export interface ProblemList {
 
 const MOST_PROBLEMS = 20;
 
+/** For next steps after which nobody has to ask for the commit once more. */
+export const TRIED_BY_ITSELF = 'the commit is tried again by itself';
+const NOT_BY_ITSELF = 'what else is wrong with the commit needs another one';
+
 /** Bounds a list of a commit's problems (histories and ConfigMaps are no place for ten thousand lines). */
 export function bounded(problems: readonly Problem[], sha: string): ProblemList {
-  const first = problems.slice(0, MOST_PROBLEMS);
+  const shown = problems.slice(0, MOST_PROBLEMS);
+  const isPromise = mayPassLater({ first: shown });
+  const first = isPromise ? shown : shown.map(withoutPromise);
   return { total: problems.length, first, lines: first.map((item) => formatProblem(item, sha)) };
+}
+
+/** Beside a problem that is in the commit itself nothing comes by itself. */
+function withoutPromise(item: Problem): Problem {
+  const next = item.next?.replace(TRIED_BY_ITSELF, NOT_BY_ITSELF);
+  return next === undefined ? item : { ...item, next };
 }
 
 /**
@@ -193,7 +205,7 @@ export function bounded(problems: readonly Problem[], sha: string): ProblemList 
  * stands in the way. False if one of the problems is in the commit itself, and for rollouts, which have their own `retry`; but
  * what such a rollout holds up has nothing else that would bring it.
  */
-export function mayPassLater({ first }: ProblemList): boolean {
+export function mayPassLater({ first }: Pick<ProblemList, 'first'>): boolean {
   const isHeld = first.some(({ code }) => code === 'WaveHeld');
   return (
     first.length > 0 &&

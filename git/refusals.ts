@@ -10,6 +10,7 @@ import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
+import { TRIED_BY_ITSELF } from './problems.ts';
 import type { SourceText } from './source-text.ts';
 
 const OWN_FIELDS = [
@@ -90,7 +91,7 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
 function leavingFor({ namespace = '' }: PreparedObject, { details }: ApiError): Pick<Problem, 'next'> {
   if (details?.causes.some(({ reason }) => reason === 'NamespaceTerminating') !== true) return {};
   return {
-    next: `Wait until the namespace is gone, then make it again (\`kubectl describe namespace ${namespace}\` says what holds it); the commit is tried again by itself.`,
+    next: `Wait until the namespace is gone, then make it again (\`kubectl describe namespace ${namespace}\` says what holds it); ${TRIED_BY_ITSELF}.`,
   };
 }
 
@@ -104,7 +105,7 @@ function handOver({ manifest, namespace }: PreparedObject): Pick<Problem, 'next'
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
   const command = `kubectl apply --server-side --force-conflicts --field-manager=${FIELD_MANAGER}${where} -f ${shellWord(manifest.file)}`;
   return {
-    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then the commit is tried again by itself).`,
+    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then ${TRIED_BY_ITSELF}).`,
   };
 }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { bounded, formatOnce, formatProblem, problem } from '../../../git/problems.ts';
+import { TRIED_BY_ITSELF, bounded, formatOnce, formatProblem, problem } from '../../../git/problems.ts';
 
 import { failureMessage } from '../../../workflows/commit-end.ts';
 
@@ -60,5 +60,22 @@ describe('the next step of a problem', () => {
     expect(formatOnce(own)).toBe(formatProblem(own));
     const other = problem('PathVanished', 'deploy is not there any more.');
     expect(formatOnce(other)).toBe(formatProblem(other));
+  });
+});
+
+describe('a problem that passes by itself', () => {
+  const leaving = problem('Forbidden', 'the namespace is being terminated.', {
+    object: 'ConfigMap shop/a',
+    next: `Wait until the namespace is gone; ${TRIED_BY_ITSELF}.`,
+  });
+
+  it('promises so where it is the only kind, and not beside one that is in the commit', () => {
+    const promise = 'Wait until the namespace is gone; the commit is tried again by itself.';
+    expect(bounded([leaving], SHA).lines).toEqual([expect.stringContaining(promise)]);
+    const syntax = problem('YamlSyntax', 'no mapping.', { file: 'b.yaml', line: 1 });
+    const { lines, first } = bounded([leaving, syntax], SHA);
+    const other = 'Wait until the namespace is gone; what else is wrong with the commit needs another one.';
+    expect(lines?.[0]).toContain(other);
+    expect(first[0]?.next).toBe(other);
   });
 });
