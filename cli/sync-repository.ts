@@ -5,6 +5,7 @@ import { describeSuspension } from '../git/suspension.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { LookResult } from '../activities/commit-types.ts';
+import type { OperatorMessage } from '../workflows/messages.ts';
 import type { CommitView, LastCommit } from '../workflows/sync-messages.ts';
 import { formatAge } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -45,6 +46,7 @@ const LOOK_MS = 500;
 
 /** Runs the verb. A newer commit that takes the place of the one that was found is waited for instead. */
 export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
+  const asked = call.io.now();
   return await withSession(call, async (session) => {
     const repository = repositoryName(call.operands[0]);
     const { view } = await readRepository(session, repository);
@@ -61,7 +63,7 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const temporal = await opened(call.io);
     try {
       const calls = await syncCalls(temporal, session, repository);
-      return await new SyncVerb(call, session, view, calls).run(by);
+      return await new SyncVerb(call, session, view, calls).run(by, asked);
     } catch (error) {
       throw await asUnreachable(error, temporal.address);
     } finally {
@@ -109,11 +111,12 @@ class SyncVerb {
     this.#print = output === 'table';
   }
 
-  async run(by: string | undefined): Promise<ExitCode> {
+  /** @param asked milliseconds since the epoch when somebody typed it */
+  async run(by: string | undefined, asked: number): Promise<ExitCode> {
     const { reason, wait } = this.#call.options;
     const begun = this.#call.io.now();
     const message = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    const found = await this.#lookInTime(message);
+    const found = await this.#lookInTime(message, asked);
     if (found === 'interrupted') return EXIT.interrupted;
     if ('late' in found) return await this.#report('', 'timeout', found.late);
     if ('problem' in found) throw new CliError(found.problem);
@@ -123,13 +126,16 @@ class SyncVerb {
   }
 
   /** A repository that could never be read has no sync yet; a look is worth it all the same. */
-  async #look(message: { by?: string; reason?: string }, signal: AbortSignal): Promise<LookResult> {
+  async #look(message: OperatorMessage, asked: number, signal: AbortSignal): Promise<LookResult> {
     const { WorkflowUpdateFailedError } = await import('@temporalio/client');
+    // As a duration: the clocks of two machines differ.
+    const sync = async () =>
+      await this.#calls.sync({ ...message, wayMs: this.#session.io.now() - asked }, signal);
     try {
-      let found = await this.#calls.sync(message, signal);
+      let found = await sync();
       if (found === undefined) {
         await this.#calls.start();
-        found = await this.#calls.sync(message, signal);
+        found = await sync();
       }
       return found ?? { problem: this.#known('its sync has ended') };
     } catch (error) {
@@ -196,14 +202,14 @@ class SyncVerb {
    * The look, as long as it takes; says once that there is nobody to make it, and does not wait then with `--no-wait`.
    * @throws CliError with `--no-wait`, when nobody acts
    */
-  async #lookInTime(message: {
-    by?: string;
-    reason?: string;
-  }): Promise<LookResult | 'interrupted' | { readonly late: string }> {
+  async #lookInTime(
+    message: OperatorMessage,
+    asked: number,
+  ): Promise<LookResult | 'interrupted' | { readonly late: string }> {
     const { io } = this.#session;
     const lease = new LeaseWatch(this.#session);
     const givenUp = new AbortController();
-    const looked = this.#look(message, givenUp.signal);
+    const looked = this.#look(message, asked, givenUp.signal);
     // Nobody waits for it any more when the time is up first.
     looked.catch(() => undefined);
     let late = 'no worker has looked at the repository yet';

@@ -1,7 +1,7 @@
 /** What the verbs of repositories ask of Temporal: the sync of a repository, and the run of one of its commits. */
 
 import type { LookResult } from '../activities/commit-types.ts';
-import type { CommitView, SyncView } from '../workflows/sync-messages.ts';
+import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import type { Session } from './session.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
@@ -22,10 +22,7 @@ export interface SyncCalls {
   /** Starts the sync where it does not run: no commit could be read yet. */
   readonly start: () => Promise<void>;
   /** Looks at the repository and tries what is found; as long as that takes, or until the signal. Undefined: its sync does not run. */
-  readonly sync: (
-    message: { by?: string; reason?: string },
-    signal: AbortSignal,
-  ) => Promise<LookResult | undefined>;
+  readonly sync: (message: SyncRequest, signal: AbortSignal) => Promise<LookResult | undefined>;
   readonly status: () => Promise<SyncView>;
   /** Undefined: the run cannot say (yet, or any more). */
   readonly progress: (sha: string) => Promise<CommitView | undefined>;

@@ -158,8 +158,13 @@ export const unfollowedSignal = defineSignal<[{ readonly reason: string }]>('unf
 
 /** Somebody knows of a push: look at the repository now instead of at the next interval. */
 export const lookSignal = defineSignal('look');
+/** Who asked for a sync, and for how many milliseconds that was on its way. */
+export interface SyncRequest extends OperatorMessage {
+  readonly wayMs?: number;
+}
+
 /** Look now, and try what is found even if it was tried before: `fairlead sync`. Answers what was found. */
-export const syncUpdate = defineUpdate<LookResult, [OperatorMessage]>('sync');
+export const syncUpdate = defineUpdate<LookResult, [SyncRequest]>('sync');
 
 /** From sync to a commit that it is about to cancel: a newer one takes its place. */
 export const supersededSignal = defineSignal<[{ readonly sha: string }]>('superseded');

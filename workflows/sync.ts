@@ -39,6 +39,7 @@ import type {
 import { startCommit } from './start-commit.ts';
 import { describeSync } from './sync-display.ts';
 import { SyncNews } from './sync-news.ts';
+import { readWay, wasTriedSince } from './sync-request.ts';
 import {
   commitSeenSignal,
   driftSignal,
@@ -107,7 +108,7 @@ class SyncRun {
     setHandler(lookSignal, async () => void (await this.#look().catch(() => undefined)), {
       description: 'Look at the repository now, as after a push.',
     });
-    setHandler(syncUpdate, async (message) => await this.#lookAndTry(readOperatorMessage(message)), {
+    setHandler(syncUpdate, async (message) => await this.#lookAndTry(message), {
       description:
         'Look at the repository now and try what is found. Optional payload: {"by": "…", "reason": "…"}',
     });
@@ -262,18 +263,13 @@ class SyncRun {
     return found;
   }
 
-  async #lookAndTry(message: OperatorMessage): Promise<LookResult> {
-    const begun = this.#begun;
+  async #lookAndTry(message: unknown): Promise<LookResult> {
+    const asked = { begun: this.#begun, at: Date.now() - readWay(message) };
     const found = await this.#look();
-    if ('sha' in found && !this.#wasTriedSince(begun)) this.#askedFor(message);
+    const last = { last: this.#last, begun: this.#lastBegun };
+    if ('sha' in found && !wasTriedSince(asked, last, this.#newest))
+      this.#askedFor(readOperatorMessage(message));
     return found;
-  }
-
-  /** A run that began after somebody asked, and is over by now, is what was asked for. */
-  #wasTriedSince(begun: number): boolean {
-    const [last, newest] = [this.#last, this.#newest];
-    if (last === undefined || newest === undefined || this.#lastBegun <= begun) return false;
-    return isSameCommit(last, newest) && patched('asked-once');
   }
 
   /** Runs one commit to its end, or until a newer one is wanted and this one has closed. */

@@ -461,6 +461,42 @@ describe('who asks for a commit that is tried meanwhile', () => {
       sync.beforeLook = async () => undefined;
     }
   }, 60_000);
+
+  it('has it tried once also where it was under way already, and not at all again when it was when the request was made', async () => {
+    const { git, name, set } = await follow('under-way');
+    let letLook: () => void = () => undefined;
+    const mayLook = new Promise<void>((resolve) => (letLook = resolve));
+    let looks = 0;
+    sync.beforeLook = async () => {
+      looks += 1;
+      await mayLook;
+    };
+    try {
+      const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+      await sync.commitSeen(name, sha);
+      await awaiting(name, sha);
+      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
+      await found('its look has begun', async () => (looks > 0 ? true : undefined));
+      await setStatus(set, true);
+      expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+      letLook();
+      expect(await asking).toEqual({ sha });
+      // Typed while the commit was under way, and arrived after its end.
+      await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob', wayMs: 50_000 }] });
+      const { running, wanted, last } = await sync.status(name);
+      expect({ running, wanted, tries: last?.tries }).toEqual({ tries: 1 });
+      await handle.executeUpdate(syncUpdate, { args: [{ by: 'cleo' }] });
+      const again = await found('it was tried again', async () => {
+        const tries = (await sync.inventory(name))?.status.history ?? [];
+        return tries.length > 1 ? tries : undefined;
+      });
+      expect(again.map(({ askedBy }) => askedBy)).toEqual([undefined, 'cleo']);
+    } finally {
+      letLook();
+      sync.beforeLook = async () => undefined;
+    }
+  }, 60_000);
 });
 
 describe('a repository that is followed no more', () => {
