@@ -5,6 +5,7 @@ import { ApplicationFailure } from '@temporalio/common';
 
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
+import { withCommit } from '../git/commit-report.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import type { CommitStatus, Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
@@ -136,6 +137,20 @@ export class CommitAccess {
   async claimed(context: CommitContext, input: CommitReference): Promise<Inventory | undefined> {
     const inventory = await context.store.read(context.signal);
     return inventory?.run?.runId === input.runId ? inventory : undefined;
+  }
+
+  /** Shows that this run is the one under way: one that has nothing to write never claims the inventory. At most one write. */
+  async showUnderWay(
+    { store }: CommitContext,
+    { sha, workflowId, runId, startedAt }: CommitReference & { readonly startedAt: string },
+  ): Promise<void> {
+    await store.update((present) => {
+      const { commit } = present.status;
+      const isShown = commit?.runId === runId;
+      if (isShown || startedAt < (commit?.startedAt ?? startedAt)) return undefined;
+      const shown = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
+      return { ...present, status: withCommit(present.status, shown) };
+    });
   }
 
   /** Writes the uids of applied objects into the inventory. */

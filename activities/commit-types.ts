@@ -92,6 +92,8 @@ export interface PruneResult {
 export interface AwaitRolloutsInput extends CommitReference {
   /** What the run shows that it waits for: answer when that has been something else for a while. */
   readonly shown?: readonly string[];
+  /** RFC 3339, when the run began: where it waits, that is shown. Absent in runs of before it was. */
+  readonly startedAt?: string;
 }
 
 export interface AwaitWaveInput extends AwaitRolloutsInput {

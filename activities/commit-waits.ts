@@ -28,7 +28,12 @@ export function createCommitWaits(access: CommitAccess) {
   async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
-    return toResult(await watch(context, objects, input), objects, input.sha);
+    const { startedAt } = input;
+    const onWaiting =
+      startedAt === undefined
+        ? undefined
+        : async () => await access.showUnderWay(context, { ...input, startedAt });
+    return toResult(await watch(context, objects, input, { onWaiting }), objects, input.sha);
   }
 
   /**
@@ -45,7 +50,7 @@ export function createCommitWaits(access: CommitAccess) {
     );
     const awaited = input.refused
       ? { states: new Map<string, RolloutState>(), isComplete: true, unwell: [] }
-      : await watch(context, earlier, input, { untilMs: input.since + WAVE_LIMIT_MS });
+      : await watch(context, earlier, input, { everything: { untilMs: input.since + WAVE_LIMIT_MS } });
     const result = toResult(awaited, objects, input.sha);
     if (result.outcome === 'waiting' || (result.problems.total === 0 && !input.refused)) return result;
     const held = objects.filter((object) => compareSteps(object, input) >= 0);
@@ -70,30 +75,44 @@ async function watch(
   context: CommitContext,
   objects: readonly PreparedObject[],
   { shown }: AwaitRolloutsInput,
-  everything?: { readonly untilMs: number },
+  {
+    everything,
+    onWaiting,
+  }: {
+    readonly everything?: { readonly untilMs: number };
+    /** Once, when something has been waited for a moment; nothing hangs on it. */
+    readonly onWaiting?: (() => Promise<void>) | undefined;
+  },
 ): Promise<AwaitedRollouts> {
   const { startToCloseTimeoutMs } = Context.current().info;
   const isNews = newsAgainst(shown);
   const news = new AbortController();
   let latest: RolloutStates = new Map();
+  let told: Promise<void> | undefined;
   const looking = setInterval(() => {
-    if (isNews(linesOf(latest))) news.abort();
+    const lines = linesOf(latest);
+    if (isNews(lines)) news.abort();
+    if (lines.length > 0) told ??= onWaiting?.().catch(() => undefined);
   }, LOOK_MS);
-  return await watchRollouts(context, objects, {
-    patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
-    stop: news.signal,
-    ...(everything !== undefined && { everything }),
-    onChange: (present) => {
-      latest = present;
-      beat(
-        [...present]
-          .slice(0, 20)
-          .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
-      );
-    },
-  }).finally(() => {
+  try {
+    return await watchRollouts(context, objects, {
+      patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
+      stop: news.signal,
+      ...(everything !== undefined && { everything }),
+      onChange: (present) => {
+        latest = present;
+        beat(
+          [...present]
+            .slice(0, 20)
+            .map(([label, state]) => `${label}: ${state.state === 'Done' ? 'done' : state.message}`),
+        );
+      },
+    });
+  } finally {
     clearInterval(looking);
-  });
+    // Its end is written after it.
+    await told;
+  }
 }
 
 function toResult(

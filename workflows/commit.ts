@@ -232,7 +232,8 @@ class CommitRun {
       summary: 'await rollouts',
     });
     for (;;) {
-      const result = await awaitRollouts({ ...this.#reference, shown: this.#display.waiting });
+      const { waiting: shown } = this.#display;
+      const result = await awaitRollouts({ ...this.#reference, shown, startedAt: this.#startedAt });
       this.#display.awaited(result);
       if (result.outcome === 'finished') return;
     }

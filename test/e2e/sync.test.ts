@@ -680,6 +680,28 @@ describe('a commit that changes nothing', () => {
     expect(after?.entries).toEqual(inventory?.entries);
     expect(after?.status.commit).toMatchObject({ sha, applied: 0, unchanged: 1 });
   }, 60_000);
+
+  it('and waits for a rollout is shown to be under way', async () => {
+    const { git, name, set } = await follow('noop-waits');
+    const first = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, first);
+    await awaiting(name, first);
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, first)).toMatchObject({ outcome: 'Succeeded' });
+    await setStatus(set, false);
+    const sha = await git.commit({ 'README.md': 'hello' });
+    await sync.commitSeen(name, sha);
+    await found('it is under way', async () => {
+      const { commit } = (await sync.inventory(name))?.status ?? {};
+      return commit?.sha === sha && commit.outcome === 'Progressing' ? true : undefined;
+    });
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const { commit, lastSucceeded, history } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ sha, outcome: 'Succeeded', applied: 0, unchanged: 1 });
+    expect(lastSucceeded?.sha).toBe(sha);
+    expect(history?.map((attempt) => attempt.sha)).toEqual([first, sha]);
+  }, 60_000);
 });
 
 describe('a commit that changes one of many objects', () => {
