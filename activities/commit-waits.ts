@@ -7,9 +7,10 @@ import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import type { CommitContext } from '../git/commit.ts';
 import { STAGES, compareSteps } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { isController, isWorkload, problemOf } from '../git/prepare.ts';
-import type { Problem, ProblemCode } from '../git/problems.ts';
+import { problemOf } from '../git/prepare.ts';
+import type { Problem } from '../git/problems.ts';
 import { bounded, formatProblem, problem } from '../git/problems.ts';
+import { rolloutProblem } from '../git/rolled-out.ts';
 import type { RolloutState } from '../git/rollout-state.ts';
 import { beat } from './attempt.ts';
 import type { CommitAccess } from './commit-access.ts';
@@ -124,7 +125,7 @@ function toResult(
   const problems = [...states].flatMap(([label, state]) =>
     state.state === 'Failed'
       ? [
-          failureOf(
+          rolloutProblem(
             label,
             state,
             objects.find((item) => item.label === label),
@@ -140,21 +141,6 @@ function toResult(
     unwell: unwell.slice(0, 20),
     problems: bounded(problems, sha),
   };
-}
-
-function failureOf(
-  label: string,
-  state: RolloutState & { readonly state: 'Failed' },
-  object: PreparedObject | undefined,
-): Problem {
-  const isRollout = object === undefined || isWorkload(object.manifest) || isController(object.manifest);
-  const code: ProblemCode = state.rolledBack ? 'RolledBack' : isRollout ? 'RolloutFailed' : 'NotReady';
-  return problem(code, `${state.message}.`, {
-    object: label,
-    file: object?.manifest.file,
-    line: object?.manifest.line,
-    ...(state.next !== undefined && { next: state.next }),
-  });
 }
 
 /** What was not applied because an earlier wave is not ready, at the place of its first object. */

@@ -1,9 +1,15 @@
-/** Has a commit that failed for its rollouts tried again when all of them have ended well: nobody else would say that it is applied. */
+/**
+ * Has a commit that failed for its rollouts tried again when all of them have ended well: nobody else would say that it is applied. And
+ * says of one that somebody has rolled back that it is: who reads that it may be, would do it once more.
+ */
 
 import type { CommitContext } from '../git/commit.ts';
 import type { Inventory } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { isRolledOut } from '../git/rolled-out.ts';
+import { withLaterLines } from '../git/commit-report.ts';
+import { formatProblem } from '../git/problems.ts';
+import { rolloutNow, rolloutProblem } from '../git/rolled-out.ts';
+import type { RolloutState } from '../git/rollout-state.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { RolledOut } from '../workflows/sync-messages.ts';
 
@@ -38,22 +44,47 @@ export class MendedRollouts {
    */
   async look(
     context: CommitContext,
-    { status: { commit }, annotations }: Inventory,
+    inventory: Inventory,
     objects: Iterable<PreparedObject>,
   ): Promise<number> {
+    const { commit } = inventory.status;
     this.#awaited = new Set(commit?.failedRollouts);
     const failed = [...objects].filter((object) => this.isAwaited(object));
-    const isHeld = readSuspended(annotations) !== undefined;
+    const isHeld = readSuspended(inventory.annotations) !== undefined;
     const [first] = failed;
     if (first === undefined || commit === undefined || failed.length < this.#awaited.size || isHeld)
       return Number.POSITIVE_INFINITY;
     const wait = this.#askedAt + ASK_AGAIN_MS - this.#options.now();
     if (wait > 0) return wait;
-    for (const object of failed) if (!(await isRolledOut(context, object))) return Number.POSITIVE_INFINITY;
+    const states = new Map<PreparedObject, RolloutState>();
+    for (const object of failed) states.set(object, await rolloutNow(context, object));
+    await this.#tellRolledBack(context, inventory, states);
+    if (![...states.values()].every(({ state }) => state === 'Done')) return Number.POSITIVE_INFINITY;
     const more = failed.length > 1 ? `, and ${failed.length - 1} more` : '';
     const reason = `rolled out since: ${first.label}${more}`;
     await this.#options.rolledOut(context.repository.name, { sha: commit.sha, reason });
     this.#askedAt = this.#options.now();
     return ASK_AGAIN_MS;
+  }
+
+  /** In the place of the line that it failed. One write for each that was rolled back since. */
+  async #tellRolledBack(
+    { store }: CommitContext,
+    { status }: Inventory,
+    states: ReadonlyMap<PreparedObject, RolloutState>,
+  ): Promise<void> {
+    const { sha = '', runId } = status.commit ?? {};
+    const later = [...states].flatMap(([object, state]) => {
+      if (state.state !== 'Failed' || !state.rolledBack) return [];
+      const before = (line: string): boolean =>
+        line.startsWith('RolloutFailed ') && line.includes(` ${object.label}: `);
+      return [{ before, line: formatProblem(rolloutProblem(object.label, state, object), sha) }];
+    });
+    if (withLaterLines(status, later) === status) return;
+    await store.update((present) =>
+      present.status.commit?.runId === runId
+        ? { ...present, status: withLaterLines(present.status, later) }
+        : present,
+    );
   }
 }

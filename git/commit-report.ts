@@ -40,6 +40,30 @@ export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): R
   return { ...status, history: [...others, kept].slice(-KEPT_ATTEMPTS) };
 }
 
+/** What a rollout that failed was, and is now: a line of the present commit each. */
+export interface LaterLine {
+  readonly before: (line: string) => boolean;
+  readonly line: string;
+}
+
+/**
+ * The status with other lines in the place of some, of the last commit and of its attempt: what they advise has been done. The same object
+ * where there is nothing to be replaced.
+ */
+export function withLaterLines(status: RepositoryStatus, later: readonly LaterLine[]): RepositoryStatus {
+  const { commit, history } = status;
+  const replaced = (line: string): string => later.find(({ before }) => before(line))?.line ?? line;
+  const problems = commit?.problems?.map(replaced);
+  if (commit === undefined || problems === undefined || problems.join('\n') === commit.problems?.join('\n'))
+    return status;
+  const tried = history?.map((attempt) =>
+    attempt.runId === commit.runId && attempt.problem !== undefined
+      ? { ...attempt, problem: replaced(attempt.problem).slice(0, LONGEST_PROBLEM) }
+      : attempt,
+  );
+  return { ...status, commit: { ...commit, problems }, ...(tried !== undefined && { history: tried }) };
+}
+
 /** Problems as lines, bounded for a ConfigMap. */
 export function problemLines(
   problems: ProblemList,

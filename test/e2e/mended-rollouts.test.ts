@@ -185,4 +185,23 @@ describe('a commit that failed for a rollout', () => {
       expect.objectContaining(ROLLED_OUT),
     ]);
   }, 240_000);
+
+  it('that somebody has aborted says so, and advises it no more', async () => {
+    const sha = await shop.commit({ 'web.yaml': web('late', '600s', 3) }, 'late');
+    const failed = await untilShop(
+      'it failed',
+      ({ state, commit }) => state === 'Failed' && commit?.sha === sha,
+    );
+    expect(failed.message).toMatch(/or go back with `fairlead rollout abort`/);
+    expect(await cli(`rollout abort fdeploy/web -n ${namespace} --by ann --reason slow`)).toMatchObject({
+      code: 0,
+    });
+    const told = await untilShop('it is told so', ({ message }) => message.startsWith('RolledBack '));
+    expect(told.state).toBe('Failed');
+    const line =
+      /^RolledBack web\.yaml:1@\w{8}: \S+ \S+\/web: rolled back by ann: slow\. Correct the manifest/;
+    expect(told.message).toMatch(line);
+    const [attempt] = await attemptsOf(sha);
+    expect(attempt?.problem).toMatch(line);
+  }, 240_000);
 });
