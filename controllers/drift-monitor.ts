@@ -27,8 +27,11 @@ export class DriftMonitor {
     }
   }
 
-  /** A commit of the repository has ended: it may want something else, or have put something back. */
-  commitEnded(name: string): void {
+  /**
+   * All of it is looked at anew: a commit has ended, which may want something else or have put something back; or the repository goes on
+   * that was suspended, which held what was to be done.
+   */
+  lookAgain(name: string): void {
     for (const [repository, watch] of this.#watches) if (repository.name === name) watch.lookAtAll();
   }
 

@@ -122,6 +122,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     onEnded: (repository) => log.info({ repository }, 'not followed any more, its runs are cancelled'),
     onError: (error) => log.warn({ error: toMessage(error) }, 'runs of repositories that left are not ended'),
   });
+  /** Those that were suspended at the last look. */
+  const held = new Set<string>();
   const poller = new RepositoryPoller({
     repositories,
     mirror,
@@ -130,7 +132,12 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       const { sha, suspended } = seen;
       log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, 'commit seen');
     },
-    suspension: async (name) => await suspensionOf(new InventoryStore(client, inventoryNamespace, name)),
+    suspension: async (name) => {
+      const suspension = await suspensionOf(new InventoryStore(client, inventoryNamespace, name));
+      if (suspension !== undefined) held.add(name);
+      else if (held.delete(name)) drift.lookAgain(name);
+      return suspension;
+    },
     isKnown: async (repository, seen) => await runs.knows(repository, seen),
     onLook: async (repository, look) => {
       const { name } = repository;
@@ -188,7 +195,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
             { repository, sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy },
             'commit ended',
           );
-          drift.commitEnded(repository);
+          drift.lookAgain(repository);
         },
       }),
       ...createSyncActivities({

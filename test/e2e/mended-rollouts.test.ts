@@ -9,6 +9,7 @@ import { Client, Connection } from '@temporalio/client';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
 import type { CommitAttempt } from '../../git/inventory.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
@@ -184,6 +185,25 @@ describe('a commit that failed for a rollout', () => {
       expect.objectContaining({ outcome: 'Failed' }),
       expect.objectContaining(ROLLED_OUT),
     ]);
+  }, 240_000);
+
+  it('is tried again at once when the repository goes on, if it was suspended meanwhile', async () => {
+    const sha = await shop.commit({ 'web.yaml': web('held', '12s', 3) }, 'held');
+    await untilShop('it has failed', ({ state, commit }) => state === 'Failed' && commit?.sha === sha);
+    expect(await cli('suspend shop --reason look')).toMatchObject({ code: 0 });
+    await cluster.until<{ status?: { conditions?: { type: string; status: string }[] } } & KubernetesObject>(
+      { group: 'fairlead.dev', version: 'v1beta1', resource: 'deployments', namespace, name: 'web' },
+      'rolled out',
+      ({ status }) =>
+        status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') === true,
+      PATIENCE_MS,
+    );
+    await untilShop('it is suspended', ({ state }) => state === 'Suspended');
+    expect(await cli('resume shop')).toMatchObject({ code: 0 });
+    // By itself it looks once a minute.
+    const goneOn = Date.now();
+    await isSynced(sha);
+    expect(Date.now() - goneOn).toBeLessThan(30_000);
   }, 240_000);
 
   it('that somebody has aborted says so, and advises it no more', async () => {
