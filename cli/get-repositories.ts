@@ -84,7 +84,11 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
       : []),
     { title: 'APPLIED', value: ({ applied }) => short(applied) },
     { title: 'STATE', value: ({ state }) => state, paint: (text, { state }) => paints[state](text) },
-    { title: 'LOOKED', value: ({ lookedAt }) => (lookedAt === undefined ? 'never' : ageOf(lookedAt, now)) },
+    // Written at the next change, or a minute later: the last look may be younger.
+    {
+      title: 'LOOKED',
+      value: ({ lookedAt }) => (lookedAt === undefined ? 'never' : `≤${ageOf(lookedAt, now)}`),
+    },
     { title: 'WHY', value: ({ message }) => (message === '' ? '-' : wide ? message : cut(message, 60)) },
   ];
 }

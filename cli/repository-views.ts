@@ -42,6 +42,7 @@ export interface RepositoryView {
   readonly appliedAt?: string | undefined;
   /** The commit that the ref names, by the last look at it. */
   readonly seen?: string | undefined;
+  /** Of a look; the last one may be up to a minute younger. */
   readonly lookedAt?: string | undefined;
   /** The last commit that was tried. */
   readonly commit?: RepositoryStatus['commit'];

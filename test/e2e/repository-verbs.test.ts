@@ -149,8 +149,8 @@ describe('get repositories', () => {
     const { out } = await cli('get repositories');
     const [title, missing, mine] = out.split('\n');
     expect(title).toMatch(/^NAME +URL +REF +APPLIED +STATE +LOOKED +WHY$/);
-    expect(missing).toMatch(/^missing .* main +<none> +Unreadable +\d+s +RepositoryNotFound/);
-    expect(mine).toMatch(new RegExp(`^shop .* main +${first.slice(0, 8)} +Synced +\\d+m?\\d*s +-$`));
+    expect(missing).toMatch(/^missing .* main +<none> +Unreadable +≤\d+s +RepositoryNotFound/);
+    expect(mine).toMatch(new RegExp(`^shop .* main +${first.slice(0, 8)} +Synced +≤\\d+m?\\d*s +-$`));
     expect((await cli('get repository/shop -o name')).out).toBe('repository/shop\n');
     const view = await untilShop('there', () => true);
     expect(view).toMatchObject({
