@@ -311,6 +311,23 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-asked-under-way',
+    // Typed while the commit was under way, arrived after its end.
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'WORKFLOW_EXECUTION_UPDATE_ACCEPTED',
+      'MARKER_RECORDED',
+      'WORKFLOW_EXECUTION_UPDATE_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const sha = await ground.commit({ 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(sha), 'COMPLETED');
+      await ground.askToSync({ wayMs: 60_000 });
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'sync-unfollowed',
     holds: [
       'WORKFLOW_EXECUTION_SIGNALED',

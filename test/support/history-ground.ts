@@ -15,7 +15,7 @@ import { SUSPENDED, ROLLING_UPDATE } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts';
-import type { SyncView } from '../../workflows/sync-messages.ts';
+import type { SyncRequest, SyncView } from '../../workflows/sync-messages.ts';
 import {
   commitWorkflowId,
   lookSignal,
@@ -206,10 +206,10 @@ export class HistoryGround {
   }
 
   /** What a webhook asks for, and what `fairlead sync` does. */
-  async askToSync(): Promise<void> {
+  async askToSync(request: SyncRequest = {}): Promise<void> {
     const handle = this.#settings.temporal.workflow.getHandle(syncWorkflowId(this.owner, this.owner));
     await handle.signal(lookSignal);
-    await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada', reason: 'try again' }] });
+    await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada', reason: 'try again', ...request }] });
   }
 
   /** Until the sync says so of itself. */
