@@ -11,7 +11,7 @@ import { isApplied } from './listed-metadata.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { NotYetError, retryable, toProblem } from './refusals.ts';
+import { NotYetError, retryable, toProblems } from './refusals.ts';
 import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {
@@ -72,8 +72,8 @@ export async function applyStage(
       else counts[applied.outcome] += 1;
       if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
-      const found = toProblem(error, object, options.texts.get(object.manifest.file));
-      if (found !== undefined) problems.push(found);
+      const found = toProblems(error, object, options.texts.get(object.manifest.file));
+      if (found !== undefined) problems.push(...found);
       else if (error instanceof ApiError || error instanceof NotYetError) delays.push(retryable(error));
       else throw error;
     }

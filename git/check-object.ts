@@ -10,6 +10,7 @@ import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
+import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
@@ -18,7 +19,7 @@ import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
-import { fieldConflicts, retryable, toProblem } from './refusals.ts';
+import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 
@@ -110,13 +111,9 @@ export class ObjectCheck {
   async #dryRun(object: PreparedObject, live: KubernetesObject | undefined, force: boolean): Promise<void> {
     const { client, signal } = this.#context;
     const body = bodyToApply(this.#context, object, live);
+    const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
     try {
-      const result = await client.patch(object.path, 'apply', body, {
-        dryRun: true,
-        force,
-        fieldValidation: 'Strict',
-        ...withSignal(signal),
-      });
+      const result = await client.patch(object.path, 'apply', body, options);
       this.#onTried?.(object, live, result);
     } catch (error) {
       const conflicts = fieldConflicts(error);
@@ -128,10 +125,15 @@ export class ObjectCheck {
       }
       // Those are taken out by the write (apply.ts).
       if (collisions(error, body, live).length > 0) return;
-      const found = toProblem(error, object, this.#text(object));
-      const foreign = found?.code === 'Invalid' ? suspects(error, body, live) : [];
-      if (found === undefined || foreign.length === 0) throw error;
-      this.problems.push(blamed(found, object, foreign));
+      const refusals = await everyRefusal(error, body, async (rest) => {
+        await client.patch(object.path, 'apply', rest, options);
+      });
+      for (const refusal of refusals) {
+        const found = toProblem(refusal, object, this.#text(object));
+        if (found === undefined) throw refusal;
+        const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];
+        this.problems.push(foreign.length === 0 ? found : blamed(found, object, foreign));
+      }
     }
   }
 
@@ -154,9 +156,9 @@ export class ObjectCheck {
       );
     } catch (error) {
       if (isAlreadyExists(error)) return;
-      const found = toProblem(error, object, this.#text(object));
-      if (found !== undefined && ['Invalid', 'UnknownField', 'ObjectTooLarge'].includes(found.code))
-        this.problems.push(found);
+      const found = toProblems(error, object, this.#text(object)) ?? [];
+      const own = found.filter(({ code }) => ['Invalid', 'UnknownField', 'ObjectTooLarge'].includes(code));
+      this.problems.push(...own);
     }
   }
 
@@ -218,9 +220,9 @@ export class ObjectCheck {
     try {
       await work();
     } catch (error) {
-      const found = toProblem(error, object, this.#text(object));
+      const found = toProblems(error, object, this.#text(object));
       if (found === undefined) throw retryable(error);
-      this.problems.push(found);
+      this.problems.push(...found);
     }
   }
 

@@ -4,13 +4,16 @@ import type { JsonObject } from '../planners/objects.ts';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** The first value that cannot be, without quoting it: `data.password is not base64`. Undefined for any other kind. */
-export function badConfigValue(
-  kind: string,
-  group: string,
-  body: JsonObject,
-): { readonly field: string; readonly message: string } | undefined {
-  if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return undefined;
+/** A value that cannot be, without the value itself. */
+interface BadValue {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Every value that cannot be: `data[password] is not base64`. None for any other kind. */
+export function badConfigValues(kind: string, group: string, body: JsonObject): readonly BadValue[] {
+  if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return [];
+  const bad: BadValue[] = [];
   const encoded = kind === 'Secret' ? 'data' : 'binaryData';
   const fields = kind === 'Secret' ? ['data', 'stringData'] : ['data', 'binaryData'];
   for (const field of fields) {
@@ -25,13 +28,12 @@ export function badConfigValue(
           : typeof value === 'object'
             ? 'a mapping'
             : `a ${typeof value}`;
-        return { field: where, message: `${where} must be a string and is ${what}: quote it` };
-      }
-      if (field === encoded && !BASE64.test(value.replace(/[\r\n]/g, ''))) {
+        bad.push({ field: where, message: `${where} must be a string and is ${what}: quote it` });
+      } else if (field === encoded && !BASE64.test(value.replace(/[\r\n]/g, ''))) {
         const plain = kind === 'Secret' ? 'stringData' : 'data';
-        return { field: where, message: `${where} is not base64: plain text belongs into ${plain}` };
+        bad.push({ field: where, message: `${where} is not base64: plain text belongs into ${plain}` });
       }
     }
   }
-  return undefined;
+  return bad;
 }

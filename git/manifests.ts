@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject } from '../planners/objects.ts';
-import { badConfigValue } from './config-data.ts';
+import { badConfigValues } from './config-data.ts';
 import type { ObjectReference } from './depends-on.ts';
 import { DEPENDS_ON, parseDependsOn } from './depends-on.ts';
 import { findFieldLine } from './field-line.ts';
@@ -81,13 +81,16 @@ export class ManifestReader {
     }
   }
 
-  #add(result: Manifest | Problem): void {
-    if (!('code' in result)) {
+  #add(result: Manifest | Problem | readonly Problem[]): void {
+    if ('hash' in result) {
       this.manifests.push(result);
       return;
     }
-    this.#problems.push(result);
-    this.#budget.countProblem();
+    for (const item of 'code' in result ? [result] : result) {
+      this.#problems.push(item);
+      this.#budget.countProblem();
+      if (this.#budget.isExhausted) return;
+    }
   }
 }
 
@@ -132,7 +135,13 @@ function isSpoiltList(value: JsonObject): boolean {
   return kind === 'List' || !isObject(metadata) || metadata['name'] === undefined;
 }
 
-function toManifest(value: unknown, line: number, file: string, source: SourceText): Manifest | Problem {
+/** The object, or all that is wrong with it. */
+function toManifest(
+  value: unknown,
+  line: number,
+  file: string,
+  source: SourceText,
+): Manifest | Problem | readonly Problem[] {
   const fail = (code: ProblemCode, message: string, object?: string, next?: string): Problem =>
     problem(code, message, { file, line, object, ...(next !== undefined && { next }) });
   if (!isObject(value))
@@ -177,24 +186,24 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     const message = 'metadata.namespace is not a name Kubernetes allows.';
     return fail('ObjectIncomplete', message, object, CORRECT_NAME);
   }
-  const forbidden = forbiddenField(value, metadata, kind, group);
-  if (forbidden !== undefined)
-    return fail('ForbiddenField', `${forbidden} must not be in a manifest.`, object);
-  const bad = badConfigValue(kind, group, value);
-  if (bad !== undefined) {
-    const at = findFieldLine(source, line, bad.field) ?? line;
-    return problem('Invalid', `${bad.message}.`, { file, line: at, object });
-  }
+  const wrong = (code: ProblemCode, message: string, field: string): Problem =>
+    problem(code, message, { file, line: findFieldLine(source, line, field) ?? line, object });
+  const forbidden = forbiddenFields(value, metadata, kind, group);
+  const problems = [
+    // One mistake, however many fields: the object was copied from a cluster.
+    ...(forbidden.length === 0
+      ? []
+      : [fail('ForbiddenField', `${forbidden.join(', ')} must not be in a manifest.`, object)]),
+    ...badConfigValues(kind, group, value).map((bad) => wrong('Invalid', `${bad.message}.`, bad.field)),
+  ];
   const wave = readWave(metadata);
-  if (typeof wave !== 'number') {
-    const at = findFieldLine(source, line, `metadata.annotations[${ANNOTATION.wave}]`) ?? line;
-    return problem('BadWave', wave.why, { file, line: at, object });
-  }
+  if (typeof wave !== 'number')
+    problems.push(wrong('BadWave', wave.why, `metadata.annotations[${ANNOTATION.wave}]`));
   const dependencies = readDependencies(metadata);
-  const annotationLine = (): number =>
-    findFieldLine(source, line, `metadata.annotations[${DEPENDS_ON}]`) ?? line;
-  if (dependencies !== undefined && 'why' in dependencies)
-    return problem('BadDependency', dependencies.why, { file, line: annotationLine(), object });
+  const dependsOn = `metadata.annotations[${DEPENDS_ON}]`;
+  const isBad = dependencies !== undefined && 'why' in dependencies;
+  if (isBad) problems.push(wrong('BadDependency', dependencies.why, dependsOn));
+  if (problems.length > 0 || typeof wave !== 'number' || isBad) return problems;
   const text = canonicalJson(value, MAX_OBJECT_BYTES);
   if (text === undefined || Buffer.byteLength(text) > MAX_OBJECT_BYTES)
     return fail('ObjectTooLarge', `the object has more than ${MAX_OBJECT_BYTES} bytes as JSON.`, object);
@@ -209,7 +218,9 @@ function toManifest(value: unknown, line: number, file: string, source: SourceTe
     file,
     line,
     wave,
-    ...(dependencies !== undefined && { dependsOn: { line: annotationLine(), objects: dependencies } }),
+    ...(dependencies !== undefined && {
+      dependsOn: { line: findFieldLine(source, line, dependsOn) ?? line, objects: dependencies },
+    }),
     hash: createHash('sha256').update(text).digest('hex').slice(0, 32),
   };
 }
@@ -256,24 +267,24 @@ const SERVER_METADATA = [
  * Fields that only the cluster writes. `creationTimestamp: null` and an empty status are what `kubectl create --dry-run`
  * prints; they mean nothing and pass (they are taken out before the apply).
  */
-function forbiddenField(
+function forbiddenFields(
   value: JsonObject,
   metadata: JsonObject,
   kind: string,
   group: string,
-): string | undefined {
-  for (const field of SERVER_METADATA) {
-    if (metadata[field] !== undefined && metadata[field] !== null) return `metadata.${field}`;
-  }
-  const ownAnnotation = Object.keys(isObject(metadata['annotations']) ? metadata['annotations'] : {}).find(
-    (key) => OWN_ANNOTATIONS.has(key),
-  );
-  if (ownAnnotation !== undefined) return `the annotation ${ownAnnotation}`;
+): readonly string[] {
+  const annotations = Object.keys(isObject(metadata['annotations']) ? metadata['annotations'] : {});
   const status = value['status'];
   const isEmpty =
     status === null || status === undefined || (isObject(status) && Object.keys(status).length === 0);
   const isCrd = kind === 'CustomResourceDefinition' && group === 'apiextensions.k8s.io';
-  return isEmpty || isCrd ? undefined : 'status';
+  return [
+    ...SERVER_METADATA.filter((field) => metadata[field] !== undefined && metadata[field] !== null).map(
+      (field) => `metadata.${field}`,
+    ),
+    ...annotations.filter((key) => OWN_ANNOTATIONS.has(key)).map((key) => `the annotation ${key}`),
+    ...(isEmpty || isCrd ? [] : ['status']),
+  ];
 }
 
 /** What Fairlead writes itself; a manifest copied from the cluster would carry another object's. */

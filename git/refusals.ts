@@ -2,6 +2,7 @@
 
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER } from '../kubernetes/client.ts';
+import { byCause } from '../kubernetes/response-errors.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { describeConflicts, readConflicts } from './decision.ts';
@@ -48,7 +49,20 @@ export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts>
 }
 
 /**
- * A refusal that a retry cannot mend, as a problem; undefined when the same request may succeed later (the apiserver is
+ * A refusal that a retry cannot mend, as problems: one for each field that is wrong. Undefined as of {@link toProblem}.
+ */
+export function toProblems(
+  error: unknown,
+  object: PreparedObject,
+  source?: SourceText,
+): readonly Problem[] | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const found = byCause(error).flatMap((one) => toProblem(one, object, source) ?? []);
+  return found.length === 0 ? undefined : found;
+}
+
+/**
+ * A refusal that a retry cannot mend, as one problem; undefined when the same request may succeed later (the apiserver is
  * away, throttles, or the object changed in between). `source` is the file, to find the line of a field in it.
  */
 export function toProblem(error: unknown, object: PreparedObject, source?: SourceText): Problem | undefined {

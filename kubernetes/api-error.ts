@@ -4,10 +4,10 @@ import type { ResourcePath } from './client.ts';
 import { describePath } from './resource-path.ts';
 
 /** One field that the apiserver objects to (`status.details.causes`). */
-interface ErrorCause {
+export interface ErrorCause {
   readonly field?: string;
   readonly reason?: string;
-  /** Absent for Secrets: it quotes values. */
+  /** Absent for Secrets, where it may quote values. */
   readonly message?: string;
 }
 

@@ -1,14 +1,12 @@
 /** Makes an {@link ApiError} of what came back instead of a result. */
 
-import { ApiError } from './api-error.ts';
-import type { ErrorDetails, RequestIdentity } from './api-error.ts';
+import { ApiError, isInvalid } from './api-error.ts';
+import type { ErrorCause, ErrorDetails, RequestIdentity } from './api-error.ts';
 import { parseJson } from './json.ts';
 import { withoutQuotedValues } from './quoted-values.ts';
 import { holdsSecrets } from './resource-path.ts';
+import { SCHEMA_REFUSAL, isSchemaCause, schemaCauses } from './schema-refusal.ts';
 import { asRecord } from './values.ts';
-
-/** Server-side apply answers a field that is not in the schema, or a value of no use, with a plain 500 without a reason. */
-const SCHEMA_REFUSAL = /^failed to (?:create typed patch object|convert new object)/;
 
 /** The error of an HTTP answer: a Status object, or whatever a proxy in between wrote. */
 export function responseError(
@@ -38,8 +36,8 @@ export function statusError(
   const answer = asRecord(object);
   const code = status ?? (typeof answer['code'] === 'number' ? answer['code'] : 0);
   const secret = holdsSecrets(request.path);
-  const details = parseDetails(answer['details'], secret);
   const message = withoutQuotedValues(string(answer['message']) ?? '');
+  const details = withSchemaCauses(parseDetails(answer['details'], secret), message, secret);
   const text = secret ? `${missingPermission(request, answer['message'])}${secretText(details)}` : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
@@ -106,11 +104,50 @@ function missingPermission({ path }: RequestIdentity, message: unknown): string 
   return `the permission to ${verb} secrets${where} is missing; `;
 }
 
+/** What may be told of a refused Secret: names of fields and why, never a message of the server. */
 function secretText(details: ErrorDetails | undefined): string {
-  const about = (details?.causes ?? []).map(
-    (cause) => `${cause.field ?? '?'} (${cause.reason ?? 'refused'})`,
-  );
+  const causes = details?.causes ?? [];
+  if (causes.length > 0 && causes.every(isSchemaCause)) return causes.map(causeText).join(', ');
+  const about = causes.map((cause) => `${cause.field ?? '?'} (${cause.reason ?? 'refused'})`);
   return `${about.length > 0 ? `fields ${about.join(', ')}; ` : ''}the server's message is withheld, it may quote the Secret`;
+}
+
+function causeText({ field = '', message = '' }: ErrorCause): string {
+  return field === '' ? message : `${field}: ${message}`;
+}
+
+/**
+ * An invalid object's refusal as one error for each field that is wrong, in the server's order; the error itself where it names
+ * one alone or none, and where it is no refusal of that kind.
+ */
+export function byCause(error: ApiError): readonly ApiError[] {
+  const { details, status, reason, method, path } = error;
+  if (details === undefined || !isInvalid(error)) return [error];
+  // Said whenever the schema already refused something; and what the subresource `scale` says again of `spec.replicas`.
+  const all = details.causes.filter(({ field }) => field !== '<nil>');
+  const named = new Set(all.map(({ field }) => field));
+  const causes = all.filter(
+    ({ field = '', reason: why }) =>
+      !(field.startsWith('.') && why === 'FieldValueInvalid' && named.has(field.slice(1))),
+  );
+  if (causes.length < 2 || causes.some(({ field }) => field === undefined)) return [error];
+  const secret = holdsSecrets(path);
+  return causes.map((cause) => {
+    const one = { ...details, causes: [cause] };
+    const text = secret ? secretText(one) : causeText(cause);
+    return new ApiError({ method, path, server: '' }, { status, reason, text, details: one });
+  });
+}
+
+/** Server-side apply and strict decoding put the fields into the message alone. */
+function withSchemaCauses(
+  details: ErrorDetails | undefined,
+  message: string,
+  secret: boolean,
+): ErrorDetails | undefined {
+  if (details !== undefined && details.causes.length > 0) return details;
+  const causes = schemaCauses(message, secret);
+  return causes.length === 0 ? details : { ...details, causes };
 }
 
 function string(value: unknown): string | undefined {

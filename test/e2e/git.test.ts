@@ -329,6 +329,81 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
   );
 });
 
+describe('an object with several mistakes', () => {
+  /** What the commit's only object is refused for: code, line and message. */
+  async function refusals(text: string): Promise<readonly string[]> {
+    const repository = await follow('several');
+    const { outcome, lines } = await repository.bad({ 'bad.yaml': text });
+    expect(outcome).toBe('Refused');
+    return lines.map((line) => line.replace(/@\w+: \S+ \S+/, ''));
+  }
+
+  it('has each of its unknown fields and wrong types told with its line', async () => {
+    const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: x
+  annotations: {"a b": c}
+spec:
+  foo: 1
+  bar: 2
+  replicas: many
+  selector: {matchLabels: {app: x}}
+  template:
+    metadata: {labels: {app: x}}
+    spec:
+      contaners: []
+      containers:
+      - name: main
+        image: example.com/a:1
+        imagee: b
+        env:
+        - name: PORT
+          value: 80
+`;
+    expect(await refusals(deployment)).toEqual([
+      expect.stringMatching(/^Invalid bad\.yaml:5 metadata\.annotations: Invalid value: .*name part/),
+      'UnknownField bad.yaml:7 unknown field ".spec.foo". Correct the name of the field.',
+      'UnknownField bad.yaml:8 unknown field ".spec.bar". Correct the name of the field.',
+      expect.stringMatching(/^Invalid bad\.yaml:9 \.spec\.replicas: expected numeric/),
+      'UnknownField bad.yaml:14 unknown field ".spec.template.spec.contaners". Correct the name of the field.',
+      expect.stringMatching(/^UnknownField bad\.yaml:18 unknown field ".*\.imagee"\./),
+      expect.stringMatching(/^Invalid bad\.yaml:21 .*expected string, got a number\. Quote the value\.$/),
+    ]);
+  }, 60_000);
+
+  it('has each value told that the apiserver refuses', async () => {
+    const metadata = 'metadata:\n  name: Not_Dns\n  annotations:\n    "a b": c\n';
+    const text = `apiVersion: v1\nkind: ConfigMap\n${metadata}data:\n  "k k": v\n`;
+    expect(await refusals(text)).toEqual([
+      expect.stringMatching(/^Invalid bad\.yaml:4 metadata\.name: .*RFC 1123/),
+      expect.stringMatching(/^Invalid bad\.yaml:5 metadata\.annotations: /),
+      expect.stringMatching(/^Invalid bad\.yaml:8 data\[k k\]: .*a valid config key/),
+    ]);
+  }, 60_000);
+
+  it('has the names of a Secret told that are wrong, and no value', async () => {
+    const secret =
+      'apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\n  owner: hunter2\nspec: {a: hunter2}\ndataa:\n  x: hunter2\nstringData:\n  "k k": hunter2\n';
+    const lines = await refusals(secret);
+    expect(lines).toEqual([
+      'UnknownField bad.yaml:5 unknown field ".metadata.owner". Correct the name of the field.',
+      'UnknownField bad.yaml:6 unknown field ".spec". Correct the name of the field.',
+      'UnknownField bad.yaml:7 unknown field ".dataa". Correct the name of the field.',
+    ]);
+  }, 60_000);
+
+  it('has them told also where its namespace comes with the commit', async () => {
+    const name = `several-${randomBytes(4).toString('hex')}`;
+    const object = configMap('x', 'value').replace('name: x', `name: x\n  namespace: ${name}`);
+    const namespace = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
+    expect(await refusals(`${namespace}---\n${object}foo: 1\nbar: 2\n`)).toEqual([
+      'UnknownField bad.yaml:12 unknown field ".foo". Correct the name of the field.',
+      'UnknownField bad.yaml:13 unknown field ".bar". Correct the name of the field.',
+    ]);
+  }, 60_000);
+});
+
 describe('a commit of many objects that changes nothing', () => {
   /** Reads of single ConfigMaps that the apiserver has answered. */
   async function reads(): Promise<number> {

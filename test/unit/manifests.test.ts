@@ -184,6 +184,22 @@ metadata: {name: three}
     expect(problems[0]).toContain(expected);
   });
 
+  it('tells everything that is wrong with one object', () => {
+    const { manifests, problems } = parse(
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  uid: u\n  annotations:\n    fairlead.dev/wave: soon\n    config.kubernetes.io/depends-on: nobody\ndata:\n  a: 1\n  b: true\nstatus: {a: 1}\n',
+    );
+    expect(manifests).toEqual([]);
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^ForbiddenField a\.yaml:1@\w+: ConfigMap x: metadata\.uid, status must not be in a manifest\./,
+      ),
+      expect.stringMatching(/^Invalid a\.yaml:10@\w+: ConfigMap x: data\[a\] must be a string/),
+      expect.stringMatching(/^Invalid a\.yaml:11@\w+: ConfigMap x: data\[b\] must be a string/),
+      expect.stringMatching(/^BadWave a\.yaml:7@/),
+      expect.stringMatching(/^BadDependency a\.yaml:8@/),
+    ]);
+  });
+
   it('takes what kubectl create --dry-run prints', () => {
     const { manifests, problems } = parse(
       'apiVersion: v1\nkind: Service\nmetadata:\n  creationTimestamp: null\n  name: x\nstatus:\n  loadBalancer: {}\n'

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { JsonObject } from '../../planners/objects.ts';
 import type { PreparedObject } from '../../git/prepare.ts';
 import { formatProblem } from '../../git/problems.ts';
-import { toProblem } from '../../git/refusals.ts';
+import { toProblems } from '../../git/refusals.ts';
 import { SourceText } from '../../git/source-text.ts';
 import { responseError } from '../../kubernetes/response-errors.ts';
 
@@ -62,8 +62,8 @@ function refusal(message: string): string {
     JSON.stringify(status),
     undefined,
   );
-  const found = toProblem(error, object, new SourceText(TEXT));
-  return found === undefined ? '' : formatProblem(found);
+  const found = toProblems(error, object, new SourceText(TEXT)) ?? [];
+  return found.map((item) => formatProblem(item)).join('\n');
 }
 
 const PATCH = 'failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): ';
@@ -83,14 +83,12 @@ describe('a value that the apiserver quotes', () => {
     );
   });
 
-  it('of several, each', () => {
+  it('of several, each with its line', () => {
     const message = `${PATCH}errors:\n  ${PIN}: expected string, got &value.valueUnstructured{Value:8472910355}\n  .spec.x: expected list, got &{12345}`;
-    expect(refusal(message)).toContain(
-      `${PIN}: expected string, got a number .spec.x: expected list, got a number`.replace(
-        ' .spec',
-        '   .spec',
-      ),
-    );
+    expect(refusal(message).split('\n')).toEqual([
+      `Invalid web.yaml:11: Deployment.apps ns/web: ${PIN}: expected string, got a number. Quote the value.`,
+      'Invalid web.yaml:4: Deployment.apps ns/web: .spec.x: expected list, got a number. Correct the field.',
+    ]);
   });
 
   it.each([

@@ -9,7 +9,7 @@ import {
   isNotFound,
   isTransient,
 } from '../../../kubernetes/api-error.ts';
-import { responseError, transportError } from '../../../kubernetes/response-errors.ts';
+import { byCause, responseError, transportError } from '../../../kubernetes/response-errors.ts';
 
 const PATCH = {
   method: 'PATCH',
@@ -65,6 +65,37 @@ describe('ApiError', () => {
       expect(error.message).toContain('data[a] (FieldValueInvalid)');
     }
     expect(responseError(SECRET, 500, 'hunter2', undefined).message).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['.spec: field not declared in schema', '.spec: field not declared in schema'],
+    [
+      'errors:\n  .stringData.port: expected string, got &value.valueUnstructured{Value:hunter2}\n  .dataa: field not declared in schema',
+      '.stringData.port: expected string, got something else, .dataa: field not declared in schema',
+    ],
+    // What is no name may be a value.
+    ['.hunter2/x: field not declared in schema', 'withheld'],
+    ['.stringData.hunter 2: expected string, got &{a}', 'withheld'],
+    ['.data: odd words about hunter2', 'withheld'],
+    [
+      'errors:\n  .data.a: expected string, got &{map[a:x\n  .hunter2: y]}\n  .spec: field not declared in schema',
+      '.data.a: expected string, got a mapping, .spec: field not declared in schema',
+    ],
+  ])('tells names of fields of a Secret, of which the schema knows nothing: %j', (said, told) => {
+    const message = `failed to create typed patch object (prod/s; /v1, Kind=Secret): ${said}`;
+    const error = responseError(SECRET, 500, status(500, undefined, message), undefined);
+    expect(error.message).toContain(told);
+    expect(JSON.stringify([error, error.message, error.stack])).not.toContain('hunter2');
+  });
+
+  it('tells unknown fields of a Secret that is created', () => {
+    const message =
+      'Secret in version "v1" cannot be handled as a Secret: strict decoding error: unknown field "dataa", unknown field "spec"';
+    const error = responseError(SECRET, 400, status(400, 'BadRequest', message), undefined);
+    expect(byCause(error).map((one) => one.message)).toEqual([
+      'PATCH secrets prod/s: BadRequest: dataa: field not declared in schema',
+      'PATCH secrets prod/s: BadRequest: spec: field not declared in schema',
+    ]);
   });
 
   it('names who owns a field of a Secret', () => {

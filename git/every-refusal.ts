@@ -1,0 +1,123 @@
+/**
+ * Everything that is wrong with one object. Server-side apply names the first unknown field of a mapping alone, and judges values only
+ * once the object is of the schema; so it is asked again without what it has named.
+ */
+
+import { ApiError, isInvalid } from '../kubernetes/api-error.ts';
+import { byCause } from '../kubernetes/response-errors.ts';
+import { isSchemaCause } from '../kubernetes/schema-refusal.ts';
+import { asRecord } from '../kubernetes/values.ts';
+import type { JsonObject } from '../planners/objects.ts';
+import { isObject } from './manifests.ts';
+
+/** Dry runs of one object; so many unknown fields of one mapping are told. */
+const MOST_TRIES = 20;
+
+/**
+ * The refusal of a dry run and what else there is, one error for each field; any other error alone.
+ * @param again A dry run of the body that is given to it.
+ */
+export async function everyRefusal(
+  error: unknown,
+  body: JsonObject,
+  again: (rest: JsonObject) => Promise<void>,
+): Promise<readonly unknown[]> {
+  if (!(error instanceof ApiError)) return [error];
+  const found = [...byCause(error)];
+  const removed: FieldPath[] = [];
+  let rest = body;
+  let last = error;
+  for (let tries = 0; tries < MOST_TRIES && isOfSchema(last); tries++) {
+    const paths = (last.details?.causes ?? []).flatMap(({ field = '' }) => {
+      const path = locate(rest, field);
+      return path === undefined ? [] : [path];
+    });
+    if (paths.length === 0) break;
+    removed.push(...paths);
+    rest = paths.reduce(without, rest);
+    try {
+      await again(rest);
+      break;
+    } catch (refusal) {
+      // What the first answer said is enough where there is no other of that kind.
+      if (!(refusal instanceof ApiError) || !isInvalid(refusal)) break;
+      last = refusal;
+      const told = new Set(found.map(({ message }) => message));
+      const isNew = (one: ApiError): boolean => !told.has(one.message) && !followsFrom(one, removed);
+      found.push(...byCause(refusal).filter(isNew));
+    }
+  }
+  return found;
+}
+
+type FieldPath = readonly (string | number)[];
+
+function isOfSchema({ details }: ApiError): boolean {
+  const causes = details?.causes ?? [];
+  return causes.length > 0 && causes.every(isSchemaCause);
+}
+
+/** Whether a field may be refused only for what was taken out: values of a part from which nothing was are judged as they are. */
+function followsFrom(refusal: ApiError, removed: readonly FieldPath[]): boolean {
+  if (isOfSchema(refusal)) return false;
+  const part = /^\.?(\w*)/.exec(refusal.details?.causes[0]?.field ?? '')?.[1] ?? '';
+  if (part === '') return true;
+  return removed.some((path) =>
+    part === 'metadata' ? path[0] === part : path.length === 1 || path[0] === part,
+  );
+}
+
+/**
+ * Where in the object a path of the apiserver leads: `.spec.containers[name="a"].env[0].value`, `.data.a.b`. Names of fields may hold
+ * dots, so the object says where one ends. Undefined when it leads nowhere.
+ */
+function locate(value: unknown, path: string): FieldPath | undefined {
+  if (path === '') return [];
+  if (Array.isArray(value)) {
+    const items: readonly unknown[] = value;
+    const [whole = '', inside = ''] = /^\[((?:"(?:[^"\\]|\\.)*"|[^\]"])*)\]/.exec(path) ?? [];
+    const index = /^\d+$/.test(inside) ? Number(inside) : items.findIndex((item) => isItem(item, inside));
+    return whole === '' ? undefined : below(items, index, path.slice(whole.length));
+  }
+  if (!isObject(value)) return undefined;
+  const rest = path.replace(/^\./, '');
+  const names = Object.keys(value).filter((name) => {
+    const after = rest.slice(name.length);
+    return rest.startsWith(name) && (after === '' || after.startsWith('.') || after.startsWith('['));
+  });
+  for (const name of names.toSorted((a, b) => b.length - a.length)) {
+    const found = below(value, name, rest.slice(name.length));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function below(
+  value: JsonObject | readonly unknown[],
+  key: string | number,
+  path: string,
+): FieldPath | undefined {
+  const inner: unknown = Array.isArray(value) ? value[Number(key)] : isObject(value) ? value[key] : undefined;
+  const rest = inner === undefined ? undefined : locate(inner, path);
+  return rest === undefined ? undefined : [key, ...rest];
+}
+
+/** `name="main"`, `containerPort=80,protocol="TCP"`; keys that an item leaves out have their defaults. `"a"` is an item of a set. */
+function isItem(item: unknown, inside: string): boolean {
+  if (!isObject(item)) return JSON.stringify(item) === inside.replace(/^=/, '');
+  const pairs = [...inside.matchAll(/(\w+)=("(?:[^"\\]|\\.)*"|[^,]*)/g)];
+  return (
+    pairs.length > 0 &&
+    pairs.every(([, key = '', value = '']) => item[key] === undefined || JSON.stringify(item[key]) === value)
+  );
+}
+
+/** A copy without one field; an item of a list goes with all of the list, so that no other item changes its place. */
+function without(body: JsonObject, path: FieldPath): JsonObject {
+  const copy = structuredClone(body);
+  const end = path.findLastIndex((key) => typeof key === 'string');
+  let inside: unknown = copy;
+  for (const key of path.slice(0, end)) inside = asRecord(inside)[key];
+  if (isObject(inside)) Reflect.deleteProperty(inside, path[end] ?? '');
+  return copy;
+}
