@@ -90,6 +90,7 @@ function sourceOptions(command: Command): Command {
     .option('--ref <ref>', 'branch, tag or full sha (default: HEAD)')
     .option('--path <folder>', 'folder with the manifests (default: the root)')
     .option('--token-file <file>', 'file with a token for https')
+    .option('--username <name>', 'user whom the token is of (default: x-access-token)')
     .option('--ca-file <file>', 'certificate authorities for https')
     .option('--ssh-key-file <file>', 'private key for ssh, without a passphrase')
     .option('--known-hosts-file <file>', 'host keys that are trusted, for ssh')

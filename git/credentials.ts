@@ -8,10 +8,13 @@ import type { ProblemCode } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 import type { RemoteSource } from './source-url.ts';
 
-/** git asks this script for the password. */
+/** Servers that go by the token alone take any name; GitHub asks Apps for this one. */
+const USERNAME = 'x-access-token';
+
+/** git asks this script for name and password. */
 const ASKPASS = `#!/bin/sh
 case "$1" in
-  Username*) echo x-access-token ;;
+  Username*) printf '%s\\n' "$FAIRLEAD_USERNAME" ;;
   *) exec cat -- "$FAIRLEAD_TOKEN_FILE" ;;
 esac
 `;
@@ -35,7 +38,7 @@ exec ssh -F /dev/null -i "$FAIRLEAD_SSH_KEY_FILE" \\
  */
 export async function credentials(
   { kind, host }: RemoteSource,
-  { cacheDirectory, tokenFile, sshKeyFile, knownHostsFile }: MirrorOptions,
+  { cacheDirectory, username, tokenFile, sshKeyFile, knownHostsFile }: MirrorOptions,
 ): Promise<Record<string, string>> {
   if (kind === 'ssh') {
     await requireFile('sshKeyFile', sshKeyFile, 'AuthenticationFailed', MAKE_KEY);
@@ -52,6 +55,7 @@ export async function credentials(
   await requireFile('tokenFile', tokenFile, 'AuthenticationFailed');
   return {
     GIT_ASKPASS: await script(cacheDirectory, 'askpass', ASKPASS),
+    FAIRLEAD_USERNAME: username ?? USERNAME,
     FAIRLEAD_TOKEN_FILE: tokenFile,
   };
 }

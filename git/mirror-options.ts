@@ -22,6 +22,8 @@ export interface Signers {
 
 /** A repository that can be read. */
 export interface SourceOptions extends SourceFiles {
+  /** User whom the token is of, for https. @default x-access-token, which most servers take with any token */
+  readonly username?: string | undefined;
   /** https or ssh URL, or local path. */
   readonly url: string;
   /** Branch, tag or full sha. @default the remote's HEAD */

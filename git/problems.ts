@@ -7,7 +7,8 @@ const NEXT_STEPS = {
   // The source
   RepositoryNotFound:
     'Check `url`; for a private repository set `tokenFile`, or `sshKeyFile` with an ssh address.',
-  AuthenticationFailed: 'Put a token that may read the repository into the file named by `tokenFile`.',
+  AuthenticationFailed:
+    'Put a token that may read the repository into the file named by `tokenFile`; some servers also ask whose it is (`username`).',
   HostKeyRefused:
     'Compare the host key with what the server publishes; if it is the right one, put it into the file named by `knownHostsFile`.',
   SourceUnreachable: 'Nothing to do if it is a passing failure: it is tried again at the next interval.',

@@ -25,6 +25,8 @@ export interface Repository extends SourceFiles, Signers {
   readonly url: string;
   /** Branch, tag or full sha; absent: the remote's HEAD. */
   readonly ref?: string;
+  /** User name for https, with {@link SourceFiles.tokenFile}. */
+  readonly username?: string | undefined;
   /** Folder (or file) with the manifests; `''` is the root. */
   readonly path: string;
   /** For objects whose manifest names none. */
@@ -76,6 +78,10 @@ const Entry = z.strictObject({
     .optional(),
   prune: z.boolean().optional(),
   heal: z.boolean().optional(),
+  username: z
+    .string()
+    .regex(/^[^\s:\p{Cc}]{1,200}$/u, 'a user name, without ":" and blanks')
+    .optional(),
   tokenFile: z.string().min(1).optional(),
   caFile: z.string().min(1).optional(),
   sshKeyFile: z.string().min(1).optional(),
@@ -157,6 +163,7 @@ export interface RepositoryFlags extends SourceFiles, Signers {
   readonly repo: string;
   readonly name?: string | undefined;
   readonly ref?: string | undefined;
+  readonly username?: string | undefined;
   readonly path?: string | undefined;
   readonly namespace?: string | undefined;
   readonly serviceAccount?: string | undefined;
@@ -206,6 +213,8 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (source !== undefined && !DNS_LABEL.test(name))
     errors.push(`name: none can be made of ${url}; set \`name\``);
   if (source !== undefined) errors.push(...misplacedFiles(source, entry));
+  if (entry.username !== undefined && entry.tokenFile === undefined)
+    errors.push('username: is of use with `tokenFile` alone');
   const { receivers, errors: bad } = readReceivers(entry.notify ?? [], source, (file) =>
     inDirectory(file, directory),
   );
@@ -220,6 +229,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
     name,
     url,
     ...(ref === undefined ? {} : { ref }),
+    ...(entry.username === undefined ? {} : { username: entry.username }),
     path,
     namespace,
     ...(entry.serviceAccount === undefined ? {} : { impersonate: userOf(entry.serviceAccount, namespace) }),

@@ -387,7 +387,12 @@ describe('an https repository', () => {
     expect(await namedFailure(remote({ tokenFile: join(cache, 'no-such-file') }).resolveRef())).toMatch(
       /^AuthenticationFailed: the tokenFile .* is missing/,
     );
-    expect(await remote({ tokenFile: await server.tokenFile('hunter2') }).resolveRef()).toBe(sha);
+    const tokenFile = await server.tokenFile('hunter2');
+    const basic = (user: string): string => `Basic ${Buffer.from(`${user}:hunter2`).toString('base64')}`;
+    expect(await remote({ tokenFile }).resolveRef()).toBe(sha);
+    expect(server.requests.at(-1)?.authorization).toBe(basic('x-access-token'));
+    expect(await remote({ tokenFile, username: "de$ploy's" }).resolveRef()).toBe(sha);
+    expect(server.requests.at(-1)?.authorization).toBe(basic("de$ploy's"));
   });
 
   it('does not follow a redirect, least of all with a token', async () => {

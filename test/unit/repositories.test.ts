@@ -17,6 +17,7 @@ const ALL = `
 - url: https://example.com/third
   serviceAccount: ops/deployer
   tokenFile: token
+  username: gitlab+deploy-token-1
   caFile: /etc/ca.pem
   webhookSecretFile: hook-secret
   allowedSignersFile: allowed
@@ -57,6 +58,7 @@ describe('the repositories file', () => {
         intervalSeconds: 30,
         prune: true,
         tokenFile: '/etc/fairlead/token',
+        username: 'gitlab+deploy-token-1',
         caFile: '/etc/ca.pem',
         webhookSecretFile: '/etc/fairlead/hook-secret',
         allowedSignersFile: '/etc/fairlead/allowed',
@@ -105,6 +107,8 @@ describe('the repositories file', () => {
       '- {url: "git@e.com:x", sshKeyFile: /k, knownHostsFile: /h, tokenFile: /t}',
       /tokenFile: is not for an ssh address/,
     ],
+    ['- {url: "https://e.com/x", username: me}', /username: is of use with `tokenFile` alone/],
+    ['- {url: "https://e.com/x", tokenFile: /t, username: "me:pw"}', /username: a user name, without ":"/],
     ['- {url: "https://e.com/x", sshKeyFile: /k}', /sshKeyFile: is not for an https address/],
     ['- {url: /a, sshKeyFile: /k}', /sshKeyFile: is not for a local path/],
     ['- {url: /a, webhookSecretFile: ""}', /webhookSecretFile: /],
