@@ -107,13 +107,16 @@ export function processFailure(error: unknown, what: string): unknown {
 
 /** The lines that say why, without git's own chatter: what tells the cause comes first, also when it is ssh that says it. */
 function summary(stderr: string, cause: RegExp | undefined): string {
-  const lines = stderr.split('\n').map((line) => line.trim());
+  const lines = stderr.split('\n').map((line) => line.replaceAll(FRAME, '').trim());
   const telling = lines.filter((line) => /^(?:fatal|error|remote):/.test(line));
   const last = (telling.length > 0 ? telling : lines).slice(-2);
   const first = lines.find((line) => cause?.test(line));
   const said = first === undefined || last.includes(first) ? last : [first, ...last.slice(-1)];
   return said.join('; ').replace(MEASURED, '').replace(/\.$/, '').slice(0, 400);
 }
+
+/** ssh draws it around a warning. */
+const FRAME = /^@+\s*|\s*@+$/g;
 
 /** What is another number at each try: the same failure would be news each time, to the log and as an Event. */
 const MEASURED = / after \d+ (?:ms|milliseconds)\b| with \d+ (?:out of \d+ )?bytes remaining to read\b/g;

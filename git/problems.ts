@@ -15,7 +15,7 @@ const NEXT_STEPS = {
   SourceTimeout: 'The server was too slow; it is tried again at the next interval.',
   SourceTooLarge: 'Move the manifests to a smaller repository.',
   SourceRefused:
-    'Use the https:// URL of the repository itself (redirects are not followed), without user name or password, or a path.',
+    'Use the https:// or ssh:// URL of the repository itself (redirects are not followed), without a password, or a path.',
   ForeignOwner: 'If you trust its owner, run the git command above as the user of the worker.',
   UnbornBranch: 'Make the first commit, or set `ref` to a branch that has one.',
   RefNotFound:
@@ -150,8 +150,13 @@ export function formatProblem(item: Problem, sha?: string): string {
         : ` commit ${shortSha(sha)}`
       : ` ${item.file}${line}${at}`;
   const object = item.object === undefined ? '' : ` ${item.object}:`;
+  return `${item.code}${place}:${object} ${problemText(item)}`;
+}
+
+/** What is wrong and what to do, as sentences. */
+export function problemText(item: Problem): string {
   const message = /[.!?…]$/.test(item.message) ? item.message : `${item.message}.`;
-  return `${item.code}${place}:${object} ${message} ${item.next ?? NEXT_STEPS[item.code]}`;
+  return `${message} ${item.next ?? NEXT_STEPS[item.code]}`;
 }
 
 /** What the cluster answered: it may answer otherwise tomorrow. Everything else is as it is in the commit. */

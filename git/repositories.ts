@@ -7,12 +7,12 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { shownOnOneLine } from '../kubernetes/safe-text.ts';
-import { trusted } from '../kubernetes/values.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import { MAKE_KEY, scanHost } from './credentials.ts';
 import type { Signers, SourceFiles } from './mirror-options.ts';
 import type { Receiver } from './notifications.ts';
 import { ReceiverEntry, readReceivers } from './receivers.ts';
-import { ProblemError } from './problems.ts';
+import { ProblemError, problemText } from './problems.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
 import type { Source } from './source-url.ts';
 import { readYaml } from './yaml.ts';
@@ -139,7 +139,9 @@ export function parseRepositories(text: string, source: string): readonly Reposi
   const items: readonly unknown[] = document.value;
   for (const [index, item] of items.entries()) {
     const line = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
-    const where = `line ${line ?? '?'}: entry ${index + 1}`;
+    const name = asRecord(item)['name'];
+    const called = typeof name === 'string' && DNS_LABEL.test(name) ? ` (${name})` : '';
+    const where = `line ${line ?? '?'}: entry ${index + 1}${called}`;
     const result = toRepository(item, directory);
     if (Array.isArray(result)) errors.push(...result.map((message) => `${where}: ${message}`));
     else if (repositories.some((other) => other.name === result.name))
@@ -200,7 +202,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
       return read();
     } catch (error) {
       if (!(error instanceof ProblemError)) throw error;
-      errors.push(`${field}: ${error.problem.message} ${error.problem.next ?? ''}`.trim());
+      errors.push(`${field}: ${problemText(error.problem)}`);
       return undefined;
     }
   };

@@ -27,7 +27,7 @@ export function parseSource(text: string, baseDirectory = process.cwd()): Source
   if (/^https:\/\//i.test(text)) return parseHttps(text, shown);
   if (/^ssh:\/\//i.test(text) || SCP.test(text)) return parseSsh(text, shown);
   if (/^[a-z][a-z0-9+.-]*::?/i.test(text) && !/^[a-z]:[\\/]/i.test(text)) {
-    throw refused(`the scheme of ${shown} is not allowed`);
+    throw refused(`the scheme of ${shown} is not allowed; https:// and ssh:// are, and local paths`);
   }
   return { kind: 'local', path: isAbsolute(text) ? resolve(text) : resolve(baseDirectory, text) };
 }

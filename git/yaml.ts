@@ -25,7 +25,7 @@ export function* readDocuments(text: string, budget: ReadBudget): Generator<Yaml
     try {
       read = readChunk(chunk, budget);
     } catch (error) {
-      read = [asProblem(error, chunk.line)];
+      read = [asProblem(error, chunk)];
     }
     yield* read;
   }
@@ -81,13 +81,15 @@ function readChunk(chunk: Chunk, budget: ReadBudget): readonly YamlDocument[] {
   return builder.documents;
 }
 
-function asProblem(error: unknown, chunkLine: number): YamlProblem {
+function asProblem(error: unknown, { text, line: chunkLine }: Chunk): YamlProblem {
   if (error instanceof YamlReadError) return error.item;
   if (error instanceof YAMLException) {
     const code = error.reason.includes('maxDepth') ? 'TooComplex' : 'YamlSyntax';
     // Names of tags, which the parser quotes after a colon or in quotes, may be values.
     const message = error.reason.replace(/(?:: | ").*$/s, '');
-    return { code, message, line: chunkLine + (error.mark?.line ?? 0) };
+    // What is not closed is missed at the very end, which is a line that no editor shows.
+    const last = text.trimEnd().split('\n').length - 1;
+    return { code, message, line: chunkLine + Math.min(error.mark?.line ?? 0, last) };
   }
   return { code: 'YamlSyntax', message: toMessage(error), line: chunkLine };
 }

@@ -83,7 +83,7 @@ describe('the repositories file', () => {
     ['- a: [', /line 1: /],
     ['- 3', /line \?: entry 1: must be a mapping/],
     ['- {url: /a}\n- {url: /a}', /line 2: entry 2: the name a is taken by an earlier entry; set `name`/],
-    ['- name: x', /entry 1: url: /],
+    ['- name: x', /entry 1 \(x\): url: /],
     ['- {url: /a, branch: main}', /entry 1: .*"branch"/],
     ['- {url: /a, interval: -1s}', /interval: a duration from 1s to 24h/],
     ['- {url: /a, interval: 1e999}', /interval: a duration/],
@@ -95,7 +95,7 @@ describe('the repositories file', () => {
     ['- {url: /a, ref: --upload-pack=x}', /ref: "--upload-pack=x" is not a name git allows/],
     [
       '- {url: "https://user:secret@example.com/x"}',
-      /url: the url https:\/\/\*\*\*@example\.com\/x holds credentials.*tokenFile/,
+      /url: the url https:\/\/\*\*\*@example\.com\/x holds credentials\. Put .*tokenFile/,
     ],
     ['- {url: "ssh://git@example.com/x"}', /sshKeyFile: is needed for an ssh address\. Make a key/],
     [
@@ -107,6 +107,11 @@ describe('the repositories file', () => {
       '- {url: "git@e.com:x", sshKeyFile: /k, knownHostsFile: /h, tokenFile: /t}',
       /tokenFile: is not for an ssh address/,
     ],
+    [
+      '- {url: "ext::sh -c x"}',
+      /scheme of ext::sh -c x is not allowed; https:\/\/ and ssh:\/\/ are, and local/,
+    ],
+    ['- {url: /b}\n- {url: /a, name: shop, prune: 1}', /line 2: entry 2 \(shop\): prune: /],
     ['- {url: "https://e.com/x", username: me}', /username: is of use with `tokenFile` alone/],
     ['- {url: "https://e.com/x", tokenFile: /t, username: "me:pw"}', /username: a user name, without ":"/],
     ['- {url: "https://e.com/x", sshKeyFile: /k}', /sshKeyFile: is not for an https address/],

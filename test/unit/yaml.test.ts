@@ -135,6 +135,8 @@ const MERGES: readonly (readonly [text: string, value: unknown])[] = [
 ];
 
 const REFUSED: readonly (readonly [text: string, code: string, line: number, message: RegExp])[] = [
+  ['a: [\n', 'YamlSyntax', 1, /indentation/],
+  ['# x\na:\n  b: "c\n\n\n', 'YamlSyntax', 3, /indentation/],
   ['a: 1\na: 2', 'DuplicateKey', 2, /the key "a" appears twice/],
   ['a:\n  b: 1\n  "b": 2', 'DuplicateKey', 3, /"b"/],
   ['1: a\n"1": b', 'DuplicateKey', 2, /"1"/],

@@ -36,3 +36,16 @@ describe('a certificate of an authority that nobody here knows', () => {
     expect(said('error:0A000126:SSL routines::unexpected eof while reading')).not.toMatch(/caFile/);
   });
 });
+
+describe('another host key', () => {
+  it('is told without the frame that ssh draws', () => {
+    const frame = '@'.repeat(59);
+    const stderr = `${frame}\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n${frame}\nIT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\nHost key verification failed.\nfatal: Could not read from remote repository.\n`;
+    const failure = gitFailure({ code: 128, stderr, stdout: Buffer.alloc(0) }, 'ssh://git@example.com/x');
+    expect(failure.problem).toMatchObject({
+      code: 'HostKeyRefused',
+      message:
+        'ssh://git@example.com/x: WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!; fatal: Could not read from remote repository.',
+    });
+  });
+});
