@@ -107,7 +107,7 @@ export function processFailure(error: unknown, what: string): unknown {
 
 /** The lines that say why, without git's own chatter: what tells the cause comes first, also when it is ssh that says it. */
 function summary(stderr: string, cause: RegExp | undefined): string {
-  const lines = stderr.split('\n').map((line) => line.replaceAll(FRAME, '').trim());
+  const lines = stderr.split('\n').map((line) => line.trim().replaceAll(FRAME, ''));
   const telling = lines.filter((line) => /^(?:fatal|error|remote):/.test(line));
   const last = (telling.length > 0 ? telling : lines).slice(-2);
   const first = lines.find((line) => cause?.test(line));

@@ -40,7 +40,7 @@ describe('a certificate of an authority that nobody here knows', () => {
 describe('another host key', () => {
   it('is told without the frame that ssh draws', () => {
     const frame = '@'.repeat(59);
-    const stderr = `${frame}\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n${frame}\nIT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\nHost key verification failed.\nfatal: Could not read from remote repository.\n`;
+    const stderr = `${frame}\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n${frame}\r\nIT IS POSSIBLE THAT SOMEONE IS DOING SOMETHING NASTY!\nHost key verification failed.\nfatal: Could not read from remote repository.\n`;
     const failure = gitFailure({ code: 128, stderr, stdout: Buffer.alloc(0) }, 'ssh://git@example.com/x');
     expect(failure.problem).toMatchObject({
       code: 'HostKeyRefused',
