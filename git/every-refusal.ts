@@ -35,15 +35,16 @@ export async function everyRefusal(
     if (paths.length === 0) break;
     removed.push(...paths);
     rest = paths.reduce(without, rest);
+    const tried = rest;
     try {
-      await again(rest);
+      await again(tried);
       break;
     } catch (refusal) {
       // What the first answer said is enough where there is no other of that kind.
       if (!(refusal instanceof ApiError) || !isInvalid(refusal)) break;
       last = refusal;
       const told = new Set(found.map(({ message }) => message));
-      const isNew = (one: ApiError): boolean => !told.has(one.message) && !followsFrom(one, removed);
+      const isNew = (one: ApiError): boolean => !told.has(one.message) && !followsFrom(one, removed, tried);
       found.push(...byCause(refusal).filter(isNew));
     }
   }
@@ -57,13 +58,18 @@ function isOfSchema({ details }: ApiError): boolean {
   return causes.length > 0 && causes.every(isSchemaCause);
 }
 
-/** Whether a field may be refused only for what was taken out: values of a part from which nothing was are judged as they are. */
-function followsFrom(refusal: ApiError, removed: readonly FieldPath[]): boolean {
+/**
+ * Whether a field may be refused only for what was taken out (`selector does not match`). A text or number that stands there is judged
+ * by itself, and so is a part from which nothing was taken.
+ */
+function followsFrom(refusal: ApiError, removed: readonly FieldPath[], rest: JsonObject): boolean {
   if (isOfSchema(refusal)) return false;
-  const part = /^\.?(\w*)/.exec(refusal.details?.causes[0]?.field ?? '')?.[1] ?? '';
-  if (part === '') return true;
-  return removed.some((path) =>
-    part === 'metadata' ? path[0] === part : path.length === 1 || path[0] === part,
+  const field = refusal.details?.causes[0]?.field ?? '';
+  const path = locate(rest, field);
+  if (path === undefined || path.length === 0) return true;
+  if (typeof path.reduce<unknown>((inside, key) => asRecord(inside)[key], rest) !== 'object') return false;
+  return removed.some(
+    ([first, ...others]) => first === path[0] || (others.length === 0 && path[0] !== 'metadata'),
   );
 }
 

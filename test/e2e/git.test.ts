@@ -348,6 +348,7 @@ spec:
   foo: 1
   bar: 2
   replicas: many
+  minReadySeconds: -3
   selector: {matchLabels: {app: x}}
   template:
     metadata: {labels: {app: x}}
@@ -366,9 +367,10 @@ spec:
       'UnknownField bad.yaml:7 unknown field ".spec.foo". Correct the name of the field.',
       'UnknownField bad.yaml:8 unknown field ".spec.bar". Correct the name of the field.',
       expect.stringMatching(/^Invalid bad\.yaml:9 \.spec\.replicas: expected numeric/),
-      'UnknownField bad.yaml:14 unknown field ".spec.template.spec.contaners". Correct the name of the field.',
-      expect.stringMatching(/^UnknownField bad\.yaml:18 unknown field ".*\.imagee"\./),
-      expect.stringMatching(/^Invalid bad\.yaml:21 .*expected string, got a number\. Quote the value\.$/),
+      expect.stringMatching(/^Invalid bad\.yaml:10 spec\.minReadySeconds: Invalid value: -3: must be/),
+      'UnknownField bad.yaml:15 unknown field ".spec.template.spec.contaners". Correct the name of the field.',
+      expect.stringMatching(/^UnknownField bad\.yaml:19 unknown field ".*\.imagee"\./),
+      expect.stringMatching(/^Invalid bad\.yaml:22 .*expected string, got a number\. Quote the value\.$/),
     ]);
   }, 60_000);
 
