@@ -30,7 +30,7 @@ export async function everyRefusal(
   for (let tries = 0; tries < MOST_TRIES && isOfSchema(last); tries++) {
     const paths = (last.details?.causes ?? []).flatMap(({ field = '' }) => {
       const path = locate(rest, field);
-      return path === undefined ? [] : [path];
+      return path === undefined || path.length === 0 ? [] : [path];
     });
     if (paths.length === 0) break;
     removed.push(...paths);
