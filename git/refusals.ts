@@ -173,7 +173,7 @@ function shorten(message: string): string {
         '',
       )
       .replace(/^\[(.*)\]$/, '$1')
-      .replace(/^(\.[\w.[\]"=/-]+): field not declared in schema$/, 'unknown field "$1"')
+      .replace(/^([^\n]+): field not declared in schema$/, 'unknown field "$1"')
   );
 }
 

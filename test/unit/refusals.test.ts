@@ -54,11 +54,11 @@ const object: PreparedObject = {
   deferred: false,
 };
 
-function refusal(message: string): string {
-  const status = { kind: 'Status', status: 'Failure', code: 500, message };
+function refusal(message: string, code = 500): string {
+  const status = { kind: 'Status', status: 'Failure', code, message };
   const error = responseError(
     { method: 'PATCH', path, server: 'https://kubernetes' },
-    500,
+    code,
     JSON.stringify(status),
     undefined,
   );
@@ -88,6 +88,15 @@ describe('a value that the apiserver quotes', () => {
     expect(refusal(message).split('\n')).toEqual([
       `Invalid web.yaml:11: Deployment.apps ns/web: ${PIN}: expected string, got a number. Quote the value.`,
       'Invalid web.yaml:4: Deployment.apps ns/web: .spec.x: expected list, got a number. Correct the field.',
+    ]);
+  });
+
+  it('of several fields that nobody knows, each with its line', () => {
+    const message =
+      'Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.bar", unknown field "spec.template.spec.containers[0].env"';
+    expect(refusal(message, 400).split('\n')).toEqual([
+      'UnknownField web.yaml:4: Deployment.apps ns/web: unknown field "spec.bar". Correct the name of the field.',
+      'UnknownField web.yaml:9: Deployment.apps ns/web: unknown field "spec.template.spec.containers[0].env". Correct the name of the field.',
     ]);
   });
 
