@@ -500,7 +500,8 @@ describe('an https repository', () => {
       ),
     ).toMatch(/^SourceTooLarge: .*the repository needs more than 1048576 bytes/);
     server.behaviour = 'serve';
-    expect((await remote({ cacheDirectory: own }).readManifests(next, 'deploy')).files).toHaveLength(1);
+    const patient = remote({ cacheDirectory: own, fetchTimeoutMs: 60_000 });
+    expect((await patient.readManifests(next, 'deploy')).files).toHaveLength(1);
     expect((await filesUnder(own)).filter((file) => file.includes('tmp_'))).toEqual([]);
     await made.git('reset', '--quiet', '--hard', sha);
   }, 90_000);
