@@ -298,7 +298,10 @@ describe.each(APIS)('command line (%s)', (api) => {
         }),
       });
       const broken = await cli(`plan --repo ${git.path} --name shop`);
-      expect(broken).toMatchObject({ code: 1, out: expect.stringMatching(/✗ Invalid secret\.json:1@/) });
+      expect(broken).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/✗ UnknownField secret\.json:1@.*"\.datta"/),
+      });
     } finally {
       await git.remove();
     }
