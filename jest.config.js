@@ -1,5 +1,3 @@
-import { availableParallelism } from 'node:os';
-
 const transform = {
   '^.+\\.ts$': [
     '@swc/jest',
@@ -21,8 +19,8 @@ const project = (displayName, directories, extra = {}) => ({
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
-  // Files that start servers also wait for them: one more at a time than there are cores keeps these busy.
-  maxWorkers: availableParallelism() + 1,
+  // Files that start servers also wait for them: two at a time are quicker, also on two cores.
+  maxWorkers: 2,
   // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
   maxConcurrency: 8,
   // Against hanging, not against a machine that is busy with the servers of another file.
