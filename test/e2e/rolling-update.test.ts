@@ -111,7 +111,7 @@ describe('rolling update of a ReplicationController', () => {
   async function podsAtRename({ history, pods }: Scene): Promise<readonly string[]> {
     const isGoing = ({ object: { metadata } }: { object: ReplicationController }) =>
       metadata.name.startsWith('foo-') && metadata.deletionTimestamp !== undefined;
-    await history.untilController('the next controller is being deleted', isGoing, 60_000);
+    await history.untilController('the next controller is being deleted', isGoing, 120_000);
     return uidsOf(await pods());
   }
 
@@ -384,7 +384,7 @@ describe('rolling update of a ReplicationController', () => {
         ],
       ];
       for (const [what, when] of kills) {
-        await history.untilController(what, when, 30_000);
+        await history.untilController(what, when, 60_000);
         frail.killNow();
         await frail.kill();
         frail = await start('rc-frail');
@@ -394,6 +394,6 @@ describe('rolling update of a ReplicationController', () => {
       await expectAlone(here, 'foo:2', begun);
       expect(uidsOf(await pods())).toEqual(await atRename);
     },
-    120_000,
+    240_000,
   );
 });
