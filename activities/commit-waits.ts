@@ -81,7 +81,7 @@ async function watch(
     onWaiting,
   }: {
     readonly everything?: { readonly untilMs: number };
-    /** Once, when something has been waited for a moment; nothing hangs on it. */
+    /** When something has been waited for a moment, until it went well once; nothing hangs on it. */
     readonly onWaiting?: (() => Promise<void>) | undefined;
   },
 ): Promise<AwaitedRollouts> {
@@ -93,7 +93,11 @@ async function watch(
   const looking = setInterval(() => {
     const lines = linesOf(latest);
     if (isNews(lines)) news.abort();
-    if (lines.length > 0) told ??= onWaiting?.().catch(() => undefined);
+    if (lines.length === 0) return;
+    // What could not be written is written at the next look.
+    told ??= onWaiting?.().catch(() => {
+      told = undefined;
+    });
   }, LOOK_MS);
   try {
     return await watchRollouts(context, objects, {
