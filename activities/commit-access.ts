@@ -3,6 +3,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 
+import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { withCommit } from '../git/commit-report.ts';
@@ -36,6 +37,8 @@ export interface CommitActivityDependencies {
   /** Where the inventories are kept. */
   readonly inventoryNamespace: string;
   readonly startRollingUpdate: CommitContext['startRollingUpdate'];
+  /** One for all repositories of the process. */
+  readonly mutex: KeyedMutex;
   readonly now: () => number;
   /** A commit has ended, for the log. */
   readonly onRecorded: (repository: string, commit: CommitStatus) => void;
@@ -88,6 +91,7 @@ export class CommitAccess {
       workloadApi: this.#dependencies.workloadApi,
       isFollowed: (name) => this.#dependencies.repository(name) !== undefined,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
+      inTurn: async (object, section) => await this.#dependencies.mutex.run(object, section),
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),
       signal: Context.current().cancellationSignal,
     };

@@ -94,6 +94,7 @@ export async function planCommit(
     // Not known: an object stays with the repository that it names.
     isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
+    inTurn: async (_object, section) => await section(),
   };
   // Without a conflict, force makes no difference: what the check has tried need not be tried again.
   const tried = new Map<Manifest, PlannedChange>();

@@ -314,6 +314,7 @@ export class DriftWatch {
       workloadApi,
       isFollowed: () => true,
       startRollingUpdate: async () => await Promise.reject(new Error('a look at drift starts nothing')),
+      inTurn: async (_object, section) => await section(),
       signal,
     };
   }

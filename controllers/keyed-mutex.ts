@@ -1,4 +1,7 @@
-/** One critical section per key: what keeps reconcile and activity of one workload apart (design "One writer"). */
+/**
+ * One critical section per key: what keeps reconcile and activity of one workload apart, and two repositories at one object (design "One
+ * writer").
+ */
 
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();

@@ -44,6 +44,13 @@ export type Applied =
  * @throws ApiError as the apiserver refuses (see refusals.ts); NotYetError while the old object is going away
  */
 export async function applyObject(context: CommitContext, object: PreparedObject): Promise<Applied> {
+  const { resource, namespace = '', name = '' } = object.path;
+  // Two repositories that both see that there is none would both make it, and the second would take it from the first.
+  const turn = `${resource}/${namespace}/${name}`;
+  return await context.inTurn(turn, async () => await bringToManifest(context, object));
+}
+
+async function bringToManifest(context: CommitContext, object: PreparedObject): Promise<Applied> {
   const { client } = context;
   const live = await getOrUndefined(client, object.path, context.signal);
   const { manifest } = object;

@@ -33,6 +33,8 @@ export interface CommitContext {
   readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
   /** Whether the workers follow a repository of that name. */
   readonly isFollowed: (repository: string) => boolean;
+  /** What this worker does with an object, under any repository, one after the other; `object` names it in both workload APIs alike. */
+  readonly inTurn: <T>(object: string, section: () => Promise<T>) => Promise<T>;
   /** Keys of the inventory: only these objects are looked at, and put back where they are not as applied. Absent: the whole commit. */
   readonly heal?: ReadonlySet<string> | undefined;
   readonly signal?: AbortSignal | undefined;

@@ -54,23 +54,31 @@ async function formerOwner(
   const inventory = await inventoryOf(context, store);
   if (inventory === 'unknown') return { claim: 'holds' };
   if (inventory === undefined) return { claim: isFollowed ? 'holds' : 'none' };
-  if (!inventory.entries.has(entryKey(inventoryEntry(object)))) return { claim: 'none' };
+  const key = entryKey(inventoryEntry(object));
+  if (!inventory.entries.has(key)) {
+    // A commit of it may have claimed the object since: what was read is of some moment before.
+    const latest = isFollowed ? await inventoryOf(context, store, 'anew') : inventory;
+    const holds = latest === 'unknown' || latest?.entries.has(key) === true;
+    return { claim: holds ? 'holds' : 'none' };
+  }
   if (isFollowed) return { claim: 'holds' };
   const source = await sourceIdentity(repository.url);
   if (inventory.source === source) return { claim: 'none' };
   return { claim: 'left', source: inventory.source, next: handOver(store, source) };
 }
 
-/** One reading for all objects of an activity. */
+/** One reading for all objects of an activity, or one more. */
 const READ = new WeakMap<CommitContext, Map<string, Promise<Inventory | 'unknown' | undefined>>>();
 
 async function inventoryOf(
   context: CommitContext,
   store: InventoryStore,
+  when?: 'anew',
 ): Promise<Inventory | 'unknown' | undefined> {
   const known = READ.get(context) ?? new Map<string, Promise<Inventory | 'unknown' | undefined>>();
   READ.set(context, known);
-  const reading = known.get(store.repository) ?? read(store, context.signal);
+  const kept = when === 'anew' ? undefined : known.get(store.repository);
+  const reading = kept ?? read(store, context.signal);
   known.set(store.repository, reading);
   return await reading;
 }

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 
 import { createCommitActivities } from '../activities/commit.ts';
 import { createSyncActivities } from '../activities/sync.ts';
+import { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import { DriftMonitor } from '../controllers/drift-monitor.ts';
 import { RepositoryPoller } from '../controllers/repository-poller.ts';
 import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
@@ -187,6 +188,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
             ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
           });
         },
+        mutex: new KeyedMutex(),
         now,
         onRecorded: (repository, commit) => {
           const { sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy } = commit;

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
+import { ANNOTATION } from '../../planners/names.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
@@ -707,6 +708,32 @@ describe('who may do what', () => {
     expect(lines[0]).toMatch(
       /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository claim-a applies this object too\./,
     );
+  }, 60_000);
+
+  it('two repositories that bring the same new objects at one time: each object is of one of them, and only who has all succeeds', async () => {
+    const both = [await follow('race-a'), await follow('race-b')] as const;
+    const [{ namespace }] = both;
+    const names = Array.from({ length: 20 }, (_, index) => `raced-${index}`);
+    const files = Object.fromEntries(
+      names.map((one) => [
+        `${one}.yaml`,
+        configMap(one, 'same').replace(`name: ${one}`, `name: ${one}\n  namespace: ${namespace}`),
+      ]),
+    );
+    const ends = await Promise.all(both.map(async (one) => await one.commit(files)));
+    const owners = await Promise.all(
+      names.map(async (one) => {
+        const live = await both[0].get('configmaps', one);
+        return live?.metadata.annotations?.[ANNOTATION.repository];
+      }),
+    );
+    for (const [index, { name }] of both.entries()) {
+      const commit = (await sync.inventory(name))?.status.commit;
+      const own = owners.filter((owner) => owner === name).length;
+      // One that was taken over would have been made by both.
+      expect([name, commit?.applied ?? 0]).toEqual([name, own]);
+      expect([name, ends[index]?.outcome === 'Succeeded']).toEqual([name, own === names.length]);
+    }
   }, 60_000);
 
   it('an object that was detached is nobody\u2019s: the commit tells, and another repository may have it', async () => {

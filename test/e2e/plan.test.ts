@@ -149,6 +149,7 @@ async function contextOf(
     workloadApi: 'fairlead.dev/v1beta1',
     isFollowed: () => true,
     startRollingUpdate: async () => await Promise.reject(new Error('nothing is started')),
+    inTurn: async (_object, section) => await section(),
   };
   return { context, content };
 }

@@ -9,6 +9,7 @@ import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/wo
 
 import { createCommitActivities } from '../../activities/commit.ts';
 import { createSyncActivities } from '../../activities/sync.ts';
+import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import type { Inventory } from '../../git/inventory.ts';
 import { InventoryStore } from '../../git/inventory.ts';
@@ -97,6 +98,7 @@ export class GitSync {
         workloadApi: 'fairlead.dev/v1beta1',
         startRollingUpdate: async () => await Promise.reject(new Error('no rolling update is expected')),
         inventoryNamespace: INVENTORY_NAMESPACE,
+        mutex: new KeyedMutex(),
         now: Date.now,
         onRecorded: () => undefined,
       }),

@@ -53,6 +53,7 @@ beforeEach(async () => {
     workloadApi: 'apps/v1',
     isFollowed: () => true,
     startRollingUpdate: async () => await Promise.reject(new Error('none is expected')),
+    inTurn: async (_object, section) => await section(),
   };
 });
 
