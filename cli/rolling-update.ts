@@ -11,7 +11,7 @@ import type { Wish } from '../planners/workload.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { StartRefusal } from '../planners/rolling-update-start.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, ROLLING_UPDATE } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
@@ -236,7 +236,7 @@ async function requireKeeper(session: Session, name: string): Promise<void> {
 /** What to do about each refusal. */
 function refusal(
   { namespace }: Session,
-  { name, newName = 'NEW' }: RollingUpdateRequest,
+  { name }: RollingUpdateRequest,
   code: StartRefusal,
   message: string,
 ): CliError {
@@ -249,13 +249,14 @@ function refusal(
     SeveralContainers: 'choose one with --container',
     OtherChange: `let it finish, or turn it round first: fairlead rolling-update ${name} --rollback -n ${namespace}`,
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
+    KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
     SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
     IsNext: `\`fairlead explain rc/${name} -n ${namespace}\` says how it stands`,
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
-    NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none; or, if ${newName} is not needed, first: kubectl delete rc/${newName} -n ${namespace}`,
+    NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none`,
     NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
   };
-  const usage = code === 'NothingAsked' || code === 'SeveralContainers' || code === 'NoContainer';
+  const usage = ['NothingAsked', 'SeveralContainers', 'NoContainer', 'KeyTaken'].includes(code);
   return new CliError(
     `${message} (namespace ${namespace})\n  ${hints[code]}`,
     usage ? EXIT.usage : EXIT.failed,

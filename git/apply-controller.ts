@@ -12,7 +12,7 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
-import { makesSamePods, plainController } from '../planners/rolling-update-definition.ts';
+import { makesSamePods, ownLabel, plainController } from '../planners/rolling-update-definition.ts';
 import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { replacedBy, viewUpdate } from '../planners/rolling-update-view.ts';
@@ -80,10 +80,13 @@ function withLabel(body: JsonObject, live: ReplicationController): JsonObject {
   };
 }
 
-function keyOf({ metadata, spec }: ReplicationController): string | undefined {
+function keyOf(live: ReplicationController): string | undefined {
+  const { metadata, spec } = live;
   const own = metadata.annotations?.[ANNOTATION.deploymentLabelKey];
+  // kubectl's key is a plain word: somebody may have a label of this name for something else.
+  const isOfUpdate = (key: string) => ownLabel(live, key) === undefined;
   return [own, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment].find(
-    (key) => key !== undefined && spec.selector?.[key] !== undefined,
+    (key) => key !== undefined && spec.selector?.[key] !== undefined && isOfUpdate(key),
   );
 }
 

@@ -77,6 +77,24 @@ export function labelOfOld(old: ReplicationController, key: string): string {
   return selector?.[key] ?? template?.metadata?.labels?.[key] ?? originalHash(old, key);
 }
 
+/** Values that updates write: those of Fairlead, and of kubectl, whose hashes are shorter. */
+const HASH_VALUE = /^[0-9a-f]{32,63}(?:-orig)?$/;
+
+/**
+ * The value of a label that no update wrote, and that an update with this key would overwrite: Services may find the pods by it.
+ * Undefined where the key is free, the default one, which is for nothing else, or one that an update of before was given.
+ */
+export function ownLabel(
+  { metadata, spec }: { readonly metadata: Marks; readonly spec: ReplicationControllerSpec },
+  key: string,
+): string | undefined {
+  if (key === ROLLING_UPDATE.deployment || metadata.annotations?.[ANNOTATION.deploymentLabelKey] === key)
+    return undefined;
+  return [spec.selector, spec.template?.metadata?.labels, metadata.labels]
+    .map((labels) => labels?.[key])
+    .find((value) => value !== undefined && !HASH_VALUE.test(value));
+}
+
 /** What a record keeps of the controller that it replaces. */
 export function describeReplaced(
   { key, controller }: Pick<RecordData, 'key' | 'controller'>,

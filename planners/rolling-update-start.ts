@@ -7,6 +7,7 @@ import type { ImageChange } from './rolling-update-definition.ts';
 import {
   describeReplaced,
   labelled,
+  ownLabel,
   plainController,
   selectsSame,
   withImage,
@@ -45,6 +46,7 @@ export type StartRefusal =
   | 'OtherChange'
   | 'RollingBack'
   | 'SelectorSame'
+  | 'KeyTaken'
   | 'OtherUpdate'
   | 'NameTaken'
   | 'IsNext'
@@ -333,6 +335,11 @@ function begin(
   key: string,
   desired: number,
 ): StartDecision {
+  const own = (old && ownLabel(old, key)) ?? ownLabel(wanted, key);
+  if (own !== undefined) {
+    const why = 'the update would write a hash over it, and a Service that selects by it would lose all pods';
+    return refuse('KeyTaken', `${name} has the label ${key}=${own} for something else: ${why}`);
+  }
   const { controller, hash } = labelled(withKey(wanted, key), key);
   // K2, and the seed: the name that an update of before has written down, if any.
   const next = newName ?? (old && partnerOf(old)) ?? nameByHash(name, hash);

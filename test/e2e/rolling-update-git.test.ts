@@ -144,6 +144,34 @@ describe('a ReplicationController in git', () => {
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
   }, 120_000);
 
+  it('a label of its own with the name of kubectl’s key stays, and another such key is refused', async () => {
+    const selector = { app: 'bar', deployment: 'prod' };
+    const bar = (image: string) =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ReplicationController',
+        metadata: { name: 'bar' },
+        spec: {
+          replicas: 1,
+          selector,
+          template: { metadata: { labels: selector }, spec: { containers: [{ name: 'main', image }] } },
+        },
+      });
+    await committed({ 'bar.yaml': bar('bar:1') });
+    await committed({ 'bar.yaml': bar('bar:2') });
+    const [pod, ...others] = await cluster.pods(ground.namespace, 'bar');
+    expect(others).toEqual([]);
+    expect(pod?.spec.containers[0]?.image).toBe('bar:2');
+    expect(pod?.metadata.labels).toMatchObject(selector);
+
+    const words = ['rolling-update', 'bar', '--image=bar:3', '--deployment-label-key=app'];
+    expect(await cli(...words)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('bar has the label app=bar for something else'),
+    });
+    await committed({ 'bar.yaml': undefined });
+  }, 120_000);
+
   it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
     await commitBad();
     // As kubectl does; the apiserver's own default would leave the pods.

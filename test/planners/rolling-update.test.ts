@@ -630,6 +630,37 @@ describe('what a request means', () => {
     expect(decide(world, request)).toMatchObject({ do: 'refuse', code });
   });
 
+  const HASH = '0123456789abcdef'.repeat(4).slice(0, 63);
+  it.each<[string, string, Record<string, string>, Record<string, string>, object]>([
+    ['a key of the selector', 'app', {}, {}, { do: 'refuse', code: 'KeyTaken' }],
+    ['a key of the template', 'tier', { tier: 'web' }, {}, { do: 'refuse', code: 'KeyTaken' }],
+    ['a short hash that is somebody’s', 'tier', { tier: 'c0ffee' }, {}, { code: 'KeyTaken' }],
+    ['a key that nothing has', 'stage', {}, {}, { do: 'begin' }],
+    ['what an update wrote', 'stage', { stage: HASH }, {}, { do: 'begin' }],
+    ['what it wrote on the first', 'stage', { stage: `${HASH.slice(0, 58)}-orig` }, {}, { do: 'begin' }],
+    ['what kubectl wrote', 'deployment', { deployment: HASH.slice(0, 32) }, {}, { do: 'begin' }],
+    ['the key of before', 'app', {}, { [ANNOTATION.deploymentLabelKey]: 'app' }, { do: 'begin' }],
+    ['the default key', KEY, { [KEY]: 'x' }, {}, { do: 'begin' }],
+  ])('as the key that tells the two apart: %s', (_, key, labels, annotations, decision) => {
+    const world = new SimulatedControllers();
+    const template = IMAGE_TEMPLATE('app:1', { app: 'foo', ...labels });
+    world.controller('foo', { replicas: 3, selector: { app: 'foo' }, template }, annotations);
+    expect(decide(world, { key })).toMatchObject(decision);
+  });
+
+  it('a key that only the file has for something else', () => {
+    const manifest = {
+      apiVersion: 'v1',
+      kind: 'ReplicationController',
+      metadata: { name: 'foo', namespace: 'default' },
+      spec: { selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:2', { app: 'foo', tier: 'web' }) },
+    } as const;
+    expect(decide(foo(), { change: { kind: 'manifest', manifest }, key: 'tier' })).toMatchObject({
+      code: 'KeyTaken',
+      message: expect.stringMatching(/^foo has the label tier=web for something else/),
+    });
+  });
+
   it('several containers need the name of one', () => {
     const world = new SimulatedControllers();
     const template = IMAGE_TEMPLATE('app:1');
