@@ -17,13 +17,17 @@ import type { Session } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
-import { describePause, describeProgress, reasonOf } from './update-state.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
+import type { RecordedEnd } from './update-state.ts';
+import { describePause, describeProgress, isFollowedByOther, reasonOf, recordedEnd } from './update-state.ts';
 import { describeWish } from './workload-state.ts';
 
 export interface FollowedUpdate {
   readonly reference: UpdateReference;
   /** Name of the next controller, as far as it is known. */
   readonly shownNext: string | undefined;
+  /** uid of the record of the update that was begun or attached to; of one without (kubectl's) the first that is seen. */
+  readonly record: string | undefined;
   readonly workflowId: string;
   /** The way back is what was asked for. */
   readonly isRollback: boolean;
@@ -52,7 +56,9 @@ interface End {
   /** Why; empty where the outcome says all. */
   readonly detail: string;
   /** Who turned the update round, if somebody has, and whether that is under way. */
-  readonly turned: Turned | undefined;
+  readonly turned?: Turned | undefined;
+  /** Next controller of the update that took its place, where no commit is known to have done so. */
+  readonly by?: string | undefined;
   readonly isGoingBack: boolean;
 }
 
@@ -77,14 +83,18 @@ export async function followUpdate(
   let movedAt = io.now();
   let lookedAt = 0;
   let isGoingBack = false;
-  const finish = async (outcome: Outcome, detail: string, turned?: Turned) =>
-    await report(session, followed, { isGoingBack, turned, outcome, detail });
+  let record = followed.record;
+  const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>) =>
+    await report(session, followed, { turned: end?.turned, by: end?.by, isGoingBack, outcome, detail });
   const look = async () =>
     planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
   while (!io.interrupted.aborted) {
     const plan = await look();
     const { paused, isRollback } = plan.view;
     isGoingBack = isRollback;
+    record ??= plan.view.record?.revision.metadata.uid;
+    const replaced = endBeforeOther(plan.view, record);
+    if (replaced !== undefined) return await finish(replaced.outcome, '', replaced);
     const held = paused === undefined ? '' : ` (${describePause(paused)})`;
     const line = `${describeProgress(plan.progress)}${held}`;
     if (line !== shown) {
@@ -96,9 +106,13 @@ export async function followUpdate(
     if (io.now() - lookedAt >= RUN_LOOK_MS) {
       lookedAt = io.now();
       const end = await lookAtRun(session, temporal, followed.workflowId);
-      // Who ended it is known only by what it has written last.
-      if (end !== undefined)
-        return await finish(end.outcome, end.message, (await look()).view.last?.state.turned);
+      if (end !== undefined) {
+        const { view } = await look();
+        const before = endBeforeOther(view, record);
+        if (before !== undefined) return await finish(before.outcome, '', before);
+        // Who ended it is known only by what it has written last.
+        return await finish(end.outcome, end.message, { turned: view.last?.state.turned });
+      }
       toldNobody = noteKeeper(session, toldNobody, await keeper.look());
     }
     if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
@@ -111,6 +125,16 @@ export async function followUpdate(
     await pause(Math.min(followed.pollIntervalMs, RUN_LOOK_MS), io.interrupted);
   }
   return await finish('interrupted', 'the update goes on');
+}
+
+/**
+ * How the followed update has ended, once its run cannot tell: a commit, or another update, took its place, and all runs of one
+ * controller have one workflow id.
+ */
+function endBeforeOther(view: UpdateView, record: string | undefined): RecordedEnd | undefined {
+  const end = record === undefined ? undefined : recordedEnd(view, record);
+  if (record === undefined || end === undefined) return undefined;
+  return end.outcome === 'Superseded' || isFollowedByOther(view, record) ? end : undefined;
 }
 
 /** Says once that nobody acts, and once that somebody does again. */
@@ -160,7 +184,7 @@ async function report(
   end: End,
 ): Promise<ExitCode> {
   const { io, options } = session;
-  const { outcome, detail, turned } = end;
+  const { outcome, detail, turned, by } = end;
   const { name, namespace } = reference;
   const to = shownNext === undefined || reference.next === undefined ? name : reference.next;
   const who = turned === undefined ? '' : ` ${describeWish(turned)}`.trimEnd();
@@ -169,7 +193,7 @@ async function report(
       ? `the update of ${name} could not be rolled back: it was over`
       : `${to} is rolled out`,
     Aborted: `the update of ${name} was rolled back${who}`,
-    Superseded: `the update of ${name} was superseded: ${turned?.reason ?? 'a commit brings another manifest'}`,
+    Superseded: `the update of ${name} was superseded: ${turned?.reason ?? (by === undefined ? 'a commit brings another manifest' : `${by} is rolled out instead`)}`,
     failed: `the rolling update of ${name} failed: ${detail}`,
     timeout: detail,
     interrupted: detail,

@@ -54,6 +54,7 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       return await followUpdate(session, temporal, {
         reference,
         shownNext: begun.next,
+        record: begun.record,
         workflowId,
         isRollback,
         pollIntervalMs: options.pollInterval,
@@ -75,9 +76,10 @@ async function readReversed(
   return whole === newName ? { ...request, name: newName, newName: undefined } : undefined;
 }
 
-/** What is under way now: its next controller, or that there is nothing to do. */
+/** What is under way now: its next controller and the uid of its record, or that there is nothing to do. */
 interface Begun {
   readonly next: string | undefined;
+  readonly record: string | undefined;
   readonly isFinished: boolean;
 }
 
@@ -89,17 +91,17 @@ function withBeginner(request: RollingUpdateRequest, begun: Wish): RollingUpdate
 /** Records what is to be rolled out, unless it is under way. */
 async function begin(session: Session, request: RollingUpdateRequest): Promise<Begun> {
   const { namespace, io, options } = session;
-  const { decision, next, view } = await tryToBegin(session, request, false);
+  const { decision, next, record, view } = await tryToBegin(session, request, false);
   switch (decision.do) {
     case 'refuse':
       throw refusal(session, request, decision.code, decision.message);
     case 'attach':
       io.err(`note: ${request.name} is being updated: attached\n`);
-      return { next, isFinished: false };
+      return { next, record, isFinished: false };
     case 'begin':
       io.err(`note: the update of ${request.name} to ${oneLine(next ?? '')} is recorded: it begins\n`);
       noteRepository(session, request, view);
-      return { next, isFinished: false };
+      return { next, record, isFinished: false };
     case 'finished': {
       const message = `nothing to do: ${decision.message}`;
       const document = {
@@ -117,7 +119,7 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
             : `${oneLine(message)}\n`,
         );
       }
-      return { next, isFinished: true };
+      return { next, record, isFinished: true };
     }
   }
 }
@@ -156,7 +158,8 @@ async function turn(session: Session, request: RollingUpdateRequest, wisher: Wis
   if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
   const { message } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
   io.err(`note: ${oneLine(message)}\n`);
-  return { next: view.nextController?.metadata.name ?? view.record?.next, isFinished: false };
+  const next = view.nextController?.metadata.name ?? view.record?.next;
+  return { next, record: view.record?.revision.metadata.uid, isFinished: false };
 }
 
 /** `--dry-run`: what would be rolled out; the apiserver has tried it. */

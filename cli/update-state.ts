@@ -4,7 +4,9 @@ import { ANNOTATION } from '../planners/names.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
-import type { ControllerProgress, UpdateProgress } from '../planners/rolling-update-steps.ts';
+import { isActiveRecord } from '../planners/rolling-update-record.ts';
+import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { podCount } from '../planners/rolling-update-view.ts';
 import { describeAbandoned } from '../planners/rolling-update-abandoned.ts';
 import type { Wish } from '../planners/workload.ts';
@@ -81,6 +83,43 @@ export function cameBack({
     return undefined;
   const turned = last.state.turned ?? {};
   return turned.from === old.metadata.annotations?.[ANNOTATION.commit] ? { record: last, turned } : undefined;
+}
+
+/** How one update has ended, whatever is rolled out by now. */
+export interface RecordedEnd {
+  readonly outcome: UpdateEnding;
+  readonly turned?: Turned | undefined;
+  /** Next controller of the one that took its place, where no commit is known to have done so. */
+  readonly by?: string;
+}
+
+/**
+ * How the update has ended whose record has the uid; undefined while it is under way, and for a record that is gone. One that was
+ * edited in the middle has a newer record with the same next controller, and ends as that does.
+ */
+export function recordedEnd({ records }: Pick<UpdateView, 'records'>, uid: string): RecordedEnd | undefined {
+  const at = records.findIndex(({ revision }) => revision.metadata.uid === uid);
+  const record = records[at];
+  if (record === undefined || isActiveRecord(record)) return undefined;
+  const { phase, turned } = record.state;
+  if (phase === 'Done') return { outcome: 'Succeeded' };
+  if (turned !== undefined) return { outcome: turned.verb === 'commit' ? 'Superseded' : 'Aborted', turned };
+  const later = laterRecords(records, record)[0];
+  if (later === undefined) return { outcome: 'Aborted' };
+  return later.next === record.next
+    ? recordedEnd({ records }, later.revision.metadata.uid)
+    : { outcome: 'Superseded', by: later.next };
+}
+
+/** Whether another update of the same controller has been written down since: then its run says nothing about this one. */
+export function isFollowedByOther({ records }: Pick<UpdateView, 'records'>, uid: string): boolean {
+  const record = records.find(({ revision }) => revision.metadata.uid === uid);
+  return record !== undefined && laterRecords(records, record).length > 0;
+}
+
+/** @param records Oldest first. */
+function laterRecords(records: readonly UpdateRecord[], record: UpdateRecord): readonly UpdateRecord[] {
+  return records.slice(records.indexOf(record) + 1).filter(({ from }) => from === record.from);
 }
 
 function superseded(name: string, record: UpdateRecord, { commit = '' }: Turned): string {

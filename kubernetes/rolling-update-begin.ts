@@ -27,6 +27,8 @@ export interface BegunUpdate {
   readonly view: UpdateView;
   /** Name of the next controller, where there is (to be) one. */
   readonly next: string | undefined;
+  /** uid of the record of the update that was begun, or is under way; undefined where there is none (yet). */
+  readonly record: string | undefined;
 }
 
 const CONFLICT_LIMIT = 12;
@@ -48,23 +50,24 @@ export async function beginUpdate(
     const view = viewUpdate(await readUpdate(client, reference));
     const decision = decideStart(view, request);
     if (decision.do !== 'begin') {
-      return { decision, view, next: view.nextController?.metadata.name ?? view.record?.next };
+      const record = view.record?.revision.metadata.uid;
+      return { decision, view, next: view.nextController?.metadata.name ?? view.record?.next, record };
     }
     const { desired } = decision;
     const budget = budgetOf(settings, decision.data.controller.metadata.annotations);
     const state: RecordState = { ...settings, ...budget, phase: 'Rolling', desired };
     const data = await withDefaults(client, reference.namespace, view, decision.data);
     const defaulted = decideDefaulted(view, { ...decision, data });
-    const begun = { decision: defaulted, view, next: data.next };
+    const begun = { decision: defaulted, view, next: data.next, record: undefined };
     if (dryRun || defaulted.do !== 'begin') return begun;
     try {
       // Its name has a number: whoever is quicker begins, the other looks again and finds an update in progress.
-      await client.create<ControllerRevision>(
+      const { metadata } = await client.create<ControllerRevision>(
         pathOf('controllerrevisions', reference.namespace),
         recordManifest(data, state, view.records),
         { fieldManager: UPDATE_FIELD_MANAGER },
       );
-      return begun;
+      return { ...begun, record: metadata.uid };
     } catch (error) {
       if (!isAlreadyExists(error) || tries === CONFLICT_LIMIT) throw error;
     }

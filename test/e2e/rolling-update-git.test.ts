@@ -144,6 +144,25 @@ describe('a ReplicationController in git', () => {
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
   }, 120_000);
 
+  it('so does one that takes the place of a command, which is told so', async () => {
+    const command = cli('rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
+    );
+    const sha = await committed({ 'foo.yaml': foo('foo:5') });
+
+    const { code, out } = await command;
+    expect({ code, document: JSON.parse(out) }).toMatchObject({
+      code: 1,
+      document: {
+        outcome: 'Superseded',
+        message: expect.stringContaining(`superseded: commit ${sha.slice(0, 8)}`),
+        turned: { verb: 'commit', commit: sha },
+      },
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:5']);
+  }, 120_000);
+
   it('a label of its own with the name of kubectl’s key stays, and another such key is refused', async () => {
     const selector = { app: 'bar', deployment: 'prod' };
     const bar = (image: string) =>
