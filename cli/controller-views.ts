@@ -182,7 +182,7 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
     if (dead !== undefined || left.length === 0) return { verdict, sentence, ...next };
     const names = left.slice(0, NAMED_PODS).map(({ metadata }) => metadata.name);
     const command = `kubectl delete pods ${names.join(' ')} -n ${namespaceOf(plan)}`;
-    return { verdict, sentence, next: `${command}; one that is to stay needs other labels` };
+    return { verdict, sentence, next: `give those that are to stay other labels, then: ${command}` };
   }
   if (step.do === 'refuse' && step.code === 'NextLost') {
     const command = `fairlead rolling-update ${name}`;

@@ -6,7 +6,7 @@ import { isObject } from '../git/manifests.ts';
 import { readYaml } from '../git/yaml.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateSettings } from '../kubernetes/rolling-update-begin.ts';
-import { trusted } from '../kubernetes/values.ts';
+import { errorCode, trusted } from '../kubernetes/values.ts';
 import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
@@ -92,7 +92,12 @@ async function readManifest(file: string, namespace: string): Promise<Controller
   try {
     text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8');
   } catch (error) {
-    throw new CliError(`${file}: ${toMessage(error)}`, EXIT.usage, { cause: error });
+    // The system's own sentence names the file again.
+    const why =
+      errorCode(error) === 'ENOENT'
+        ? 'there is no such file'
+        : toMessage(error).replace(`, open '${file}'`, '');
+    throw new CliError(`${file}: ${why}`, EXIT.usage, { cause: error });
   }
   const { documents, problems } = readYaml(text);
   const [problem] = problems;

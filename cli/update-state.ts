@@ -159,8 +159,9 @@ export function podsWithoutController({ view }: RollingUpdatePlan): string | und
   const { old, nextController, record, name } = view;
   if (record?.state.phase !== 'Renaming' || old !== undefined || nextController !== undefined)
     return describeAbandoned(view);
-  const pods = String(podCount(view, record));
-  return `${pods} pods have no controller: ${record.next} is gone and ${name} is not there yet`;
+  const count = podCount(view, record);
+  const pods = `${String(count)} ${count === 1 ? 'pod has' : 'pods have'}`;
+  return `${pods} no controller: ${record.next} is gone and ${name} is not there yet`;
 }
 
 /** `paused by ann: disk alarm` */

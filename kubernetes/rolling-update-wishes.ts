@@ -95,7 +95,10 @@ function turn(view: UpdateView, turned: Turned): Decision {
     case 'refuse':
       return nothing(decision.message);
     case 'turn':
-      return change(`the update of ${view.name} is rolled back`, { do: 'write', write: decision.write });
+      return change(`the update of ${view.name} is being rolled back`, {
+        do: 'write',
+        write: decision.write,
+      });
     case 'attach':
       return nothing(`the update of ${view.name} is being rolled back already`);
   }

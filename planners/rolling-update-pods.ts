@@ -21,7 +21,8 @@ export function awaitPods(
   const { active, lacking } = countPods(controller, pods, now);
   if (lacking.length > 0) {
     const be = lacking.length === 1 ? 'is' : 'are';
-    const message = `${String(lacking.length)} of ${String(active.length)} pods of ${name} ${be} not available`;
+    const noun = active.length === 1 ? 'pod' : 'pods';
+    const message = `${String(lacking.length)} of ${String(active.length)} ${noun} of ${name} ${be} not available`;
     const names = lacking.map(({ metadata }) => metadata.name);
     return wait('PodNotReady', message, names);
   }

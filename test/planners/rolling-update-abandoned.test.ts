@@ -76,8 +76,9 @@ describe('pods whose controller was deleted without them in the middle', () => {
       'PodsWithoutController',
       `${String(count)} pods of foo have no controller: foo was deleted without them`,
     ]);
-    expect(command).toContain(
-      `kubectl delete pods ${left.map(({ metadata }) => metadata.name).join(' ')} -n default`,
+    // Last, so that all of it can be pasted.
+    expect(command).toBe(
+      `give those that are to stay other labels, then: kubectl delete pods ${left.map(({ metadata }) => metadata.name).join(' ')} -n default`,
     );
     expect(judgeUpdate(plan)).toMatchObject({ outcome: 'progressing' });
     expect(judgeUpdate(plan).sentence).toContain('foo was deleted without them');

@@ -6,6 +6,7 @@ import { isReady } from '../../planners/availability.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
 import type { ControllerRevision } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { awaitPods } from '../../planners/rolling-update-pods.ts';
 import { recordManifest } from '../../planners/rolling-update-record.ts';
 import { decideDefaulted, decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
@@ -658,6 +659,15 @@ describe('what a request means', () => {
     expect(decide(foo(), { change: { kind: 'manifest', manifest }, key: 'tier' })).toMatchObject({
       code: 'KeyTaken',
       message: expect.stringMatching(/^foo has the label tier=web for something else/),
+    });
+  });
+
+  it('one pod is one', () => {
+    const { controllers, pods } = foo(1);
+    const unready = pods.map((pod) => ({ ...pod, status: { ...pod.status, conditions: [] } }));
+    const [controller] = controllers;
+    expect(controller && awaitPods(controller, unready, NOW)).toMatchObject({
+      waiting: [{ message: '1 of 1 pod of foo is not available' }],
     });
   });
 
