@@ -12,7 +12,7 @@ import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { Column } from './table.ts';
-import { formatTable } from './table.ts';
+import { formatTable, sentenceCell } from './table.ts';
 
 interface CommitHistoryDocument extends Document {
   readonly kind: 'CommitHistory';
@@ -45,31 +45,38 @@ export async function runRepositoryHistory(call: Call): Promise<ExitCode> {
       io.err(`No commit of repository ${name} was tried yet.\n`);
       return EXIT.ok;
     }
-    if (history.length > 0) io.out(formatTable(columnsOf(io.now(), options.output === 'wide'), history));
+    if (history.length > 0) io.out(formatTable(historyColumns(io.now(), options.output === 'wide'), history));
     if (underWay !== undefined)
       io.out(`${shortSha(underWay.sha)} is under way since ${ageOf(underWay.startedAt, io.now())}\n`);
     return EXIT.ok;
   });
 }
 
-function columnsOf(now: number, wide: boolean): readonly Column<CommitAttempt>[] {
+/** Columns of the table; ages end at `now`, milliseconds since the epoch. Problems are told in full where it is `wide`. */
+export function historyColumns(now: number, wide: boolean): readonly Column<CommitAttempt>[] {
   return [
     { title: 'COMMIT', value: ({ sha }) => shortSha(sha) },
     { title: 'AUTHOR', value: ({ author }) => author ?? '<unknown>' },
     { title: 'OUTCOME', value: outcomeCell },
-    { title: 'TOOK', value: ({ startedAt, finishedAt }) => ageOf(startedAt, Date.parse(finishedAt)) },
+    { title: 'TOOK', value: tookCell },
     { title: 'AGE', value: ({ finishedAt }) => formatAge(now - Date.parse(finishedAt)) },
     { title: 'APPLIED', value: ({ applied }) => String(applied) },
     { title: 'PRUNED', value: ({ pruned }) => String(pruned) },
     { title: 'ASKED-BY', value: ({ askedBy }) => askedBy ?? '-' },
     ...(wide ? [{ title: 'RUN', value: ({ runId }: CommitAttempt) => runId }] : []),
     { title: 'SUBJECT', value: ({ subject }) => subject ?? '-' },
-    { title: 'WHY', value: whyCell },
+    { title: 'WHY', value: (attempt) => sentenceCell(whyCell(attempt), wide) },
   ];
 }
 
-function outcomeCell({ outcome, supersededBy }: CommitAttempt): string {
+function outcomeCell({ outcome, supersededBy, tries }: CommitAttempt): string {
+  if (tries !== undefined) return `${outcome} ×${String(tries)}`;
   return supersededBy === undefined ? outcome : `${outcome} by ${shortSha(supersededBy)}`;
+}
+
+/** Of several tries the last: from the first to the last nothing was done most of the time. */
+function tookCell({ startedAt, lastStartedAt, finishedAt }: CommitAttempt): string {
+  return ageOf(lastStartedAt ?? startedAt, Date.parse(finishedAt));
 }
 
 /** What is wrong with it, or why somebody asked for it; then what else is worth knowing. */

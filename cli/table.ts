@@ -48,6 +48,14 @@ function joinCells(
     .trimEnd();
 }
 
+/** Columns of a cell that holds a sentence, outside `-o wide`. */
+const CELL_COLUMNS = 100;
+
+/** A sentence as a cell: on one line, and cut, with a mark, where it is not to be `wide`. */
+export function sentenceCell(text: string, wide: boolean): string {
+  return wide ? text : cutToWidth(oneLine(text), CELL_COLUMNS);
+}
+
 /** What picocolors writes. */
 // oxlint-disable-next-line no-control-regex -- escapes are what this is about
 const COLOR = /(\u001b\[[\d;]*m)/;

@@ -25,11 +25,12 @@ const KEPT_ATTEMPTS = 50;
 const LONGEST_PROBLEM = 300;
 const KEPT_NOTES = 3;
 
-/** The status with one more attempt; recorded again (an activity's retry), it is the same. */
+/**
+ * The status with one more attempt; recorded again (an activity's retry), it is the same. Tries of one commit that are refused or fail alike,
+ * one after the other, are one row: hours of a missing permission do not push everything else out.
+ */
 export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): RepositoryStatus {
-  const others = (status.history ?? []).filter(
-    ({ runId, startedAt }) => runId !== attempt.runId || startedAt !== attempt.startedAt,
-  );
+  const history = status.history ?? [];
   const problem = attempt.problem?.slice(0, LONGEST_PROBLEM);
   const notes = attempt.notes?.slice(0, KEPT_NOTES).map((note) => note.slice(0, LONGEST_PROBLEM));
   const kept = {
@@ -37,7 +38,28 @@ export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): R
     ...(problem !== undefined && { problem }),
     ...(notes !== undefined && { notes }),
   };
-  return { ...status, history: [...others, kept].slice(-KEPT_ATTEMPTS) };
+  const before = history.at(-1);
+  const isRecorded = history.some((row) => isTry(row, kept));
+  if (before !== undefined && !isRecorded && isSameRefusal(before, kept)) {
+    const { startedAt, tries = 1 } = before;
+    const row = { ...kept, startedAt, lastStartedAt: kept.startedAt, tries: tries + 1 };
+    return { ...status, history: [...history.slice(0, -1), row] };
+  }
+  // The row of several tries stays as the last of them has left it.
+  if (before?.tries !== undefined && isTry(before, kept) && isSameRefusal(before, kept)) return status;
+  return { ...status, history: [...history.filter((row) => !isTry(row, kept)), kept].slice(-KEPT_ATTEMPTS) };
+}
+
+/** Whether the row ends with this very try. */
+function isTry({ runId, startedAt, lastStartedAt = startedAt }: CommitAttempt, one: CommitAttempt): boolean {
+  return runId === one.runId && lastStartedAt === one.startedAt;
+}
+
+/** Nothing is different between the two but the time. What somebody asked for has a row of its own. */
+function isSameRefusal(one: CommitAttempt, other: CommitAttempt): boolean {
+  const told = ({ sha, outcome, problem, problemCount, askedBy, reason, applied, pruned }: CommitAttempt) =>
+    JSON.stringify([sha, outcome, problem, problemCount, askedBy, reason, applied, pruned]);
+  return (one.outcome === 'Refused' || one.outcome === 'Failed') && told(one) === told(other);
 }
 
 /** What a rollout that failed was, and is now: a line of the present commit each. */

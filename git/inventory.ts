@@ -122,9 +122,13 @@ export interface CommitAttempt {
   /** Who asked for it to be tried (again), and why. */
   readonly askedBy?: string | undefined;
   readonly reason?: string | undefined;
-  /** RFC 3339. */
+  /** RFC 3339; of a row of several equal tries the first start and the last end. */
   readonly startedAt: string;
   readonly finishedAt: string;
+  /** How many tries in a row ended like this; absent: one. */
+  readonly tries?: number | undefined;
+  /** RFC 3339: the start of the last of several. */
+  readonly lastStartedAt?: string | undefined;
   readonly applied: number;
   readonly unchanged: number;
   readonly pruned: number;
@@ -134,6 +138,7 @@ export interface CommitAttempt {
   /** What is worth knowing and no failure: the first ones. */
   readonly notes?: readonly string[] | undefined;
   readonly supersededBy?: string | undefined;
+  /** Of the last try. */
   readonly runId: string;
 }
 

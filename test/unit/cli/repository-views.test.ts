@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { historyColumns } from '../../../cli/repository-history.ts';
 import { viewRepository } from '../../../cli/repository-views.ts';
+import { formatTable } from '../../../cli/table.ts';
 import { withAttempt } from '../../../git/commit-report.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
 import type { CommitAttempt, CommitStatus, RepositoryStatus } from '../../../git/inventory.ts';
@@ -199,6 +201,62 @@ describe('the history of a repository', () => {
       notes: ['1', '2', '3'],
     });
     expect(status.lastSucceeded).toEqual({ sha: OLD, at: '' });
+  });
+
+  const refused = (number: number, more: Partial<CommitAttempt> = {}): CommitAttempt =>
+    attempt(number, { outcome: 'Refused', problem: 'Forbidden: no', problemCount: 1, applied: 0, ...more });
+
+  it.each<[string, CommitAttempt, CommitAttempt, number]>([
+    ['the same refusal', refused(1), refused(2), 1],
+    ['the same failure', refused(1, { outcome: 'Failed' }), refused(2, { outcome: 'Failed' }), 1],
+    ['other notes', refused(1, { notes: ['x'] }), refused(2), 1],
+    [
+      'of a long problem',
+      refused(1, { problem: 'x'.repeat(900) }),
+      refused(2, { problem: 'x'.repeat(900) }),
+      1,
+    ],
+    ['another commit', refused(1), refused(2, { sha: NEW }), 2],
+    ['another problem', refused(1), refused(2, { problem: 'Invalid: b' }), 2],
+    ['more problems', refused(1), refused(2, { problemCount: 2 }), 2],
+    ['another outcome', refused(1), refused(2, { outcome: 'Failed' }), 2],
+    ['that has applied something', refused(1, { applied: 3 }), refused(2), 2],
+    ['that somebody asked for', refused(1), refused(2, { askedBy: 'ada' }), 2],
+    ['that went well', attempt(1, { applied: 0 }), attempt(2, { applied: 0 }), 2],
+  ])('counts equal tries in a row: %s', (_what, first, second, rows) => {
+    const { history } = withAttempt(withAttempt({}, first), second);
+    expect(history).toHaveLength(rows);
+    expect(history?.at(-1)?.runId).toBe('run-2');
+    expect(history?.at(-1)?.tries).toBe(rows === 1 ? 2 : undefined);
+  });
+
+  it('a permission that is missing for hours leaves the earlier commits there', () => {
+    let status = withAttempt({}, attempt(0));
+    for (let number = 1; number <= 200; number += 1) status = withAttempt(status, refused(number));
+    // Recorded again: the activity was retried.
+    status = withAttempt(status, refused(200, { finishedAt: '2026-01-01T00:02:00Z' }));
+    expect(status.history).toMatchObject([
+      { runId: 'run-0' },
+      {
+        tries: 200,
+        startedAt: refused(1).startedAt,
+        lastStartedAt: refused(200).startedAt,
+        runId: 'run-200',
+      },
+    ]);
+    status = withAttempt(withAttempt(status, attempt(201)), refused(202));
+    expect(status.history?.map(({ tries }) => tries)).toEqual([undefined, 200, undefined, undefined]);
+  });
+
+  it('is a table: problems cut, equal tries counted', () => {
+    const { history = [] } = withAttempt(
+      withAttempt({}, refused(1, { problem: 'x'.repeat(300) })),
+      refused(2, { problem: 'x'.repeat(300) }),
+    );
+    const now = Date.parse('2026-01-01T00:02:00Z');
+    const [, line = ''] = formatTable(historyColumns(now, false), history).split('\n');
+    expect(line).toMatch(/^aaaaaaaa +<unknown> +Refused ×2 +58s +60s .* x{99}…$/);
+    expect(formatTable(historyColumns(now, true), history)).toContain('x'.repeat(300));
   });
 
   it('fits into a ConfigMap whatever went wrong', () => {
