@@ -9,6 +9,7 @@ import { openMirror } from '../git/mirror.ts';
 import { ProblemError, formatOnce, formatProblem, shortSha } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import { DeadlineExceeded, startDeadline } from '../kubernetes/deadline.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
 import { formatDifference } from './format-difference.ts';
@@ -35,8 +36,26 @@ interface PlanDocument extends Document {
   readonly repositories: readonly RepositoryPlan[];
 }
 
-/** Runs the verb: 0 nothing would change, 4 something would, 1 a commit could not be applied. */
+/**
+ * Runs the verb: 0 nothing would change, 4 something would, 1 a commit could not be applied, 3 the time of `--timeout` is up. Without one
+ * the limits of git and of the cluster alone hold.
+ */
 export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
+  const { timeout = 0 } = call.options;
+  if (timeout === 0) return await planAll(call);
+  const limit = startDeadline(timeout, call.io.interrupted);
+  try {
+    return await planAll({ ...call, io: { ...call.io, interrupted: limit.signal } });
+  } catch (error) {
+    if (!(limit.signal.reason instanceof DeadlineExceeded)) throw error;
+    const late = `timed out: the repository was not read and compared within ${String(timeout / 1_000)} s`;
+    throw new CliError(late, EXIT.timeout, { cause: error });
+  } finally {
+    limit.clear();
+  }
+}
+
+async function planAll(call: Call<PlanOptions>): Promise<ExitCode> {
   const repositories = await repositoriesOf(call);
   return await withSession(call, async (session) => {
     const cache = await mkdtemp(join(tmpdir(), 'fairlead-plan-'));
@@ -46,7 +65,7 @@ export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
       const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: plans };
       if (!(await printStructured(call.io, call.options, document))) {
         const colors = colorsOf(call.io);
-        for (const plan of plans) call.io.out(await formatPlan(plan, colors));
+        for (const one of plans) call.io.out(await formatPlan(one, colors));
       }
       if (plans.some(({ problems }) => problems.length > 0)) return EXIT.failed;
       return plans.some(({ changes }) => changes.some(isChange)) ? EXIT.differences : EXIT.ok;
@@ -77,10 +96,10 @@ async function planRepository(
   try {
     const sha = await mirror.resolveRef(session.io.interrupted);
     const content = await new CommitReader(() => mirror).read(repository, sha, session.io.interrupted);
-    const plan = await planCommit(session.client, session, repository, sha, content);
+    const planned = await planCommit(session.client, session, repository, sha, content);
     return {
-      ...plan,
-      notes: [...plan.notes, ...unkept(plan, await glanceAtLease(session), leaseName(session))],
+      ...planned,
+      notes: [...planned.notes, ...unkept(planned, await glanceAtLease(session), leaseName(session))],
     };
   } catch (error) {
     if (error instanceof ProblemError)
