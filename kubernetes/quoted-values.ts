@@ -4,8 +4,8 @@ import { asRecord } from './values.ts';
 
 /** Words before a value in the apiserver's field errors. */
 const BEFORE_VALUE = /(?:(?:Invalid|Duplicate|Unsupported) value|Not found): /g;
-/** A value of another type than the schema's, as Go prints it: `got &value.valueUnstructured{Value:8080}`, `got &{8080}`. */
-const WRONG_TYPE = /, got &(?:value\.valueUnstructured)?\{(?:Value:)?(.*?)\}(?=\n|$)/gs;
+/** A value of another type than the schema's, as Go prints it: `expected string, got &value.valueUnstructured{Value:8080}`, `… got &{8080}`. */
+const WRONG_TYPE = /(?:expected (\w+))?, got &(?:value\.valueUnstructured)?\{(?:Value:)?(.*?)\}(?=\n|$)/gs;
 /** Two objects are compared from here on: a hunk, or lines that were taken away or added. */
 const DIFFERENCE = /\n(?:@@|[ \t]*[-+][ \t]|[ \t]*\.\.\. \/\/)/;
 /** Below these, texts are people's own: they may be credentials. `annotations` itself is about names; ours are settings. */
@@ -27,7 +27,12 @@ export function withoutQuotedValues(message: string, field = ''): string {
   const difference = DIFFERENCE.exec(message);
   const text = message
     .slice(0, difference?.index)
-    .replaceAll(WRONG_TYPE, (_match, value: string) => `, got ${kindOf(value)}`);
+    .replaceAll(WRONG_TYPE, (_match, expected: string | undefined, value: string) => {
+      const kind = kindOf(value);
+      // Go prints the text "true" as it prints the boolean.
+      if (expected === undefined) return `, got ${kind}`;
+      return `expected ${expected}, got ${kind === `a ${expected}` ? 'a string' : kind}`;
+    });
   let result = '';
   let from = 0;
   for (const { 0: words, index } of text.matchAll(BEFORE_VALUE)) {

@@ -10,8 +10,8 @@ const NOT_DECLARED = 'FieldNotDeclared';
 const WRONG_TYPE = 'FieldOfWrongType';
 const SCHEMA_REASONS: ReadonlySet<string | undefined> = new Set([NOT_DECLARED, WRONG_TYPE]);
 
-/** Names of Kubernetes' fields. */
-const FIELD_NAMES = /^\.?[A-Za-z][A-Za-z0-9]{0,39}(?:\.[A-Za-z][A-Za-z0-9]{0,39}|\[\d+\])*$/;
+/** Names as Kubernetes' fields have them, and as people write those that are none (`my_field`, `my-field`). */
+const FIELD_NAMES = /^\.?[A-Za-z_][-\w]{0,62}(?:\.[A-Za-z_][-\w]{0,62}|\[\d+\])*$/;
 /** Keys of a Secret, which are told elsewhere too (`data[key]`). */
 const DATA_KEY = /^\.?(?:data|stringData)\.[-._a-zA-Z0-9]{1,253}$/;
 const HARMLESS = /^(?:field not declared in schema|expected \w+, got (?:a |something )\w+)$/;

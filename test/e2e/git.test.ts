@@ -396,6 +396,15 @@ spec:
     ]);
   }, 60_000);
 
+  it('has the type of a field of a Secret told beside a field that nobody knows, whatever its name', async () => {
+    const secret =
+      'apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nimmutable: PLANTED\nmy_field: PLANTED\n';
+    expect(await refusals(secret)).toEqual([
+      'Invalid bad.yaml:4 .immutable: expected boolean, got something else. Correct the field.',
+      'UnknownField bad.yaml:5 unknown field ".my_field". Correct the name of the field.',
+    ]);
+  }, 60_000);
+
   it('has them told also where its namespace comes with the commit', async () => {
     const name = `several-${randomBytes(4).toString('hex')}`;
     const object = configMap('x', 'value').replace('name: x', `name: x\n  namespace: ${name}`);

@@ -73,6 +73,10 @@ describe('ApiError', () => {
       'errors:\n  .stringData.port: expected string, got &value.valueUnstructured{Value:hunter2}\n  .dataa: field not declared in schema',
       '.stringData.port: expected string, got something else, .dataa: field not declared in schema',
     ],
+    ['.my_field: field not declared in schema', '.my_field: field not declared in schema'],
+    ['.x-my-field: field not declared in schema', '.x-my-field: field not declared in schema'],
+    ['.immutable: expected boolean, got &{hunter2}', '.immutable: expected boolean, got something else'],
+    ['.immutable: expected boolean, got &{true}', '.immutable: expected boolean, got a string'],
     // What is no name may be a value.
     ['.hunter2/x: field not declared in schema', 'withheld'],
     ['.stringData.hunter 2: expected string, got &{a}', 'withheld'],
