@@ -16,7 +16,7 @@ import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { Column } from './table.ts';
-import { formatTable } from './table.ts';
+import { formatTable, sentenceCell } from './table.ts';
 
 interface RepositoryListDocument extends Document {
   readonly kind: 'RepositoryList';
@@ -89,7 +89,7 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
       title: 'LOOKED',
       value: ({ lookedAt }) => (lookedAt === undefined ? 'never' : `≤${ageOf(lookedAt, now)}`),
     },
-    { title: 'WHY', value: ({ message }) => (message === '' ? '-' : wide ? message : cut(message, 60)) },
+    { title: 'WHY', value: ({ message }) => repositoryWhy(message, wide) },
   ];
 }
 
@@ -97,6 +97,15 @@ function short(sha: string | undefined): string {
   return sha === undefined ? '<none>' : shortSha(sha);
 }
 
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+/** `Code file:line@commit: Kind.group namespace/name: what is wrong`, as problems are written; the place and the object may be missing. */
+const PROBLEM =
+  /^([A-Z][A-Za-z]+)(?: (.+?@[0-9a-f]{8}|commit [0-9a-f]{8}))?: (?:([A-Z]\w*(?:\.[-.\w]+)? \S+): )?(.+)$/s;
+
+/** A repository's message as a cell. Where it is cut, what is wrong comes before the object and the place. */
+export function repositoryWhy(message: string, wide: boolean): string {
+  if (message === '') return '-';
+  const [, code, place, object, text] = PROBLEM.exec(message) ?? [];
+  if (wide || code === undefined || text === undefined) return sentenceCell(message, wide);
+  const where = [object, place].filter((part) => part !== undefined).join(', ');
+  return sentenceCell(`${code}: ${text}${where === '' ? '' : ` (${where})`}`, wide);
 }

@@ -181,7 +181,7 @@ export function viewRepository(
     ...(drift !== undefined && { drift }),
     ...(untold.length > 0 && { receivers: Object.fromEntries(untold) }),
   };
-  const { state, message } = stateOf({ row, suspended, problem, commit, drift });
+  const { state, message } = stateOf({ row, suspended, problem, commit, drift, before: status.source });
   const isMoving = state === 'Pending' || state === 'Progressing';
   // What is no state of the repository: what is wrong with that comes first.
   const also = [
@@ -197,12 +197,15 @@ function stateOf({
   problem,
   commit,
   drift,
+  before,
 }: {
   readonly row: FollowedRow | undefined;
   readonly suspended: Wish | undefined;
   readonly problem: string | undefined;
   readonly commit: RepositoryStatus['commit'] | undefined;
   readonly drift: RepositoryStatus['drift'] | undefined;
+  /** What was seen of its source, maybe by an earlier leader. */
+  readonly before: RepositoryStatus['source'];
 }): Pick<RepositoryView, 'state' | 'message'> {
   if (row === undefined)
     return { state: 'NotFollowed', message: 'no worker follows it; what it applied is left as it is' };
@@ -211,7 +214,7 @@ function stateOf({
   if (problem !== undefined) return { state: 'Unreadable', message: problem };
   const isBehind = row.sha !== undefined && commit !== undefined && commit.sha !== row.sha;
   if (commit === undefined || isBehind) {
-    const next = row.sha === undefined ? 'not looked at yet' : `${shortSha(row.sha)} is next`;
+    const next = row.sha === undefined ? notLookedAt(before) : `${shortSha(row.sha)} is next`;
     const isRunning = commit?.outcome === 'Progressing';
     return isRunning
       ? { state: 'Progressing', message: `${shortSha(commit.sha)} is under way, ${next}` }
@@ -234,6 +237,12 @@ function stateOf({
     case 'Canceled':
       return { state: commit.outcome, message: why === '' ? (commit.notes?.[0] ?? '') : why };
   }
+}
+
+/** By this leader; an earlier one has told the inventory what kept it from reading. */
+function notLookedAt(before: RepositoryStatus['source']): string {
+  if (before?.problem === undefined) return 'not looked at yet';
+  return `not looked at yet by this worker; the one before could not read it since ${before.since}: ${before.problem}`;
 }
 
 /** `2 objects drifted: ConfigMap shop/settings: data.color changed by "kubectl-edit"`. */

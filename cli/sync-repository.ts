@@ -212,7 +212,7 @@ class SyncVerb {
     const looked = this.#look(message, asked, givenUp.signal);
     // Nobody waits for it any more when the time is up first.
     looked.catch(() => undefined);
-    let late = 'no worker has looked at the repository yet';
+    let late = whyLate(this.#view);
     try {
       while (io.now() < this.#endsAt) {
         const left = Math.min(LOOK_MS, this.#endsAt - io.now());
@@ -252,6 +252,16 @@ class SyncVerb {
     }
     return isWell ? EXIT.ok : outcome === 'timeout' ? EXIT.timeout : EXIT.failed;
   }
+}
+
+/** Why there is no answer in time although somebody leads, from what was known of the repository before. */
+export function whyLate({
+  state,
+  lookedAt,
+  message,
+}: Pick<RepositoryView, 'state' | 'lookedAt' | 'message'>): string {
+  if (state === 'Unreadable') return `the look has not come back; the one before said: ${message}`;
+  return lookedAt === undefined ? 'no worker has looked at the repository yet' : 'the look has not come back';
 }
 
 /** Undefined when `ms` are over, or the signal aborts, before the work is done; the work goes on. */

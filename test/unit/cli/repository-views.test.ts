@@ -2,8 +2,10 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { repositoryWhy } from '../../../cli/get-repositories.ts';
 import { historyColumns } from '../../../cli/repository-history.ts';
 import { viewRepository } from '../../../cli/repository-views.ts';
+import { whyLate } from '../../../cli/sync-repository.ts';
 import { formatTable } from '../../../cli/table.ts';
 import { withAttempt } from '../../../git/commit-report.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
@@ -173,6 +175,58 @@ describe('the state of a repository', () => {
     ['followed by nobody any more', undefined, { status: commit('Succeeded') }, { state: 'NotFollowed' }],
   ])('%s', (_what, followed, inventory, expected) => {
     expect(viewRepository('shop', followed, inventory)).toMatchObject(expected);
+  });
+});
+
+it('of which an earlier leader could read nothing says what that one saw', () => {
+  const since = '2026-01-01T00:00:00Z';
+  const source = { ok: false, problem: 'SourceTimeout: Too slow.', since };
+  const { lookedAt: _, ...never } = row();
+  const followed = { ...never, sha: undefined };
+  expect(viewRepository('shop', followed, { status: { source } })).toMatchObject({
+    state: 'Pending',
+    message: `not looked at yet by this worker; the one before could not read it since ${since}: SourceTimeout: Too slow.`,
+  });
+  const readAgain = { ok: true, since };
+  expect(viewRepository('shop', followed, { status: { source: readAgain } }).message).toBe(
+    'not looked at yet',
+  );
+});
+
+it.each<[Parameters<typeof whyLate>[0], string]>([
+  [{ state: 'Pending', message: 'not looked at yet' }, 'no worker has looked at the repository yet'],
+  [{ state: 'Synced', message: '', lookedAt: '2026-01-01T00:00:00Z' }, 'the look has not come back'],
+  [
+    { state: 'Unreadable', message: 'SourceTimeout: Too slow.', lookedAt: '2026-01-01T00:00:00Z' },
+    'the look has not come back; the one before said: SourceTimeout: Too slow.',
+  ],
+])('a look that takes too long, of %j', (view, told) => {
+  expect(whyLate(view)).toBe(told);
+});
+
+describe('why, in the list of repositories', () => {
+  it.each([
+    ['', '-'],
+    ['bbbbbbbb is next', 'bbbbbbbb is next'],
+    ['SourceTimeout: Too slow.', 'SourceTimeout: Too slow.'],
+    [
+      'Forbidden deploy/a b.yaml:12@bbbbbbbb: Deployment.apps shop/web: may not patch. Grant it.',
+      'Forbidden: may not patch. Grant it. (Deployment.apps shop/web, deploy/a b.yaml:12@bbbbbbbb)',
+    ],
+    ['NoManifests commit bbbbbbbb: Nothing there.', 'NoManifests: Nothing there. (commit bbbbbbbb)'],
+    [
+      'RolloutFailed: StatefulSet.fairlead.dev shop/db: pods fail.',
+      'RolloutFailed: pods fail. (StatefulSet.fairlead.dev shop/db)',
+    ],
+  ])('%j begins with what is wrong', (message, cell) => {
+    expect(repositoryWhy(message, false)).toBe(cell);
+    expect(repositoryWhy(message, true)).toBe(message === '' ? '-' : message);
+  });
+
+  it('is cut, and told in full with -o wide', () => {
+    const long = `Forbidden a.yaml:1@bbbbbbbb: Role.rbac.authorization.k8s.io shop/x: ${'y'.repeat(300)}`;
+    expect(repositoryWhy(long, false)).toBe(`Forbidden: ${'y'.repeat(88)}…`);
+    expect(repositoryWhy(long, true)).toBe(long);
   });
 });
 
