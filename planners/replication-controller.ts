@@ -55,6 +55,17 @@ export function scaledBy(
   return undefined;
 }
 
+/** Field managers, but rolling updates, that own a part of its template; undefined where the apiserver tells no managers. */
+export function templateEditors({ metadata }: ReplicationController): readonly string[] | undefined {
+  const editors = metadata.managedFields?.flatMap((entry) => {
+    const { manager, fieldsV1 } = asFields(entry) ?? {};
+    const isOfTemplate = asFields(asFields(fieldsV1)?.['f:spec'])?.['f:template'] !== undefined;
+    const name = asText(manager);
+    return isOfTemplate && name !== undefined && name !== UPDATE_FIELD_MANAGER ? [name] : [];
+  });
+  return editors && [...new Set(editors)];
+}
+
 /** How many replicas the update wants of this controller; undefined without the mark, the seed's or the shipped one (K1). */
 export function desiredOf({ metadata }: ReplicationController): number | undefined {
   const { annotations } = metadata;
@@ -125,6 +136,7 @@ export const MARKS: readonly string[] = [
   SHIPPED_ROLLING_UPDATE.originalReplicas,
   SHIPPED_ROLLING_UPDATE.nextController,
   ANNOTATION.turned,
+  ANNOTATION.editedImages,
 ];
 
 function count(text: string | undefined): number | undefined {

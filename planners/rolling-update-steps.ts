@@ -29,6 +29,8 @@ export type UpdatePurpose =
   | 'LabelPod'
   | 'LabelSelector'
   | 'DeleteStray'
+  | 'PutBack'
+  | 'DeleteEdited'
   | 'ScaleUp'
   | 'ScaleDown'
   | 'Record'

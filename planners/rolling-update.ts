@@ -38,6 +38,7 @@ import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-s
 import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
 import { countPods, describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
+import { awaitEdited, deleteEdited, editedPods, putBack } from './rolling-update-template.ts';
 import { matchesSelector } from './selector.ts';
 import { asFields, asText, trusted } from './values.ts';
 
@@ -90,6 +91,8 @@ function withBoth(
   if (wrong !== undefined) return [phase, wrong];
   const mark = view.isRollback ? moveMarks(view, old, next) : setMarks(view, old, next);
   if (mark !== undefined) return [phase, mark];
+  const back = view.isRollback ? undefined : putBack(view, next);
+  if (back !== undefined) return [phase, back];
   const label = view.isRollback ? undefined : labelStep(view, old, next);
   if (label !== undefined) return [phase, label];
   const [from, to] = view.isRollback ? [next, old] : [old, next];
@@ -119,7 +122,11 @@ function roll(
 ): UpdateStep | undefined {
   const { desired } = view.state;
   const leaving = countPods(from, view.pods, now);
+  const edited = view.isRollback ? [] : editedPods(view, to);
+  const replacing = edited.length === 0 ? undefined : deleteEdited(view, to, now);
+  if (replacing !== undefined) return replacing;
   const coming = countPods(to, view.pods, now);
+  const right = view.pods.filter((pod) => !edited.includes(pod));
   const [fromName, toName] = [from.metadata.name, to.metadata.name];
   const sizes = {
     desired,
@@ -127,7 +134,7 @@ function roll(
     fromActive: leaving.active.length,
     to: sizeOf(to),
     toActive: coming.active.length,
-    toAvailable: coming.available,
+    toAvailable: countPods(to, right, now).available,
   };
   const scale = scaleStep(sizes, view.budget);
   if (scale !== undefined) {
@@ -135,7 +142,7 @@ function roll(
     const controller = scale.scale === 'up' ? to : from;
     if (scale.scale === 'down') {
       const spare =
-        leaving.available + Math.min(coming.available, sizes.to) - desired + view.budget.unavailable;
+        leaving.available + Math.min(sizes.toAvailable, sizes.to) - desired + view.budget.unavailable;
       const unseen = awaitSight(from, view.pods, { replicas: scale.replicas, spare, now });
       if (unseen !== undefined) return unseen;
     }
@@ -169,7 +176,7 @@ function roll(
     const names = leaving.active.map(({ metadata }) => metadata.name);
     return wait('PodLeaving', message, names);
   }
-  return undefined;
+  return view.isRollback ? undefined : awaitEdited(view, to);
 }
 
 /** "Assume that we are in the rename phase" (seed), unless the next controller keeps its name. */
@@ -179,16 +186,25 @@ function withoutOld(view: UpdateView, next: ReplicationController, now: number):
     const isMarked = Object.keys(strippedMarks(next)).length > 0;
     const recorded = isMarked ? recordStep(view, next, 'Rolling') : undefined;
     if (recorded !== undefined) return ['CleaningUp', recorded];
+    const restored = isMarked ? restoreTemplate(view, next, now) : undefined;
+    if (restored !== undefined) return ['Rolling', restored];
     return (isMarked ? growAlone(view, next) : undefined) ?? succeed(view, next, now);
   }
   if (next.metadata.deletionTimestamp !== undefined) {
     return ['Renaming', recordStep(view, next, 'Renaming') ?? handOver(view, next)];
   }
   if (view.paused !== undefined) return ['Renaming', paused(view)];
+  const restored = restoreTemplate(view, next, now);
+  if (restored !== undefined) return ['Rolling', restored];
   const before = recordStep(view, next, 'Renaming') ?? uncounted(view, next) ?? hold(next);
   if (before !== undefined) return ['Renaming', before];
   const message = `delete ${next.metadata.name}, its pods stay for ${view.name}`;
   return ['Renaming', remove('replicationcontrollers', next, true, 'DeleteNext', message)];
+}
+
+/** What stays is what was to be rolled out, pods included: after the marks are gone nothing would tell. */
+function restoreTemplate(view: UpdateView, next: ReplicationController, now: number): UpdateStep | undefined {
+  return putBack(view, next) ?? deleteEdited(view, next, now) ?? awaitEdited(view, next);
 }
 
 /** Somebody has deleted the old controller in the middle: nothing shrinks any more, so the next one grows at once (K5). */

@@ -284,12 +284,15 @@ describe('recovered from the objects alone', () => {
     expect(world.find('foo')?.spec.replicas).toBe(3);
   });
 
-  it('a next controller that was changed in between is renamed as it is now', () => {
+  it('a next controller that only the rolling update has written, and a webhook changed, is renamed as it is now', () => {
     const world = foo();
     const next = begin(world);
     run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    const fieldsV1 = { 'f:spec': { 'f:template': {} } };
+    const managedFields = [{ manager: 'fairlead-rolling-update', fieldsV1 }];
     world.edit(next, (one) => ({
       ...one,
+      metadata: { ...one.metadata, managedFields },
       spec: { ...one.spec, template: IMAGE_TEMPLATE('app:3', one.spec.selector) },
     }));
 
