@@ -7,10 +7,11 @@ import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { podsOf, sizeOf } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { leftPods } from '../planners/rolling-update-abandoned.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
-import { readRecords } from '../planners/rolling-update-record.ts';
+import { isActiveRecord, readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
-import { updateNameOf } from '../planners/rolling-update-view.ts';
+import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { Wish } from '../planners/workload.ts';
 import { controllerName } from './controller-argument.ts';
 import { colorsOf } from './colors.ts';
@@ -29,6 +30,8 @@ import { describeWish } from './workload-state.ts';
 interface ControllerView {
   readonly namespace: string;
   readonly name: string;
+  /** Name of the controller whose place it takes, where that is gone already. */
+  readonly replaces?: string;
   readonly desired: number;
   readonly current: number;
   readonly available: number;
@@ -57,10 +60,7 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
       );
     }
     const all = await readViews(session, options);
-    const items =
-      name === undefined
-        ? all
-        : all.filter(({ name: own, progress }) => own === name || progress?.next?.name === name);
+    const items = name === undefined ? all : rowsOf(all, name);
     if (name !== undefined && items.length === 0) {
       throw new CliError(
         `replicationcontroller/${name} not found in namespace ${session.namespace}\n  \`fairlead get rc -A\` shows what there is`,
@@ -102,6 +102,13 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
     io.out(table);
     return EXIT.ok;
   });
+}
+
+/** The rows that `rc/NAME` means: by its own name, and by that of the other half of its update, which may be gone already. */
+export function rowsOf(all: readonly ControllerView[], name: string): readonly ControllerView[] {
+  return all.filter(
+    ({ name: own, replaces, progress }) => own === name || replaces === name || progress?.next?.name === name,
+  );
 }
 
 /** One that stands alone, for the old one is gone, is not its own next. */
@@ -148,15 +155,19 @@ interface Found {
   readonly isWhole: boolean;
 }
 
-/** What a rename is about to create: its pods are there, and nothing that they could be found by. */
-function renamed({ controllers, revisions }: Found): readonly ReplicationController[] {
+/** What is about to be created, in a rename or after both were deleted without their pods: nothing else tells of these. */
+function renamed({ controllers, revisions, pods }: Found): readonly ReplicationController[] {
   return readRecords(revisions).flatMap((record) => {
     const { from, next, state, revision } = record;
     const isThere = controllers.some(
       ({ metadata: { namespace, name } }) =>
         namespace === revision.metadata.namespace && (name === from || name === next),
     );
-    if (state.phase !== 'Renaming' || isThere) return [];
+    if (isThere || !isActiveRecord(record)) return [];
+    const { namespace } = revision.metadata;
+    const own = pods.filter((pod) => pod.metadata.namespace === namespace);
+    const view = viewUpdate({ name: from, controllers: [], revisions: [revision], pods: own });
+    if (state.phase !== 'Renaming' && leftPods(view).length === 0) return [];
     const { metadata, ...rest } = finalManifest(record, state.desired);
     return [{ ...rest, metadata: { ...metadata, uid: '', resourceVersion: '' } }];
   });
@@ -183,7 +194,8 @@ export function viewControllers(found: Found, now: number): readonly ControllerV
     // The next one of an update stands alone only where the old one is gone already.
     if (whole !== name && isChosen(own, whole)) return [];
     const snapshot = { ...all, name: whole, paused: readPaused(annotations, undefined) };
-    return [viewOf(controller, planRollingUpdate(snapshot, now), pods)];
+    const row = viewOf(controller, planRollingUpdate(snapshot, now), pods);
+    return [whole === name ? row : { ...row, replaces: whole }];
   });
 }
 

@@ -5,9 +5,11 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
+import { EDITED } from '../planners/rolling-update-template.ts';
+import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
 import type { UpdateRun } from './controller-session.ts';
-import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
+import { findUpdate, readControllerGit, readPlan, readRun, whyNamespaceEnds } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { GitState } from './git-state.ts';
@@ -104,15 +106,16 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const reference = await findUpdate(session, call);
-    const [plan, run, lease, nobody] = await Promise.all([
+    const [plan, run, lease, nobody, ending] = await Promise.all([
       readPlan(session, reference),
       readRun(session, reference),
       readLease(session),
       whyNobodyActs(session),
+      whyNamespaceEnds(session),
     ]);
     const git = await readControllerGit(session, plan);
     const notKept = whyNamespaceNotKept(lease, reference.namespace, leaseName(session));
-    const { verdict, sentence, next } = explain(plan, { run, nobody: nobody ?? notKept, git });
+    const { verdict, sentence, next } = explain(plan, { run, nobody: nobody ?? notKept, git, ending });
     const document = {
       apiVersion: CLI_API_VERSION,
       kind: 'Explanation',
@@ -144,6 +147,8 @@ export interface UpdateEvidence {
   /** Why nobody acts, in one clause. */
   readonly nobody: string | undefined;
   readonly git: GitState | undefined;
+  /** That the namespace is being deleted, in one clause. */
+  readonly ending?: string | undefined;
 }
 
 export interface UpdateExplanation {
@@ -155,9 +160,15 @@ export interface UpdateExplanation {
 }
 
 /** Pods without a controller come first: nothing heals them. Then what keeps the update from going on, then what it waits for. */
-export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvidence): UpdateExplanation {
+export function explain(
+  plan: RollingUpdatePlan,
+  { run, nobody, git, ending }: UpdateEvidence,
+): UpdateExplanation {
   const { view, step } = plan;
   const { name } = view;
+  if (ending !== undefined && isUnderWay(plan)) {
+    return { verdict: 'NamespaceEnds', sentence: `${ending}, and the update of ${name} with it` };
+  }
   const who = `rc/${name} -n ${namespaceOf(plan)}`;
   // One without a record kubectl began, and no run was ever open.
   const retry =
@@ -179,7 +190,8 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
     const sentence = dead === undefined ? pods : `${pods}; ${dead.why}`;
     const verdict = 'PodsWithoutController';
     const left = abandonedPods(view);
-    if (dead !== undefined || left.length === 0) return { verdict, sentence, ...next };
+    const isGone = view.old === undefined && view.nextController === undefined;
+    if (dead !== undefined || isGone || left.length === 0) return { verdict, sentence, ...next };
     const names = left.slice(0, NAMED_PODS).map(({ metadata }) => metadata.name);
     const command = `kubectl delete pods ${names.join(' ')} -n ${namespaceOf(plan)}`;
     return { verdict, sentence, next: `give those that are to stay other labels, then: ${command}` };
@@ -194,7 +206,7 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
   if (!isUnderWay(plan)) return explainIdle(plan, git);
   // Another run would end as the last one did.
   if (step.do === 'refuse') {
-    return { verdict: step.code, sentence: step.message, next: `give it up: fairlead rollout abort ${who}` };
+    return { verdict: step.code, sentence: step.message, next: wayOutOfRefusal(plan) };
   }
   const isPaused = step.do === 'paused' || (step.do === 'await' && view.paused !== undefined);
   if (isPaused) {
@@ -209,12 +221,34 @@ export function explain(plan: RollingUpdatePlan, { run, nobody, git }: UpdateEvi
     const sentence = step.do === 'write' ? `it goes on: ${step.write.message}` : 'it goes on';
     return { verdict: 'Progressing', sentence };
   }
-  const isStuck = reason.code === 'PodNotReady' && !view.isRollback;
-  return {
-    verdict: reason.code,
-    sentence: reason.message,
-    ...(isStuck && { next: `wait, or ${wayOut(plan, `fairlead rollout abort ${who}`)}` }),
+  const what = stuckNext(plan, reason);
+  return { verdict: reason.code, sentence: reason.message, ...(what !== undefined && { next: what }) };
+}
+
+/** What ends a wait that may not end by itself. */
+function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): string | undefined {
+  const namespace = namespaceOf(plan);
+  const out = wayOut(plan, `fairlead rollout abort rc/${plan.view.name} -n ${namespace}`);
+  const orElse = plan.view.isRollback ? '' : `, or ${out}`;
+  const steps: Readonly<Record<string, string>> = {
+    ...(!plan.view.isRollback && { PodNotReady: `wait, or ${out}` }),
+    PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
+    [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,
   };
+  return steps[code];
+}
+
+/** `retry` would not help: the next run would end as the last one did. */
+export function wayOutOfRefusal(plan: RollingUpdatePlan): string {
+  const { old, nextController, record, name } = plan.view;
+  const namespace = namespaceOf(plan);
+  if (record === undefined || old !== undefined || nextController !== undefined)
+    return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
+  const revision = `controllerrevision ${record.revision.metadata.name} -n ${namespace}`;
+  return (
+    `create what was to be rolled out: kubectl get ${revision} -o jsonpath='{.data.controller}' | kubectl create -f -; ` +
+    `or forget it: kubectl delete ${revision}`
+  );
 }
 
 /** What to do about pods that do not become available. Nothing to go back to is left once the old controller is gone. */

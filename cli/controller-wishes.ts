@@ -8,7 +8,15 @@ import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { commandsBack } from './controller-history.ts';
-import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
+import {
+  ensureRun,
+  findUpdate,
+  readPlan,
+  readRun,
+  updateOf,
+  whyNamespaceEnds,
+} from './controller-session.ts';
+import { wayOutOfRefusal } from './controller-views.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
@@ -101,6 +109,17 @@ async function decideRetry(
   const { name, namespace } = reference;
   if (!isUnderWay(plan)) {
     return { changed: false, message: `nothing to do: no update of ${name} is in progress` };
+  }
+  const ending = await whyNamespaceEnds(session);
+  if (ending !== undefined)
+    throw new CliError(`no update of ${name} can go on: ${ending}`, EXIT.failed, { code: 'NamespaceEnds' });
+  const { step } = plan;
+  if (step.do === 'refuse') {
+    throw new CliError(
+      `another run would end as the last one did: ${step.message}\n  ${wayOutOfRefusal(plan)}`,
+      EXIT.failed,
+      { code: step.code },
+    );
   }
   const { state } = await readRun(session, reference);
   return state === 'running'

@@ -8,7 +8,7 @@ import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { podCount } from '../planners/rolling-update-view.ts';
-import { describeAbandoned } from '../planners/rolling-update-abandoned.ts';
+import { describeAbandoned, leftPods } from '../planners/rolling-update-abandoned.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { GitState } from './git-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -157,11 +157,16 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
 /** To be said before anything else: nothing heals these pods, in the middle of a rename, or where somebody orphaned them. */
 export function podsWithoutController({ view }: RollingUpdatePlan): string | undefined {
   const { old, nextController, record, name } = view;
-  if (record?.state.phase !== 'Renaming' || old !== undefined || nextController !== undefined)
+  if (record === undefined || old !== undefined || nextController !== undefined)
     return describeAbandoned(view);
-  const count = podCount(view, record);
-  const pods = `${String(count)} ${count === 1 ? 'pod has' : 'pods have'}`;
-  return `${pods} no controller: ${record.next} is gone and ${name} is not there yet`;
+  const isRename = record.state.phase === 'Renaming';
+  const count = isRename ? podCount(view, record) : leftPods(view).length;
+  if (!isRename && count === 0) return undefined;
+  const [pods, them] = count === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
+  const gone = isRename
+    ? `${record.next} is gone and ${name} is not there yet`
+    : `${name} and ${record.next} were deleted without ${them}; ${record.to} is made again from the record ${record.revision.metadata.name}`;
+  return `${String(count)} ${pods} no controller: ${gone}`;
 }
 
 /** `paused by ann: disk alarm` */

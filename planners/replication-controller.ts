@@ -8,7 +8,7 @@ import {
   SHIPPED_ROLLING_UPDATE,
   UPDATE_FIELD_MANAGER,
 } from './names.ts';
-import type { KubernetesObject, Pod, PodTemplate } from './objects.ts';
+import type { Condition, KubernetesObject, Pod, PodTemplate } from './objects.ts';
 import { asFields, asText } from './values.ts';
 
 /** The fields that a rolling update reads; whatever else there is, is kept. */
@@ -21,6 +21,8 @@ export interface ReplicationController extends KubernetesObject {
     readonly readyReplicas?: number;
     readonly availableReplicas?: number;
     readonly observedGeneration?: number;
+    /** `ReplicaFailure`: why it could make, or delete, no pod. */
+    readonly conditions?: readonly Condition[];
   };
 }
 
@@ -109,6 +111,13 @@ export function isPartlyReplaced(controller: ReplicationController): boolean {
   const isOurs =
     controller.metadata.annotations?.[ROLLING_UPDATE.partner] !== undefined || desiredOf(controller) === 0;
   return isOurs || (original !== undefined && sizeOf(controller) < original);
+}
+
+/** In the controller manager's words, why it can make no pod (a quota, an admission plugin); without the name of the pod, new at each try. */
+export function whyNoPod({ status }: ReplicationController): string | undefined {
+  const failure = status?.conditions?.find(({ type }) => type === 'ReplicaFailure');
+  if (failure?.status !== 'True' || failure.reason !== 'FailedCreate') return undefined;
+  return failure.message?.replace(/^pods "[^"]*" is /, 'pods are ') ?? failure.reason;
 }
 
 /** Whether it is held until its pods are handed over. */

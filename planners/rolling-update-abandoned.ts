@@ -32,6 +32,16 @@ export function abandonedPods(view: UpdateView): readonly Pod[] {
   );
 }
 
+/** Pods that both controllers have left, which somebody deleted without them: those of the next one too. */
+export function leftPods(view: UpdateView): readonly Pod[] {
+  const { record, pods, old, nextController } = view;
+  if (record === undefined || old !== undefined || nextController !== undefined) return [];
+  const coming = { matchLabels: record.controller.spec.selector ?? {} };
+  const isNext = (pod: Pod) =>
+    isActive(pod) && controllerOf(pod) === undefined && matchesSelector(coming, pod.metadata.labels);
+  return [...pods.filter(isNext), ...abandonedPods(view)];
+}
+
 /** What pods that may have been abandoned are looked for by. */
 export function abandonedSelectors(view: UpdateView): readonly Readonly<Record<string, string>>[] {
   return replacing(view).map(unlabelled);

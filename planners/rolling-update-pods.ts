@@ -1,15 +1,16 @@
 /** Whether a controller of a rolling update has the pods that it is to have, and the write that gives it another size. */
 
 import { isReady } from './availability.ts';
+import { whyNotReady } from './pod-reasons.ts';
 import type { Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { sizeOf } from './replication-controller.ts';
+import { sizeOf, whyNoPod } from './replication-controller.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, wait } from './rolling-update-steps.ts';
 import { countPods } from './rolling-update-view.ts';
 
 /** Codes of what is waited for here. */
-export const POD_CODES: readonly string[] = ['PodNotReady', 'PodMissing'];
+export const POD_CODES: readonly string[] = ['PodNotReady', 'PodMissing', 'PodRefused'];
 
 /** Undefined when all of its pods are there and available (K5). `now` in milliseconds since the epoch. */
 export function awaitPods(
@@ -24,12 +25,14 @@ export function awaitPods(
     const noun = active.length === 1 ? 'pod' : 'pods';
     const message = `${String(lacking.length)} of ${String(active.length)} ${noun} of ${name} ${be} not available`;
     const names = lacking.map(({ metadata }) => metadata.name);
-    return wait('PodNotReady', message, names);
+    const why = lacking.map(whyNotReady).find((one) => one !== undefined);
+    return wait('PodNotReady', why === undefined ? message : `${message}: ${why}`, names);
   }
   const size = sizeOf(controller);
-  return active.length === size
-    ? undefined
-    : wait('PodMissing', `${name} has ${String(active.length)} of ${String(size)} pods`);
+  const missing = `${name} has ${String(active.length)} of ${String(size)} pods`;
+  const refused = active.length < size ? whyNoPod(controller) : undefined;
+  if (refused !== undefined) return wait('PodRefused', `${missing}: ${refused}`);
+  return active.length === size ? undefined : wait('PodMissing', missing);
 }
 
 /**

@@ -8,6 +8,7 @@
  * | there | gone | active | create the next; or, renamed already, finish |
  * | gone | there | any | it is called so: finish; else rename |
  * | gone | gone | `Renaming` | create the old name again |
+ * | gone | gone | `Rolling`, and pods without a controller | the same, for those pods |
  */
 
 import { isActive } from './availability.ts';
@@ -16,7 +17,7 @@ import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isPartlyReplaced, partnerOf, scaledBy, sizeOf, strippedMarks } from './replication-controller.ts';
-import { ABANDONED } from './rolling-update-abandoned.ts';
+import { ABANDONED, leftPods } from './rolling-update-abandoned.ts';
 import {
   dataOfNext,
   describeReplaced,
@@ -317,14 +318,17 @@ function createNext(record: UpdateRecord, desired: number): UpdateStep {
   });
 }
 
-/** In the middle of a rename the pods have no controller: nothing holds this up. */
+/**
+ * In the middle of a rename the pods have no controller: nothing holds this up. So it is where somebody deleted both controllers without
+ * their pods; whoever deleted the pods too wants none of it back.
+ */
 function withNeither(view: UpdateView, now: number): Decision {
   const { record, last, name, controllers, pods } = view;
   const final = controllers.find(({ metadata }) => metadata.name === last?.to);
   if (record === undefined && last?.state.phase === 'Done' && final !== undefined) {
     return ['Finished', finish(view, final, 'Succeeded', now)];
   }
-  if (record?.state.phase !== 'Renaming') {
+  if (record === undefined || (record.state.phase !== 'Renaming' && leftPods(view).length === 0)) {
     return [
       'Initialising',
       refuse('NotFound', `there is no ReplicationController ${name}, nor one that is to replace it`),

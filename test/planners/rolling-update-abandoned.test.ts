@@ -13,12 +13,12 @@ import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
 import { IMAGE, KEY, NOW, STATE, begin, foo, run, turn } from '../support/simulated-update.ts';
 
 /** `kubectl delete rc foo --cascade=orphan` */
-function orphan(world: SimulatedControllers): void {
-  const { uid = '', resourceVersion = '' } = world.find('foo')?.metadata ?? {};
+function orphan(world: SimulatedControllers, name = 'foo'): void {
+  const { uid = '', resourceVersion = '' } = world.find(name)?.metadata ?? {};
   world.apply({
     verb: 'delete',
     resource: 'replicationcontrollers',
-    name: 'foo',
+    name,
     uid,
     resourceVersion,
     orphan: true,
@@ -144,5 +144,65 @@ describe('pods whose controller was deleted without them in the middle', () => {
     runOn(world);
 
     expect(said(world).sentence).toMatch(/^3 pods of foo have no controller/);
+  });
+});
+
+describe('both controllers are deleted in the middle', () => {
+  it.each<[string | undefined, string]>([
+    [undefined, 'foo'],
+    ['foo-v2', 'foo-v2'],
+  ])('without their pods: recovered from the record (new name %s)', (newName, final) => {
+    const world = foo();
+    const next = begin(world, newName);
+    run(world, { ...(newName !== undefined && { next: newName }), until: isPurpose('ScaleDown', 2) });
+    const ofNext = world.activePods.filter(({ spec }) => spec.containers[0]?.image === 'app:2');
+    const ofOld = world.activePods.filter(({ spec }) => spec.containers[0]?.image === 'app:1');
+    orphan(world);
+    orphan(world, next);
+    expect(world.controllers).toEqual([]);
+
+    const { plan, verdict, sentence, next: what } = said(world, newName);
+    expect(plan.step).toMatchObject({ write: { purpose: 'Create', name: final } });
+    expect([verdict, what]).toEqual(['PodsWithoutController', undefined]);
+    expect(sentence).toBe(
+      `4 pods have no controller: foo and ${next} were deleted without them; ${final} is made again from the record foo-1`,
+    );
+    expect(judgeUpdate(plan).outcome).toBe('progressing');
+    runOn(world, newName);
+    expect(world.find(final)?.spec.replicas).toBe(3);
+    const uids = world.activePods.map(({ metadata }) => metadata.uid);
+    expect(uids).toEqual(expect.arrayContaining(ofNext.map(({ metadata }) => metadata.uid)));
+    expect(said(world, newName).verdict).toBe('PodsWithoutController');
+    for (const { metadata } of ofOld) world.forget('pods', metadata.name);
+    expect(run(world, { ...(newName !== undefined && { next: newName }) }).outcome).toBe('Succeeded');
+    expect(world.activePods.map(({ spec }) => spec.containers[0]?.image)).toEqual([
+      'app:2',
+      'app:2',
+      'app:2',
+    ]);
+  });
+
+  it('with their pods: nothing is made again, and no retry is advised', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: isPurpose('ScaleDown', 2) });
+    for (const name of ['foo', next]) world.forget('replicationcontrollers', name);
+    expect(said(world).plan.step).toMatchObject({ do: 'refuse', code: 'NotFound' });
+    for (const { metadata } of world.pods) world.forget('pods', metadata.name);
+    const closed = { state: 'closed', status: 'FAILED', workflowId: 'w' } as const;
+    const { plan } = said(world);
+
+    expect(explain(plan, { run: closed, nobody: undefined, git: undefined })).toEqual({
+      verdict: 'NotFound',
+      sentence: 'there is no ReplicationController foo, nor one that is to replace it',
+      next:
+        "create what was to be rolled out: kubectl get controllerrevision foo-1 -n default -o jsonpath='{.data.controller}' | kubectl create -f -; " +
+        'or forget it: kubectl delete controllerrevision foo-1 -n default',
+    });
+    // As that command does.
+    const { spec } = plan.view.record?.controller ?? { spec: {} };
+    world.controller('foo', spec);
+    world.settle();
+    expect(run(world).outcome).toBe('Succeeded');
   });
 });

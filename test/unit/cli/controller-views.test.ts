@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { UpdateRun } from '../../../cli/controller-session.ts';
 import { controllerName } from '../../../cli/controller-argument.ts';
-import { viewControllers } from '../../../cli/controller-list.ts';
+import { rowsOf, viewControllers } from '../../../cli/controller-list.ts';
 import { explain } from '../../../cli/controller-views.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 import { judgeUpdate } from '../../../cli/update-state.ts';
@@ -118,6 +118,29 @@ describe('pods without a controller', () => {
     expect(said(all, RUNNING).sentence).toBe('it goes on: foo keeps the record foo-1');
   });
 
+  it('are told by get too where somebody deleted both controllers without them, and not where they went too', () => {
+    const all = world('ScaleDown');
+    for (const { metadata } of all.controllers) all.forget('replicationcontrollers', metadata.name);
+    expect(list(all)).toEqual([]);
+    const orphans = all.pods.map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } }));
+    const { revisions } = all;
+    const rows = viewControllers({ chosen: [], controllers: [], revisions, pods: orphans, isWhole: true }, 0);
+    expect(rows).toEqual([
+      expect.objectContaining({
+        name: 'foo',
+        state: 'Progressing',
+        message: expect.stringContaining('3 pods have'),
+      }),
+    ]);
+  });
+
+  it('rc/NAME is found by its own name while only the next one is there', () => {
+    const rows = list(world('HoldNext'));
+    expect(rowsOf(rows, 'foo')).toEqual([expect.objectContaining({ replaces: 'foo' })]);
+    expect(rowsOf(rows, rows[0]?.name ?? '')).toEqual(rows);
+    expect(rowsOf(rows, 'bar')).toEqual([]);
+  });
+
   it('before and after the rename there is one row', () => {
     for (const until of ['ScaleDown', 'DeleteNext']) {
       expect(list(world(until)).map(({ state }) => state)).toEqual(['Progressing']);
@@ -143,6 +166,80 @@ describe('an update that cannot be', () => {
       sentence: `${next} belongs to another update, with bar and not with foo`,
       next: 'give it up: fairlead rollout abort rc/foo -n default',
     });
+  });
+});
+
+describe('why pods do not come', () => {
+  const explained = (snapshot: ReturnType<SimulatedControllers['snapshot']>, ending?: string) => {
+    const plan = planRollingUpdate(snapshot, 0);
+    const { sentence } = judgeUpdate(plan);
+    return {
+      status: sentence,
+      ...explain(plan, { run: RUNNING, nobody: undefined, git: undefined, ending }),
+    };
+  };
+
+  it.each(['ImagePullBackOff', 'CrashLoopBackOff'])('the pod and its reason: %s', (reason) => {
+    const snapshot = world('ScaleDown').snapshot('foo');
+    const pods = snapshot.pods.map((pod) =>
+      pod.spec.containers[0]?.image === 'app:2'
+        ? {
+            ...pod,
+            status: {
+              phase: 'Pending' as const,
+              containerStatuses: [
+                {
+                  name: 'main',
+                  image: '',
+                  imageID: '',
+                  ready: false,
+                  restartCount: 0,
+                  state: { waiting: { reason } },
+                },
+              ],
+            },
+          }
+        : pod,
+    );
+    const told = new RegExp(
+      `1 of 1 pod of foo-\\w+ is not available: container main of foo-\\w+-\\d+: ${reason}`,
+    );
+    const { status, sentence, next } = explained({ ...snapshot, pods });
+    expect(sentence).toMatch(told);
+    expect(status).toMatch(told);
+    expect(next).toBe('wait, or go back: fairlead rollout abort rc/foo -n default');
+  });
+
+  it('a quota: what the controller manager says, and what makes room', () => {
+    const all = world('ScaleDown');
+    const { controllers, ...snapshot } = all.snapshot('foo');
+    const isNew = (image: string | undefined) => image === 'app:2';
+    const message = 'pods "foo-x-abcde" is forbidden: exceeded quota: small, requested: pods=1';
+    const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message }] as const;
+    const refused = controllers.map((one) =>
+      isNew(one.spec.template?.spec.containers[0]?.image)
+        ? { ...one, status: { ...one.status, conditions } }
+        : one,
+    );
+    const pods = snapshot.pods.filter(({ spec }) => !isNew(spec.containers[0]?.image));
+    const found = explained({ ...snapshot, controllers: refused, pods });
+    expect(found).toMatchObject({
+      verdict: 'PodRefused',
+      sentence: expect.stringMatching(
+        /^foo-\w+ has 0 of 1 pods: pods are forbidden: exceeded quota: small, requested: pods=1$/,
+      ),
+      next: 'make room (kubectl describe quota -n default), or go back: fairlead rollout abort rc/foo -n default',
+    });
+    expect(found.status).toContain('exceeded quota: small');
+  });
+
+  it('a namespace that is being deleted: nothing is advised', () => {
+    const found = explained(world('ScaleDown').snapshot('foo'), 'namespace default is being deleted');
+    expect(found).toMatchObject({
+      verdict: 'NamespaceEnds',
+      sentence: expect.stringContaining('is being deleted'),
+    });
+    expect(found).not.toHaveProperty('next');
   });
 });
 

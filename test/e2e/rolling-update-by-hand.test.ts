@@ -1,0 +1,129 @@
+/** Somebody works against a rolling update by hand: edits the template of the next controller, or deletes both without their pods. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import type { Pod } from '../../planners/objects.ts';
+import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { sizeOf } from '../../planners/replication-controller.ts';
+import { runCli } from '../support/cli.ts';
+import { Cluster } from '../support/cluster.ts';
+import { useControlPlane } from '../support/control-plane.ts';
+import { untilObjects } from '../support/until-objects.ts';
+import type { WorkerProcess } from '../support/worker-process.ts';
+import { startWorker } from '../support/worker-process.ts';
+
+const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
+const LABELS = { app: 'foo' };
+const FOO = {
+  apiVersion: 'v1',
+  kind: 'ReplicationController',
+  metadata: { name: 'foo' },
+  spec: {
+    replicas: 4,
+    selector: LABELS,
+    template: {
+      metadata: { labels: LABELS },
+      spec: { terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image: 'foo:1' }] },
+    },
+  },
+};
+
+const imageOf = ({ spec }: Pod) => spec.containers[0]?.image;
+
+describe('a rolling update that somebody works against by hand', () => {
+  let cluster: Cluster;
+  let worker: WorkerProcess;
+
+  afterAll(async () => {
+    await worker?.stop();
+    cluster?.close();
+  }, 30_000);
+
+  const controlPlane = useControlPlane();
+
+  beforeAll(async () => {
+    cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-by-hand' });
+  }, 120_000);
+
+  /** Paused with some pods of each; `done` is the command that waits for its end. */
+  async function halfway() {
+    const namespace = await cluster.createNamespace('rc-by-hand');
+    await cluster.client.create({ ...RCS, namespace }, FOO);
+    const isReady = ({ status }: ReplicationController) => status?.availableReplicas === 4;
+    await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isReady, 60_000);
+    const environment = {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: 'rc-by-hand',
+      PATH: process.env['PATH'] ?? '',
+    };
+    const cli = async (words: string) =>
+      await runCli([...words.split(' '), '-n', namespace], { environment });
+    const done = cli('rolling-update foo --image=foo:2 --update-period 2s --poll-interval 100ms');
+    const isHalf = (all: readonly ReplicationController[]) =>
+      all.some((one) => one.metadata.name !== 'foo' && sizeOf(one) >= 2);
+    await untilObjects<ReplicationController>(
+      cluster.client,
+      { ...RCS, namespace },
+      'two new pods',
+      isHalf,
+      60_000,
+    );
+    expect((await cli('rollout pause rc/foo')).code).toBe(0);
+    const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
+    const next = items.find(({ metadata }) => metadata.name !== 'foo')?.metadata.name ?? '';
+    const untilPods = async (what: string, holds: (pods: readonly Pod[]) => boolean) => {
+      await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, what, holds, 60_000);
+    };
+    return { namespace, cli, done, next, untilPods };
+  }
+
+  it('the template of the next controller: it is put back, and pods of the edited one are replaced', async () => {
+    const { namespace, cli, done, next, untilPods } = await halfway();
+    const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:7' }] } } } };
+    await cluster.client.patch({ ...RCS, namespace, name: next }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    const [victim] = (await cluster.pods(namespace, 'foo')).filter((pod) => imageOf(pod) === 'foo:2');
+    await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
+    await untilPods('a pod of the edited template', (pods) => pods.some((pod) => imageOf(pod) === 'foo:7'));
+    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    const [only] = (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items;
+    expect(only?.spec.template?.spec.containers[0]?.image).toBe('foo:2');
+    const events = await cluster.client.list<{ message?: string } & ReplicationController>({
+      group: '',
+      version: 'v1',
+      resource: 'events',
+      namespace,
+    });
+    expect(events.items.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining(`the template of ${next} was changed by kubectl-set: put back`),
+    );
+  }, 240_000);
+
+  it('both controllers deleted without their pods: recovered from the record', async () => {
+    const { namespace, done, next, untilPods } = await halfway();
+    const before = await cluster.pods(namespace, 'foo');
+    for (const name of ['foo', next])
+      await cluster.client.delete({ ...RCS, namespace, name }, { propagationPolicy: 'Orphan' });
+    await untilPods(
+      'four pods of foo',
+      (pods) =>
+        pods.filter(({ metadata }) => metadata.ownerReferences?.some(({ name }) => name === 'foo')).length ===
+        4,
+    );
+    for (const pod of before.filter((one) => imageOf(one) === 'foo:1'))
+      await cluster.client.delete({ ...PODS, namespace, name: pod.metadata.name });
+
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const after = await cluster.pods(namespace, 'foo');
+    expect(after.map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    const kept = before.filter((pod) => imageOf(pod) === 'foo:2').map(({ metadata }) => metadata.uid);
+    expect(after.map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining(kept));
+  }, 240_000);
+});
