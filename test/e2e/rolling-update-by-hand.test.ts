@@ -126,4 +126,22 @@ describe('a rolling update that somebody works against by hand', () => {
     const kept = before.filter((pod) => imageOf(pod) === 'foo:2').map(({ metadata }) => metadata.uid);
     expect(after.map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining(kept));
   }, 240_000);
+
+  it('both deleted with their pods: nothing is made again, retry is refused, and explain says what works', async () => {
+    const { namespace, cli, done, next, untilPods } = await halfway();
+    for (const name of ['foo', next])
+      await cluster.client.delete({ ...RCS, namespace, name }, { propagationPolicy: 'Background' });
+    await untilPods('no pod', (pods) => pods.length === 0);
+    expect((await done).code).not.toBe(0);
+
+    const explained = await cli('explain rc/foo');
+    expect(explained.out).toContain('there is no ReplicationController foo, nor one that is to replace it');
+    expect(explained.out).toContain('kubectl get controllerrevision foo-1');
+    expect(explained.out).not.toContain('rollout retry');
+    expect(await cli('rollout retry rc/foo')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('another run would end as the last one did'),
+    });
+    expect((await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items).toEqual([]);
+  }, 240_000);
 });
