@@ -429,24 +429,37 @@ describe('a receiver that hangs', () => {
   }, 180_000);
 });
 
+/** Holds every look at a repository back until it may go on. */
+function holdLook() {
+  let looks = 0;
+  let goOn: () => void = () => undefined;
+  const may = new Promise<void>((resolve) => (goOn = resolve));
+  sync.beforeLook = async () => {
+    looks += 1;
+    await may;
+  };
+  return {
+    begun: async () => await found('its look has begun', async () => (looks > 0 ? true : undefined)),
+    goOn: () => goOn(),
+    end: () => {
+      goOn();
+      sync.beforeLook = async () => undefined;
+    },
+  };
+}
+
 describe('who asks for a commit that is tried meanwhile', () => {
   it('has it tried once', async () => {
     const { git, name } = await follow('once');
     await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
-    let letLook: () => void = () => undefined;
-    const mayLook = new Promise<void>((resolve) => (letLook = resolve));
-    let looks = 0;
-    sync.beforeLook = async () => {
-      looks += 1;
-      await mayLook;
-    };
+    const look = holdLook();
     try {
       const sha = await git.commit({ 'a.yaml': configMap('2') });
       const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
       const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
-      await found('its look has begun', async () => (looks > 0 ? true : undefined));
+      await look.begun();
       await sync.apply(name, sha);
-      letLook();
+      look.goOn();
       expect(await asking).toEqual({ sha });
       // One who asks after it was tried has it tried again.
       await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob' }] });
@@ -457,30 +470,23 @@ describe('who asks for a commit that is tried meanwhile', () => {
       });
       expect(tries.map(({ askedBy }) => askedBy)).toEqual([undefined, 'bob']);
     } finally {
-      letLook();
-      sync.beforeLook = async () => undefined;
+      look.end();
     }
   }, 60_000);
 
   it('has it tried once also where it was under way already, and not at all again when it was when the request was made', async () => {
     const { git, name, set } = await follow('under-way');
-    let letLook: () => void = () => undefined;
-    const mayLook = new Promise<void>((resolve) => (letLook = resolve));
-    let looks = 0;
-    sync.beforeLook = async () => {
-      looks += 1;
-      await mayLook;
-    };
+    const look = holdLook();
     try {
       const sha = await git.commit({ 'web.yaml': statefulSet('1') });
       await sync.commitSeen(name, sha);
       await awaiting(name, sha);
       const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
       const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
-      await found('its look has begun', async () => (looks > 0 ? true : undefined));
+      await look.begun();
       await setStatus(set, true);
       expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-      letLook();
+      look.goOn();
       expect(await asking).toEqual({ sha });
       // Typed while the commit was under way, and arrived after its end.
       await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob', wayMs: 50_000 }] });
@@ -493,8 +499,7 @@ describe('who asks for a commit that is tried meanwhile', () => {
       });
       expect(again.map(({ askedBy }) => askedBy)).toEqual([undefined, 'cleo']);
     } finally {
-      letLook();
-      sync.beforeLook = async () => undefined;
+      look.end();
     }
   }, 60_000);
 });
