@@ -1,8 +1,7 @@
 /** Crashes at many places, several at a time. */
 
-import type { CrashArena, CrashRun } from './crash-arena.ts';
+import type { CrashArena, CrashLane, CrashRun } from './crash-arena.ts';
 import type { CrashScenario } from './crash-play.ts';
-import { inParallel } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
 import { failedCrash, judgeCrash } from './crash-verdict.ts';
 import type { CrashVerdict } from './crash-verdict.ts';
@@ -23,27 +22,45 @@ export interface CampaignOptions {
   readonly onVerdict?: (verdict: CrashVerdict) => void;
 }
 
-/** Lanes take the arenas in turn. */
+/** Lanes take the arenas in turn, and the cases one by one; each knows the case after the one that it runs. Verdicts are in the order of the cases. */
 export async function runCampaign(
   arenas: readonly CrashArena[],
   cases: readonly CrashCase[],
   options: CampaignOptions,
 ): Promise<readonly CrashVerdict[]> {
-  return await inParallel(cases, options.parallel, async (one, lane) => {
-    const verdict = await crash(arenas[lane % arenas.length] as CrashArena, one, options);
-    options.onVerdict?.(verdict);
-    return verdict;
-  });
+  const verdicts: CrashVerdict[] = [];
+  let taken = 0;
+  const take = () => ({ index: taken, one: cases[taken++] });
+  const work = async (arena: CrashArena) => {
+    const lane = arena.lane();
+    try {
+      let next = take();
+      while (next.one !== undefined) {
+        const { index, one } = next;
+        next = take();
+        const verdict = await crash(lane, one, next.one, options);
+        options.onVerdict?.(verdict);
+        verdicts[index] = verdict;
+      }
+    } finally {
+      await lane.close();
+    }
+  };
+  const lanes = Array.from({ length: options.parallel }, (_, number) => arenas[number % arenas.length]);
+  await Promise.all(lanes.map(async (arena) => await work(arena as CrashArena)));
+  return verdicts;
 }
 
 async function crash(
-  arena: CrashArena,
+  lane: CrashLane,
   { scenario, clean, site }: CrashCase,
+  next: CrashCase | undefined,
   { tries, inTime }: CampaignOptions,
 ): Promise<CrashVerdict> {
   try {
     for (let tried = 1; ; tried += 1) {
-      const verdict = judgeCrash(site, clean, await arena.run(scenario, { site, wanted: clean.end }), inTime);
+      const run = await lane.run(scenario, { site, wanted: clean.end, next: next?.scenario });
+      const verdict = judgeCrash(site, clean, run, inTime);
       if (verdict.reached || verdict.faults.length > 0 || tried === tries) {
         return verdict;
       }

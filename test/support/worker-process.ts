@@ -40,7 +40,8 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerProcess
   const { controlPlane } = options;
   const kubeconfig = options.kubeconfig ?? (await controlPlane.workerKubeconfig());
   const dist = options.dist ?? (await builtWorker());
-  const child = spawn(process.execPath, [`${dist}/cli/main.js`, 'worker'], {
+  // It lives for seconds: what V8's best compiler costs does not come back.
+  const child = spawn(process.execPath, ['--max-opt=1', `${dist}/cli/main.js`, 'worker'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],

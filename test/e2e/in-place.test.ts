@@ -1,0 +1,136 @@
+/** Updates in place, in both workload APIs: what must not change. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { ANNOTATION } from '../../planners/names.ts';
+import type { Pod } from '../../planners/objects.ts';
+import type { PodEvent } from '../support/cluster.ts';
+import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import {
+  at,
+  firsts,
+  identityOf,
+  imageOf,
+  isGateClosed,
+  isReady,
+  restartsOf,
+  statusOf,
+  useInPlaceGround,
+} from '../support/in-place-ground.ts';
+
+const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
+
+const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
+
+describe.each(APIS)('in-place update of a StatefulSet (%s)', (api) => {
+  const { cluster, deploy, update } = useInPlaceGround('in-place', controlPlaneOf(api));
+
+  it('keeps uid, IP and node, restarts only the changed container, and closes the gate before the patch (in-place.md 4, 5)', async () => {
+    const description = await deploy({ replicas: 2, sidecars: { proxy: 'proxy:1' } });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    const recording = await cluster().recordPods(namespace);
+    await update(description, {
+      sidecars: { proxy: 'proxy:2' },
+      templateLabels: { tier: 'gold' },
+      templateAnnotations: { note: 'new' },
+    });
+    recording.stop();
+    const after = await cluster().pods(namespace, name);
+    expect(after.map(identityOf)).toEqual(before.map(identityOf));
+    for (const [index, pod] of after.entries()) {
+      const was = before[index] as Pod;
+      expect(statusOf(pod, 'main')).toMatchObject({
+        containerID: statusOf(was, 'main')?.containerID,
+        restartCount: 0,
+      });
+      expect(statusOf(pod, 'proxy')?.containerID).not.toBe(statusOf(was, 'proxy')?.containerID);
+      expect(statusOf(pod, 'proxy')?.restartCount).toBe(1);
+      expect(pod.metadata.labels?.['tier']).toBe('gold');
+      expect(pod.metadata.annotations?.['note']).toBe('new');
+      expect(pod.metadata.annotations?.[ANNOTATION.inPlaceUpdate]).toBeUndefined();
+      const order = recording.events
+        .filter((event) => event.pod.metadata.name === pod.metadata.name)
+        .map(stageOf);
+      expect(dedupe(order)).toEqual(['old ready', 'gate closed', 'patched', 'gate open', 'new ready']);
+    }
+    // Removed from the template, removed from the pod (A21); no container restarts for it.
+    await update(description, { sidecars: { proxy: 'proxy:2' } });
+    const last = await cluster().pods(namespace, name);
+    expect(last.map((pod) => pod.metadata.labels?.['tier'])).toEqual([undefined, undefined]);
+    expect(last.map(restartsOf)).toEqual([1, 1]);
+    expect(last.map(identityOf)).toEqual(before.map(identityOf));
+  }, 60_000);
+
+  it('finishes when two tags share a digest, though status.image stays at the old tag (in-place.md 2)', async () => {
+    const description = await deploy({ replicas: 2, image: 'app:1_digest-abc' });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    await update(description, { image: 'app:2_digest-abc' });
+    const after = await cluster().pods(namespace, name);
+    expect(after.map(identityOf)).toEqual(before.map(identityOf));
+    expect(after.map(restartsOf)).toEqual([1, 1]);
+    expect(after.map((pod) => statusOf(pod, 'main')?.image)).toEqual([
+      'app:1_digest-abc',
+      'app:1_digest-abc',
+    ]);
+  }, 60_000);
+
+  it('falls back to a new pod for what cannot be done in place (A18), and waits for the grace period (A25)', async () => {
+    const description = await deploy({ replicas: 2, gracePeriodSeconds: 2 });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    const recording = await cluster().recordPods(namespace);
+    await update(description, { image: 'app:2' });
+    recording.stop();
+    for (const pod of before) {
+      const { events } = recording;
+      const closed = at(firsts(events, isGateClosed), pod.metadata.name);
+      const patched = at(
+        firsts(events, (one) => imageOf(one) === 'app:2'),
+        pod.metadata.name,
+      );
+      expect(patched - closed).toBeGreaterThanOrEqual(950);
+    }
+    await update(description, { image: 'app:2', environment: { MODE: 'fast' } });
+    const after = await cluster().pods(namespace, name);
+    const uids = new Set(before.map((pod) => pod.metadata.uid));
+    expect(after.some((pod) => uids.has(pod.metadata.uid))).toBe(false);
+  }, 60_000);
+
+  it('holds a bad image within the budget and leaves it by another commit, pods kept', async () => {
+    const description = await deploy({ replicas: 4, maxUnavailable: 2 });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    await cluster().applySet({ ...description, image: 'app:bad' });
+    await cluster().until(
+      cluster().setPath(namespace, name),
+      'two pods at the bad revision',
+      (set: { status?: { updatedReplicas?: number } } & Pod) => set.status?.updatedReplicas === 2,
+    );
+    await update(description, { image: 'app:3' });
+    const after = await cluster().pods(namespace, name);
+    expect(after.map(identityOf)).toEqual(before.map(identityOf));
+    expect(after.map(imageOf)).toEqual(['app:3', 'app:3', 'app:3', 'app:3']);
+    // web-0 and web-1 never saw the bad image.
+    expect(after.slice(0, 2).map(restartsOf)).toEqual([1, 1]);
+  }, 60_000);
+});
+
+/** Where a pod with a changed sidecar is in its update. */
+function stageOf({ pod }: PodEvent): string {
+  const isNew = pod.spec.containers[1]?.image === 'proxy:2';
+  if (isGateClosed(pod)) {
+    return isNew ? 'patched' : 'gate closed';
+  }
+  if (!isNew) {
+    return 'old ready';
+  }
+  return isReady(pod) ? 'new ready' : 'gate open';
+}
+
+function dedupe(values: readonly string[]): string[] {
+  const all = ['old ready', ...values];
+  return all.filter((value, index) => value !== all[index - 1]);
+}
