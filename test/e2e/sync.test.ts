@@ -25,6 +25,7 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
+import { useLanes } from '../support/lanes.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
@@ -111,6 +112,127 @@ async function eventsOf(sha: string): Promise<readonly string[]> {
   const events = await cluster.events(INVENTORY_NAMESPACE);
   return events.filter(({ message }) => message.includes(sha.slice(0, 8))).map(({ reason }) => reason);
 }
+
+describe('what waits for a clock', () => {
+  const inLane = useLanes(3);
+
+  it(
+    'a receiver that hangs holds no commit, not even when the sync continues as new; later it gets what is left, in order',
+    inLane(async () => {
+      const { git, name, namespace } = await follow('hanging');
+      const receiver = await ReceivingServer.start();
+      try {
+        receiver.answers[0] = 'hang';
+        const secretFile = join(git.path, '.git', 'secret');
+        await writeFile(secretFile, 'secret');
+        const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
+        sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+        const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+        const runs = new Set<string>();
+        const commits: string[] = [];
+        for (let index = 0; index < 8; index++) {
+          const sha = await git.commit({ 'a.yaml': configMap(String(index)) });
+          commits.push(sha);
+          await sync.commitSeen(name, sha, { notify: ['webhook'] });
+          // One that hangs is tried for two minutes.
+          expect(await sync.dealtWith(name, sha, 20_000)).toMatchObject({ outcome: 'Succeeded' });
+          runs.add((await handle.describe()).runId);
+        }
+        expect(runs.size).toBeGreaterThan(1);
+        const tries = receiver.received.length;
+        receiver.answers[0] = 200;
+        const newest = commits.at(-1) ?? '';
+        const told = () =>
+          receiver.received.slice(tries).map(({ headers, body }) => {
+            const news = JSON.parse(body) as { sha: string; outcome: string; missed?: number };
+            return { ...news, id: headers['x-fairlead-delivery'] };
+          });
+        // A post that hangs has its half a minute, and a pause behind it.
+        const isNewest = ({ sha, outcome }: { readonly sha: string; readonly outcome: string }) =>
+          sha === newest && outcome === 'Succeeded';
+        const look = async () => (told().some(isNewest) ? true : undefined);
+        await found('the newest state was told', look, 90_000);
+        // In order, each once, and none is lost without being told of.
+        const order = commits.flatMap((sha) => [`${sha} Pending`, `${sha} Succeeded`]);
+        const places = told().map(({ sha, outcome }) => order.indexOf(`${sha} ${outcome}`));
+        expect(places).toEqual([...new Set(places)].toSorted((a, b) => a - b));
+        expect(new Set(told().map(({ id }) => id)).size).toBe(places.length);
+        const missed = told().reduce((sum, news) => sum + (news.missed ?? 0), 0);
+        expect(missed).toBeGreaterThan(0);
+        expect(places.length + missed).toBe(order.length);
+      } finally {
+        await receiver.stop();
+      }
+    }),
+    180_000,
+  );
+
+  it(
+    'a commit after one that changed a workload fails with it, and is shown as failed, although it has changed nothing itself',
+    inLane(async () => {
+      const { git, name, set } = await follow('quiet');
+      const slow = await git.commit({ 'web.yaml': statefulSet('slow') });
+      await sync.commitSeen(name, slow);
+      await awaiting(name, slow);
+      await setStatus(set, false);
+      const quiet = await git.commit({ 'README.md': 'nothing of the cluster' });
+      await sync.commitSeen(name, quiet);
+      await awaiting(name, quiet);
+      await lookedAt(name, quiet);
+      await setStatus(set, false, 'RunTerminated');
+      expect(await sync.dealtWith(name, quiet)).toMatchObject({ outcome: 'Failed' });
+      const { commit } = (await sync.inventory(name))?.status ?? {};
+      expect(commit).toMatchObject({ sha: quiet, outcome: 'Failed' });
+      expect(commit?.failedRollouts).toEqual([
+        expect.stringMatching(/^StatefulSet\.fairlead\.dev \S+\/web$/),
+      ]);
+      // What the leader says once it is rolled out; of another commit it is nothing.
+      await setStatus(set, true);
+      const reason = 'rolled out since';
+      await sync.runs.rolledOut(name, { sha: slow, reason });
+      await sync.runs.rolledOut(name, { sha: quiet, reason });
+      await found('it was tried again', async () =>
+        (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
+      );
+      const { history = [], commit: last } = (await sync.inventory(name))?.status ?? {};
+      expect(last).toMatchObject({ sha: quiet, outcome: 'Succeeded' });
+      expect(history.map(({ sha, outcome, reason: why }) => [sha, outcome, why])).toEqual([
+        [slow, 'Superseded', undefined],
+        [quiet, 'Failed', undefined],
+        [quiet, 'Succeeded', reason],
+      ]);
+    }),
+    60_000,
+  );
+
+  it(
+    'a commit that the cluster does not take is tried again by itself, and applied once what stood in its way is gone',
+    inLane(async () => {
+      const { git, name, namespace } = await follow('early');
+      const missing = `${namespace}-later`;
+      const sha = await git.commit({
+        'a.yaml': configMap('1').replace('name: config', `name: config, namespace: ${missing}`),
+      });
+      const refused = await sync.apply(name, sha);
+      expect(refused).toMatchObject({ outcome: 'Refused', tries: 1 });
+      expect((refused.retryAt ?? 0) - Date.parse(refused.finishedAt)).toBe(10_000);
+      expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+        expect.stringMatching(/^it is tried again by itself/),
+      ]);
+      await cluster.client.create(
+        { group: '', version: 'v1', resource: 'namespaces' },
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: missing } },
+      );
+      const applied = await found('it was applied', async () => {
+        const { last } = await sync.status(name);
+        return last?.outcome === 'Succeeded' ? last : undefined;
+      });
+      expect(applied).toMatchObject({ sha, tries: 2 });
+      expect(applied.retryAt).toBeUndefined();
+    }),
+    60_000,
+  );
+});
 
 describe('a commit with a workload', () => {
   it('is done when its rollout is, and says why it waits', async () => {
@@ -256,66 +378,10 @@ describe('a commit after one that changed a workload', () => {
       ),
     ]);
   }, 60_000);
-
-  it('fails with it, and is shown as failed, although it has changed nothing itself', async () => {
-    const { git, name, set } = await follow('quiet');
-    const slow = await git.commit({ 'web.yaml': statefulSet('slow') });
-    await sync.commitSeen(name, slow);
-    await awaiting(name, slow);
-    await setStatus(set, false);
-    const quiet = await git.commit({ 'README.md': 'nothing of the cluster' });
-    await sync.commitSeen(name, quiet);
-    await awaiting(name, quiet);
-    await lookedAt(name, quiet);
-    await setStatus(set, false, 'RunTerminated');
-    expect(await sync.dealtWith(name, quiet)).toMatchObject({ outcome: 'Failed' });
-    const { commit } = (await sync.inventory(name))?.status ?? {};
-    expect(commit).toMatchObject({ sha: quiet, outcome: 'Failed' });
-    expect(commit?.failedRollouts).toEqual([expect.stringMatching(/^StatefulSet\.fairlead\.dev \S+\/web$/)]);
-    // What the leader says once it is rolled out; of another commit it is nothing.
-    await setStatus(set, true);
-    const reason = 'rolled out since';
-    await sync.runs.rolledOut(name, { sha: slow, reason });
-    await sync.runs.rolledOut(name, { sha: quiet, reason });
-    await found('it was tried again', async () =>
-      (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
-    );
-    const { history = [], commit: last } = (await sync.inventory(name))?.status ?? {};
-    expect(last).toMatchObject({ sha: quiet, outcome: 'Succeeded' });
-    expect(history.map(({ sha, outcome, reason: why }) => [sha, outcome, why])).toEqual([
-      [slow, 'Superseded', undefined],
-      [quiet, 'Failed', undefined],
-      [quiet, 'Succeeded', reason],
-    ]);
-  }, 60_000);
 });
 
 describe('a commit that the cluster does not take', () => {
-  it('is tried again by itself, and applied once what stood in its way is gone', async () => {
-    const { git, name, namespace } = await follow('early');
-    const missing = `${namespace}-later`;
-    const sha = await git.commit({
-      'a.yaml': configMap('1').replace('name: config', `name: config, namespace: ${missing}`),
-    });
-    const refused = await sync.apply(name, sha);
-    expect(refused).toMatchObject({ outcome: 'Refused', tries: 1 });
-    expect((refused.retryAt ?? 0) - Date.parse(refused.finishedAt)).toBe(10_000);
-    expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
-      expect.stringMatching(/^it is tried again by itself/),
-    ]);
-    await cluster.client.create(
-      { group: '', version: 'v1', resource: 'namespaces' },
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: missing } },
-    );
-    const applied = await found('it was applied', async () => {
-      const { last } = await sync.status(name);
-      return last?.outcome === 'Succeeded' ? last : undefined;
-    });
-    expect(applied).toMatchObject({ sha, tries: 2 });
-    expect(applied.retryAt).toBeUndefined();
-  }, 60_000);
-
-  it('for a reason that is in the commit: is not', async () => {
+  it('for a reason that is in the commit: is not tried again by itself', async () => {
     const { git, name } = await follow('never');
     const sha = await git.commit({ 'a.yaml': 'kind: [' });
     const refused = await sync.apply(name, sha);
@@ -378,55 +444,6 @@ describe('a sync that lives long', () => {
     expect(await sync.status(name)).toMatchObject({ last: { sha: last, outcome: 'Succeeded' } });
     expect((await describeCommit(name, last)).runId).toBe(before.runId);
   }, 90_000);
-});
-
-describe('a receiver that hangs', () => {
-  it('holds no commit, not even when the sync continues as new; later it gets what is left, in order', async () => {
-    const { git, name, namespace } = await follow('hanging');
-    const receiver = await ReceivingServer.start();
-    try {
-      receiver.answers[0] = 'hang';
-      const secretFile = join(git.path, '.git', 'secret');
-      await writeFile(secretFile, 'secret');
-      const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-      sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
-      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
-      const runs = new Set<string>();
-      const commits: string[] = [];
-      for (let index = 0; index < 8; index++) {
-        const sha = await git.commit({ 'a.yaml': configMap(String(index)) });
-        commits.push(sha);
-        await sync.commitSeen(name, sha, { notify: ['webhook'] });
-        // One that hangs is tried for two minutes.
-        expect(await sync.dealtWith(name, sha, 20_000)).toMatchObject({ outcome: 'Succeeded' });
-        runs.add((await handle.describe()).runId);
-      }
-      expect(runs.size).toBeGreaterThan(1);
-      const tries = receiver.received.length;
-      receiver.answers[0] = 200;
-      const newest = commits.at(-1) ?? '';
-      const told = () =>
-        receiver.received.slice(tries).map(({ headers, body }) => {
-          const news = JSON.parse(body) as { sha: string; outcome: string; missed?: number };
-          return { ...news, id: headers['x-fairlead-delivery'] };
-        });
-      // A post that hangs has its half a minute, and a pause behind it.
-      const isNewest = ({ sha, outcome }: { readonly sha: string; readonly outcome: string }) =>
-        sha === newest && outcome === 'Succeeded';
-      const look = async () => (told().some(isNewest) ? true : undefined);
-      await found('the newest state was told', look, 90_000);
-      // In order, each once, and none is lost without being told of.
-      const order = commits.flatMap((sha) => [`${sha} Pending`, `${sha} Succeeded`]);
-      const places = told().map(({ sha, outcome }) => order.indexOf(`${sha} ${outcome}`));
-      expect(places).toEqual([...new Set(places)].toSorted((a, b) => a - b));
-      expect(new Set(told().map(({ id }) => id)).size).toBe(places.length);
-      const missed = told().reduce((sum, news) => sum + (news.missed ?? 0), 0);
-      expect(missed).toBeGreaterThan(0);
-      expect(places.length + missed).toBe(order.length);
-    } finally {
-      await receiver.stop();
-    }
-  }, 180_000);
 });
 
 /** Holds every look at a repository back until it may go on. */
