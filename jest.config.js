@@ -19,12 +19,12 @@ const project = (displayName, directories, extra = {}) => ({
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
-  // Files that start servers also wait for them: two at a time are quicker, also on two cores.
-  maxWorkers: 2,
+  // Files that start servers also wait for them: three at a time are quicker than two, also on two cores.
+  maxWorkers: 3,
   // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
   maxConcurrency: 8,
   // Against hanging, not against a machine that is busy with the servers of another file.
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   testSequencer: '<rootDir>/test/support/longest-first.js',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   projects: [

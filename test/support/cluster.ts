@@ -131,7 +131,7 @@ export class Cluster {
     path: ResourcePath,
     what: string,
     predicate: (object: T) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<T> {
     const { name, ...collection } = path;
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -170,7 +170,7 @@ export class Cluster {
   /** Until there is no object of that name: what was orphaned goes only when its finalizer is through. */
   async untilGone({ name, ...collection }: ResourcePath): Promise<void> {
     const isGone = (all: readonly KubernetesObject[]) => all.every(({ metadata }) => metadata.name !== name);
-    await untilObjects(this.client, collection, `${name ?? ''} is gone`, isGone, 30_000);
+    await untilObjects(this.client, collection, `${name ?? ''} is gone`, isGone, 60_000);
   }
 
   /** The workload, once its controller calls it Ready at its newest generation. */

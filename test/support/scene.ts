@@ -107,7 +107,7 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
   async untilSet(
     what: string,
     predicate: (set: ServedObjects[K]) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<ServedObjects[K]> {
     return await this.cluster.until<ServedObjects[K]>(this.path, what, predicate, timeoutMs);
   }
@@ -138,7 +138,7 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
   async untilPods(
     what: string,
     predicate: (pods: readonly Pod[]) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<readonly Pod[]> {
     return await untilObjects<Pod>(this.cluster.client, this.#podsPath(), what, predicate, timeoutMs);
   }
@@ -205,7 +205,7 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
   async untilSetGone(): Promise<void> {
     const sets = this.cluster.path(this.kind, this.namespace);
     const { client } = this.cluster;
-    await untilObjects(client, sets, 'the set is gone', (all) => all.length === 0, 30_000);
+    await untilObjects(client, sets, 'the set is gone', (all) => all.length === 0, 60_000);
   }
 
   /** The object, Ready at its newest generation. */
@@ -246,7 +246,7 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
     return items.filter((event) => this.#isOnSet(event)).sort(byAge);
   }
 
-  async untilEvent(reason: string, timeoutMs = 30_000): Promise<WorkloadEvent> {
+  async untilEvent(reason: string, timeoutMs = 60_000): Promise<WorkloadEvent> {
     const find = (events: readonly EventObject[]) =>
       events.find((event) => this.#isOnSet(event) && event.reason === reason);
     const what = `an event ${reason}`;

@@ -58,7 +58,7 @@ export class TemporalRuns {
   async until(
     what: string,
     predicate: (runs: readonly RunRecord[]) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<readonly RunRecord[]> {
     let runs: readonly RunRecord[] = [];
     return await found(
