@@ -142,7 +142,7 @@ export function describeProgress({ phase, old, next, desired }: UpdateProgress):
   const size = (one: ControllerProgress | undefined) =>
     one === undefined ? [] : [`${one.name} ${String(one.replicas)} (${String(one.available)} available)`];
   const both = [...size(old), ...size(next)].join(', ');
-  return `${PHASES[phase]}: ${both === '' ? 'pods without a controller' : both}; ${String(desired)} wanted`;
+  return `${PHASES[phase]}: ${both === '' ? 'no controller' : both}; ${String(desired)} wanted`;
 }
 
 const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
@@ -157,15 +157,16 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
 /** To be said before anything else: nothing heals these pods, in the middle of a rename, or where somebody orphaned them. */
 export function podsWithoutController({ view }: RollingUpdatePlan): string | undefined {
   const { old, nextController, record, name } = view;
-  if (record === undefined || old !== undefined || nextController !== undefined)
-    return describeAbandoned(view);
-  const isRename = record.state.phase === 'Renaming';
+  if (record === undefined || nextController !== undefined) return describeAbandoned(view);
+  const isRename = record.state.phase === 'Renaming' && old === undefined;
   const count = isRename ? podCount(view, record) : leftPods(view).length;
-  if (!isRename && count === 0) return undefined;
+  if (!isRename && count === 0) return describeAbandoned(view);
   const [pods, them] = count === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
+  const [were, again] =
+    old === undefined ? [`${name} and ${record.next} were`, record.to] : [`${record.next} was`, record.next];
   const gone = isRename
     ? `${record.next} is gone and ${name} is not there yet`
-    : `${name} and ${record.next} were deleted without ${them}; ${record.to} is made again from the record ${record.revision.metadata.name}`;
+    : `${were} deleted without ${them}; ${again} is made again from the record ${record.revision.metadata.name}`;
   return `${String(count)} ${pods} no controller: ${gone}`;
 }
 

@@ -32,10 +32,13 @@ export function abandonedPods(view: UpdateView): readonly Pod[] {
   );
 }
 
-/** Pods that both controllers have left, which somebody deleted without them: those of the next one too. */
+/**
+ * Pods that the next controller has left, which somebody deleted without them; where the old one is gone too, also those of that. One
+ * that is made again adopts the first.
+ */
 export function leftPods(view: UpdateView): readonly Pod[] {
-  const { record, pods, old, nextController } = view;
-  if (record === undefined || old !== undefined || nextController !== undefined) return [];
+  const { record, pods, nextController, isRenamed } = view;
+  if (record === undefined || nextController !== undefined || isRenamed) return [];
   const coming = { matchLabels: record.controller.spec.selector ?? {} };
   const isNext = (pod: Pod) =>
     isActive(pod) && controllerOf(pod) === undefined && matchesSelector(coming, pod.metadata.labels);

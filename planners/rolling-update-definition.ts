@@ -136,8 +136,11 @@ function relabelled(
   };
 }
 
-/** The next controller: without pods at first, without anything of git (a prune must not find it), and marked. */
-export function nextManifest(data: RecordData, desired: number): ControllerManifest {
+/**
+ * The next controller: without anything of git (a prune must not find it), and marked; `replicas` are none but where it finds the pods
+ * of one that was deleted.
+ */
+export function nextManifest(data: RecordData, desired: number, replicas = 0): ControllerManifest {
   const { controller, from, next } = data;
   const { labels, annotations, namespace } = controller.metadata;
   return {
@@ -152,7 +155,7 @@ export function nextManifest(data: RecordData, desired: number): ControllerManif
         [ROLLING_UPDATE.partner]: from,
       },
     },
-    spec: { ...controller.spec, replicas: 0 },
+    spec: { ...controller.spec, replicas },
   };
 }
 

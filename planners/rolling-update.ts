@@ -5,7 +5,7 @@
  * | old | next | record | then |
  * |---|---|---|---|
  * | there | there | any | mark, label, roll; at its end clean up or rename |
- * | there | gone | active | create the next; or, renamed already, finish |
+ * | there | gone | active | create the next, for the pods it left; or, renamed already, finish |
  * | gone | there | any | it is called so: finish; else rename |
  * | gone | gone | `Renaming` | create the old name again |
  * | gone | gone | `Rolling`, and pods without a controller | the same, for those pods |
@@ -183,6 +183,7 @@ function roll(
 /** "Assume that we are in the rename phase" (seed), unless the next controller keeps its name. */
 function withoutOld(view: UpdateView, next: ReplicationController, now: number): Decision {
   if (view.keepsName) {
+    if (next.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(next)];
     // Without its marks, and without a record, nothing would tell that it was an update.
     const isMarked = Object.keys(strippedMarks(next)).length > 0;
     const recorded = isMarked ? recordStep(view, next, 'Rolling') : undefined;
@@ -269,9 +270,13 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
   const { record, last, state } = view;
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   if (view.isRenamed) return succeed(view, old, now);
+  // Deleted without its pods: of a smaller size it would adopt them only to delete them.
+  const left = leftPods(view).length;
+  if (record !== undefined && left > 0)
+    return [view.isRollback ? 'RollingBack' : 'Rolling', createNext(record, state.desired, left)];
   if (view.isRollback) return backAlone(view, old);
   if (record !== undefined)
-    return ['Initialising', closeEarlier(view, record) ?? createNext(record, state.desired)];
+    return ['Initialising', closeEarlier(view, record) ?? createNext(record, state.desired, 0)];
   const isNew = last?.state.phase === 'Done' && selectsSame(old.spec, last.controller.spec);
   if (isNew || last?.state.phase === 'Aborted') {
     const back = last?.state.turned?.verb === 'commit' ? 'Superseded' : 'Aborted';
@@ -307,14 +312,20 @@ function backAlone(view: UpdateView, old: ReplicationController): Decision {
   ];
 }
 
-function createNext(record: UpdateRecord, desired: number): UpdateStep {
+/** @param replicas How many pods it finds. */
+function createNext(record: UpdateRecord, desired: number, replicas: number): UpdateStep {
+  const { from, next } = record;
+  const message =
+    replicas === 0
+      ? `create ${next}, which is to replace ${from}`
+      : `create ${next} again: it was deleted without its pods, of which there are ${String(replicas)}`;
   return write({
     verb: 'create',
     resource: 'replicationcontrollers',
-    name: record.next,
-    body: trusted<JsonObject>(nextManifest(record, desired)),
+    name: next,
+    body: trusted<JsonObject>(nextManifest(record, desired, replicas)),
     purpose: 'CreateNext',
-    message: `create ${record.next}, which is to replace ${record.from}`,
+    message,
   });
 }
 
@@ -330,7 +341,7 @@ function withNeither(view: UpdateView, now: number): Decision {
   }
   if (record === undefined || (record.state.phase !== 'Renaming' && leftPods(view).length === 0)) {
     return [
-      'Initialising',
+      record === undefined ? 'Initialising' : 'Rolling',
       refuse('NotFound', `there is no ReplicationController ${name}, nor one that is to replace it`),
     ];
   }

@@ -1,4 +1,4 @@
-/** Somebody works against a rolling update by hand: edits the template of the next controller, or deletes both without their pods. */
+/** Somebody works against a rolling update by hand: edits the template of the next controller, or deletes controllers without their pods. */
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
@@ -7,6 +7,7 @@ import type { ReplicationController } from '../../planners/replication-controlle
 import { sizeOf } from '../../planners/replication-controller.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
+import { ControllerHistory } from '../support/controller-history.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { untilObjects } from '../support/until-objects.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -34,9 +35,10 @@ const imageOf = ({ spec }: Pod) => spec.containers[0]?.image;
 describe('a rolling update that somebody works against by hand', () => {
   let cluster: Cluster;
   let worker: WorkerProcess;
+  const histories: ControllerHistory[] = [];
 
   afterAll(async () => {
-    await worker?.stop();
+    await Promise.all([worker?.stop(), ...histories.map(async (one) => await one.close())]);
     cluster?.close();
   }, 30_000);
 
@@ -47,12 +49,15 @@ describe('a rolling update that somebody works against by hand', () => {
     worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-by-hand' });
   }, 120_000);
 
-  /** Paused with some pods of each; `done` is the command that waits for its end. */
-  async function halfway() {
+  /** With some pods of each, and paused; `done` is the command that waits for its end. */
+  async function halfway({ isPaused = true } = {}) {
     const namespace = await cluster.createNamespace('rc-by-hand');
+    const history = new ControllerHistory(cluster.client, namespace);
+    histories.push(history);
     await cluster.client.create({ ...RCS, namespace }, FOO);
     const isReady = ({ status }: ReplicationController) => status?.availableReplicas === 4;
     await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isReady, 60_000);
+    const begun = performance.now();
     const environment = {
       KUBECONFIG: controlPlane().kubeconfig,
       TEMPORAL_ADDRESS: controlPlane().temporalAddress,
@@ -71,13 +76,14 @@ describe('a rolling update that somebody works against by hand', () => {
       isHalf,
       60_000,
     );
-    expect((await cli('rollout pause rc/foo')).code).toBe(0);
+    const { code } = isPaused ? await cli('rollout pause rc/foo') : { code: 0 };
+    expect(code).toBe(0);
     const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
     const next = items.find(({ metadata }) => metadata.name !== 'foo')?.metadata.name ?? '';
     const untilPods = async (what: string, holds: (pods: readonly Pod[]) => boolean) => {
       await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, what, holds, 60_000);
     };
-    return { namespace, cli, done, next, untilPods };
+    return { namespace, cli, done, next, untilPods, history, begun };
   }
 
   it('the template of the next controller: it is put back, and pods of the edited one are replaced', async () => {
@@ -104,6 +110,24 @@ describe('a rolling update that somebody works against by hand', () => {
     expect(events.items.map(({ message }) => message)).toContainEqual(
       expect.stringContaining(`the template of ${next} was changed by kubectl-set: put back`),
     );
+  }, 240_000);
+
+  it('the next controller deleted without its pods: it is made again for them, and none is lost', async () => {
+    const { namespace, done, next, history, begun } = await halfway({ isPaused: false });
+    const isNext = (pod: Pod) => imageOf(pod) === 'foo:2';
+    const orphaned = (await cluster.pods(namespace, 'foo')).filter(isNext);
+    await cluster.client.delete({ ...RCS, namespace, name: next }, { propagationPolicy: 'Orphan' });
+    const isAgain = ({ type, object }: (typeof history.controllers)[number]) =>
+      type === 'ADDED' && object.metadata.name === next && sizeOf(object) > 0;
+    await history.untilController('made again, with a size', isAgain);
+
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const after = await cluster.pods(namespace, 'foo');
+    expect(after.map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    const uids = after.map(({ metadata }) => metadata.uid);
+    expect(uids).toEqual(expect.arrayContaining(orphaned.map(({ metadata }) => metadata.uid)));
+    expect(history.pods.filter(({ type, object }) => type === 'DELETED' && isNext(object))).toEqual([]);
+    expect(history.extremes(begun)).toEqual({ most: 5, fewestReady: 4 });
   }, 240_000);
 
   it('both controllers deleted without their pods: recovered from the record', async () => {

@@ -147,6 +147,86 @@ describe('pods whose controller was deleted without them in the middle', () => {
   });
 });
 
+describe('the next controller is deleted without its pods', () => {
+  const imagesOf = (world: SimulatedControllers) =>
+    world.activePods.map(({ spec }) => spec.containers[0]?.image);
+  const uidsOf = (pods: SimulatedControllers['pods']) => pods.map(({ metadata }) => metadata.uid);
+
+  it.each<[string, string | undefined, string, number, number]>([
+    ['after the first step', undefined, 'ScaleDown', 1, 1],
+    ['in the middle', undefined, 'ScaleDown', 2, 2],
+    ['in the middle, under a new name', 'foo-v2', 'ScaleDown', 2, 2],
+    ['at its whole size', undefined, 'ScaleDown', 3, 3],
+    ['while the old one is cleaned up', 'foo-v2', 'DeleteOld', 1, 3],
+    ['while the old one goes for the rename', undefined, 'DeleteOld', 1, 3],
+  ])('%s: it is made again for them, and none is lost', (_, newName, until, times, count) => {
+    const world = foo();
+    const next = begin(world, newName);
+    const options = newName === undefined ? {} : { next: newName };
+    run(world, { ...options, until: isPurpose(until, times) });
+    const ofNext = uidsOf(world.activePods.filter(({ spec }) => spec.containers[0]?.image === 'app:2'));
+    orphan(world, next);
+    expect([ofNext.length, uidsOf(ownerless(world))]).toEqual([count, ofNext]);
+    const { plan, verdict, sentence } = said(world, newName);
+    const [pods, them] = count === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
+    expect([verdict, sentence]).toEqual([
+      'PodsWithoutController',
+      `${String(count)} ${pods} no controller: ${next} was deleted without ${them}; ${next} is made again from the record foo-1`,
+    ]);
+    expect(judgeUpdate(plan).outcome).toBe('progressing');
+
+    let fewest = world.activePods.length;
+    const watched = () => {
+      fewest = Math.min(fewest, world.activePods.length);
+      return false;
+    };
+    expect(run(world, { ...options, until: watched }).outcome).toBe('Succeeded');
+    expect(fewest).toBeGreaterThanOrEqual(3);
+    expect(uidsOf(world.activePods)).toEqual(expect.arrayContaining(ofNext));
+    expect(imagesOf(world)).toEqual(['app:2', 'app:2', 'app:2']);
+  });
+
+  it('at the beginning: it is made again as before', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: isPurpose('LabelSelector') });
+    orphan(world, next);
+    expect(said(world).plan.step).toMatchObject({
+      write: { purpose: 'CreateNext', body: { spec: { replicas: 0 } } },
+    });
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(imagesOf(world)).toEqual(['app:2', 'app:2', 'app:2']);
+  });
+
+  it('on the way back: its pods go one by one, as those of the old one come', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: isPurpose('ScaleDown', 2) });
+    turn(world);
+    orphan(world, next);
+    expect(said(world).plan).toMatchObject({
+      progress: { phase: 'RollingBack' },
+      step: { write: { purpose: 'CreateNext', body: { spec: { replicas: 2 } } } },
+    });
+    const sizes: number[] = [];
+    expect(run(world, { until: () => sizes.push(world.activePods.length) === 0 }).outcome).toBe('Aborted');
+    expect([Math.min(...sizes), Math.max(...sizes)]).toEqual([3, 4]);
+    expect(imagesOf(world)).toEqual(['app:1', 'app:1', 'app:1']);
+  });
+
+  it('and more pods than are wanted have its labels: none goes before it is the turn', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: isPurpose('ScaleDown', 2) });
+    for (let more = 0; more < 3; more += 1) world.addPod(next, world.find(next)?.spec.selector ?? {});
+    orphan(world, next);
+    const { step } = said(world).plan;
+    expect(step).toMatchObject({ write: { body: { spec: { replicas: 5 } } } });
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.activePods).toHaveLength(3);
+  });
+});
+
 describe('both controllers are deleted in the middle', () => {
   it.each<[string | undefined, string]>([
     [undefined, 'foo'],
