@@ -17,6 +17,8 @@ import { gitTrouble } from './git-state.ts';
 import type { Call } from './io.ts';
 import { leaseName, readLease, whyNamespaceNotKept } from './lease.ts';
 import { LeaseWatch, whyNobodyActs } from './lease-watch.ts';
+import { RunWatch } from './run-watch.ts';
+import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { UpdateOutcome } from './update-state.ts';
@@ -67,9 +69,11 @@ async function follow(
     const isQuiet = options.output === 'json' || options.output === 'yaml';
     const isStream = isWatch && options.output === 'json';
     const keeper = new LeaseWatch(session);
+    const runs = new RunWatch(session, reference);
     const began = io.now();
     let shown = '';
     let nobody: string | undefined;
+    let dead: UpdateExplanation | undefined;
     while (!io.interrupted.aborted) {
       const plan = await readPlan(session, reference);
       const { outcome, sentence } = judgeUpdate(plan, await readControllerGit(session, plan));
@@ -80,21 +84,61 @@ async function follow(
       const before = nobody;
       nobody = isUnderWay(plan) ? await keeper.look() : undefined;
       if (nobody !== undefined && before === undefined) io.err(`  ${oneLine(nobody)}, so nobody acts\n`);
+      const wasDead = dead !== undefined;
+      dead = await whyDead(plan, async () => (isOnce ? await runs.closedAtLast() : runs.closed()));
+      if (dead !== undefined && !wasDead && !untilDone) io.err(`  ${oneLine(dead.sentence)}\n`);
       const isLate = (options.timeout ?? 0) > 0 && io.now() - began >= (options.timeout ?? 0);
+      const state = dead === undefined ? outcome : 'stalled';
       const ended: Outcome | undefined =
-        outcome !== 'progressing' && untilDone ? outcome : isOnce ? outcome : isLate ? 'timeout' : undefined;
+        state !== 'progressing' && untilDone ? state : isOnce ? state : isLate ? 'timeout' : undefined;
       if (ended !== undefined) {
-        if (!isStream) await printStructured(io, options, documentOf(plan, ended, sentence));
-        if (ended === 'timeout') {
-          const why = nobody === undefined ? '' : `: ${oneLine(nobody)}`;
-          io.err(`error: timed out waiting for the update of ${reference.name}${why}\n`);
-        }
+        const end = await explainEnd(session, plan, { ended, dead, nobody });
+        if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
+        if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
+        if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
         return EXIT_CODES[ended];
       }
       await pause(LOOK_MS, io.interrupted);
     }
     return EXIT.interrupted;
   });
+}
+
+/** No run is open, and none is about to be; while it is paused that is the first to be told. kubectl's updates have no run. */
+async function whyDead(
+  plan: RollingUpdatePlan,
+  readClosed: () => Promise<UpdateRun | undefined>,
+): Promise<UpdateExplanation | undefined> {
+  const { record, paused } = plan.view;
+  if (record === undefined || paused !== undefined || plan.step.do === 'refuse') return undefined;
+  const run = await readClosed();
+  return run && explain(plan, { run, nobody: undefined, git: undefined });
+}
+
+interface Ending {
+  readonly ended: Outcome;
+  readonly dead: UpdateExplanation | undefined;
+  readonly nobody: string | undefined;
+}
+
+/** Why a wait ends without what was waited for, and what to do about it; as `explain` finds it. */
+async function explainEnd(
+  session: Session,
+  plan: RollingUpdatePlan,
+  { ended, dead, nobody }: Ending,
+): Promise<{ readonly why?: string; readonly next?: string }> {
+  const { name } = plan.view;
+  if (ended === 'stalled') {
+    // Of what stalls by itself the run tells nothing more.
+    const run = { state: 'running', status: 'RUNNING', workflowId: '' } as const;
+    const { sentence, next } = dead ?? explain(plan, { run, nobody: undefined, git: undefined });
+    return { why: `rc/${name}: ${sentence}`, ...(next !== undefined && { next }) };
+  }
+  if (ended !== 'timeout') return {};
+  // The silence of a worker that has just died takes a moment to be told from its last renewal.
+  const late = isUnderWay(plan) ? (nobody ?? (await whyNobodyActs(session))) : undefined;
+  const waits = late ?? reasonOf(plan);
+  return { why: `timed out waiting for the update of ${name}${waits === undefined ? '' : `: ${waits}`}` };
 }
 
 function documentOf({ progress, view: { name } }: RollingUpdatePlan, outcome: Outcome, sentence: string) {

@@ -1,0 +1,57 @@
+/** Whether a run carries an update out, asked while a verb waits: the cluster does not show that one was terminated. */
+
+import { pause } from '../kubernetes/backoff.ts';
+import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
+import type { UpdateRun } from './controller-session.ts';
+import { readRun } from './controller-session.ts';
+import type { Session } from './session.ts';
+
+const LOOK_MS = 1_000;
+/** An update is written down before its run is started, and another may begin while a run closes: that takes a moment. */
+const GRACE_MS = 3_000;
+
+export class RunWatch {
+  readonly #session: Session;
+  readonly #reference: UpdateReference;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #isLooking = false;
+  /** Milliseconds since the epoch. */
+  #noneSince: number | undefined;
+  #run: UpdateRun | undefined;
+
+  constructor(session: Session, reference: UpdateReference) {
+    this.#session = session;
+    this.#reference = reference;
+  }
+
+  /** The last run, once none has been open for a moment; undefined while one is, and where Temporal does not answer. Never waits for it. */
+  closed(): UpdateRun | undefined {
+    const { io } = this.#session;
+    // Not asked for a while: whatever ran then, another update may be under way now.
+    if (io.now() - this.#lookedAt > GRACE_MS) this.#noneSince = undefined;
+    if (!this.#isLooking && io.now() - this.#lookedAt >= LOOK_MS) void this.#look();
+    const isOver = this.#noneSince !== undefined && io.now() - this.#noneSince >= GRACE_MS;
+    return isOver ? this.#run : undefined;
+  }
+
+  /** The same for a verb that looks once: it waits as long as that is not known. */
+  async closedAtLast(): Promise<UpdateRun | undefined> {
+    const { io } = this.#session;
+    for (;;) {
+      await this.#look();
+      const closed = this.closed();
+      if (closed !== undefined || this.#noneSince === undefined || io.interrupted.aborted) return closed;
+      await pause(LOOK_MS, io.interrupted);
+    }
+  }
+
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    const run = await readRun(this.#session, this.#reference);
+    const now = this.#session.io.now();
+    this.#isLooking = false;
+    this.#lookedAt = now;
+    this.#run = run;
+    this.#noneSince = run.state === 'none' || run.state === 'closed' ? (this.#noneSince ?? now) : undefined;
+  }
+}
