@@ -2,6 +2,7 @@
 
 import { readAttempts } from '../kubernetes/attempts.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
@@ -40,12 +41,13 @@ export async function runControllerHistory(call: Call<HistoryOptions>): Promise<
 export function viewRecords({
   records,
   name,
-}: Pick<UpdateView, 'records' | 'name'>): readonly RevisionView[] {
+  old,
+}: Pick<UpdateView, 'records' | 'name'> & Partial<Pick<UpdateView, 'old'>>): readonly RevisionView[] {
   const own = lineageOf(records, name);
   const complete = own.findLast(({ from, to, state }) => state.phase === 'Done' && [from, to].includes(name));
   const stands = complete?.to === name ? complete : undefined;
   const present = own.findLast((record) => record.from === name && isActiveRecord(record)) ?? stands;
-  return own.map((record) => viewRecord(record, { complete: stands, present }));
+  return own.map((record) => viewRecord(record, { complete: stands, present }, old));
 }
 
 /** @param records Oldest first. */
@@ -90,10 +92,14 @@ export function commandsBack(plan: RollingUpdatePlan): readonly string[] {
 function viewRecord(
   record: UpdateRecord,
   { complete, present }: Readonly<Record<'complete' | 'present', UpdateRecord | undefined>>,
+  old: UpdateView['old'],
 ): RevisionView {
   const { revision, controller, state, from, to } = record;
   const { name, creationTimestamp } = revision.metadata;
   const { template } = controller.spec;
+  // What was begun by hand has the commit of the controller that is replaced.
+  const commit = controller.metadata.annotations?.[ANNOTATION.commit];
+  const isOfGit = state.begun === undefined && commit !== old?.metadata.annotations?.[ANNOTATION.commit];
   return {
     revision: revision.revision,
     name,
@@ -109,6 +115,7 @@ function viewRecord(
     phase: state.phase,
     ...(record === present && isActiveRecord(record) && { underWay: 'Running' }),
     ...(state.begun && { begun: state.begun }),
+    ...(isActiveRecord(record) && isOfGit && commit !== undefined && { commit }),
     ...(template !== undefined && { template }),
   };
 }

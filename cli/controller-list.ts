@@ -24,8 +24,7 @@ import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import { formatTable } from './table.ts';
-import { cameBack, describePause, isUnderWay, judgeUpdate, reasonOf } from './update-state.ts';
-import { describeWish } from './workload-state.ts';
+import { cameBack, describePause, describeTurn, isUnderWay, judgeUpdate, reasonOf } from './update-state.ts';
 
 interface ControllerView {
   readonly namespace: string;
@@ -230,7 +229,7 @@ function stateOf(plan: ReturnType<typeof planRollingUpdate>): Pick<ControllerVie
   if (isUnderWay(plan) && paused !== undefined) return { state: 'Paused', message: describePause(paused) };
   const back = cameBack(plan);
   if (back !== undefined) {
-    return { state: 'Ready', message: `rolled back ${describeWish(back.turned)}`.trimEnd() };
+    return { state: 'Ready', message: describeTurn(back.turned) };
   }
   switch (outcome) {
     case 'done':

@@ -5,13 +5,16 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
 import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
+import { wayOutOfRefusal } from './controller-views.ts';
 import { formatAge } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
+import { ChangingNote } from './changing-note.ts';
 import { LeaseWatch } from './lease-watch.ts';
 import type { Session } from './session.ts';
 import type { Document } from './structured.ts';
@@ -19,8 +22,14 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import type { RecordedEnd } from './update-state.ts';
-import { describePause, describeProgress, isFollowedByOther, reasonOf, recordedEnd } from './update-state.ts';
-import { describeWish } from './workload-state.ts';
+import {
+  describePause,
+  describeProgress,
+  describeTurn,
+  isFollowedByOther,
+  reasonOf,
+  recordedEnd,
+} from './update-state.ts';
 
 export interface FollowedUpdate {
   readonly reference: UpdateReference;
@@ -60,6 +69,8 @@ interface End {
   /** Next controller of the update that took its place, where no commit is known to have done so. */
   readonly by?: string | undefined;
   readonly isGoingBack: boolean;
+  /** What helps, where another run would end as this one did. */
+  readonly next?: string | undefined;
 }
 
 /** kubectl's, and that without progress (K5). */
@@ -79,13 +90,15 @@ export async function followUpdate(
   const keeper = new LeaseWatch(session);
   let shown = '';
   let why = '';
-  let toldNobody: string | undefined;
+  let nobody: string | undefined;
   let movedAt = io.now();
   let lookedAt = 0;
   let isGoingBack = false;
   let record = followed.record;
-  const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>) =>
-    await report(session, followed, { turned: end?.turned, by: end?.by, isGoingBack, outcome, detail });
+  const noWorker = new ChangingNote(io, 'a worker is there: the update goes on');
+  const temporalAway = new ChangingNote(io, 'Temporal answers again');
+  const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>, next?: string) =>
+    await report(session, followed, { turned: end?.turned, by: end?.by, isGoingBack, outcome, detail, next });
   const look = async () =>
     planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
   while (!io.interrupted.aborted) {
@@ -105,18 +118,20 @@ export async function followUpdate(
     why = reasonOf(plan) ?? why;
     if (io.now() - lookedAt >= RUN_LOOK_MS) {
       lookedAt = io.now();
-      const end = await lookAtRun(session, temporal, followed.workflowId);
+      const end = await lookAtRun(temporal, followed.workflowId, temporalAway);
       if (end !== undefined) {
-        const { view } = await look();
+        const last = await look();
+        const { view } = last;
         const before = endBeforeOther(view, record);
         if (before !== undefined) return await finish(before.outcome, '', before);
         // Who ended it is known only by what it has written last.
-        return await finish(end.outcome, end.message, { turned: view.last?.state.turned });
+        return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
       }
-      toldNobody = noteKeeper(session, toldNobody, await keeper.look());
+      nobody = await keeper.look();
+      noWorker.now(nobody && `${nobody}: the update waits for a worker`);
     }
     if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
-      const waits = toldNobody ?? why;
+      const waits = nobody ?? why;
       return await finish(
         'timeout',
         `no progress for ${formatAge(timeoutMs)}${waits === '' ? '' : `: ${waits}`}`,
@@ -137,20 +152,13 @@ function endBeforeOther(view: UpdateView, record: string | undefined): RecordedE
   return end.outcome === 'Superseded' || isFollowedByOther(view, record) ? end : undefined;
 }
 
-/** Says once that nobody acts, and once that somebody does again. */
-function noteKeeper(
-  { io }: Session,
-  before: string | undefined,
-  now: string | undefined,
-): string | undefined {
-  if (before === undefined && now !== undefined) io.err(`note: ${now}: the update waits for a worker\n`);
-  if (before !== undefined && now === undefined) io.err('note: a worker is there: the update goes on\n');
-  return now;
+function wayOut(plan: RollingUpdatePlan): string | undefined {
+  return plan.step.do === 'refuse' ? wayOutOfRefusal(plan) : undefined;
 }
 
-async function lookAtRun({ io }: Session, temporal: OpenTemporal, workflowId: string): Promise<RunEnd> {
+async function lookAtRun(temporal: OpenTemporal, workflowId: string, away: ChangingNote): Promise<RunEnd> {
   try {
-    return await temporal.call(async () => {
+    const end = await temporal.call(async (): Promise<RunEnd> => {
       const handle = temporal.client.workflow.getHandle<() => Promise<RollingUpdateResult>>(workflowId);
       const { status } = await handle.describe();
       if (status.name === 'RUNNING') return undefined;
@@ -160,14 +168,17 @@ async function lookAtRun({ io }: Session, temporal: OpenTemporal, workflowId: st
           (error: unknown) => rootMessage(error),
         );
         const what = `its run is ${status.name.toLowerCase()}`;
-        return { outcome: 'failed', message: cause === '' ? what : `${what}: ${cause}` };
+        if (cause === '') return { outcome: 'failed', message: what };
+        return { outcome: 'failed', message: status.name === 'FAILED' ? cause : `${what}: ${cause}` };
       }
       const { outcome } = await handle.result();
       return { outcome, message: '' };
     });
+    away.now(undefined);
+    return end;
   } catch (error) {
     // The cluster still shows how it goes.
-    io.err(`note: Temporal at ${temporal.address} does not answer: ${oneLine(toMessage(error))}\n`);
+    away.now(`Temporal at ${temporal.address} does not answer: ${toMessage(error)}`);
     return undefined;
   }
 }
@@ -187,12 +198,11 @@ async function report(
   const { outcome, detail, turned, by } = end;
   const { name, namespace } = reference;
   const to = shownNext === undefined || reference.next === undefined ? name : reference.next;
-  const who = turned === undefined ? '' : ` ${describeWish(turned)}`.trimEnd();
   const sentences: Readonly<Record<Outcome, string>> = {
     Succeeded: isRollback
       ? `the update of ${name} could not be rolled back: it was over`
       : `${to} is rolled out`,
-    Aborted: `the update of ${name} was rolled back${who}`,
+    Aborted: `the update of ${name} was ${describeTurn(turned ?? {})}`,
     Superseded: `the update of ${name} was superseded: ${turned?.reason ?? (by === undefined ? 'a commit brings another manifest' : `${by} is rolled out instead`)}`,
     failed: `the rolling update of ${name} failed: ${detail}`,
     timeout: detail,
@@ -232,7 +242,7 @@ const EXIT_CODES: Readonly<Record<Outcome, ExitCode>> = {
 function nextStep(
   { name, namespace }: UpdateReference,
   isRollback: boolean,
-  { outcome, isGoingBack }: End,
+  { outcome, isGoingBack, next }: End,
 ): string {
   const [rc, where] = [`rc/${name}`, `-n ${namespace}`];
   switch (outcome) {
@@ -244,7 +254,10 @@ function nextStep(
     case 'Superseded':
       return `\`fairlead rollout status ${rc} ${where}\` follows the one that comes after it`;
     case 'failed':
-      return `\`fairlead explain ${rc} ${where}\` says how it stands; \`fairlead rollout retry ${rc} ${where}\` starts it again`;
+      return (
+        next ??
+        `\`fairlead explain ${rc} ${where}\` says how it stands; \`fairlead rollout retry ${rc} ${where}\` starts it again`
+      );
     case 'Aborted':
     case 'Succeeded':
       return `\`fairlead rollout history ${rc} ${where}\` shows what became of it; the same command begins anew`;

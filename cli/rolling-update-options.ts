@@ -11,6 +11,7 @@ import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
+import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 
@@ -47,6 +48,7 @@ export async function readRequest(
   { operands, options }: Call<RollingUpdateOptions>,
   namespace: string,
 ): Promise<RollingUpdateRequest> {
+  for (const operand of operands) refuseOtherKind(operand, options.image);
   const [name = '', typed, ...more] = operands.map((operand) =>
     operand.replace(/^(rc|replicationcontrollers?)\//, ''),
   );
@@ -73,6 +75,15 @@ export async function readRequest(
     start: { change, newName, key: options.deploymentLabelKey },
     settings: readSettings(options),
   };
+}
+
+/** Somebody means a workload of another kind, which needs no rolling update of ours. */
+function refuseOtherKind(operand: string, image = 'CONTAINER=IMAGE'): void {
+  if (!operand.includes('/') || controllerName(operand) !== undefined) return;
+  throw usage(
+    `rolling-update is for ReplicationControllers, and ${operand} is none\n` +
+      `  fairlead set image ${operand} ${image.includes('=') ? image : `*=${image}`}`,
+  );
 }
 
 async function readChange(

@@ -71,9 +71,14 @@ async function readReversed(
   request: RollingUpdateRequest,
 ): Promise<RollingUpdateRequest | undefined> {
   const { name, newName, start } = request;
-  if (newName === undefined || start.change.kind !== 'none') return undefined;
+  if (newName === undefined) return undefined;
   const whole = updateNameOf(await readUpdate(client, { namespace, name }), name);
-  return whole === newName ? { ...request, name: newName, newName: undefined } : undefined;
+  if (whole !== newName) return undefined;
+  if (start.change.kind === 'none') return { ...request, name: newName, newName: undefined };
+  throw new CliError(
+    `rolling-update ${name} ${newName} turns the update of ${newName} round, and takes no --image and no -f`,
+    EXIT.usage,
+  );
 }
 
 /** What is under way now: its next controller and the uid of its record, or that there is nothing to do. */

@@ -54,8 +54,9 @@ export interface RevisionView {
   readonly from?: string;
   readonly to?: string;
   readonly phase?: string;
-  /** Of a ReplicationController: who began the update. */
+  /** Of a ReplicationController: who began the update, or which commit, as long as no attempt tells. */
   readonly begun?: Wish;
+  readonly commit?: string;
 }
 
 /** Whose history it is. */
@@ -231,8 +232,8 @@ function countAttempts({ attempts, phase, underWay }: RevisionView): number {
 }
 
 /** The commit that brought the revision; an undo to it brings none. */
-function commitOf({ attempts }: RevisionView): string | undefined {
-  return attempts.findLast(({ commit }) => commit !== undefined)?.commit;
+function commitOf({ attempts, commit: begun }: RevisionView): string | undefined {
+  return attempts.findLast(({ commit }) => commit !== undefined)?.commit ?? begun;
 }
 
 async function printRevision(io: Io, { workload }: HistoryDocument, view: RevisionView): Promise<void> {

@@ -1,7 +1,7 @@
 /** What is to be said of a ReplicationController and its rolling update: one word and one sentence. Pure. */
 
 import { ANNOTATION } from '../planners/names.ts';
-import { sizeOf } from '../planners/replication-controller.ts';
+import { partnerOf, sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
@@ -55,6 +55,10 @@ export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerd
     const { record, turned } = back;
     if (turned.verb === 'commit' && (git === undefined || git.outcome === 'Progressing')) {
       return { outcome: 'progressing', sentence: superseded(name, record, turned) };
+    }
+    // What it brings is what the controller had: nothing was to be rolled out next.
+    if (turned.verb === 'commit' && git?.outcome === 'Succeeded') {
+      return { outcome: 'done', sentence: reverted(name, record, turned) };
     }
     return { outcome: 'rolledBack', sentence: rolledBack(name, record, turned) };
   }
@@ -126,10 +130,18 @@ function superseded(name: string, record: UpdateRecord, { commit = '' }: Turned)
   return `the update of ${name} to ${imagesOf(record)} was superseded; commit ${commit.slice(0, 8)} is rolled out next`;
 }
 
+function reverted(name: string, record: UpdateRecord, { commit = '' }: Turned): string {
+  return `replication controller "${name}" is as commit ${commit.slice(0, 8)} has it, which reverted the update to ${imagesOf(record)}`;
+}
+
 function rolledBack(name: string, record: UpdateRecord, turned: Turned): string {
+  return `the update of ${name} to ${imagesOf(record)} was ${describeTurn(turned)}; ${name} is as it was before`;
+}
+
+/** `rolled back by ann: slow`, `rolled back: commit 2326127c brings another manifest` */
+export function describeTurn(turned: Turned): string {
   const who = describeWish(turned);
-  const by = who === '' ? '' : turned.by === undefined ? `: ${who}` : ` ${who}`;
-  return `the update of ${name} to ${imagesOf(record)} was rolled back${by}; ${name} is as it was before`;
+  return `rolled back${who === '' ? '' : turned.by === undefined ? `: ${who}` : ` ${who}`}`;
 }
 
 /** Images of what an update rolls out, or rolled out. */
@@ -193,12 +205,18 @@ export function reasonOf(plan: RollingUpdatePlan): string | undefined {
       return step.message;
     case 'write':
       // The first that a run writes is the record: kubectl began this one, and nobody goes on with it.
-      return isUnderWay(plan) && view.record === undefined
+      return isUnderWay(plan) && view.record === undefined && !isClosing(view)
         ? `\`${commandFor(plan, namespaceOf(plan))}\` takes it on: Fairlead did not begin it`
         : undefined;
     case 'done':
       return undefined;
   }
+}
+
+/** Its record says already that it was given up: only the marks are left. */
+function isClosing({ old, last, nextController }: UpdateView): boolean {
+  if (old === undefined || nextController !== undefined || last === undefined) return false;
+  return last.state.phase === 'Aborted' && partnerOf(old) === last.next;
 }
 
 /** Of whichever object of the update is there. */

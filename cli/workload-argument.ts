@@ -43,7 +43,7 @@ export function parseWorkloadArgument(text: string, configured: WorkloadApi): Wo
   const slash = text.indexOf('/');
   const [kindText, name] = slash < 0 ? [text, ''] : [text.slice(0, slash), text.slice(slash + 1)];
   if (name === '') {
-    throw usage(`"${text}" names no object: write KIND/NAME, for example sts/web`);
+    throw usage(`"${text}" names no object: write KIND/NAME, for example sts/web or rc/web`);
   }
   if (!NAME.test(name)) {
     throw usage(`"${name}" cannot be the name of a workload: lower-case letters, digits, dashes and dots`);

@@ -95,13 +95,20 @@ function turn(view: UpdateView, turned: Turned): Decision {
     case 'refuse':
       return nothing(decision.message);
     case 'turn':
-      return change(`the update of ${view.name} is being rolled back`, {
+      return change(describeTurn(view, 'is being rolled back', 'is to be rolled back'), {
         do: 'write',
         write: decision.write,
       });
     case 'attach':
-      return nothing(`the update of ${view.name} is being rolled back already`);
+      return nothing(describeTurn(view, 'is being rolled back already', 'is to be rolled back already'));
   }
+}
+
+/** A pause holds the way back too. */
+function describeTurn({ name, paused, old }: UpdateView, now: string, later: string): string {
+  if (paused === undefined) return `the update of ${name} ${now}`;
+  const where = `-n ${old?.metadata.namespace ?? ''}`;
+  return `the update of ${name} ${later}, but it is paused: fairlead rollout resume rc/${name} ${where}`;
 }
 
 async function edit(

@@ -1,10 +1,12 @@
 /** Somebody works against a rolling update by hand: edits the template of the next controller, or deletes controllers without their pods. */
 
+import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { sizeOf } from '../../planners/replication-controller.ts';
+import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
@@ -130,6 +132,51 @@ describe('a rolling update that somebody works against by hand', () => {
     expect(history.extremes(begun)).toEqual({ most: 5, fewestReady: 4 });
   }, 240_000);
 
+  it('the run terminated: whoever waits is told; what is paused says so when it is turned round', async () => {
+    const { namespace, cli, done, next } = await halfway({ isPaused: false });
+    const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+    const workflowId = rollingUpdateWorkflowId('rc-by-hand', { namespace, name: 'foo' });
+    await new Client({ connection }).workflow.getHandle(workflowId).terminate('clicked by a test');
+    await connection.close();
+    expect((await done).code).toBe(1);
+
+    const cause = `no run is open (the last one is terminated)\n  fairlead rollout retry rc/foo -n ${namespace}\n`;
+    for (const verb of [
+      'rollout status rc/foo',
+      'rollout status rc/foo --watch=false',
+      'watch rc/foo --until-done',
+    ])
+      expect(await cli(verb)).toMatchObject({ code: 1, err: expect.stringContaining(cause) });
+    expect(await cli(`rolling-update ${next} foo --image=foo:3`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('takes no --image and no -f'),
+    });
+    expect((await cli('rollout pause rc/foo')).code).toBe(0);
+    const resume = `fairlead rollout resume rc/foo -n ${namespace}`;
+    expect((await cli('rollout abort rc/foo')).out).toBe(
+      `the update of foo is to be rolled back, but it is paused: ${resume}\n`,
+    );
+    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect(await cli('rollout status rc/foo --timeout 60s')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('was rolled back by'),
+    });
+  }, 240_000);
+
+  it('the worker killed: whoever gives up waiting is told so', async () => {
+    const { cli, done } = await halfway({ isPaused: false });
+    worker.killNow();
+    expect(await cli('rollout status rc/foo --timeout 500ms')).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(
+        /^error: timed out waiting for the update of foo: the worker .* has not renewed it/m,
+      ),
+    });
+    await worker.kill();
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-by-hand' });
+    expect((await done).code).toBe(0);
+  }, 240_000);
+
   it('both controllers deleted without their pods: recovered from the record', async () => {
     const { namespace, done, next, untilPods } = await halfway();
     const before = await cluster.pods(namespace, 'foo');
@@ -156,7 +203,9 @@ describe('a rolling update that somebody works against by hand', () => {
     for (const name of ['foo', next])
       await cluster.client.delete({ ...RCS, namespace, name }, { propagationPolicy: 'Background' });
     await untilPods('no pod', (pods) => pods.length === 0);
-    expect((await done).code).not.toBe(0);
+    const { code, out, err } = await done;
+    expect([code, err]).toEqual([1, expect.stringContaining('controllerrevision foo-1')]);
+    expect(`${out}${err}`).not.toMatch(/rollout retry|pods without|its run is failed/);
 
     const explained = await cli('explain rc/foo');
     expect(explained.out).toContain('there is no ReplicationController foo, nor one that is to replace it');

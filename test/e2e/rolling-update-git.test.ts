@@ -137,7 +137,12 @@ describe('a ReplicationController in git', () => {
 
   it('so does the revert of it, whose manifest the old controller still has', async () => {
     await commitBad();
-    await committed({ 'foo.yaml': foo('foo:3') });
+    const sha = await committed({ 'foo.yaml': foo('foo:3') });
+    const reverted = `is as commit ${sha.slice(0, 8)} has it, which reverted the update to foo:bad`;
+    expect(await cli('rollout', 'status', 'rc/foo', '--timeout', '30s')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(reverted),
+    });
     const [only, ...others] = await controllers();
     expect([only?.metadata.name, others]).toEqual(['foo', []]);
     expect(only?.spec.replicas).toBe(3);

@@ -387,6 +387,24 @@ describe('an update that kubectl began, and nobody goes on with (K1)', () => {
   });
 });
 
+describe('status at the end of a way back', () => {
+  it('does not take the marks that are left for an update that nobody carries on', () => {
+    const all = world('ScaleDown');
+    const decision = decideRollback(viewUpdate(all.snapshot('foo')), { verb: 'abort' });
+    if (decision.do !== 'turn') throw new Error(JSON.stringify(decision));
+    all.apply(decision.write);
+    const sentences: string[] = [];
+    for (let plan = planRollingUpdate(all.snapshot('foo'), 0); plan.step.do !== 'done';) {
+      if (plan.step.do === 'write') all.apply(plan.step.write);
+      else if (!all.collect()) all.settle();
+      plan = planRollingUpdate(all.snapshot('foo'), 0);
+      sentences.push(judgeUpdate(plan).sentence);
+    }
+    expect(sentences.filter((sentence) => sentence.includes('takes it on'))).toEqual([]);
+    expect(sentences).toContainEqual(expect.stringMatching(/^cleaning up: foo 2/));
+  });
+});
+
 describe('status of a controller without an update', () => {
   it('is not done before the controller manager has seen the last change', () => {
     const all = world();
@@ -423,6 +441,13 @@ describe('status of a controller without an update', () => {
       git('Progressing'),
       'progressing',
       /c2 is rolled out next/,
+    ],
+    [
+      'by a commit that reverts it',
+      { verb: 'commit', commit: 'c2' },
+      git('Succeeded'),
+      'done',
+      /^replication controller "foo" is as commit c2 has it, which reverted the update to app:2$/,
     ],
     [
       'by a commit that failed',

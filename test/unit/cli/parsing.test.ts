@@ -22,7 +22,7 @@ describe('KIND/NAME', () => {
   });
 
   it.each([
-    ['web', 'names no object: write KIND/NAME, for example sts/web'],
+    ['web', 'names no object: write KIND/NAME, for example sts/web or rc/web'],
     ['sts/', 'names no object'],
     ['/web', 'is no kind of workload'],
     ['job/web', 'is no kind of workload that Fairlead rolls out: statefulset (sts, fsts)'],

@@ -5,6 +5,19 @@ import { readRequest } from '../../../cli/rolling-update-options.ts';
 import type { RollingUpdateOptions } from '../../../cli/rolling-update-options.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
+describe('the operands of a rolling update', () => {
+  it.each([
+    ['deploy/one', { image: 'app:2' }, 'fairlead set image deploy/one *=app:2'],
+    ['sts/one', {}, 'fairlead set image sts/one CONTAINER=IMAGE'],
+  ])('%s is none: the verb for it is named', async (operand, options, command) => {
+    const call = trusted<Call<RollingUpdateOptions>>({ operands: [operand], options });
+    await expect(readRequest(call, 'default')).rejects.toMatchObject({
+      message: `rolling-update is for ReplicationControllers, and ${operand} is none\n  ${command}`,
+      exitCode: 2,
+    });
+  });
+});
+
 describe('the file of a rolling update', () => {
   it('that is not there is named once', async () => {
     const options = { filename: '/nowhere/foo.yaml' };
