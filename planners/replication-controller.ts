@@ -40,21 +40,24 @@ export function sizeOf({ spec }: ReplicationController): number {
 
 /**
  * Field manager that gave it its size later than `since` (RFC 3339), unless that was a rolling update; undefined too where nothing
- * tells. Of `kubectl scale` the apiserver keeps no time: that was later if the size is another than `before`.
+ * tells. Of `kubectl scale` the apiserver keeps no time: that was later if the size is another than `before`. Of one to 0 it keeps no
+ * manager either, and takes the field from who had it.
  */
 export function scaledBy(
   controller: ReplicationController,
   since: string | undefined,
   before: number,
 ): string | undefined {
+  let isOwned = controller.metadata.managedFields === undefined;
   for (const entry of controller.metadata.managedFields ?? []) {
     const { manager, time, fieldsV1 } = asFields(entry) ?? {};
     const isOfSize = asFields(asFields(fieldsV1)?.['f:spec'])?.['f:replicas'] !== undefined;
     const at = asText(time);
     const isLater = at === undefined ? sizeOf(controller) !== before : since !== undefined && at > since;
     if (isOfSize && isLater && manager !== UPDATE_FIELD_MANAGER) return asText(manager);
+    isOwned ||= isOfSize;
   }
-  return undefined;
+  return isOwned || sizeOf(controller) !== 0 ? undefined : 'somebody';
 }
 
 /** Field managers, but rolling updates, that own a part of its template; undefined where the apiserver tells no managers. */

@@ -199,7 +199,7 @@ describe('rolling update of a ReplicationController', () => {
     expect(await back).toMatchObject({
       code: 0,
       out: expect.stringContaining('the update of foo was rolled back by bob: slow'),
-      err: expect.stringContaining('note: the update of foo is being rolled back\n'),
+      err: expect.stringContaining('note: the update of foo is to be rolled back, but it is paused: '),
     });
     const told = await forward;
     expect(told).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back by bob: slow') });

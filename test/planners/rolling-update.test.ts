@@ -120,8 +120,14 @@ describe('somebody scales a controller meanwhile', () => {
     const next = begin(world);
     run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
     const snapshot = world.snapshot('foo');
-    const messageOf = (name: string, replicas: number, time?: string, manager = 'kubectl') => {
-      const managedFields = [{ manager, time, fieldsV1: { 'f:spec': { 'f:replicas': {} } } }];
+    const messageOf = (
+      name: string,
+      replicas: number,
+      time?: string,
+      manager = 'kubectl',
+      fields: Record<string, unknown> = { 'f:replicas': {} },
+    ) => {
+      const managedFields = [{ manager, time, fieldsV1: { 'f:spec': fields } }];
       const controllers = snapshot.controllers.map((one) =>
         one.metadata.name === name
           ? { ...one, metadata: { ...one.metadata, managedFields }, spec: { ...one.spec, replicas } }
@@ -131,7 +137,8 @@ describe('somebody scales a controller meanwhile', () => {
         ...one,
         metadata: { ...one.metadata, creationTimestamp: '2026-01-01T00:00:00Z' },
       }));
-      return JSON.stringify(planRollingUpdate({ ...snapshot, controllers, revisions }, NOW).step);
+      const pods = snapshot.pods.filter(({ metadata }) => replicas > 0 || metadata.generateName === 'foo-');
+      return JSON.stringify(planRollingUpdate({ ...snapshot, controllers, revisions, pods }, NOW).step);
     };
 
     const told = `kubectl has scaled foo; kubernetes.io/desired-replicas of ${next} (3) says`;
@@ -140,6 +147,10 @@ describe('somebody scales a controller meanwhile', () => {
     expect(messageOf('foo', 3)).not.toContain('has scaled');
     expect(messageOf(next, 3, '2026-01-01T00:00:05Z')).toContain(`kubectl has scaled ${next};`);
     expect(messageOf('foo', 3, '2025-12-01T00:00:05Z')).not.toContain('has scaled');
+    // As the apiserver has it after `kubectl scale --replicas=0`, and as a next controller begins.
+    const ours = ['2026-01-01T00:00:05Z', 'fairlead-rolling-update'] as const;
+    expect(messageOf(next, 0, ...ours, { 'f:template': {} })).toContain(`somebody has scaled ${next};`);
+    expect(messageOf(next, 0, ...ours)).not.toContain('has scaled');
     expect(messageOf('foo', 3, '2026-01-01T00:00:05Z', 'fairlead-rolling-update')).not.toContain(
       'has scaled',
     );
