@@ -6,6 +6,7 @@ import { isObject } from '../git/manifests.ts';
 import { readYaml } from '../git/yaml.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateSettings } from '../kubernetes/rolling-update-begin.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { errorCode, trusted } from '../kubernetes/values.ts';
 import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
@@ -82,7 +83,7 @@ function refuseOtherKind(operand: string, image = 'CONTAINER=IMAGE'): void {
   if (!operand.includes('/') || controllerName(operand) !== undefined) return;
   throw usage(
     `rolling-update is for ReplicationControllers, and ${operand} is none\n` +
-      `  fairlead set image ${operand} ${image.includes('=') ? image : `*=${image}`}`,
+      `  fairlead set image ${operand} ${shellWord(image.includes('=') ? image : `*=${image}`)}`,
   );
 }
 

@@ -7,7 +7,7 @@ import { trusted } from '../../../kubernetes/values.ts';
 
 describe('the operands of a rolling update', () => {
   it.each([
-    ['deploy/one', { image: 'app:2' }, 'fairlead set image deploy/one *=app:2'],
+    ['deploy/one', { image: 'app:2' }, "fairlead set image deploy/one '*=app:2'"],
     ['sts/one', {}, 'fairlead set image sts/one CONTAINER=IMAGE'],
   ])('%s is none: the verb for it is named', async (operand, options, command) => {
     const call = trusted<Call<RollingUpdateOptions>>({ operands: [operand], options });
