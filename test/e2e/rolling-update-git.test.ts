@@ -106,11 +106,12 @@ describe('a ReplicationController in git', () => {
     await untilObjects(cluster.client, { ...RCS, namespace: ground.namespace }, what, isSo, 30_000);
   }
 
-  async function commitBad(): Promise<void> {
-    await ground.commit({ 'foo.yaml': foo('foo:bad') });
+  async function commitBad(): Promise<string> {
+    const sha = await ground.commit({ 'foo.yaml': foo('foo:bad') });
     await untilControllers('the next controller has a pod', (all) =>
       all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
     );
+    return sha;
   }
 
   const cli = async (...words: readonly string[]) =>
@@ -136,7 +137,10 @@ describe('a ReplicationController in git', () => {
   }, 120_000);
 
   it('so does the revert of it, whose manifest the old controller still has', async () => {
-    await commitBad();
+    const bad = await commitBad();
+    expect((await cli('rollout', 'history', 'rc/foo')).out).toMatch(
+      new RegExp(`Running .*${bad.slice(0, 8)}`),
+    );
     const sha = await committed({ 'foo.yaml': foo('foo:3') });
     const reverted = `is as commit ${sha.slice(0, 8)} has it, which reverted the update to foo:bad`;
     expect(await cli('rollout', 'status', 'rc/foo', '--timeout', '30s')).toMatchObject({

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { commandsBack, viewRecords } from '../../../cli/controller-history.ts';
-import { ROLLING_UPDATE } from '../../../planners/names.ts';
+import { ANNOTATION, ROLLING_UPDATE } from '../../../planners/names.ts';
 import type { ControllerRevision } from '../../../planners/objects.ts';
 import type { RecordPhase, UpdateRecord } from '../../../planners/rolling-update-record.ts';
 import { DEFAULT_STATE, readRecords, recordManifest } from '../../../planners/rolling-update-record.ts';
@@ -67,6 +67,27 @@ describe('rollout history rc/NAME', () => {
 });
 
 describe('an update that runs', () => {
+  it('is told with the commit that began it, and not with that of the controller it replaces', () => {
+    const commitOf = (old: string, begun?: { readonly by: string }) => {
+      const world = foo();
+      const annotate = (commit: string) => {
+        world.edit('foo', (one) => ({
+          ...one,
+          metadata: { ...one.metadata, annotations: { [ANNOTATION.commit]: commit } },
+        }));
+      };
+      annotate('c2');
+      begin(world, undefined, { ...STATE, ...(begun && { begun }) });
+      annotate(old);
+      return viewRecords(viewUpdate(world.snapshot('foo')))[0]?.commit;
+    };
+    expect([commitOf('c1'), commitOf('c2'), commitOf('c1', { by: 'ann' })]).toEqual([
+      'c2',
+      undefined,
+      undefined,
+    ]);
+  });
+
   it('is told with who began it', () => {
     const world = foo();
     begin(world, undefined, { ...STATE, begun: { by: 'ann', reason: 'new' } });

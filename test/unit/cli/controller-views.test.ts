@@ -468,6 +468,9 @@ describe('status of a controller without an update', () => {
     }
     const verdict = judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0), state);
     expect(verdict).toEqual({ outcome, sentence: expect.stringMatching(sentence) });
+    const { controllers, revisions, pods } = all;
+    const [row] = viewControllers({ chosen: controllers, controllers, revisions, pods, isWhole: true }, 0);
+    expect(row?.message).toMatch(/^rolled back(?: by ann: slow|: another)?$/);
     // Whatever git brings next, it is that which counts.
     all.edit('foo', (one) => ({
       ...one,
