@@ -224,8 +224,6 @@ export class DriftWatch {
     if (owned === undefined) return false;
     const { repository, sha } = context;
     const body = applyBody(object, { repository: repository.name, sha, applySetId: this.#store.applySetId });
-    // It becomes `data`, whose owners nobody keeps together with it: only a dry run tells.
-    if (body['stringData'] !== undefined) return false;
     return ownsAll(namedFields(body), JSON.parse(owned));
   }
 

@@ -10,6 +10,25 @@ interface BadValue {
   readonly message: string;
 }
 
+/**
+ * The object with the `stringData` of a Secret in its `data`, where it wins, as the apiserver does it. Said so, server-side apply knows
+ * whose each value is, as of any other field: of `stringData` it keeps no owner once it has become `data`. Anything else, and what the
+ * apiserver itself is to judge, is answered as it is. Expects what {@link badConfigValues} lets pass.
+ */
+export function withData(kind: string, group: string, body: JsonObject): JsonObject {
+  const { stringData, ...rest } = body;
+  if (group !== '' || kind !== 'Secret' || !isMapping(stringData)) return body;
+  const data = rest['data'] ?? {};
+  const values = Object.entries(stringData);
+  if (!isMapping(data) || values.some(([, value]) => typeof value !== 'string')) return body;
+  const encoded = values.map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')]);
+  return { ...rest, data: { ...data, ...Object.fromEntries(encoded) } };
+}
+
+function isMapping(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Every value that cannot be: `data[password] is not base64`. None for any other kind. */
 export function badConfigValues(kind: string, group: string, body: JsonObject): readonly BadValue[] {
   if (group !== '' || (kind !== 'Secret' && kind !== 'ConfigMap')) return [];
@@ -18,7 +37,7 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
   const fields = kind === 'Secret' ? ['data', 'stringData'] : ['data', 'binaryData'];
   for (const field of fields) {
     const values = body[field];
-    if (typeof values !== 'object' || values === null || Array.isArray(values)) continue;
+    if (!isMapping(values)) continue;
     for (const [key, value] of Object.entries(values)) {
       const where = `${field}[${key}]`;
       if (value === null) continue;

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject } from '../planners/objects.ts';
-import { badConfigValues } from './config-data.ts';
+import { badConfigValues, withData } from './config-data.ts';
 import type { ObjectReference } from './depends-on.ts';
 import { DEPENDS_ON, parseDependsOn } from './depends-on.ts';
 import { findFieldLine } from './field-line.ts';
@@ -25,6 +25,7 @@ export interface Manifest {
   readonly name: string;
   /** As written; whether the kind has namespaces only the cluster knows. */
   readonly namespace?: string;
+  /** With the `stringData` of a Secret in its `data`. */
   readonly body: JsonObject;
   readonly file: string;
   /** 1-based. */
@@ -214,7 +215,7 @@ function toManifest(
     kind,
     name,
     ...(namespace === undefined || namespace === '' ? {} : { namespace }),
-    body: value,
+    body: withData(kind, group, value),
     file,
     line,
     wave,

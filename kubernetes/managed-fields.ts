@@ -123,7 +123,7 @@ function merged(one: JsonObject, other: JsonObject): JsonObject {
 /**
  * Whether every field of what was applied is still owned. Whoever changes the value of a field takes it away from those who applied
  * it, so what is owned has the value that was applied. False is only a suspicion: the same value may have been written back, and
- * some fields are never owned (`stringData` of Secrets).
+ * what was applied as `stringData` of a Secret (by an earlier version) is not owned.
  */
 export function ownsAll(applied: unknown, owned: unknown): boolean {
   if (owned === undefined) return false;

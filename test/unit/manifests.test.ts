@@ -184,6 +184,19 @@ metadata: {name: three}
     expect(problems[0]).toContain(expected);
   });
 
+  it.each([
+    ['stringData: {a: x}', { data: { a: 'eA==' } }],
+    ['stringData: {a: x}\ndata: {a: eQ==, b: eQ==}', { data: { a: 'eA==', b: 'eQ==' } }],
+    ['stringData: {}', { data: {} }],
+    ['stringData: {a: null}\ndata: {b: eQ==}', { stringData: { a: null }, data: { b: 'eQ==' } }],
+    ['stringData: [a]', { stringData: ['a'] }],
+    ['stringData: {a: x}\ndata: [a]', { stringData: { a: 'x' }, data: ['a'] }],
+  ])('keeps the values of a Secret in one place, whatever they are written in: %j', (values, expected) => {
+    const { manifests } = parse(`apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n${values}\n`);
+    const { apiVersion: _, kind: __, metadata: ___, ...rest } = manifests[0]?.body ?? {};
+    expect(rest).toEqual(expected);
+  });
+
   it('tells everything that is wrong with one object', () => {
     const { manifests, problems } = parse(
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  uid: u\n  annotations:\n    fairlead.dev/wave: soon\n    config.kubernetes.io/depends-on: nobody\ndata:\n  a: 1\n  b: true\nstatus: {a: 1}\n',
