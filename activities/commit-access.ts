@@ -81,6 +81,7 @@ export class CommitAccess {
     const repository = this.#dependencies.repository(input.repository);
     if (repository === undefined) return undefined;
     const own = attemptClient(this.#dependencies.client);
+    const { cancellationSignal: signal } = Context.current();
     return {
       repository,
       sha: input.sha,
@@ -93,7 +94,8 @@ export class CommitAccess {
       startRollingUpdate: this.#dependencies.startRollingUpdate,
       inTurn: async (object, section) => await this.#dependencies.mutex.run(object, section),
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),
-      signal: Context.current().cancellationSignal,
+      earlier: async (sha) => await this.#reader.readEarlier(repository, sha, signal),
+      signal,
     };
   }
 

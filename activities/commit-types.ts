@@ -66,6 +66,8 @@ export interface ApplyStageResult {
   readonly unchanged: number;
   /** Left alone: an operator rejected their manifest. */
   readonly left: readonly string[];
+  /** What somebody had changed in the cluster, and git has now again; absent: nothing. */
+  readonly takenBack?: readonly string[];
   readonly problems: ProblemList;
 }
 

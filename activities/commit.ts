@@ -123,7 +123,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     });
     await access.learnUids(context, input, slice.uids);
     const next = input.from + slice.count;
-    const { created, changed, unchanged, left } = slice;
+    const { created, changed, unchanged, left, takenBack } = slice;
     return {
       outcome: 'applied',
       ...(next < objects.length ? { next } : {}),
@@ -131,6 +131,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       changed,
       unchanged,
       left: left.slice(0, NAME_LIMIT),
+      ...(takenBack.length > 0 && { takenBack: takenBack.slice(0, NAME_LIMIT) }),
       problems: bounded(slice.problems, input.sha),
     };
   }

@@ -79,12 +79,14 @@ export async function planCommit(
   repository: Repository,
   sha: string,
   content: CommitContent,
+  earlier?: CommitContext['earlier'],
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, session.leaseNamespace, repository.name);
   store.planned = await sourceIdentity(repository.url);
   const followed = await followedRows(client, session);
+  const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
   const context: CommitContext = {
-    repository,
+    repository: { ...repository, heal: heals === true },
     sha,
     client,
     worker: client,
@@ -95,6 +97,7 @@ export async function planCommit(
     isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
     inTurn: async (_object, section) => await section(),
+    ...(earlier !== undefined && { earlier }),
   };
   // Without a conflict, force makes no difference: what the check has tried need not be tried again.
   const tried = new Map<Manifest, PlannedChange>();
@@ -106,7 +109,6 @@ export async function planCommit(
   const objects = [
     ...new Map(prepared.objects.toReversed().map((one) => [one.label, one])).values(),
   ].toReversed();
-  const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
   const planned = new Map<PreparedObject, Outcome>();
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   const untried = objects.filter(({ manifest }) => !tried.has(manifest));

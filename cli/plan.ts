@@ -95,8 +95,17 @@ async function planRepository(
   const mirror = openMirror({ ...repository, cacheDirectory: cache });
   try {
     const sha = await mirror.resolveRef(session.io.interrupted);
-    const content = await new CommitReader(() => mirror).read(repository, sha, session.io.interrupted);
-    const planned = await planCommit(session.client, session, repository, sha, content);
+    const reader = new CommitReader(() => mirror);
+    const { interrupted } = session.io;
+    const content = await reader.read(repository, sha, interrupted);
+    const planned = await planCommit(
+      session.client,
+      session,
+      repository,
+      sha,
+      content,
+      async (other) => await reader.readEarlier(repository, other, interrupted),
+    );
     return {
       ...planned,
       notes: [...planned.notes, ...unkept(planned, await glanceAtLease(session), leaseName(session))],

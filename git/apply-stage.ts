@@ -22,6 +22,8 @@ export interface AppliedSlice {
   readonly unchanged: number;
   /** `label: why`. */
   readonly left: readonly string[];
+  /** What was changed in the cluster, and stood in the way: `label: what was taken back from whom`. */
+  readonly takenBack: readonly string[];
   readonly problems: readonly Problem[];
   /** By inventory key. */
   readonly uids: ReadonlyMap<string, string>;
@@ -48,6 +50,7 @@ export async function applyStage(
 ): Promise<AppliedSlice> {
   const counts = { created: 0, changed: 0, unchanged: 0 };
   const left: string[] = [];
+  const takenBack: string[] = [];
   const problems: Problem[] = [];
   const uids = new Map<string, string>();
   const delays: unknown[] = [];
@@ -69,7 +72,10 @@ export async function applyStage(
       }
       if (applied.outcome === 'left') left.push(`${object.label}: ${applied.why}`);
       else if (applied.outcome === 'unchanged') counts[options.before?.(key, applied) ?? 'unchanged'] += 1;
-      else counts[applied.outcome] += 1;
+      else {
+        counts[applied.outcome] += 1;
+        if (applied.takenBack !== undefined) takenBack.push(applied.takenBack);
+      }
       if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
       const found = toProblems(error, object, options.texts.get(object.manifest.file));
@@ -93,5 +99,5 @@ export async function applyStage(
   context.signal?.throwIfAborted();
   const delay = delays[0];
   if (delay !== undefined) throw delay instanceof Error ? delay : new Error(toMessage(delay));
-  return { count: next, ...counts, left, problems, uids };
+  return { count: next, ...counts, left, takenBack, problems, uids };
 }

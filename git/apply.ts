@@ -23,9 +23,11 @@ import { NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from './resources.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
+import { takenBack } from './taken-back.ts';
 
 export type Applied =
-  | { readonly outcome: 'created' | 'changed'; readonly uid: string }
+  /** `takenBack`: what somebody had changed in the cluster, and git has now again. */
+  | { readonly outcome: 'created' | 'changed'; readonly uid: string; readonly takenBack?: string }
   /** `commit`: the one that changed it last; `appliedAt`: when that was (RFC 3339, in seconds). */
   | {
       readonly outcome: 'unchanged';
@@ -77,8 +79,12 @@ async function bringToManifest(context: CommitContext, object: PreparedObject): 
     if (Object.keys(wishes).length > 0)
       return { outcome: 'created', uid: await createWithWishes(context, object, wishes) };
     const written = await write(context, object, decision.force, live);
-    if (decision.unpin) await unpin(client, object.path, written);
-    return { outcome: decision.create ? 'created' : 'changed', uid: written.metadata.uid };
+    if (decision.unpin) await unpin(client, object.path, written.object);
+    return {
+      outcome: decision.create ? 'created' : 'changed',
+      uid: written.object.metadata.uid,
+      ...(written.takenBack !== undefined && { takenBack: written.takenBack }),
+    };
   }
   const uid = live?.metadata.uid ?? '';
   if (decision.do === 'leave') return { outcome: 'left', uid, why: decision.why };
@@ -93,35 +99,48 @@ async function bringToManifest(context: CommitContext, object: PreparedObject): 
   return { outcome: 'changed', uid };
 }
 
+interface Written {
+  readonly object: KubernetesObject;
+  /** What was changed in the cluster, and by whom. */
+  readonly takenBack?: string;
+}
+
 /**
- * Applies; a conflict that is only a template changed by an undo is taken back, any other is the caller's. What others have put beside
- * the manifest's own so that the two cannot be together is taken out by the same write.
+ * Applies; a conflict that is only a template changed by an undo, or drift of a repository that heals, is taken back, any other is the
+ * caller's. What others have put beside the manifest's own so that the two cannot be together is taken out by the same write.
  */
 async function write(
   context: CommitContext,
   object: PreparedObject,
   force: boolean,
   live: KubernetesObject | undefined,
-): Promise<KubernetesObject> {
+): Promise<Written> {
   const { client } = context;
   const body = bodyToApply(context, object, live);
   const options = {
     fieldValidation: 'Strict',
     ...(context.signal === undefined ? {} : { signal: context.signal }),
   } as const;
-  const apply = async (isForced: boolean): Promise<KubernetesObject> =>
-    await client.patch(object.path, 'apply', body, { ...options, force: isForced });
-  try {
-    return await apply(force);
-  } catch (error) {
-    const foreign = collisions(error, body, live);
-    if (live !== undefined && foreign.length > 0) {
-      await takeOver(client, object, live, foreign);
-      return await apply(force);
+  let isForced = force;
+  let isTakenOver = false;
+  let back: string | undefined;
+  for (;;) {
+    try {
+      const written = await client.patch(object.path, 'apply', body, { ...options, force: isForced });
+      return { object: written, ...(back !== undefined && { takenBack: back }) };
+    } catch (error) {
+      const foreign = isTakenOver ? [] : collisions(error, body, live);
+      if (live !== undefined && foreign.length > 0) {
+        await takeOver(client, object, live, foreign);
+        isTakenOver = true;
+        continue;
+      }
+      const conflicts = fieldConflicts(error);
+      if (isForced || conflicts === undefined) throw error;
+      back = await takenBack(context, object, live, conflicts);
+      if (back === undefined && !isTakenByForce(conflicts)) throw error;
+      isForced = true;
     }
-    const conflicts = fieldConflicts(error);
-    if (force || conflicts === undefined || !isTakenByForce(conflicts)) throw error;
-    return await apply(true);
   }
 }
 

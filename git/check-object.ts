@@ -22,6 +22,7 @@ import { problem } from './problems.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
+import { takenBack } from './taken-back.ts';
 
 /** What a dry run has answered that found nothing wrong; `live` is what was there before. */
 export type OnTried = (
@@ -118,6 +119,13 @@ export class ObjectCheck {
     } catch (error) {
       const conflicts = fieldConflicts(error);
       if (conflicts !== undefined && isTakenByForce(conflicts)) return;
+      if (
+        conflicts !== undefined &&
+        (await takenBack(this.#context, object, live, conflicts)) !== undefined
+      ) {
+        await this.#dryRun(object, live, true);
+        return;
+      }
       if (isNotFound(error) && object.namespace !== undefined && this.#ownNamespaces.has(object.namespace)) {
         this.deferred += 1;
         await this.#probe(object, body);

@@ -5,6 +5,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import { TRANSIENT_CODES } from './git-errors.ts';
 import { entryKey } from './inventory-content.ts';
 import type { InventoryStore } from './inventory.ts';
 import type { Manifest } from './manifests.ts';
@@ -13,6 +14,7 @@ import type { Mirror } from './mirror.ts';
 import type { Prepared } from './prepare.ts';
 import { inventoryEntry, prepareObjects } from './prepare.ts';
 import type { Problem } from './problems.ts';
+import { ProblemError } from './problems.ts';
 import type { Repository } from './repositories.ts';
 import { servedVersions, withSignal } from './resources.ts';
 import { asksForSignatures } from './signature.ts';
@@ -37,6 +39,8 @@ export interface CommitContext {
   readonly inTurn: <T>(object: string, section: () => Promise<T>) => Promise<T>;
   /** Keys of the inventory: only these objects are looked at, and put back where they are not as applied. Absent: the whole commit. */
   readonly heal?: ReadonlySet<string> | undefined;
+  /** The manifests of a commit that was applied before, signed or not. Undefined: it cannot be read any more. */
+  readonly earlier?: (sha: string) => Promise<CommitContent | undefined>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -70,6 +74,28 @@ export class CommitReader {
   async read(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
     // At each read: a key that was taken away must not be good because it was once.
     if (asksForSignatures(repository)) await this.#mirrors(repository).verifyCommit(sha, repository, signal);
+    return await this.#contentOf(repository, sha, signal);
+  }
+
+  /**
+   * A commit that was applied before, to see what it said: whether it is signed, by the rules of today, makes no difference to that.
+   * Undefined: the repository does not offer it any more.
+   * @throws ProblemError when the source is away
+   */
+  async readEarlier(
+    repository: Repository,
+    sha: string,
+    signal?: AbortSignal,
+  ): Promise<CommitContent | undefined> {
+    try {
+      return await this.#contentOf(repository, sha, signal);
+    } catch (error) {
+      if (!(error instanceof ProblemError) || TRANSIENT_CODES.has(error.problem.code)) throw error;
+      return undefined;
+    }
+  }
+
+  async #contentOf(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
     const key = `${repository.url}\n${repository.path}\n${sha}`;
     const known = this.#recent.get(key);
     if (known !== undefined) return known;

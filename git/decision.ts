@@ -150,7 +150,12 @@ const OWN_FIELDS: ReadonlySet<string> = new Set([
  * since then takes it back, as it does with a pinned object.
  */
 export function isTakenByForce(conflicts: readonly FieldConflict[]): boolean {
-  return conflicts.length > 0 && conflicts.every((conflict) => isTakenBack(conflict) || isOwn(conflict));
+  return conflicts.length > 0 && conflicts.every(isTakenBySync);
+}
+
+/** Whether a changed manifest takes the field by itself, whatever the repository asks for. */
+export function isTakenBySync(conflict: FieldConflict): boolean {
+  return isTakenBack(conflict) || isOwn(conflict);
 }
 
 /** Whether an operator has gone back by the workload's own means, without a pin: the object is left to that. */
@@ -171,7 +176,7 @@ function isTakenBack({ field, manager }: FieldConflict): boolean {
 /** Names every other owner and its fields, in few words; not what would be taken back were it alone. */
 export function describeConflicts(conflicts: readonly FieldConflict[]): string {
   const byManager = new Map<string, string[]>();
-  for (const { field, manager } of conflicts.filter((one) => !isTakenBack(one) && !isOwn(one)))
+  for (const { field, manager } of conflicts.filter((one) => !isTakenBySync(one)))
     byManager.set(manager, [...(byManager.get(manager) ?? []), field]);
   const parts = [...byManager].map(([manager, fields]) => {
     const more = fields.length > 5 ? ` and ${fields.length - 5} more` : '';

@@ -119,7 +119,7 @@ function handOver({ manifest, namespace }: PreparedObject): Pick<Problem, 'next'
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
   const command = `kubectl apply --server-side --force-conflicts --field-manager=${FIELD_MANAGER}${where} -f ${shellWord(manifest.file)}`;
   return {
-    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then ${TRIED_BY_ITSELF}).`,
+    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. With \`heal: true\` in the repository's entry git takes back what it had applied before.`,
   };
 }
 

@@ -115,7 +115,7 @@ export class CommitDisplay {
     this.#isWriting = true;
     this.#objects.applied += result.created + result.changed;
     this.#objects.unchanged += result.unchanged;
-    this.#left.push(...result.left);
+    this.#left.push(...(result.takenBack ?? []), ...result.left);
     this.#add(result.problems);
     this.#show();
   }

@@ -373,6 +373,33 @@ describe('drift that is put back', () => {
     expect(await imageOf()).toBe('app:1');
   }, 180_000);
 
+  it('what was changed while the repository was suspended, by the commit that changes the same fields', async () => {
+    await cli('suspend shop --reason look');
+    await edit(core('configmaps', 'settings'), { data: { color: 'mine', shape: 'mine' } }, 'kubectl-patch');
+    const token = Buffer.from(`${PLANTED}-mine`).toString('base64');
+    await edit(core('secrets', 'token'), { data: { token } }, 'kubectl-patch');
+    await drifted(2);
+    const sha = await repository.commit({
+      'settings.yaml': MANIFESTS['settings.yaml'].replace('blue', 'violet'),
+      'secret.yaml': MANIFESTS['secret.yaml'].replace('-git', '-git-2'),
+    });
+    await cli('resume shop');
+    const view = await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))).toMatchObject({
+      color: 'violet',
+      shape: 'round',
+    });
+    const secret = dataOf(await cluster.client.get(core('secrets', 'token')));
+    expect(secret).toEqual({ token: Buffer.from(`${PLANTED}-git-2`).toString('base64') });
+    expect(view.commit?.notes).toEqual(
+      expect.arrayContaining([
+        `Secret ${namespace}/token: git has taken back data.token from "kubectl-patch"`,
+        `ConfigMap ${namespace}/settings: git has taken back data.color, data.shape from "kubectl-patch"`,
+      ]),
+    );
+    expect(JSON.stringify(view)).not.toContain(token);
+  }, 120_000);
+
   it('such a port by the next commit of the object as well', async () => {
     await setHeal(false);
     await movePort('single', [{ port: 82 }]);

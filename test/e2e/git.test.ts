@@ -9,6 +9,7 @@ import { ANNOTATION } from '../../planners/names.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
+import { readManagedFields } from '../../kubernetes/managed-fields.ts';
 import type { RepositoryPlan } from '../../cli/plan-changes.ts';
 import { planCommit } from '../../cli/plan-changes.ts';
 import { CommitReader } from '../../git/commit.ts';
@@ -66,7 +67,7 @@ interface Followed {
 /** A repository of its own, with a namespace of its own for its objects. */
 async function follow(
   name: string,
-  flags: { readonly path?: string; readonly serviceAccount?: string } = {},
+  flags: { readonly path?: string; readonly serviceAccount?: string; readonly heal?: boolean } = {},
 ): Promise<Followed> {
   const git = await TestRepository.create();
   repositories.push(git);
@@ -909,6 +910,102 @@ describe('who may do what', () => {
       /^Conflict a\.yaml:1@\w+: ConfigMap \S+\/one: "kubectl-edit" owns \.data\.key\. Remove the field/,
     );
     expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
+  }, 60_000);
+
+  it('what another took from git is taken back with `heal`, by the commit that changes it; what git never had is not', async () => {
+    const repository = await follow('healing', { heal: true });
+    const more = (lines: string, value = 'a') => configMap('one', `${value}\n${lines}`);
+    const first = await repository.commit({ 'a.yaml': more('  dotted.key: a\n') });
+    expect(first).toMatchObject({ outcome: 'Succeeded' });
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+    const edit = async (data: object) =>
+      await cluster.client.patch(
+        { ...path, name: 'one' },
+        'merge',
+        { data },
+        { fieldManager: 'kubectl-edit' },
+      );
+    await edit({ key: 'theirs', 'dotted.key': 'theirs', other: 'theirs' });
+    const second = await repository.commit({ 'a.yaml': more('  dotted.key: b\n', 'b') });
+    expect(second).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('configmaps', 'one')).toMatchObject({
+      data: { key: 'b', 'dotted.key': 'b', other: 'theirs' },
+    });
+    const notes = (await sync.inventory('healing'))?.status.commit?.notes;
+    expect(notes).toEqual([
+      `ConfigMap ${repository.namespace}/one: git has taken back data.dotted.key, data.key from "kubectl-edit"`,
+    ]);
+    const events = await cluster.events(INVENTORY_NAMESPACE);
+    expect(events.find(({ message }) => message.includes(second.sha.slice(0, 8)))?.message).toContain(
+      notes?.[0],
+    );
+    // Changed to what it was: it is no drift any more, and still not git's.
+    await edit({ key: 'theirs' });
+    await edit({ key: 'b' });
+    expect(await repository.commit({ 'a.yaml': configMap('one', 'c') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'c' } });
+    await edit({ key: 'theirs' });
+    const { outcome, lines } = await repository.bad({ 'a.yaml': more('  other: ours\n', 'd') });
+    expect({ outcome, lines }).toEqual({
+      outcome: 'Refused',
+      lines: [
+        expect.stringMatching(/^Conflict a\.yaml:1@\w+: .*"kubectl-edit" owns \.data\.key, \.data\.other\./),
+      ],
+    });
+    expect(await repository.get('configmaps', 'one')).toMatchObject({
+      data: { key: 'theirs', other: 'theirs' },
+    });
+  }, 60_000);
+
+  it('of a Secret too, however its values are written; those that an earlier version applied become git\u2019s', async () => {
+    const repository = await follow('secret-owners');
+    const secret = (values: object) =>
+      JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' }, ...values });
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const path = {
+      group: '',
+      version: 'v1',
+      resource: 'secrets',
+      namespace: repository.namespace,
+      name: 'one',
+    };
+    const begin = { 'a.json': secret({ data: { b: base64('data') }, stringData: { a: 'git', b: 'wins' } }) };
+    expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
+    const data = { a: base64('git'), b: base64('wins') };
+    const made = await cluster.client.get<KubernetesObject & { data: object }>(path);
+    expect(made.data).toEqual(data);
+
+    // As it was applied before: the values have no owner.
+    const { labels, annotations } = made.metadata;
+    const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one', labels, annotations } };
+    const values = { stringData: { a: 'git', b: 'wins' } };
+    await cluster.client.patch(path, 'apply', { ...manifest, ...values }, { force: true });
+    const ownedBy = async () => {
+      const { metadata } = await cluster.client.get(path);
+      const entries = readManagedFields((metadata as { managedFields?: unknown }).managedFields);
+      const fields = entries.find(({ manager }) => manager === 'fairlead')?.fieldsV1 ?? {};
+      return Object.keys(fields).filter((name) => name !== 'f:metadata');
+    };
+    expect(await ownedBy()).toEqual(['f:stringData']);
+    const second = await repository.commit({ 'a.json': secret({ stringData: { a: 'git-2', b: 'wins' } }) });
+    expect(second).toMatchObject({ outcome: 'Succeeded' });
+    expect(await ownedBy()).toEqual(['f:data']);
+    expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64('git-2') } });
+
+    await cluster.client.patch(
+      path,
+      'merge',
+      { data: { a: base64('theirs') } },
+      { fieldManager: 'kubectl-edit' },
+    );
+    const { lines } = await repository.bad({ 'a.json': secret({ stringData: { a: 'git-3', b: 'wins' } }) });
+    expect(lines).toEqual([
+      expect.stringMatching(/^Conflict a\.json:1@\w+: .*"kubectl-edit" owns \.data\.a\./),
+    ]);
+    expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
+    for (const value of ['git-3', 'theirs']) expect(JSON.stringify(lines)).not.toContain(base64(value));
   }, 60_000);
 
   it('an object that was made anew out of a backup can be handed over: what sync itself writes stands in nobody\u2019s way', async () => {

@@ -1,0 +1,93 @@
+/** What was changed in the cluster since git applied it, and stands in the way of a commit: with `heal: true` it is git's to take back. */
+
+import { asRecord } from '../kubernetes/values.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { CommitContext } from './commit.ts';
+import type { FieldConflict } from './decision.ts';
+import { isTakenBySync } from './decision.ts';
+import type { Manifest } from './manifests.ts';
+import type { PreparedObject } from './prepare.ts';
+
+/** Fields that one sentence names. */
+const FIELD_LIMIT = 5;
+
+/**
+ * Says what is taken back from whom, where the repository heals and each of the conflicts is drift: a field that the manifest which was
+ * applied last had named, so that git owned it. Undefined where one is not, or that manifest cannot be read any more: who
+ * else owns a field that git has never had is for people to decide.
+ * @throws ApiError; ProblemError when the source is away
+ */
+export async function takenBack(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+  conflicts: readonly FieldConflict[],
+): Promise<string | undefined> {
+  if (context.repository.heal !== true || live === undefined) return undefined;
+  const others = conflicts.filter((conflict) => !isTakenBySync(conflict));
+  const applied = await appliedManifest(context, object, live);
+  if (applied === undefined || !others.every(({ field }) => namesField(applied.body, field)))
+    return undefined;
+  const byManager = new Map<string, string[]>();
+  for (const { field, manager } of others)
+    byManager.set(manager, [...(byManager.get(manager) ?? []), field.replace(/^\./, '')]);
+  const parts = [...byManager].map(([manager, fields]) => {
+    const more = fields.length > FIELD_LIMIT ? ` and ${fields.length - FIELD_LIMIT} more` : '';
+    return `${fields.slice(0, FIELD_LIMIT).join(', ')}${more} from "${manager}"`;
+  });
+  return `${object.label}: git has taken back ${parts.join('; ')}`;
+}
+
+/** The manifest that the object was applied with last, of the commit that it names; its hash proves it. */
+async function appliedManifest(
+  { repository, earlier }: CommitContext,
+  { manifest, namespace }: PreparedObject,
+  live: KubernetesObject,
+): Promise<Manifest | undefined> {
+  const { annotations } = live.metadata;
+  const [owner, sha, hash] = [ANNOTATION.repository, ANNOTATION.commit, ANNOTATION.manifestHash].map(
+    (name) => annotations?.[name],
+  );
+  // The annotation is anybody's: what is no sha is not asked for.
+  if (owner !== repository.name || sha === undefined || !/^[0-9a-f]{40,64}$/.test(sha)) return undefined;
+  const content = await earlier?.(sha);
+  return content?.manifests.find(
+    (one) =>
+      one.hash === hash &&
+      one.group === manifest.group &&
+      one.kind === manifest.kind &&
+      one.name === manifest.name &&
+      (namespace === undefined || (one.namespace ?? repository.namespace) === namespace),
+  );
+}
+
+/**
+ * Whether a manifest names a field, by the path that the apiserver gives it in a conflict:
+ * `.spec.template.spec.containers[name="main"].image`. Keys may have dots in them, so all ways to read it are tried. Pure.
+ */
+export function namesField(body: unknown, field: string): boolean {
+  if (field === '') return true;
+  if (Array.isArray(body)) {
+    const [bracket, inner = ''] = /^\[((?:[^"\]]|"(?:[^"\\]|\\.)*")*)\]/.exec(field) ?? [];
+    if (bracket === undefined) return false;
+    const rest = field.slice(bracket.length);
+    return body.some((item, index) => isItem(inner, item, index) && namesField(item, rest));
+  }
+  return Object.entries(asRecord(body)).some(([name, value]) => {
+    const rest = field.startsWith(`.${name}`) ? field.slice(name.length + 1) : undefined;
+    return rest !== undefined && value !== null && /^(?:$|[.[])/.test(rest) && namesField(value, rest);
+  });
+}
+
+/** `name="main"`, `containerPort=80,protocol="TCP"`, `="text"` of a set, or an index. A key that the manifest leaves out has its default. */
+function isItem(inner: string, item: unknown, index: number): boolean {
+  if (/^\d+$/.test(inner)) return Number(inner) === index;
+  if (inner.startsWith('=')) return inner.slice(1) === JSON.stringify(item);
+  if (typeof item !== 'object' || item === null) return false;
+  const present = asRecord(item);
+  const keys = [...inner.matchAll(/([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)/g)];
+  return keys.every(
+    ([, key = '', value]) => present[key] === undefined || JSON.stringify(present[key]) === value,
+  );
+}
