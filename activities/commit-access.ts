@@ -6,7 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
-import { withCommit } from '../git/commit-report.ts';
+import { isBehind, withCommit } from '../git/commit-report.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import type { CommitStatus, Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
@@ -148,12 +148,13 @@ export class CommitAccess {
   /** Shows that this run is the one under way: one that has nothing to write never claims the inventory. At most one write. */
   async showUnderWay(
     { store }: CommitContext,
-    { sha, workflowId, runId, startedAt }: CommitReference & { readonly startedAt: string },
+    { sha, workflowId, runId, startedAt, heal }: CommitReference & { readonly startedAt: string },
   ): Promise<void> {
     await store.update((present) => {
       const { commit } = present.status;
       const isShown = commit?.runId === runId;
-      if (isShown || startedAt < (commit?.startedAt ?? startedAt)) return undefined;
+      const isHidden = isShown || isBehind(present.status, { sha, ...(heal !== undefined && { heal }) });
+      if (isHidden || startedAt < (commit?.startedAt ?? startedAt)) return undefined;
       const shown = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
       return { ...present, status: withCommit(present.status, shown) };
     });

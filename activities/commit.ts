@@ -6,7 +6,14 @@ import { applyStage as applyObjects } from '../git/apply-stage.ts';
 import { checkCommit as check } from '../git/check.ts';
 import { earlierAttempt } from '../git/earlier-attempt.ts';
 import { awaitFoundations as awaitUsable } from '../git/foundations.ts';
-import { commitEvent, problemLines, recordEvent, withAttempt, withCommit } from '../git/commit-report.ts';
+import {
+  commitEvent,
+  isBehind,
+  problemLines,
+  recordEvent,
+  withAttempt,
+  withCommit,
+} from '../git/commit-report.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
 import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
 import { foreignSource } from '../git/inventory.ts';
@@ -89,7 +96,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         entries: widen(present.entries, wanted),
         source,
         run: { sha, workflowId, runId },
-        status: withCommit(present.status, commit),
+        status: isBehind(present.status, input) ? present.status : withCommit(present.status, commit),
       };
     });
     return { entries: written?.entries.size ?? 0 };
@@ -222,10 +229,12 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       const isOurs =
         present.run?.runId === runId || !(startedAt < (present.status.commit?.startedAt ?? startedAt));
       const tried = withAttempt(present.status, attempt);
-      if (!isOurs) return { ...present, status: tried };
+      if (!isOurs || isBehind(present.status, input)) return { ...present, status: tried };
       const status = withCommit(tried, commit);
-      // A commit that changed nothing was not claimed: an inventory of before sources were kept learns its own here.
-      return { ...present, status, ...(outcome === 'Succeeded' && { source: present.source ?? source }) };
+      if (outcome !== 'Succeeded') return { ...present, status };
+      // One that changed nothing has claimed nothing. All is as it wants it now; and an inventory of before sources were kept learns its own.
+      const run = present.run?.runId === runId ? present.run : { sha, workflowId, runId };
+      return { ...present, status, run, source: present.source ?? source };
     });
     if (inventory !== undefined)
       await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());

@@ -186,10 +186,14 @@ export function viewRepository(
   // What is no state of the repository: what is wrong with that comes first.
   const also = [
     ...(isMoving && temporal !== undefined ? [temporal] : []),
+    ...(drift !== undefined && drift.count > 0 && DRIFT_BESIDE.has(state) ? [describeDrifts(drift)] : []),
     ...untold.map(([, trouble]) => trouble.problem),
   ];
   return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };
 }
+
+/** States that say nothing of drift themselves. */
+const DRIFT_BESIDE: ReadonlySet<RepositoryState> = new Set(['Refused', 'Failed', 'Canceled', 'Suspended']);
 
 function stateOf({
   row,

@@ -13,6 +13,7 @@ import { driftEvents, driftStatus, isSameDrift, recordDrift, writeDrift } from '
 import type { Healing } from '../git/heal-pace.ts';
 import { FIGHT_COUNT, healAt, healed, isOver } from '../git/heal-pace.ts';
 import { entryKey } from '../git/inventory-content.ts';
+import { shortSha } from '../git/problems.ts';
 import type { Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
@@ -153,10 +154,12 @@ export class DriftWatch {
       this.#dirty = undefined;
       return UNDER_WAY_MS;
     }
+    const succeeded = inventory.status.lastSucceeded?.sha;
     // Whatever became of putting something back later.
-    const isApplied = inventory.status.lastSucceeded?.sha === commit.sha;
-    const sha = isApplied ? commit.sha : inventory.run?.sha;
+    const sha = succeeded === commit.sha ? commit.sha : inventory.run?.sha;
     if (sha === undefined) return RECHECK_MS;
+    // One that was refused before its first write has left all as the one before it wanted it.
+    const isApplied = succeeded === sha && (commit.sha === sha || commit.outcome === 'Refused');
     const context = this.#contextOf(sha, signal);
     await this.#expect(context, inventory);
     const dirty = this.#dirty;
@@ -238,8 +241,9 @@ export class DriftWatch {
     const at = now();
     const time = new Date(at).toISOString();
     const before = this.#known ?? knownOf(inventory);
-    const isHeld = !isApplied || readSuspended(inventory.annotations) !== undefined;
-    const mayHeal = this.#repository.heal === true && !isHeld;
+    const heals = this.#repository.heal === true;
+    const heldAll = heals ? whyHeld(inventory, isApplied) : undefined;
+    const mayHeal = heals && heldAll === undefined;
     const drifts = new Map<string, KnownDrift>();
     const fights: DriftEvent[] = [];
     const due: { readonly key: string; readonly drift: Drift }[] = [];
@@ -267,7 +271,7 @@ export class DriftWatch {
       const isUnseen = !this.#judged.has(key) && this.#collections.find(object) === undefined;
       if (known !== undefined && isUnseen) drifts.set(object.label, known);
     }
-    const status = driftStatus(drifts, this.#collections.unwatched);
+    const status = driftStatus(drifts, this.#collections.unwatched, heldAll);
     if (!(await writeDrift(this.#store, inventory, status))) {
       this.#dirty = undefined;
       return UNDER_WAY_MS;
@@ -316,6 +320,14 @@ export class DriftWatch {
       signal,
     };
   }
+}
+
+/** Why nothing of the repository is put back now, although it heals. */
+function whyHeld({ annotations, status }: Inventory, isApplied: boolean): string | undefined {
+  if (readSuspended(annotations) !== undefined) return 'the repository is suspended';
+  if (isApplied) return undefined;
+  const { sha = '', outcome = '' } = status.commit ?? {};
+  return `commit ${shortSha(sha)} is ${outcome}, and may have been applied in part`;
 }
 
 /** What an earlier leader has reported. */

@@ -20,6 +20,17 @@ export function withCommit(status: RepositoryStatus, commit: CommitStatus): Repo
   return { ...status, commit, ...succeeded };
 }
 
+/**
+ * Whether a run that puts back is about another commit than the last one tried, which was refused: that one stays what the status
+ * tells of.
+ */
+export function isBehind(
+  { commit }: RepositoryStatus,
+  { sha, heal }: { readonly sha: string; readonly heal?: readonly string[] },
+): boolean {
+  return heal !== undefined && commit !== undefined && commit.sha !== sha;
+}
+
 /** Attempts that are kept: as many as a ConfigMap holds beside everything else. */
 const KEPT_ATTEMPTS = 50;
 const LONGEST_PROBLEM = 300;

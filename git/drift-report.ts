@@ -26,13 +26,13 @@ export interface DriftEvent {
   readonly identity: string;
 }
 
-/** Same change of the same object: it is not told twice. */
+/** Same change of the same object: it is not told twice, whatever holds it meanwhile. */
 export function isSameDrift(one: Drift | undefined, other: Drift): boolean {
   return one !== undefined && textOf(one) === textOf(other);
 }
 
-function textOf({ object, change, fields, fieldCount, by, held }: Drift): string {
-  return JSON.stringify([object, change, fields, fieldCount, by, held ?? '']);
+function textOf({ object, change, fields, fieldCount, by }: Drift): string {
+  return JSON.stringify([object, change, fields, fieldCount, by]);
 }
 
 /** What has begun and what is over since the last look, in the order of the objects. */
@@ -73,16 +73,17 @@ function together(events: readonly DriftEvent[], now: string): readonly DriftEve
   return [...named, { ...first, message: `${rest} more objects`, identity: `${first.reason} ${now}` }];
 }
 
-/** What the status holds; undefined: nothing is known to differ. */
+/** What the status holds; undefined: nothing is known to differ. `heldAll`: why nothing at all is put back now. */
 export function driftStatus(
   drifts: ReadonlyMap<string, KnownDrift>,
   unwatched: readonly string[],
+  heldAll?: string,
 ): DriftStatus | undefined {
   if (drifts.size === 0 && unwatched.length === 0) return undefined;
   const objects = [...drifts.values()]
     .toSorted((a, b) => (a.object < b.object ? -1 : 1))
     .slice(0, OBJECT_LIMIT)
-    .map(({ object, change, fields, fieldCount, by, held, since, putBackAt }): DriftedObject => ({
+    .map(({ object, change, fields, fieldCount, by, held = heldAll, since, putBackAt }): DriftedObject => ({
       object,
       change,
       fields,

@@ -135,8 +135,9 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     },
     suspension: async (name) => {
       const suspension = await suspensionOf(new InventoryStore(client, inventoryNamespace, name));
+      const isNews = suspension === undefined ? held.delete(name) : !held.has(name);
       if (suspension !== undefined) held.add(name);
-      else if (held.delete(name)) drift.lookAgain(name);
+      if (isNews) drift.lookAgain(name);
       return suspension;
     },
     isKnown: async (repository, seen) => await runs.knows(repository, seen),

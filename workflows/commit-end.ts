@@ -9,7 +9,7 @@ import {
 
 import type { RetryDelays } from '../activities/commit-types.ts';
 import type { ProblemList } from '../git/problems.ts';
-import type { CommitInput, LastCommit } from './sync-messages.ts';
+import type { CommitInput, DriftFound, LastCommit, WantedCommit } from './sync-messages.ts';
 
 /** What became of a commit; `mayPassLater`: it is tried again by itself. */
 export type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };
@@ -58,6 +58,26 @@ const MEND_WAIT_MS = 60_000;
 /** When a commit is tried again whose rollouts have ended well since: now, if its last try is long enough ago. Since the epoch. */
 export function mendedAt({ finishedAt, tries = 1 }: LastCommit, now: number): number {
   return Math.max(now, Date.parse(finishedAt) + Math.min(retryDelay(tries), MEND_WAIT_MS));
+}
+
+/** What a commit that was refused before its first write has left as it was applied, of what `before` tells. */
+export function leftAsApplied(
+  outcome: LastCommit['outcome'],
+  before: LastCommit | undefined,
+): Pick<LastCommit, 'applied'> {
+  if (outcome !== 'Refused' || before === undefined) return {};
+  if (before.outcome !== 'Succeeded') return before.applied === undefined ? {} : { applied: before.applied };
+  const { sha, settings } = before;
+  return { applied: { sha, ...(settings !== undefined && { settings }) } };
+}
+
+/** The run of an applied commit that puts objects back. */
+export function puttingBack(
+  { sha, settings }: Pick<LastCommit, 'sha' | 'settings'>,
+  { objects, reason }: DriftFound,
+): WantedCommit {
+  const as = settings !== undefined && { settings };
+  return { sha, ...as, again: true, by: 'fairlead', reason, heal: objects };
 }
 
 /** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */

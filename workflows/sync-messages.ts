@@ -121,6 +121,8 @@ export interface LastCommit {
   readonly retryAt?: number;
   /** Why it is tried again, where that is more than that its time has come. */
   readonly retryFor?: string;
+  /** Of one that was refused before its first write: the commit that it has left as it was applied. */
+  readonly applied?: Pick<SeenCommit, 'sha' | 'settings'>;
 }
 
 export interface CommitInput extends RepositoryRun {

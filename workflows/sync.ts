@@ -21,7 +21,7 @@ import type { LookResult } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import type { CommitEnd } from './commit-end.ts';
-import { describeEnd, mendedAt, retryDelay } from './commit-end.ts';
+import { describeEnd, leftAsApplied, mendedAt, puttingBack, retryDelay } from './commit-end.ts';
 import type { commit } from './commit.ts';
 import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
@@ -199,7 +199,8 @@ class SyncRun {
     const seen = { sha, ...(settings !== undefined && { settings }) };
     this.#newest = seen;
     // Back to what is running already (or was tried): nothing is wanted any more.
-    const known = this.#running === undefined ? this.#last : this.#isCancelling ? undefined : this.#running;
+    const running = this.#running?.heal === undefined ? this.#running : undefined;
+    const known = this.#isCancelling ? undefined : (running ?? this.#last);
     const isKnown = known !== undefined && isSameCommit(known, seen);
     if (isKnown && this.#wanted?.again !== true) this.#wanted = undefined;
     else if (!isKnown) this.#wanted = { ...seen, again: false };
@@ -217,10 +218,11 @@ class SyncRun {
   #drifted(found: DriftFound | undefined): void {
     const last = this.#last;
     const isBusy = this.#running !== undefined || this.#wanted !== undefined || this.#suspended !== undefined;
-    if (found === undefined || isBusy || last?.sha !== found.sha || last.outcome !== 'Succeeded') return;
-    const { sha, objects, reason } = found;
-    const settings = last.settings !== undefined && { settings: last.settings };
-    this.#wanted = { sha, ...settings, again: true, by: 'fairlead', reason, heal: objects };
+    const applied = last?.outcome === 'Succeeded' ? last : last?.applied;
+    if (found === undefined || isBusy || applied?.sha !== found.sha) return;
+    // Earlier runs waited for a commit that is not refused.
+    if (applied !== last && !patched('heals-what-is-applied')) return;
+    this.#wanted = puttingBack(applied, found);
   }
 
   /** The commit is tried again: only that tells whether all is as it wants it. The leader says so again, where it comes too early. */
@@ -325,6 +327,7 @@ class SyncRun {
       ...end,
       finishedAt: new Date().toISOString(),
       tries,
+      ...leftAsApplied(end.outcome, before),
       ...(mayPassLater && { retryAt: Date.now() + retryDelay(tries) }),
     };
   }

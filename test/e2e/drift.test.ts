@@ -400,6 +400,39 @@ describe('drift that is put back', () => {
     expect(JSON.stringify(view)).not.toContain(token);
   }, 120_000);
 
+  it('also while a newer commit is refused, which stays what is told of; without `heal` it says so beside that', async () => {
+    const sha = await repository.commit({ 'README.md': 'well' });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    const broken = await repository.commit({ 'broken.yaml': 'a: [' });
+    const isRefused = ({ state, commit }: RepositoryView) => state === 'Refused' && commit?.sha === broken;
+    await untilShop('refused', isRefused);
+    await edit(core('configmaps', 'settings'), { data: { shape: 'square' } }, 'kubectl-patch');
+    await cluster.until<KubernetesObject>(
+      core('configmaps', 'settings'),
+      'put back',
+      (object) => dataOf(object)['shape'] === 'round',
+      30_000,
+    );
+    const view = await untilShop('refused as before', (one) => isRefused(one) && one.drift === undefined);
+    expect(view).toMatchObject({ applied: sha, commit: { sha: broken, outcome: 'Refused' } });
+    const { attempts } = JSON.parse(await cli('history shop -o json')) as {
+      attempts: readonly { sha: string; outcome: string; askedBy?: string }[];
+    };
+    expect(attempts.filter((one) => one.sha === sha && one.askedBy === 'fairlead')).toMatchObject([
+      { outcome: 'Succeeded' },
+    ]);
+    // A repository that is suspended heals nothing, and says so.
+    await cli('suspend shop');
+    await edit(core('configmaps', 'other'), { data: { key: '2' } }, 'kubectl-patch');
+    const held = await untilShop('held', ({ drift }) => drift?.objects[0]?.held !== undefined);
+    expect(held.drift?.objects[0]?.held).toBe('the repository is suspended');
+    expect(held.message).toContain('one object drifted');
+    await cli('resume shop');
+    await untilShop('put back', (one) => isRefused(one) && one.drift === undefined, 30_000);
+    const mended = await repository.commit({ 'broken.yaml': undefined });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === mended);
+  }, 120_000);
+
   it('such a port by the next commit of the object as well', async () => {
     await setHeal(false);
     await movePort('single', [{ port: 82 }]);

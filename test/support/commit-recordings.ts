@@ -186,6 +186,28 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-drift-behind-refused',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_FAILED',
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'MARKER_RECORDED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository({}, { heal: true });
+      const sha = await ground.commit({ 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(sha), 'COMPLETED');
+      const refused = await ground.commit({ 'broken.yaml': 'a: [' });
+      await newest(ground.commitRuns(refused), 'FAILED');
+      await ground.deleteSettings();
+      const runs = ground.commitRuns(sha);
+      await runs.until('it has been put back', (known) => known.length === 2, 60_000);
+      await newest(runs, 'COMPLETED');
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'sync-notified',
     holds: [
       'CHILD_WORKFLOW_EXECUTION_COMPLETED',

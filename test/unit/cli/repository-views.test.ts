@@ -102,7 +102,10 @@ describe('the state of a repository', () => {
       'changed in the cluster, and failed',
       row(),
       { status: { ...commit('Failed', { problems: ['x'] }), drift } },
-      { state: 'Failed', message: 'x' },
+      {
+        state: 'Failed',
+        message: 'x; 2 objects drifted: ConfigMap shop/a: data.x changed by "kubectl-edit"',
+      },
     ],
     [
       'not to be watched',
