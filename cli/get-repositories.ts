@@ -89,8 +89,23 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
       title: 'LOOKED',
       value: ({ lookedAt }) => (lookedAt === undefined ? 'never' : `≤${ageOf(lookedAt, now)}`),
     },
-    { title: 'WHY', value: ({ message }) => repositoryWhy(message, wide) },
+    {
+      title: 'WHY',
+      value: (view) => (view.state === 'Synced' && !wide ? besides(view) : repositoryWhy(view.message, wide)),
+    },
   ];
+}
+
+/** Of one that is well there is no why: that there is more to know, in few words, and where. */
+export function besides({ message, receivers = {}, commit, drift }: RepositoryView): string {
+  if (message === '') return '-';
+  const notes = commit?.notes?.length ?? 0;
+  const parts = [
+    ...Object.keys(receivers).map((id) => `${id} is not told`),
+    ...(notes === 0 ? [] : [notes === 1 ? 'one note' : `${String(notes)} notes`]),
+    ...((drift?.unwatched ?? []).length === 0 ? [] : ['drift is not seen of all']),
+  ];
+  return `(${parts.join(', ')}: -o wide)`;
 }
 
 function short(sha: string | undefined): string {

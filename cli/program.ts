@@ -114,6 +114,8 @@ Examples:
   fairlead sync shop                    apply the newest commit of a repository now`,
   );
   inherit(program);
+  // It says itself how `get repositories shop` is written.
+  program.commands.find((command) => command.name() === 'get')?.allowExcessArguments();
   return program;
 }
 

@@ -27,12 +27,20 @@ export function repositoryName(operand: string | undefined): string {
   );
 }
 
-/** The verb for what is rolled out, or for the operand `repositories` the one for these; only what is needed is loaded. */
+/**
+ * The verb for what is rolled out, or for the operand `repositories` the one for these; only what is needed is loaded. It throws a
+ * CliError (usage) where a name is apart from its kind.
+ */
 export function orRepositories<O>(
   others: () => Promise<(call: Call<O>) => Promise<ExitCode>>,
   repositories: () => Promise<(call: Call<O>) => Promise<ExitCode>>,
 ): () => Promise<(call: Call<O>) => Promise<ExitCode>> {
   return async () => async (call) => {
+    const [kind, name] = call.operands;
+    if (name !== undefined) {
+      const one = repositoryOperand(kind) === undefined ? kind : 'repository';
+      throw new CliError(`too many arguments: one of them by its name is \`get ${one}/${name}\``, EXIT.usage);
+    }
     const load = repositoryOperand(call.operands[0]) === undefined ? others : repositories;
     return await (
       await load()

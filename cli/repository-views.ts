@@ -181,7 +181,15 @@ export function viewRepository(
     ...(drift !== undefined && { drift }),
     ...(untold.length > 0 && { receivers: Object.fromEntries(untold) }),
   };
-  const { state, message } = stateOf({ row, suspended, problem, commit, drift, before: status.source });
+  const { state, message } = stateOf({
+    row,
+    suspended,
+    problem,
+    commit,
+    drift,
+    lastSucceeded,
+    before: status.source,
+  });
   const isMoving = state === 'Pending' || state === 'Progressing';
   // What is no state of the repository: what is wrong with that comes first.
   const also = [
@@ -201,6 +209,7 @@ function stateOf({
   problem,
   commit,
   drift,
+  lastSucceeded,
   before,
 }: {
   readonly row: FollowedRow | undefined;
@@ -208,6 +217,7 @@ function stateOf({
   readonly problem: string | undefined;
   readonly commit: RepositoryStatus['commit'] | undefined;
   readonly drift: RepositoryStatus['drift'] | undefined;
+  readonly lastSucceeded: RepositoryStatus['lastSucceeded'];
   /** What was seen of its source, maybe by an earlier leader. */
   readonly before: RepositoryStatus['source'];
 }): Pick<RepositoryView, 'state' | 'message'> {
@@ -215,7 +225,13 @@ function stateOf({
     return { state: 'NotFollowed', message: 'no worker follows it; what it applied is left as it is' };
   if (suspended !== undefined)
     return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}` };
-  if (problem !== undefined) return { state: 'Unreadable', message: problem };
+  if (problem !== undefined) {
+    const isEmptied = problem.startsWith('UnbornBranch') && lastSucceeded !== undefined;
+    const had = isEmptied
+      ? ` It had ${shortSha(lastSucceeded.sha)} before; what that has applied stays.`
+      : '';
+    return { state: 'Unreadable', message: `${problem}${had}` };
+  }
   const isBehind = row.sha !== undefined && commit !== undefined && commit.sha !== row.sha;
   if (commit === undefined || isBehind) {
     const next = row.sha === undefined ? notLookedAt(before) : `${shortSha(row.sha)} is next`;

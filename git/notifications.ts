@@ -170,6 +170,7 @@ const CALLS: Readonly<Record<Receiver['type'], MakeCall>> = {
       repository: repository.name,
       url: redactUrls(repository.url),
       ...news,
+      message: describe(news),
     });
     const signature = createHmac('sha256', await secret(receiver.secretFile))
       .update(body)
@@ -199,11 +200,14 @@ const LONGEST_DESCRIPTION = 140;
 
 /** A server keeps one status for each context: another cluster must not overwrite it. */
 function statusOf({ cluster, name }: NewsSource, news: CommitNews) {
-  const [description = ''] = describe(news).split('\n', 1);
+  const [first = '', problem = ''] = describe(news).split('\n', 2);
+  // The place of the first problem; in so few characters there is no room for more of it.
+  const place = /^[A-Z]\w+(?: [^:\s]+(?::\d+)?@[0-9a-f]{8}| commit [0-9a-f]{8})?(?=: )/.exec(problem)?.[0];
+  const description = place === undefined ? first : `${first}: ${place}`;
   return { context: `fairlead/${cluster}/${name}`, description: cut(description, LONGEST_DESCRIPTION) };
 }
 
-function describe({ outcome, message }: CommitNews): string {
+function describe({ outcome, message }: Pick<CommitNews, 'outcome' | 'message'>): string {
   if (outcome === 'Pending') return 'is being applied';
   if (outcome === 'Succeeded') return 'applied, and its rollouts are done';
   return message === undefined || message === '' ? outcome.toLowerCase() : message;

@@ -7,7 +7,7 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigurationError } from '../kubernetes/configuration-error.ts';
 import { shownOnOneLine } from '../kubernetes/safe-text.ts';
-import { asRecord, trusted } from '../kubernetes/values.ts';
+import { asRecord } from '../kubernetes/values.ts';
 import { MAKE_KEY, scanHost } from './credentials.ts';
 import type { Signers, SourceFiles } from './mirror-options.ts';
 import type { Receiver } from './notifications.ts';
@@ -189,14 +189,11 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   if (typeof item !== 'object' || item === null || Array.isArray(item))
     return ['must be a mapping with at least `url`'];
   const parsed = Entry.safeParse(item);
-  if (!parsed.success) {
-    return parsed.error.issues.map((issue) => {
-      const field = issue.path.join('.');
-      return `${field === '' ? '' : `${field}: `}${shownOnOneLine(issue.message)}`;
-    });
-  }
-  const entry = parsed.data;
-  const errors: string[] = [];
+  const issues = parsed.error?.issues ?? [];
+  const errors = issues.map((issue) => {
+    const field = issue.path.join('.');
+    return `${field === '' ? '' : `${field}: `}${shownOnOneLine(issue.message)}`;
+  });
   const attempt = <T>(field: string, read: () => T): T | undefined => {
     try {
       return read();
@@ -206,14 +203,23 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
       return undefined;
     }
   };
-  const source = attempt('url', () => parseSource(expandHome(entry.url), directory));
-  const ref =
-    entry.ref === undefined ? undefined : attempt('ref', () => checkRef(trusted<string>(entry.ref)));
-  const path = attempt('path', () => checkPath(entry.path ?? '.'));
-  const url = source === undefined ? '' : source.kind === 'local' ? source.path : source.url;
-  const name = entry.name ?? nameFromUrl(url);
+  /** A text that is one. */
+  const given = (field: 'url' | 'ref' | 'path'): string | undefined => {
+    const value = issues.some((issue) => issue.path[0] === field) ? undefined : asRecord(item)[field];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const [url, named, folder = '.'] = [given('url'), given('ref'), given('path')];
+  const source =
+    url === undefined ? undefined : attempt('url', () => parseSource(expandHome(url), directory));
+  // As git says what is meant without one.
+  const ref = named === undefined || named === 'HEAD' ? undefined : attempt('ref', () => checkRef(named));
+  const path = attempt('path', () => checkPath(folder));
+  if (!parsed.success) return errors;
+  const entry = parsed.data;
+  const address = source === undefined ? '' : source.kind === 'local' ? source.path : source.url;
+  const name = entry.name ?? nameFromUrl(address);
   if (source !== undefined && !DNS_LABEL.test(name))
-    errors.push(`name: none can be made of ${url}; set \`name\``);
+    errors.push(`name: none can be made of ${address}; set \`name\``);
   if (source !== undefined) errors.push(...misplacedFiles(source, entry));
   if (entry.username !== undefined && entry.tokenFile === undefined)
     errors.push('username: is of use with `tokenFile` alone');
@@ -229,7 +235,7 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   const files = { tokenFile, caFile, sshKeyFile, knownHostsFile, webhookSecretFile, ...signers };
   return {
     name,
-    url,
+    url: address,
     ...(ref === undefined ? {} : { ref }),
     ...(entry.username === undefined ? {} : { username: entry.username }),
     path,

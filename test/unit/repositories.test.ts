@@ -27,6 +27,21 @@ const ALL = `
   knownHostsFile: /etc/known_hosts
 `;
 
+describe('a repositories file with mistakes', () => {
+  it('is told all of them at once', () => {
+    const text = "[{url: /srv/x, name: shop2, interval: 0s, ref: '-x', path: ../x, prune: maybe, heal: 3}]";
+    expect(() => parseRepositories(text, 'r.yaml')).toThrow(
+      /5 errors[^]* interval: [^]* prune: [^]* heal: [^]* ref: "-x" is not [^]* path: the path/,
+    );
+  });
+
+  it('and HEAD is the ref that it has without one', () => {
+    expect(parseRepositories('[{url: /srv/x, ref: HEAD}]', 'r.yaml')).toEqual(
+      parseRepositories('[{url: /srv/x}]', 'r.yaml'),
+    );
+  });
+});
+
 describe('the repositories file', () => {
   it('is read with its defaults', () => {
     expect(parseRepositories(ALL, '/etc/fairlead/repositories.yaml')).toEqual([

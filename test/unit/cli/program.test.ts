@@ -57,6 +57,8 @@ describe('the command line', () => {
     [['rollout', 'undo', 'sts/web', '--to-revision', 'x'], 'is not a revision number'],
     [['set', 'image', 'sts/web'], 'missing required argument'],
     [['get', 'a', 'b'], 'too many arguments'],
+    [['get', 'repositories', 'shop'], 'too many arguments: one of them by its name is `get repository/shop`'],
+    [['get', 'sts', 'web'], 'by its name is `get sts/web`'],
     ...['a b', '', '-x', 'a/b/c', 'Example.com/a', 'a'.repeat(64), `${'a'.repeat(254)}/a`].map(
       (key): [string[], string] => [
         ['rolling-update', 'foo', '--image=foo:2', '--deployment-label-key', key],

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { repositoryWhy } from '../../../cli/get-repositories.ts';
+import { besides, repositoryWhy } from '../../../cli/get-repositories.ts';
 import { historyColumns } from '../../../cli/repository-history.ts';
 import { viewRepository } from '../../../cli/repository-views.ts';
 import { whyLate } from '../../../cli/sync-repository.ts';
@@ -208,6 +208,31 @@ it.each<[Parameters<typeof whyLate>[0], string]>([
 });
 
 describe('why, in the list of repositories', () => {
+  it.each<[RepositoryStatus, string]>([
+    [commit('Succeeded'), '-'],
+    [commit('Succeeded', { notes: ['web is pinned'] }), '(one note: -o wide)'],
+    [
+      {
+        ...commit('Succeeded', { notes: ['a', 'b'] }),
+        receivers: { slack: { problem: 'slack: no answer', since: '2026-01-01T00:00:00Z' } },
+        drift: { count: 0, objects: [], unwatched: ['Secret: forbidden'] },
+      },
+      '(slack is not told, 2 notes, drift is not seen of all: -o wide)',
+    ],
+  ])('one that is well says only that there is more to know: %#', (status, cell) => {
+    expect(besides(viewRepository('shop', row({ receivers: ['slack'] }), { status }))).toBe(cell);
+  });
+
+  it('one whose last branch was deleted had something before', () => {
+    const empty = row({ problem: 'UnbornBranch: it is empty.' });
+    const lastSucceeded = { sha: OLD, at: '2026-01-01T00:00:00Z' };
+    const status = { ...commit('Succeeded'), lastSucceeded };
+    expect(viewRepository('shop', empty, { status }).message).toBe(
+      'UnbornBranch: it is empty. It had aaaaaaaa before; what that has applied stays.',
+    );
+    expect(viewRepository('shop', empty, undefined).message).toBe('UnbornBranch: it is empty.');
+  });
+
   it.each([
     ['', '-'],
     ['bbbbbbbb is next', 'bbbbbbbb is next'],

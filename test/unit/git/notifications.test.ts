@@ -110,6 +110,22 @@ describe('a commit status', () => {
   });
 });
 
+describe('a commit status of a refusal', () => {
+  it.each([
+    [
+      'YamlSyntax deploy/a.yaml:7@01234567: the mapping has no end. Correct it.',
+      'YamlSyntax deploy/a.yaml:7@01234567',
+    ],
+    ['Conflict a.yaml:1@01234567: ConfigMap shop/a: "x" owns .data.a.', 'Conflict a.yaml:1@01234567'],
+    ['CommitUnsigned commit 01234567: it is not signed.', 'CommitUnsigned commit 01234567'],
+    ['NoManifests: the repository holds none.', 'NoManifests'],
+  ])('names the first problem and its place: %j', async (line, place) => {
+    const head = 'commit 01234567: refused before its first write, 2 problems';
+    const { body } = await tell('github', news({ outcome: 'Refused', message: `${head}\n${line}\nmore` }));
+    expect(body).toMatchObject({ description: `${head}: ${place}` });
+  });
+});
+
 describe('Slack and webhooks', () => {
   it('Slack gets a line in which nothing is markup', async () => {
     const { path, text } = await tell('slack', news({ outcome: 'Failed', message: '<!channel> & co' }));
@@ -141,6 +157,14 @@ describe('Slack and webhooks', () => {
       outcome: 'Refused',
       message: 'no',
     });
+  });
+
+  it.each([
+    ['Pending', 'is being applied'],
+    ['Succeeded', 'applied, and its rollouts are done'],
+    ['Superseded', 'superseded'],
+  ] as const)('a webhook is told in words that it is %s', async (outcome, message) => {
+    expect((await tell('webhook', news({ outcome }))).body).toMatchObject({ outcome, message });
   });
 });
 
