@@ -60,7 +60,8 @@ export interface PlannedChange {
 export interface RepositoryPlan {
   readonly repository: string;
   readonly url: string;
-  readonly sha: string;
+  /** Absent where it could not be read. */
+  readonly sha?: string;
   /** In the order in which they would be applied; what stays the same is not named. */
   readonly changes: readonly PlannedChange[];
   readonly unchanged: number;

@@ -1,26 +1,25 @@
 /** `fairlead plan`: what a commit would change, before anybody applies it. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
 import { CommitReader } from '../git/commit.ts';
 import { openMirror } from '../git/mirror.ts';
-import { ProblemError, formatOnce, formatProblem, shortSha } from '../git/problems.ts';
+import { ProblemError, formatOnce, formatProblem, problem, shortSha } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
+import { isForbidden } from '../kubernetes/api-error.ts';
 import { DeadlineExceeded, startDeadline } from '../kubernetes/deadline.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
 import { formatDifference } from './format-difference.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
+import { describeFailure } from './failures.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
 import { glanceAtLease, leaseName, whyNotKept } from './lease.ts';
 import type { PlannedChange, RepositoryPlan } from './plan-changes.ts';
 import { planCommit } from './plan-changes.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
+import { withScratch } from './scratch.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
@@ -37,47 +36,106 @@ interface PlanDocument extends Document {
 }
 
 /**
- * Runs the verb: 0 nothing would change, 4 something would, 1 a commit could not be applied, 3 the time of `--timeout` is up. Without one
- * the limits of git and of the cluster alone hold.
+ * Runs the verb: 0 nothing would change, 4 something would, 1 a commit could not be applied or not even be read, 3 the time of
+ * `--timeout` is up. Without one the limits of git and of the cluster alone hold. Of the repositories of a file each is planned, whatever
+ * is wrong with another.
  */
 export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
-  const { timeout = 0 } = call.options;
-  if (timeout === 0) return await planAll(call);
-  const limit = startDeadline(timeout, call.io.interrupted);
-  try {
-    return await planAll({ ...call, io: { ...call.io, interrupted: limit.signal } });
-  } catch (error) {
-    if (!(limit.signal.reason instanceof DeadlineExceeded)) throw error;
-    const late = `timed out: the repository was not read and compared within ${String(timeout / 1_000)} s`;
-    throw new CliError(late, EXIT.timeout, { cause: error });
-  } finally {
-    limit.clear();
-  }
-}
-
-async function planAll(call: Call<PlanOptions>): Promise<ExitCode> {
-  const repositories = await repositoriesOf(call);
-  return await withSession(call, async (session) => {
-    const cache = await mkdtemp(join(tmpdir(), 'fairlead-plan-'));
+  return await withScratch('fairlead-plan-', call.io.interrupted, async (cache, interrupted) => {
+    const planned = { ...call, io: { ...call.io, interrupted } };
+    const { timeout = 0 } = call.options;
+    if (timeout === 0) return await planAll(planned, cache);
+    const limit = startDeadline(timeout, interrupted);
     try {
-      const plans: RepositoryPlan[] = [];
-      for (const repository of repositories) plans.push(await planRepository(session, repository, cache));
-      const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: plans };
-      if (!(await printStructured(call.io, call.options, document))) {
-        const colors = colorsOf(call.io);
-        for (const one of plans) call.io.out(await formatPlan(one, colors));
-      }
-      if (plans.some(({ problems }) => problems.length > 0)) return EXIT.failed;
-      return plans.some(({ changes }) => changes.some(isChange)) ? EXIT.differences : EXIT.ok;
+      return await planAll({ ...planned, io: { ...call.io, interrupted: limit.signal } }, cache);
+    } catch (error) {
+      if (!(limit.signal.reason instanceof DeadlineExceeded)) throw error;
+      const late = `timed out: the repository was not read and compared within ${String(timeout / 1_000)} s`;
+      throw new CliError(late, EXIT.timeout, { cause: error });
     } finally {
-      await rm(cache, { recursive: true, force: true });
+      limit.clear();
     }
   });
 }
 
+async function planAll(call: Call<PlanOptions>, cache: string): Promise<ExitCode> {
+  const repositories = await repositoriesOf(call);
+  const { io, options } = call;
+  return await withSession(call, async (session) => {
+    const colors = colorsOf(io);
+    const plans: RepositoryPlan[] = [];
+    for (const repository of repositories) {
+      const plan =
+        options.repositories === undefined
+          ? await planOnly(session, repository, cache)
+          : await planOneOfMany(session, repository, cache);
+      plans.push(plan);
+      if (options.output === 'table') io.out(await formatPlan(plan, colors));
+    }
+    const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: plans };
+    await printStructured(io, options, document);
+    if (plans.some(({ problems }) => problems.length > 0)) return EXIT.failed;
+    return plans.some(({ changes }) => changes.some(isChange)) ? EXIT.differences : EXIT.ok;
+  });
+}
+
+async function planOnly(session: Session, repository: Repository, cache: string): Promise<RepositoryPlan> {
+  try {
+    return await planRepository(session, repository, cache);
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    const { code } = error.problem;
+    throw new CliError(formatOnce(error.problem), EXIT.failed, { cause: error, code });
+  }
+}
+
+/** What cannot be read, or be compared for want of a permission, is a plan with that problem: it holds no other repository up. */
+async function planOneOfMany(
+  session: Session,
+  repository: Repository,
+  cache: string,
+): Promise<RepositoryPlan> {
+  try {
+    return await planRepository(session, repository, cache);
+  } catch (error) {
+    session.io.interrupted.throwIfAborted();
+    const found =
+      error instanceof ProblemError
+        ? error.problem
+        : isForbidden(error)
+          ? problem('Forbidden', describeFailure(error).message)
+          : undefined;
+    if (found === undefined) throw error;
+    const { name, url } = repository;
+    return { repository: name, url, changes: [], unchanged: 0, problems: [found], notes: [] };
+  }
+}
+
+/** Options that say what one repository is: in a file of several they would be about none. */
+const OF_ONE = [
+  'repo',
+  'ref',
+  'path',
+  'tokenFile',
+  'username',
+  'caFile',
+  'sshKeyFile',
+  'knownHostsFile',
+  'allowedSignersFile',
+  'gpgKeysFile',
+] as const;
+
 async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly Repository[]> {
   const { repositories, repo = '.', name } = options;
   if (repositories === undefined) return [repositoryFromFlags({ ...options, repo })];
+  const others = OF_ONE.filter((flag) => options[flag] !== undefined);
+  if (others.length > 0) {
+    const given = others.map((flag) => `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+    throw new CliError(
+      `--repositories and ${given.join(', ')}: what is followed is said either by the file (of which --name picks one) or by options`,
+      EXIT.usage,
+    );
+  }
   const all = await readRepositories(repositories);
   const chosen = name === undefined ? all : all.filter((one) => one.name === name);
   if (chosen.length > 0) return chosen;
@@ -93,28 +151,22 @@ async function planRepository(
   cache: string,
 ): Promise<RepositoryPlan> {
   const mirror = openMirror({ ...repository, cacheDirectory: cache });
-  try {
-    const sha = await mirror.resolveRef(session.io.interrupted);
-    const reader = new CommitReader(() => mirror);
-    const { interrupted } = session.io;
-    const content = await reader.read(repository, sha, interrupted);
-    const planned = await planCommit(
-      session.client,
-      session,
-      repository,
-      sha,
-      content,
-      async (other) => await reader.readEarlier(repository, other, interrupted),
-    );
-    return {
-      ...planned,
-      notes: [...planned.notes, ...unkept(planned, await glanceAtLease(session), leaseName(session))],
-    };
-  } catch (error) {
-    if (error instanceof ProblemError)
-      throw new CliError(formatOnce(error.problem), EXIT.failed, { cause: error });
-    throw error;
-  }
+  const reader = new CommitReader(() => mirror);
+  const { interrupted } = session.io;
+  const sha = await mirror.resolveRef(interrupted);
+  const content = await reader.read(repository, sha, interrupted);
+  const planned = await planCommit(
+    session.client,
+    session,
+    repository,
+    sha,
+    content,
+    async (other) => await reader.readEarlier(repository, other, interrupted),
+  );
+  return {
+    ...planned,
+    notes: [...planned.notes, ...unkept(planned, await glanceAtLease(session), leaseName(session))],
+  };
 }
 
 /**
@@ -155,17 +207,21 @@ export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<
   const count = (action: PlannedChange['action']) =>
     String(changes.filter((change) => change.action === action).length);
   const moves = count('move');
-  return `${[
-    colors.bold(oneLine(`${repository} at ${shortSha(sha)}`)),
-    ...blocks,
-    ...problems.map((problem) => colors.bad(`✗ ${oneLine(formatProblem(problem, sha))}`)),
-    ...notes.map((note) => colors.held(`note: ${oneLine(note)}`)),
+  const counts =
     `${count('create')} to create, ${count('change')} to change, ` +
-      (moves === '0' ? '' : `${moves} to move, `) +
-      `${count('delete')} to delete, ${String(unchanged)} unchanged` +
-      (problems.length === 0
-        ? ''
-        : `; nothing is applied while there are problems (${String(problems.length)})`),
+    (moves === '0' ? '' : `${moves} to move, `) +
+    `${count('delete')} to delete, ${String(unchanged)} unchanged` +
+    (problems.length === 0
+      ? ''
+      : `; nothing is applied while there are problems (${String(problems.length)})`);
+  return `${[
+    colors.bold(oneLine(`${repository}${sha === undefined ? '' : ` at ${shortSha(sha)}`}`)),
+    ...blocks,
+    ...problems.map((item) =>
+      colors.bad(`✗ ${oneLine(sha === undefined ? formatOnce(item) : formatProblem(item, sha))}`),
+    ),
+    ...notes.map((note) => colors.held(`note: ${oneLine(note)}`)),
+    sha === undefined ? 'it is not planned' : counts,
   ].join('\n')}\n`;
 }
 

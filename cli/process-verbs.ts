@@ -69,6 +69,7 @@ function addWorkers(program: Command, attach: Attach): void {
         program
           .command('up')
           .description('follow one repository: a worker with that repository alone, in the foreground'),
+        '.',
       ),
     )
       .option('--service-account <name>', 'apply as this ServiceAccount, NAME or NAMESPACE/NAME')
@@ -83,9 +84,14 @@ function addWorkers(program: Command, attach: Attach): void {
   );
 }
 
-function sourceOptions(command: Command): Command {
+/** @param repo Where it is without the option; absent: the verb may take it from elsewhere. */
+function sourceOptions(command: Command, repo?: string): Command {
   return command
-    .option('--repo <url>', 'https or ssh URL, or local path', '.')
+    .option(
+      '--repo <url>',
+      `https or ssh URL, or local path${repo === undefined ? ' (default: ".")' : ''}`,
+      repo,
+    )
     .option('--name <name>', "the repository's name (default: the last part of its URL)")
     .option('--ref <ref>', 'branch, tag or full sha (default: HEAD)')
     .option('--path <folder>', 'folder with the manifests (default: the root)')

@@ -1,5 +1,10 @@
 /** What `plan` need not try: its answers are those of dry runs all the same. */
 
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { RepositoryPlan } from '../../cli/plan-changes.ts';
@@ -16,10 +21,13 @@ import type { ResourcePath } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { Discovery } from '../../kubernetes/discovery.ts';
 import type { KubernetesObject, PodTemplate } from '../../planners/objects.ts';
+import { runCli } from '../support/cli.ts';
+import { runCliProcess } from '../support/cli-process.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { silentServer } from '../support/silent-server.ts';
 
 /** Of each kind: more than are read one by one. */
 const COUNT = 24;
@@ -199,8 +207,8 @@ describe('what a plan need not try', () => {
     expect(first.plan).toEqual((await planOf(sha, true)).plan);
     await apply(sha);
     const applied = await planOf(sha);
-    // Four native Deployments (a custom resource has its words as they were written), and two Secrets.
-    expect(applied).toMatchObject({ plan: { changes: [], unchanged: total }, tries: 6 });
+    // Four native Deployments (a custom resource has its words as they were written).
+    expect(applied).toMatchObject({ plan: { changes: [], unchanged: total }, tries: 4 });
     expect((await planOf(sha, true)).tries).toBe(total);
 
     await edit(at('configmaps', 4), { data: { a: 'other' } });
@@ -258,4 +266,122 @@ describe('what a plan need not try', () => {
     expect(changing.plan).toEqual((await planOf(next, true)).plan);
     expect(changing.plan.changes.filter(({ action }) => action === 'change').length).toBeGreaterThan(COUNT);
   }, 120_000);
+});
+
+describe('a plan of several repositories', () => {
+  let folder: string;
+  let other: TestRepository;
+  const configMap = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: planned}\n`;
+  const environment = () => ({ KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' });
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'plan-test-'));
+    other = await TestRepository.create();
+    await other.commit({ 'a.yaml': configMap });
+    await writeFile(join(folder, 'signers'), 'ada@example.com ssh-ed25519 AAAA\n');
+  });
+  afterAll(async () => {
+    await other?.remove();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function fileOf(entries: readonly object[]): Promise<string> {
+    const file = join(folder, 'repositories.yaml');
+    await writeFile(
+      file,
+      JSON.stringify(entries.map((entry) => ({ namespace: repository.namespace, ...entry }))),
+    );
+    return file;
+  }
+
+  it('is not held up by one that is bad, which is named', async () => {
+    const file = await fileOf([
+      { name: 'gone', url: join(folder, 'nowhere') },
+      { name: 'unsigned', url: other.path, allowedSignersFile: 'signers' },
+      { name: 'good', url: other.path },
+    ]);
+    const { code, out } = await runCli(['plan', '--repositories', file], { environment: environment() });
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^gone\n✗ RepositoryNotFound: .*\nit is not planned\nunsigned\n✗ CommitUnsigned: .*\nit is not planned\ngood at /,
+    );
+    expect(out).toContain('1 to create');
+    const json = await runCli(['plan', '--repositories', file, '-o', 'json'], { environment: environment() });
+    const { kind, repositories } = JSON.parse(json.out) as {
+      kind: string;
+      repositories: readonly RepositoryPlan[];
+    };
+    expect([kind, json.code]).toEqual(['Plan', 1]);
+    expect(
+      repositories.map((plan) => [plan.repository, plan.sha !== undefined, plan.problems[0]?.code]),
+    ).toEqual([
+      ['gone', false, 'RepositoryNotFound'],
+      ['unsigned', false, 'CommitUnsigned'],
+      ['good', true, undefined],
+    ]);
+    const alone = [
+      'plan',
+      '--repo',
+      other.path,
+      '--allowed-signers-file',
+      join(folder, 'signers'),
+      '-o',
+      'json',
+    ];
+    const { code: exit, out: failure } = await runCli(alone, { environment: environment() });
+    expect([exit, JSON.parse(failure)]).toEqual([
+      1,
+      expect.objectContaining({ kind: 'Failure', code: 'CommitUnsigned' }),
+    ]);
+  }, 60_000);
+
+  it('takes no options that are about one', async () => {
+    const file = await fileOf([{ name: 'good', url: other.path }]);
+    const words = ['plan', '--repositories', file, '--repo', other.path, '--token-file', 'x'];
+    const { code, err } = await runCli(words, { environment: environment() });
+    expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('--repo, --token-file: ') });
+  });
+
+  it('HEAD is what it is without a ref', async () => {
+    const words = ['plan', '--repo', other.path, '--ref', 'HEAD', '-n', repository.namespace];
+    expect((await runCli(words, { environment: environment() })).code).toBe(4);
+  }, 30_000);
+
+  it.each([
+    [
+      'whoever reads it has seen enough',
+      (child: ChildProcess) => child.stdout?.destroy(),
+      { code: 0, signal: null },
+    ],
+    ['a SIGTERM', (child: ChildProcess) => child.kill('SIGTERM'), { code: null, signal: 'SIGTERM' }],
+  ] as const)(
+    'leaves nothing behind after %s',
+    async (_, end, ending) => {
+      await using server = await silentServer();
+      const scratch = join(folder, 'scratch');
+      await mkdir(scratch, { recursive: true });
+      const file = await fileOf([
+        { name: 'good', url: other.path },
+        { name: 'silent', url: server.url },
+        { name: 'again', url: other.path },
+      ]);
+      let begun: Promise<void> | undefined;
+      const words = ['plan', '--repositories', file];
+      const { code, signal } = await runCliProcess(words, {
+        environment: { ...environment(), TMPDIR: scratch },
+        begun: (child) => {
+          // What it writes after that has no reader; the silent one is given up when its connection goes.
+          begun = server.connected.then(async (socket) => {
+            expect(await readdir(scratch)).toEqual([expect.stringMatching(/^fairlead-plan-/)]);
+            end(child);
+            socket.destroy();
+          });
+        },
+      });
+      await begun;
+      expect({ code, signal }).toEqual(ending);
+      expect(await readdir(scratch)).toEqual([]);
+    },
+    60_000,
+  );
 });

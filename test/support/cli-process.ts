@@ -1,6 +1,7 @@
 /** One command line as a process of its own: the built code, ended as a user would end it. */
 
 import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
 import { builtWorker } from './built-worker.ts';
@@ -9,10 +10,14 @@ export interface CliProcessOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Called with all that was printed so far, whenever there is more; answers whether Ctrl-C is pressed now. */
   readonly interruptWhen?: (out: string) => boolean;
+  /** Called with the process when it has been started. */
+  readonly begun?: (child: ChildProcess) => void;
 }
 
 export interface CliProcessRun {
   readonly code: number | null;
+  /** What it was ended by. */
+  readonly signal: NodeJS.Signals | null;
   readonly out: string;
   readonly err: string;
 }
@@ -20,7 +25,7 @@ export interface CliProcessRun {
 /** Runs it to its end. */
 export async function runCliProcess(
   words: readonly string[],
-  { environment, interruptWhen }: CliProcessOptions,
+  { environment, interruptWhen, begun }: CliProcessOptions,
 ): Promise<CliProcessRun> {
   const child = spawn(process.execPath, [`${await builtWorker()}/cli/main.js`, ...words], {
     env: { ...environment, HOME: process.env['HOME'] ?? '' },
@@ -38,6 +43,7 @@ export async function runCliProcess(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     err += text;
   });
+  begun?.(child);
   await once(child, 'close');
-  return { code: child.exitCode, out, err };
+  return { code: child.exitCode, signal: child.signalCode, out, err };
 }
