@@ -14,8 +14,8 @@ const FIELD_LIMIT = 5;
 
 /**
  * Says what is taken back from whom, where the repository heals and each of the conflicts is drift: a field that the manifest which was
- * applied last had named, so that git owned it. Undefined where one is not, or that manifest cannot be read any more: who
- * else owns a field that git has never had is for people to decide.
+ * applied last had named, so that git owned it. Undefined where one is not, where that manifest cannot be read any more (who else owns a
+ * field that git has never had is for people to decide), and where all of them are taken in any case.
  * @throws ApiError; ProblemError when the source is away
  */
 export async function takenBack(
@@ -24,8 +24,8 @@ export async function takenBack(
   live: KubernetesObject | undefined,
   conflicts: readonly FieldConflict[],
 ): Promise<string | undefined> {
-  if (context.repository.heal !== true || live === undefined) return undefined;
   const others = conflicts.filter((conflict) => !isTakenBySync(conflict));
+  if (context.repository.heal !== true || live === undefined || others.length === 0) return undefined;
   const applied = await appliedManifest(context, object, live);
   if (applied === undefined || !others.every(({ field }) => namesField(applied.body, field)))
     return undefined;

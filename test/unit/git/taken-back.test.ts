@@ -2,7 +2,12 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { namesField } from '../../../git/taken-back.ts';
+import type { CommitContext } from '../../../git/commit.ts';
+import type { PreparedObject } from '../../../git/prepare.ts';
+import { namesField, takenBack } from '../../../git/taken-back.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
 
 const MANIFEST = {
   metadata: { annotations: { 'example.com/a': 'x' }, finalizers: ['example.com/f'] },
@@ -36,5 +41,50 @@ describe('a manifest names', () => {
     ['?', false],
   ])('%s: %j', (field, named) => {
     expect(namesField(MANIFEST, field)).toBe(named);
+  });
+});
+
+describe('what is taken back', () => {
+  const sha = 'a'.repeat(40);
+  const body = { data: { a: '1' } };
+  const manifest = { group: '', kind: 'ConfigMap', name: 'x', namespace: 'shop', hash: 'h', body };
+  const object = trusted<PreparedObject>({ manifest, namespace: 'shop', label: 'ConfigMap shop/x' });
+  const contextOf = (heal: boolean, hash = 'h') =>
+    trusted<CommitContext>({
+      repository: { name: 'shop', namespace: 'default', heal },
+      earlier: async (asked: string) =>
+        await Promise.resolve(asked === sha ? { manifests: [{ ...manifest, hash }] } : undefined),
+    });
+  const liveOf = (commit = sha) =>
+    trusted<KubernetesObject>({
+      metadata: {
+        annotations: {
+          [ANNOTATION.repository]: 'shop',
+          [ANNOTATION.commit]: commit,
+          [ANNOTATION.manifestHash]: 'h',
+        },
+      },
+    });
+  const drifted = { field: '.data.a', manager: 'kubectl-patch' };
+  const own = { field: `.metadata.annotations.${ANNOTATION.commit}`, manager: 'backup' };
+  const told = 'ConfigMap shop/x: git has taken back data.a from "kubectl-patch"';
+
+  it.each([
+    ['drift', contextOf(true), liveOf(), [drifted], told],
+    ['drift, and what sync itself writes', contextOf(true), liveOf(), [own, drifted], told],
+    ['only what is taken in any case', contextOf(true), liveOf(), [own], undefined],
+    [
+      'also what git never had',
+      contextOf(true),
+      liveOf(),
+      [drifted, { ...drifted, field: '.data.b' }],
+      undefined,
+    ],
+    ['without heal', contextOf(false), liveOf(), [drifted], undefined],
+    ['of another manifest', contextOf(true, 'other'), liveOf(), [drifted], undefined],
+    ['of a commit that is gone', contextOf(true), liveOf('b'.repeat(40)), [drifted], undefined],
+    ['of what is no commit', contextOf(true), liveOf('--upload-pack=x'), [drifted], undefined],
+  ])('%s', async (_, context, live, conflicts, expected) => {
+    expect(await takenBack(context, object, live, conflicts)).toBe(expected);
   });
 });
