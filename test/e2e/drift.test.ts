@@ -400,18 +400,21 @@ describe('drift that is put back', () => {
     expect(JSON.stringify(view)).not.toContain(token);
   }, 120_000);
 
-  it('also while a newer commit is refused, which stays what is told of; without `heal` it says so beside that', async () => {
+  it('also while a newer commit is refused, which stays what is told of; one that is suspended says why nothing is put back', async () => {
+    // One that nobody has fought for yet, and a commit that changes nothing after it.
+    await repository.commit({
+      'fresh.yaml': MANIFESTS['other.yaml'].replace('{name: other}', '{name: fresh}'),
+    });
     const sha = await repository.commit({ 'README.md': 'well' });
     await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
     const broken = await repository.commit({ 'broken.yaml': 'a: [' });
     const isRefused = ({ state, commit }: RepositoryView) => state === 'Refused' && commit?.sha === broken;
     await untilShop('refused', isRefused);
-    await edit(core('configmaps', 'settings'), { data: { shape: 'square' } }, 'kubectl-patch');
+    await edit(core('configmaps', 'fresh'), { data: { key: '2' } }, 'kubectl-patch');
     await cluster.until<KubernetesObject>(
-      core('configmaps', 'settings'),
+      core('configmaps', 'fresh'),
       'put back',
-      (object) => dataOf(object)['shape'] === 'round',
-      30_000,
+      (object) => dataOf(object)['key'] === '1',
     );
     const view = await untilShop('refused as before', (one) => isRefused(one) && one.drift === undefined);
     expect(view).toMatchObject({ applied: sha, commit: { sha: broken, outcome: 'Refused' } });
