@@ -35,6 +35,9 @@ interface PlanDocument extends Document {
   readonly repositories: readonly RepositoryPlan[];
 }
 
+/** Repositories of a file that are read at the same time: one that does not answer holds few others up. */
+const AT_A_TIME = 8;
+
 /**
  * Runs the verb: 0 nothing would change, 4 something would, 1 a commit could not be applied or not even be read, 3 the time of
  * `--timeout` is up. Without one the limits of git and of the cluster alone hold. Of the repositories of a file each is planned, whatever
@@ -64,19 +67,52 @@ async function planAll(call: Call<PlanOptions>, cache: string): Promise<ExitCode
   return await withSession(call, async (session) => {
     const colors = colorsOf(io);
     const plans: RepositoryPlan[] = [];
-    for (const repository of repositories) {
-      const plan =
-        options.repositories === undefined
-          ? await planOnly(session, repository, cache)
-          : await planOneOfMany(session, repository, cache);
+    const planOne = options.repositories === undefined ? planOnly : planOneOfMany;
+    const planning = inOrder(repositories, AT_A_TIME, io.interrupted, async (repository, interrupted) => {
+      const own = { ...session, io: { ...session.io, interrupted } };
+      return await planOne(own, repository, cache);
+    });
+    for await (const plan of planning) {
       plans.push(plan);
       if (options.output === 'table') io.out(await formatPlan(plan, colors));
     }
     const document: PlanDocument = { apiVersion: CLI_API_VERSION, kind: 'Plan', repositories: plans };
     await printStructured(io, options, document);
+    if (io.interrupted.aborted) return EXIT.timeout;
     if (plans.some(({ problems }) => problems.length > 0)) return EXIT.failed;
     return plans.some(({ changes }) => changes.some(isChange)) ? EXIT.differences : EXIT.ok;
   });
+}
+
+/** Does some at a time, and yields each result when those before it are there. What is under way is aborted and awaited when one fails. */
+async function* inOrder<T, R>(
+  items: readonly T[],
+  atATime: number,
+  interrupted: AbortSignal,
+  work: (item: T, signal: AbortSignal) => Promise<R>,
+): AsyncGenerator<R> {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([interrupted, ending.signal]);
+  const begun: Promise<R>[] = [];
+  const begin = (count: number): void => {
+    for (const item of items.slice(begun.length, count)) {
+      const result = work(item, signal);
+      // Whoever comes before it may fail first.
+      result.catch(() => undefined);
+      begun.push(result);
+    }
+  };
+  try {
+    begin(atATime);
+    // It grows meanwhile.
+    for (const [index, result] of begun.entries()) {
+      yield await result;
+      begin(index + 1 + atATime);
+    }
+  } finally {
+    ending.abort(new Error('another has failed'));
+    await Promise.allSettled(begun);
+  }
 }
 
 async function planOnly(session: Session, repository: Repository, cache: string): Promise<RepositoryPlan> {
@@ -98,9 +134,14 @@ async function planOneOfMany(
   try {
     return await planRepository(session, repository, cache);
   } catch (error) {
-    session.io.interrupted.throwIfAborted();
-    const found =
-      error instanceof ProblemError
+    const { interrupted } = session.io;
+    const isLate = interrupted.reason instanceof DeadlineExceeded;
+    if (!isLate) interrupted.throwIfAborted();
+    const found = isLate
+      ? problem('SourceTimeout', 'it was not read and compared in the time of --timeout', {
+          next: 'Give it more time, or leave it out with --name.',
+        })
+      : error instanceof ProblemError
         ? error.problem
         : isForbidden(error)
           ? problem('Forbidden', describeFailure(error).message)

@@ -141,7 +141,7 @@ export function parseRepositories(text: string, source: string): readonly Reposi
     const line = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
     const name = asRecord(item)['name'];
     const called = typeof name === 'string' && DNS_LABEL.test(name) ? ` (${name})` : '';
-    const where = `line ${line ?? '?'}: entry ${index + 1}${called}`;
+    const where = `${line === undefined ? '' : `line ${line}: `}entry ${index + 1}${called}`;
     const result = toRepository(item, directory);
     if (Array.isArray(result)) errors.push(...result.map((message) => `${where}: ${message}`));
     else if (repositories.some((other) => other.name === result.name))

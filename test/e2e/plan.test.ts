@@ -335,6 +335,24 @@ describe('a plan of several repositories', () => {
     ]);
   }, 60_000);
 
+  it('is not held up by one that does not answer, which is named when the time is up', async () => {
+    await using server = await silentServer();
+    const file = await fileOf([
+      { name: 'silent', url: server.url },
+      { name: 'good', url: other.path },
+    ]);
+    const words = ['plan', '--repositories', file, '--timeout', '5s', '-o', 'json'];
+    const { code, out } = await runCli(words, { environment: environment() });
+    const { repositories } = JSON.parse(out) as { repositories: readonly RepositoryPlan[] };
+    expect(code).toBe(3);
+    expect(
+      repositories.map((plan) => [plan.repository, plan.sha !== undefined, plan.problems[0]?.message]),
+    ).toEqual([
+      ['silent', false, 'it was not read and compared in the time of --timeout'],
+      ['good', true, undefined],
+    ]);
+  }, 60_000);
+
   it('takes no options that are about one', async () => {
     const file = await fileOf([{ name: 'good', url: other.path }]);
     const words = ['plan', '--repositories', file, '--repo', other.path, '--token-file', 'x'];

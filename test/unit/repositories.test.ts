@@ -96,7 +96,7 @@ describe('the repositories file', () => {
     ['', /is empty: it should be a list/],
     ['a: 1', /must be one YAML list/],
     ['- a: [', /line 1: /],
-    ['- 3', /line \?: entry 1: must be a mapping/],
+    ['- 3', /^repos\.yaml: entry 1: must be a mapping/],
     ['- {url: /a}\n- {url: /a}', /line 2: entry 2: the name a is taken by an earlier entry; set `name`/],
     ['- name: x', /entry 1 \(x\): url: /],
     ['- {url: /a, branch: main}', /entry 1: .*"branch"/],
