@@ -2,6 +2,8 @@
 
 import type { JsonObject } from '../planners/objects.ts';
 
+/** In YAML 1.1, which kubectl reads, `y`, `n`, `yes`, `no`, `on` and `off` are these. */
+const READ_AS = new Set(['true', 'false']);
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** A value that cannot be, without the value itself. */
@@ -40,6 +42,9 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
     if (!isMapping(values)) continue;
     for (const [key, value] of Object.entries(values)) {
       const where = `${field}[${key}]`;
+      const note = READ_AS.has(key)
+        ? ` (a key y, n, yes, no, on or off is read as ${key}: quote the key, too, if that is meant)`
+        : '';
       if (value === null) continue;
       if (typeof value !== 'string') {
         const what = Array.isArray(value)
@@ -47,10 +52,13 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
           : typeof value === 'object'
             ? 'a mapping'
             : `a ${typeof value}`;
-        bad.push({ field: where, message: `${where} must be a string and is ${what}: quote it` });
+        bad.push({ field: where, message: `${where} must be a string and is ${what}: quote it${note}` });
       } else if (field === encoded && !BASE64.test(value.replace(/[\r\n]/g, ''))) {
         const plain = kind === 'Secret' ? 'stringData' : 'data';
-        bad.push({ field: where, message: `${where} is not base64: plain text belongs into ${plain}` });
+        bad.push({
+          field: where,
+          message: `${where} is not base64: plain text belongs into ${plain}${note}`,
+        });
       }
     }
   }

@@ -176,13 +176,22 @@ export interface RepositoryFlags extends SourceFiles, Signers {
 
 /**
  * One repository from flags: the same keys, the same defaults, relative to the current directory. Other flags are left alone.
- * @throws RepositoriesError
+ * @throws ConfigurationError naming the flags
  */
 export function repositoryFromFlags(flags: RepositoryFlags, directory = process.cwd()): Repository {
   const given = Object.entries(flags).filter(([key, value]) => key in Entry.shape && value !== undefined);
   const result = toRepository({ ...Object.fromEntries<unknown>(given), url: flags.repo }, directory);
-  if (Array.isArray(result)) throw new RepositoriesError('--repo', result);
-  return result;
+  if (!Array.isArray(result)) return result;
+  const [first = '', ...others] = result.map(asFlag);
+  throw new ConfigurationError([first, ...others.map((message) => `  ${message}`)].join('\n'));
+}
+
+/** `serviceAccount: what is wrong` of an entry as `--service-account: what is wrong`. */
+function asFlag(message: string): string {
+  const [field = ''] = /^[a-zA-Z]+(?=: )/.exec(message) ?? [];
+  const flag = field === 'url' || field === '' ? 'repo' : field;
+  const rest = message.slice(field === '' ? 0 : field.length + 2);
+  return `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}: ${rest}`;
 }
 
 function toRepository(item: unknown, directory: string): Repository | string[] {

@@ -172,7 +172,7 @@ metadata: {name: three}
     ],
     [
       'kind: ConfigMap\ndata:\n  on: yes',
-      'Invalid a.yaml:4@01234567: ConfigMap x: data[true] must be a string and is a boolean: quote it.',
+      'Invalid a.yaml:4@01234567: ConfigMap x: data[true] must be a string and is a boolean: quote it (a key y, n, yes, no, on or off is read as true: quote the key, too, if that is meant).',
     ],
     [
       'kind: ConfigMap\nbinaryData: {a: "%"}',

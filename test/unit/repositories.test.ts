@@ -157,8 +157,9 @@ describe('the repositories file', () => {
       intervalSeconds: 2,
       prune: true,
     });
-    expect(() => repositoryFromFlags({ repo: 'https://x', interval: 'soon' })).toThrow(
-      /--repo: interval: a duration/,
+    const wrong = { repo: 'https://x', interval: 'soon', serviceAccount: 'a/b/c' };
+    expect(() => repositoryFromFlags(wrong)).toThrow(
+      /^--interval: a duration.*\n  --service-account: |^--service-account: .*\n  --interval: a duration/,
     );
   });
 

@@ -22,8 +22,8 @@ describe('the verbs `up` and `worker`', () => {
     [['worker', '--log-level', 'loud'], '--log-level (FAIRLEAD_LOG_LEVEL) "loud"'],
     [['worker', '--workload-api', 'apps/v2'], 'use one of fairlead.dev/v1beta1, apps/v1'],
     [['worker', '--repositories', '/nonexistent/repositories.yaml'], 'repositories.yaml: cannot be read'],
-    [['up', '--repo', '/tmp', '--ref', 'a..b'], '--repo: ref: '],
-    [['up', '--repo', 'ftp://example.com/x'], '--repo: url: '],
+    [['up', '--repo', '/tmp', '--ref', 'a..b'], '--ref: '],
+    [['up', '--repo', 'ftp://example.com/x'], '--repo: '],
   ])('%j is a mistake of usage: exit code 2', async (words, message) => {
     const { code, err } = await runCli(words);
     expect(err).toContain(message);
