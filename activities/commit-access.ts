@@ -15,6 +15,7 @@ import type { Prepared } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
+import { otherCluster } from '../git/run-cluster.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
@@ -25,6 +26,8 @@ export interface CommitActivityDependencies {
   /** The worker's own identity; refuses writes when this process does not lead. */
   readonly client: KubernetesClient;
   readonly clusterUid: string;
+  /** FAIRLEAD_CLUSTER */
+  readonly cluster: string;
   /** By name; undefined when the repositories file no longer has it. */
   readonly repository: (name: string) => Repository | undefined;
   /** One that this leader has followed until it left the file: who made its last commit is still known. */
@@ -91,6 +94,7 @@ export class CommitAccess {
       store: this.store(input),
       workloadApi: this.#dependencies.workloadApi,
       isFollowed: (name) => this.#dependencies.repository(name) !== undefined,
+      otherCluster: (workflowId) => otherCluster(workflowId, this.#dependencies.cluster),
       startRollingUpdate: this.#dependencies.startRollingUpdate,
       inTurn: async (object, section) => await this.#dependencies.mutex.run(object, section),
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),

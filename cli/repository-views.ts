@@ -6,6 +6,7 @@ import { readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
+import { otherCluster } from '../git/run-cluster.ts';
 import { describeSuspension } from '../git/suspension.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { Wish } from '../planners/workload.ts';
@@ -87,7 +88,9 @@ export async function listRepositories(
   );
   const items = found
     .filter(({ row, inventory }) => row !== undefined || mayHoldObjects(inventory))
-    .map(({ name, row, inventory }) => viewRepository(name, row, inventory, troubles));
+    .map(({ name, row, inventory }) =>
+      viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster }),
+    );
   return { items, troubles: sentences(troubles) };
 }
 
@@ -103,7 +106,7 @@ export async function readRepository(session: Session, name: string): Promise<Kn
     );
   }
   return {
-    view: viewRepository(name, row, inventory, troubles),
+    view: viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster }),
     troubles: sentences(troubles),
     status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
     store: storeOf(session, name),
@@ -151,7 +154,7 @@ export function viewRepository(
   name: string,
   row: FollowedRow | undefined,
   inventory: Viewed,
-  { temporal }: Troubles = {},
+  { temporal, cluster }: Troubles & { readonly cluster?: string } = {},
 ): RepositoryView {
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
@@ -189,6 +192,7 @@ export function viewRepository(
     drift,
     lastSucceeded,
     before: status.source,
+    cluster,
   });
   const isMoving = state === 'Pending' || state === 'Progressing';
   // What is no state of the repository: what is wrong with that comes first.
@@ -211,6 +215,7 @@ function stateOf({
   drift,
   lastSucceeded,
   before,
+  cluster: own,
 }: {
   readonly row: FollowedRow | undefined;
   readonly suspended: Wish | undefined;
@@ -220,9 +225,18 @@ function stateOf({
   readonly lastSucceeded: RepositoryStatus['lastSucceeded'];
   /** What was seen of its source, maybe by an earlier leader. */
   readonly before: RepositoryStatus['source'];
+  /** FAIRLEAD_CLUSTER that is asked for. */
+  readonly cluster: string | undefined;
 }): Pick<RepositoryView, 'state' | 'message'> {
-  if (row === undefined)
-    return { state: 'NotFollowed', message: 'no worker follows it; what it applied is left as it is' };
+  if (row === undefined) {
+    const cluster =
+      commit === undefined || own === undefined ? undefined : otherCluster(commit.workflowId, own);
+    const message =
+      cluster === undefined
+        ? 'no worker follows it; what it applied is left as it is'
+        : `it is of the workers with FAIRLEAD_CLUSTER=${cluster}: --cluster ${cluster} shows it`;
+    return { state: 'NotFollowed', message };
+  }
   if (suspended !== undefined)
     return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}` };
   if (problem !== undefined) {

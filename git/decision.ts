@@ -30,7 +30,9 @@ export type Decision =
 export type FormerOwner =
   | { readonly claim: 'holds' | 'none' }
   /** Nobody follows it, and it came from another source. */
-  | { readonly claim: 'left'; readonly source: string | undefined; readonly next: string };
+  | { readonly claim: 'left'; readonly source: string | undefined; readonly next: string }
+  /** Workers of another FAIRLEAD_CLUSTER apply it, or have done so: whether they follow it still is not known here. */
+  | { readonly claim: 'elsewhere'; readonly cluster: string; readonly next: string };
 
 export interface DecisionInput {
   readonly manifest: Pick<Manifest, 'group' | 'kind' | 'hash'>;
@@ -71,6 +73,11 @@ export function decide({
       message,
       next: `To let ${repository} have what ${owner} had: ${next} (then commit again, or \`fairlead sync ${repository}\`).`,
     };
+  }
+  if (owner !== undefined && owner !== repository && former?.claim === 'elsewhere') {
+    const { cluster, next } = former;
+    const message = `repository ${owner} of the workers with FAIRLEAD_CLUSTER=${cluster} has applied this object.`;
+    return { do: 'refuse', code: 'OwnedByOther', message, next };
   }
   if (owner !== undefined && owner !== repository && former?.claim !== 'none') {
     return { do: 'refuse', code: 'OwnedByOther', message: `repository ${owner} applies this object too.` };

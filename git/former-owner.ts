@@ -62,6 +62,12 @@ async function formerOwner(
     return { claim: holds ? 'holds' : 'none' };
   }
   if (isFollowed) return { claim: 'holds' };
+  const run = inventory.run?.workflowId ?? inventory.status.commit?.workflowId;
+  const cluster = run === undefined ? undefined : context.otherCluster?.(run);
+  if (cluster !== undefined) {
+    const next = `Leave it to one of both. If nobody follows ${owner} there any more: kubectl delete configmap ${store.name} -n ${store.namespace}`;
+    return { claim: 'elsewhere', cluster, next };
+  }
   const source = await sourceIdentity(repository.url);
   if (inventory.source === source) return { claim: 'none' };
   return { claim: 'left', source: inventory.source, next: handOver(store, source) };

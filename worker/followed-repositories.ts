@@ -169,6 +169,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       ...createCommitActivities({
         client,
         clusterUid,
+        cluster: config.cluster,
         repository: (name) => byName.get(name),
         former: (name) => former.get(name),
         mirror,

@@ -720,6 +720,28 @@ describe('who may do what', () => {
     );
   }, 60_000);
 
+  it('what workers of another FAIRLEAD_CLUSTER apply is not taken over under a new name', async () => {
+    const first = await follow('theirs');
+    const { sha } = await first.commit({ 'a.yaml': configMap('mine', 'a') });
+    const others = await GitSync.start({
+      client: cluster.client,
+      temporalAddress: controlPlane().temporalAddress,
+      cluster: 'elsewhere',
+    });
+    try {
+      const { namespace, git } = first;
+      others.follow(repositoryFromFlags({ repo: git.path, name: 'ours', namespace }));
+      expect(await others.apply('ours', sha)).toMatchObject({ outcome: 'Refused' });
+      expect((await others.inventory('ours'))?.status.commit?.problems).toEqual([
+        expect.stringMatching(
+          /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository theirs of the workers with FAIRLEAD_CLUSTER=git has applied this object\. .* kubectl delete configmap fairlead-theirs -n fairlead-system$/,
+        ),
+      ]);
+    } finally {
+      await others.stop();
+    }
+  }, 60_000);
+
   it('two repositories that bring the same new objects at one time: each object is of one of them, and only who has all succeeds', async () => {
     const both = [await follow('race-a'), await follow('race-b')] as const;
     const [{ namespace }] = both;

@@ -92,6 +92,7 @@ export class GitSync {
       ...createCommitActivities({
         client,
         clusterUid,
+        cluster,
         repository: (name) => known(name),
         former: (name) => former(name),
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),

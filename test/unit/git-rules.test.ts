@@ -333,6 +333,16 @@ describe('what to do with an object', () => {
         next: 'To let repo have what b had: kubectl annotate … (then commit again, or `fairlead sync repo`).',
       },
     ],
+    [
+      'belongs to other workers',
+      { claim: 'elsewhere', cluster: 'prod', next: 'Leave it to one of both.' },
+      {
+        do: 'refuse',
+        code: 'OwnedByOther',
+        message: 'repository b of the workers with FAIRLEAD_CLUSTER=prod has applied this object.',
+        next: 'Leave it to one of both.',
+      },
+    ],
   ] as const)('that another repository is named on, which %s', (_, former, expected) => {
     const object = live({}, { 'fairlead.dev/repository': 'b', 'fairlead.dev/manifest-hash': 'new' });
     const input = { manifest, live: object, repository: 'repo', applySetId: 'set' };

@@ -233,6 +233,14 @@ describe('why, in the list of repositories', () => {
     expect(viewRepository('shop', empty, undefined).message).toBe('UnbornBranch: it is empty.');
   });
 
+  it('one that workers of another FAIRLEAD_CLUSTER apply is said to be theirs', () => {
+    const status = commit('Succeeded', { workflowId: `commit/prod/shop/${OLD}` });
+    expect(viewRepository('shop', undefined, { status }, { cluster: 'default' }).message).toBe(
+      'it is of the workers with FAIRLEAD_CLUSTER=prod: --cluster prod shows it',
+    );
+    expect(viewRepository('shop', undefined, { status }, { cluster: 'prod' }).message).toMatch(/^no worker/);
+  });
+
   it.each([
     ['', '-'],
     ['bbbbbbbb is next', 'bbbbbbbb is next'],
