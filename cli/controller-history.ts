@@ -13,7 +13,7 @@ import type { HistoryOptions, RevisionView } from './rollout-history.ts';
 import { printHistory } from './rollout-history.ts';
 import { withSession } from './session.ts';
 import { asText } from '../planners/values.ts';
-import { isUnderWay, namespaceOf } from './update-state.ts';
+import { isUnderWay } from './update-state.ts';
 
 /** Runs the verb. */
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
@@ -72,7 +72,7 @@ function laterName({ records, name }: UpdateView): string | undefined {
 /** What takes a controller back to what it was before: an update under way is aborted, of one that is over the image of before rolled out. */
 export function commandsBack(plan: RollingUpdatePlan): readonly string[] {
   const { records, name, old, isRenamed } = plan.view;
-  const where = `-n ${namespaceOf(plan)}`;
+  const where = `-n ${plan.view.namespace}`;
   if (isUnderWay(plan) && old !== undefined && !isRenamed)
     return [`fairlead rollout abort rc/${name} ${where}`];
   const present = records.findLast(

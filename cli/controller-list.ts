@@ -163,9 +163,9 @@ function renamed({ controllers, revisions, pods }: Found): readonly ReplicationC
         namespace === revision.metadata.namespace && (name === from || name === next),
     );
     if (isThere || !isActiveRecord(record)) return [];
-    const { namespace } = revision.metadata;
+    const { namespace = '' } = revision.metadata;
     const own = pods.filter((pod) => pod.metadata.namespace === namespace);
-    const view = viewUpdate({ name: from, controllers: [], revisions: [revision], pods: own });
+    const view = viewUpdate({ namespace, name: from, controllers: [], revisions: [revision], pods: own });
     if (state.phase !== 'Renaming' && leftPods(view).length === 0) return [];
     const { metadata, ...rest } = finalManifest(record, state.desired);
     return [{ ...rest, metadata: { ...metadata, uid: '', resourceVersion: '' } }];
@@ -192,7 +192,7 @@ export function viewControllers(found: Found, now: number): readonly ControllerV
     const whole = updateNameOf(all, name);
     // The next one of an update stands alone only where the old one is gone already.
     if (whole !== name && isChosen(own, whole)) return [];
-    const snapshot = { ...all, name: whole, paused: readPaused(annotations, undefined) };
+    const snapshot = { ...all, namespace: own, name: whole, paused: readPaused(annotations, undefined) };
     const row = viewOf(controller, planRollingUpdate(snapshot, now), pods);
     return [whole === name ? row : { ...row, replaces: whole }];
   });

@@ -5,6 +5,7 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
+import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
@@ -27,7 +28,6 @@ import {
   describeProgress,
   isUnderWay,
   judgeUpdate,
-  namespaceOf,
   podsWithoutController,
   reasonOf,
 } from './update-state.ts';
@@ -176,7 +176,8 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
     } as const;
     if (await printStructured(io, options, document)) return EXIT.ok;
     io.out(`${oneLine(`replicationcontroller/${reference.name}: ${sentence}.`)}\n`);
-    if (isUnderWay(plan)) io.out(`${oneLine(`  progress: ${describeProgress(plan.progress)}`)}\n`);
+    const isLost = plan.step.do === 'refuse' && plan.step.code === 'NextLost';
+    if (isUnderWay(plan) || isLost) io.out(`${oneLine(`  progress: ${describeProgress(plan.progress)}`)}\n`);
     if (next !== undefined) io.out(`${oneLine(`  next:     ${next}`)}\n`);
     return EXIT.ok;
   });
@@ -213,10 +214,10 @@ export function explain(
   if (ending !== undefined && isUnderWay(plan)) {
     return { verdict: 'NamespaceEnds', sentence: `${ending}, and the update of ${name} with it` };
   }
-  const who = `rc/${name} -n ${namespaceOf(plan)}`;
+  const who = `rc/${name} -n ${plan.view.namespace}`;
   // One without a record kubectl began, and no run was ever open.
   const retry =
-    view.record === undefined ? commandFor(plan, namespaceOf(plan)) : `fairlead rollout retry ${who}`;
+    view.record === undefined ? commandFor(plan, plan.view.namespace) : `fairlead rollout retry ${who}`;
   const dead =
     nobody !== undefined
       ? { why: nobody, next: 'start a worker: fairlead worker (with the same --cluster)' }
@@ -231,21 +232,21 @@ export function explain(
   const next = dead === undefined ? {} : { next: dead.next };
   const pods = podsWithoutController(plan);
   if (pods !== undefined) {
-    const sentence = dead === undefined ? pods : `${pods}; ${dead.why}`;
+    const sentence = dead === undefined || !isUnderWay(plan) ? pods : `${pods}; ${dead.why}`;
     const verdict = 'PodsWithoutController';
-    const left = abandonedPods(view);
+    if (step.do === 'refuse' && step.code === 'NextLost') {
+      return { verdict, sentence: `${pods}; ${String(view.state.desired)} wanted`, next: wayOutOfLoss(plan) };
+    }
+    const left = [...new Set([...abandonedPods(view), ...lostPods(view)])];
     const isGone = view.old === undefined && view.nextController === undefined;
-    if (dead !== undefined || isGone || left.length === 0) return { verdict, sentence, ...next };
+    const isStopped = dead !== undefined && isUnderWay(plan);
+    if (isStopped || isGone || left.length === 0) return { verdict, sentence, ...next };
     const names = left.slice(0, NAMED_PODS).map(({ metadata }) => metadata.name);
-    const command = `kubectl delete pods ${names.join(' ')} -n ${namespaceOf(plan)}`;
+    const command = `kubectl delete pods ${names.join(' ')} -n ${plan.view.namespace}`;
     return { verdict, sentence, next: `give those that are to stay other labels, then: ${command}` };
   }
   if (step.do === 'refuse' && step.code === 'NextLost') {
-    const command = `fairlead rolling-update ${name}`;
-    const again = `roll it out again: ${command} --image=… -n ${namespaceOf(plan)}`;
-    const isNamed = view.old === undefined || partnerOf(view.old) !== undefined;
-    const byName = `or, if it is there, name it: ${command} NEXT -n ${namespaceOf(plan)}`;
-    return { verdict: step.code, sentence: step.message, next: isNamed ? again : `${again}; ${byName}` };
+    return { verdict: step.code, sentence: step.message, next: wayOutOfLoss(plan) };
   }
   if (!isUnderWay(plan)) return explainIdle(plan, git);
   // Another run would end as the last one did.
@@ -271,7 +272,7 @@ export function explain(
 
 /** What ends a wait that may not end by itself. */
 function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): string | undefined {
-  const namespace = namespaceOf(plan);
+  const namespace = plan.view.namespace;
   const out = wayOut(plan, `fairlead rollout abort rc/${plan.view.name} -n ${namespace}`);
   const orElse = plan.view.isRollback ? '' : `, or ${out}`;
   const steps: Readonly<Record<string, string>> = {
@@ -282,12 +283,26 @@ function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): 
   return steps[code];
 }
 
+/** The next controller and the record are gone: what was left of them, or what is asked for again, or back. */
+function wayOutOfLoss({ view }: RollingUpdatePlan): string {
+  const { name, namespace, old } = view;
+  const command = `fairlead rolling-update ${name}`;
+  const image = lostImage(view);
+  const which = image === undefined ? '…' : image;
+  const takes = image === undefined ? '' : ', which takes them up';
+  const again = `roll it out again${takes}: ${command} --image=${which} -n ${namespace}`;
+  const isNamed = old === undefined || partnerOf(old) !== undefined;
+  const byName = isNamed ? '' : `; or, if it is there, name it: ${command} NEXT -n ${namespace}`;
+  return `${again}${byName}; or go back: fairlead rollout abort rc/${name} -n ${namespace}`;
+}
+
 /** `retry` would not help: the next run would end as the last one did. */
 export function wayOutOfRefusal(plan: RollingUpdatePlan): string {
-  const { old, nextController, record, name } = plan.view;
-  const namespace = namespaceOf(plan);
-  if (record === undefined || old !== undefined || nextController !== undefined)
-    return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
+  const { old, nextController, record, name, namespace } = plan.view;
+  const isThere = old !== undefined || nextController !== undefined;
+  if (plan.step.do === 'refuse' && plan.step.code === 'NextLost') return wayOutOfLoss(plan);
+  if (record === undefined && !isThere) return `\`fairlead get rc -n ${namespace}\` shows what there is`;
+  if (record === undefined || isThere) return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
   const revision = `controllerrevision ${record.revision.metadata.name} -n ${namespace}`;
   return (
     `create what was to be rolled out: kubectl get ${revision} -o jsonpath='{.data.controller}' | kubectl create -f -; ` +
@@ -300,7 +315,7 @@ function wayOut(plan: RollingUpdatePlan, abort: string): string {
   const { old, nextController, isRenamed } = plan.view;
   if (old !== undefined && !isRenamed) return `go back: ${abort}`;
   const name = (old ?? nextController)?.metadata.name ?? '';
-  return `roll out another image: fairlead rolling-update ${name} --image=… -n ${namespaceOf(plan)}`;
+  return `roll out another image: fairlead rolling-update ${name} --image=… -n ${plan.view.namespace}`;
 }
 
 const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {
@@ -312,7 +327,7 @@ const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {
 
 function explainIdle(plan: RollingUpdatePlan, git: GitState | undefined): UpdateExplanation {
   const { outcome, sentence } = judgeUpdate(plan, git);
-  const target = { kind: 'ReplicationController', namespace: namespaceOf(plan), name: plan.view.name };
+  const target = { kind: 'ReplicationController', namespace: plan.view.namespace, name: plan.view.name };
   const trouble = gitTrouble(git, target, outcome === 'rolledBack');
   return {
     verdict: IDLE_VERDICTS[outcome],

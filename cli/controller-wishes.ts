@@ -107,13 +107,13 @@ async function decideRetry(
   plan: RollingUpdatePlan,
 ): Promise<WishResult> {
   const { name, namespace } = reference;
-  if (!isUnderWay(plan)) {
+  const { step } = plan;
+  if (!isUnderWay(plan) && !(step.do === 'refuse' && step.code === 'NextLost')) {
     return { changed: false, message: `nothing to do: no update of ${name} is in progress` };
   }
   const ending = await whyNamespaceEnds(session);
   if (ending !== undefined)
     throw new CliError(`no update of ${name} can go on: ${ending}`, EXIT.failed, { code: 'NamespaceEnds' });
-  const { step } = plan;
   if (step.do === 'refuse') {
     throw new CliError(
       `another run would end as the last one did: ${step.message}\n  ${wayOutOfRefusal(plan)}`,

@@ -7,6 +7,7 @@ import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
 import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
@@ -108,8 +109,8 @@ export async function followUpdate(
     record ??= plan.view.record?.revision.metadata.uid;
     const replaced = endBeforeOther(plan.view, record);
     if (replaced !== undefined) return await finish(replaced.outcome, '', replaced);
-    const held = paused === undefined ? '' : ` (${describePause(paused)})`;
-    const line = `${describeProgress(plan.progress)}${held}`;
+    const held = paused === undefined ? whyStillThere(plan) : describePause(paused);
+    const line = `${describeProgress(plan.progress)}${held === undefined ? '' : ` (${held})`}`;
     if (line !== shown) {
       shown = line;
       movedAt = io.now();
@@ -150,6 +151,13 @@ function endBeforeOther(view: UpdateView, record: string | undefined): RecordedE
   const end = record === undefined ? undefined : recordedEnd(view, record);
   if (record === undefined || end === undefined) return undefined;
   return end.outcome === 'Superseded' || isFollowedByOther(view, record) ? end : undefined;
+}
+
+/** What the sizes do not show: that it waits for somebody, at its end, or that it cannot go where it was sent. */
+function whyStillThere(plan: RollingUpdatePlan): string | undefined {
+  const { step, progress, view } = plan;
+  const isWaiting = step.do === 'await' && !step.urgent && progress.phase === 'CleaningUp';
+  return isWaiting ? reasonOf(plan) : describeVainTurn(view);
 }
 
 function wayOut(plan: RollingUpdatePlan): string | undefined {

@@ -3,6 +3,8 @@
 import { ANNOTATION } from '../planners/names.ts';
 import { partnerOf, sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { describeLost } from '../planners/rolling-update-lost.ts';
+import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
@@ -169,10 +171,11 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
 /** To be said before anything else: nothing heals these pods, in the middle of a rename, or where somebody orphaned them. */
 export function podsWithoutController({ view }: RollingUpdatePlan): string | undefined {
   const { old, nextController, record, name } = view;
-  if (record === undefined || nextController !== undefined) return describeAbandoned(view);
+  const elsewhere = describeAbandoned(view) ?? describeLost(view);
+  if (record === undefined || nextController !== undefined) return elsewhere;
   const isRename = record.state.phase === 'Renaming' && old === undefined;
   const count = isRename ? podCount(view, record) : leftPods(view).length;
-  if (!isRename && count === 0) return describeAbandoned(view);
+  if (!isRename && count === 0) return elsewhere;
   const [pods, them] = count === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
   const [were, again] =
     old === undefined ? [`${name} and ${record.next} were`, record.to] : [`${record.next} was`, record.next];
@@ -189,6 +192,11 @@ export function describePause(wish: Wish): string {
 
 /** What it waits for, in a sentence: who paused it comes first, also while the last step before the pause is still awaited. */
 export function reasonOf(plan: RollingUpdatePlan): string | undefined {
+  const why = [describeVainTurn(plan.view), waitsFor(plan)].filter((one) => one !== undefined);
+  return why.length === 0 ? undefined : why.join('; ');
+}
+
+function waitsFor(plan: RollingUpdatePlan): string | undefined {
   const { step, view } = plan;
   const { paused } = view;
   const alone = podsWithoutController(plan);
@@ -206,7 +214,7 @@ export function reasonOf(plan: RollingUpdatePlan): string | undefined {
     case 'write':
       // The first that a run writes is the record: kubectl began this one, and nobody goes on with it.
       return isUnderWay(plan) && view.record === undefined && !isClosing(view)
-        ? `\`${commandFor(plan, namespaceOf(plan))}\` takes it on: Fairlead did not begin it`
+        ? `\`${commandFor(plan, view.namespace)}\` takes it on: Fairlead did not begin it`
         : undefined;
     case 'done':
       return undefined;
@@ -217,14 +225,4 @@ export function reasonOf(plan: RollingUpdatePlan): string | undefined {
 function isClosing({ old, last, nextController }: UpdateView): boolean {
   if (old === undefined || nextController !== undefined || last === undefined) return false;
   return last.state.phase === 'Aborted' && partnerOf(old) === last.next;
-}
-
-/** Of whichever object of the update is there. */
-export function namespaceOf({ view: { old, nextController, record } }: RollingUpdatePlan): string {
-  return (
-    old?.metadata.namespace ??
-    nextController?.metadata.namespace ??
-    record?.controller.metadata.namespace ??
-    'default'
-  );
 }

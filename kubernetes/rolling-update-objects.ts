@@ -4,6 +4,7 @@ import { LABEL, UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { abandonedSelectors } from '../planners/rolling-update-abandoned.ts';
+import { lostSelectors } from '../planners/rolling-update-lost.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
@@ -64,7 +65,7 @@ export async function readUpdate(
       labelSelector: LABEL.rollingUpdate,
     }),
   ]);
-  const bare = { name, next, controllers, revisions, pods: [] };
+  const bare = { namespace, name, next, controllers, revisions, pods: [] };
   const view = viewUpdate(bare);
   const { old, nextController, record } = view;
   const selectors = [
@@ -72,6 +73,7 @@ export async function readUpdate(
       spec === undefined ? [] : [spec.selector ?? {}],
     ),
     ...abandonedSelectors(view),
+    ...lostSelectors(view),
   ];
   const paused =
     readPaused(old?.metadata.annotations, undefined) ??

@@ -87,12 +87,12 @@ export const ROLLING_UPDATE = {
   deployment: 'kubernetes.io/deployment',
 } as const;
 
-/** What kubectl wrote instead, up to 1.17 (K1): understood when found, never written. */
+/** What kubectl wrote instead, up to 1.17 (K1): understood when found; only the size is written too, which the seed has no mark for. */
 export const SHIPPED_ROLLING_UPDATE = {
   desiredReplicas: 'kubectl.kubernetes.io/desired-replicas',
   /** On the next controller: `<name>:<uid>` of the old one. */
   sourceId: 'kubectl.kubernetes.io/update-source-id',
-  /** On the old controller: its size before the update. */
+  /** On the old controller: its size before the update; we write how many are wanted, for when everything else that says it is gone. */
   originalReplicas: 'kubectl.kubernetes.io/original-replicas',
   /** On the old controller: name of the next one. */
   nextController: 'kubectl.kubernetes.io/next-controller-id',

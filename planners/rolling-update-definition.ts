@@ -80,6 +80,11 @@ export function labelOfOld(old: ReplicationController, key: string): string {
 /** Values that updates write: those of Fairlead, and of kubectl, whose hashes are shorter. */
 const HASH_VALUE = /^[0-9a-f]{32,63}(?:-orig)?$/;
 
+/** Whether an update may have written this value of a label. */
+export function isHashValue(value: string): boolean {
+  return HASH_VALUE.test(value);
+}
+
 /**
  * The value of a label that no update wrote, and that an update with this key would overwrite: Services may find the pods by it.
  * Undefined where the key is free, the default one, which is for nothing else, or one that an update of before was given.
@@ -92,7 +97,7 @@ export function ownLabel(
     return undefined;
   return [spec.selector, spec.template?.metadata?.labels, metadata.labels]
     .map((labels) => labels?.[key])
-    .find((value) => value !== undefined && !HASH_VALUE.test(value));
+    .find((value) => value !== undefined && !isHashValue(value));
 }
 
 /** What a record keeps of the controller that it replaces. */

@@ -1,8 +1,8 @@
 /** The marks of both halves of a rolling update: who the other is, and how many replicas are wanted (seed 001 "Recovery", K1). */
 
-import { ROLLING_UPDATE } from './names.ts';
+import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, partnerOf } from './replication-controller.ts';
+import { desiredOf, originalSizeOf, partnerOf } from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { annotate, refuse, setState } from './rolling-update-steps.ts';
@@ -56,8 +56,14 @@ export function setMarks(
       `${nextName} is to replace ${oldName}, with ${String(state.desired)} replicas`,
     );
   }
-  if (desiredOf(old) === undefined || partnerOf(old) !== nextName) {
-    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: nextName };
+  const isSized = originalSizeOf(old) === state.desired;
+  if (desiredOf(old) === undefined || partnerOf(old) !== nextName || !isSized) {
+    const marks = {
+      [ROLLING_UPDATE.desiredReplicas]: '0',
+      [ROLLING_UPDATE.partner]: nextName,
+      // Were the next one and the record deleted together, nothing else would say it.
+      [SHIPPED_ROLLING_UPDATE.originalReplicas]: String(state.desired),
+    };
     return annotate(old, marks, 'Annotate', `${oldName} is replaced by ${nextName}`);
   }
   return undefined;
@@ -93,4 +99,20 @@ export function moveMarks(
     return setState(record, { phase: 'Rolling' }, `${name} is not renamed: it rolls back`);
   }
   return undefined;
+}
+
+/** `the abort cannot be done any more: foo was deleted`; undefined where it is not so. The next one is marked as the one that was to go. */
+export function describeVainTurn({ old, nextController: next, name }: UpdateView): string | undefined {
+  if (old !== undefined || next === undefined || partnerOf(next) !== name) return undefined;
+  return desiredOf(next) === 0 ? `the abort cannot be done any more: ${name} was deleted` : undefined;
+}
+
+/** Writes that begin the way forward again. */
+const FORWARD: readonly string[] = ['Phase', 'Record', 'ScaleUp', 'Strip'];
+
+/** The same step, which says so where somebody wanted the old controller back that is gone. */
+export function sayVainTurn(view: UpdateView, step: UpdateStep): UpdateStep {
+  const vain = describeVainTurn(view);
+  if (vain === undefined || step.do !== 'write' || !FORWARD.includes(step.write.purpose)) return step;
+  return { ...step, write: { ...step.write, message: `${vain}; ${step.write.message}` } };
 }

@@ -2,7 +2,7 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { isPartlyReplaced, partnerOf, sizeOf } from './replication-controller.ts';
+import { isPartlyReplaced, partnerOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   describeReplaced,
@@ -16,6 +16,7 @@ import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rol
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
+import { isNextLost } from './rolling-update-lost.ts';
 import { areSiblings } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -75,7 +76,7 @@ export type RollbackDecision =
 
 /** For `rolling-update OLD [NEW]` and for a commit. */
 export function decideStart(view: UpdateView, request: StartRequest): StartDecision {
-  const { old, nextController: next, record, name } = view;
+  const { old, nextController: next, record, name, state } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
   const other = otherUpdate(view, request) ?? stranger(view);
@@ -93,7 +94,8 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   if (change.kind === 'none') {
     return refuse('NothingAsked', `no update of ${name} is in progress, and nothing says what to roll out`);
   }
-  if (sizeOf(old) === 0) return refuse('NoReplicas', `${name} has 0 replicas: there is nothing to roll`);
+  // Of one whose next controller and record are lost, that had all pods already, the marks say how many are wanted.
+  if (state.desired === 0) return refuse('NoReplicas', `${name} has 0 replicas: there is nothing to roll`);
   return change.kind === 'image'
     ? beginWithImage(view, old, request, change)
     : beginWithManifest(view, old, request, change.manifest);
@@ -166,13 +168,14 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   if (replaced !== undefined) return partOfOther(name, replaced);
   const unrelated = stranger(view);
   if (unrelated !== undefined) return unrelated;
+  const isLost = isNextLost(view);
   const partner = next?.metadata.name ?? record?.next;
-  if (partner === undefined) {
+  if (partner === undefined && !isLost) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);
   }
   if (old === undefined) {
     const place = view.keepsName ? 'has taken its place' : 'is about to get its name';
-    return refuse('NotFound', `${name} is gone already: ${partner} ${place}`);
+    return refuse('NotFound', `${name} is gone already: ${partner ?? ''} ${place}`);
   }
   if (view.isRenamed) {
     return refuse('NotInProgress', `${name} is rolled out but for its pods: what it was before is gone`);
@@ -194,7 +197,7 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   const isRejected = verb !== 'commit' && rejected !== undefined && rejected !== present;
   const marks = {
     [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
-    [ROLLING_UPDATE.partner]: partner,
+    ...(partner !== undefined && { [ROLLING_UPDATE.partner]: partner }),
     [ANNOTATION.turned]: JSON.stringify({ ...turned, ...(from !== undefined && { from }) }),
     ...(isRejected && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
   };
@@ -301,8 +304,8 @@ function beginWithManifest(
   { newName, key }: StartRequest,
   manifest: ControllerManifest,
 ): StartDecision {
-  const { name } = view;
-  const desired = manifest.spec.replicas ?? sizeOf(old);
+  const { name, state } = view;
+  const desired = manifest.spec.replicas ?? state.desired;
   if (desired === 0)
     return refuse('NoReplicas', `${manifest.metadata.name} is to have 0 replicas: there is nothing to roll`);
   const target = newName ?? manifest.metadata.name;

@@ -4,8 +4,16 @@ import { isActive, isAvailable } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, originalSizeOf, partnerOf, podsOf, sizeOf } from './replication-controller.ts';
+import {
+  desiredOf,
+  isPartlyReplaced,
+  originalSizeOf,
+  partnerOf,
+  podsOf,
+  sizeOf,
+} from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
+import { guessedSize } from './rolling-update-lost.ts';
 import { isNamedAfter, isNextOf, isReplacedBy, isTurned, otherHalf } from './rolling-update-roles.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
@@ -17,6 +25,7 @@ import type { ControllerProgress, UpdatePhase, UpdateProgress } from './rolling-
 
 /** Everything that the planner looks at: one namespace, as it is now. */
 export interface RollingUpdateSnapshot {
+  readonly namespace: string;
   /** Name of the controller that is replaced. */
   readonly name: string;
   /** Name of the other one, where it was given. */
@@ -64,7 +73,7 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
       : (partnerOf(old) ?? otherHalf(old, controllers)?.metadata.name));
   const nextController = controllers.find(({ metadata }) => metadata.name === nextName);
   const record = active?.next === nextName ? active : undefined;
-  const desired = desiredSize(old, nextController, record);
+  const desired = desiredSize({ old, nextController, record, pods: snapshot.pods });
   const state: RecordState = { ...DEFAULT_STATE, ...record?.state, desired };
   return {
     ...snapshot,
@@ -133,19 +142,20 @@ function isGoingBack(old: ReplicationController, next: ReplicationController | u
 
 /**
  * Where both marks stand, somebody was stopped while moving one to the old controller (seed, "Abort"): that of the old counts.
- * Without any, "the current size of foo" (seed, "Initialization"), unless the record or kubectl knows the size of before. In the
+ * Without any, "the current size of foo" (seed, "Initialization"), unless the record or the old controller knows the size of before. In the
  * middle that is of both together: at most one too many by the steps of 1 that are shipped, but never one that is lost.
  */
-function desiredSize(
-  old: ReplicationController | undefined,
-  next: ReplicationController | undefined,
-  record: UpdateRecord | undefined,
-): number {
+function desiredSize(halves: Pick<UpdateView, 'old' | 'nextController' | 'record' | 'pods'>): number {
+  const { old, nextController: next, record } = halves;
   const isSize = (size: number | undefined) => (size ?? 0) > 0;
   // No update wants nothing: a 0 says which one goes.
   const marks = [old && desiredOf(old), next && desiredOf(next), record?.state.desired];
-  const known = [...marks, old && originalSizeOf(old)].find(isSize);
-  return known ?? [old, next].reduce((sum, one) => sum + (one === undefined ? 0 : sizeOf(one)), 0);
+  // What kubectl left there after a rollback says nothing of a later update.
+  const isBegun = next !== undefined || (old !== undefined && isPartlyReplaced(old));
+  const known = [...marks, isBegun ? old && originalSizeOf(old) : undefined].find(isSize);
+  if (known !== undefined) return known;
+  if (old !== undefined && next === undefined && isBegun) return guessedSize({ ...halves, old });
+  return [old, next].reduce((sum, one) => sum + (one === undefined ? 0 : sizeOf(one)), 0);
 }
 
 /** What is there of one controller: its pods that are not terminating, and those that are available (K5). */

@@ -6,7 +6,8 @@
  * |---|---|---|---|
  * | there | there | any | mark, label, roll; at its end clean up or rename |
  * | there | gone | active | create the next, for the pods it left; or, renamed already, finish |
- * | gone | there | any | it is called so: finish; else rename |
+ * | there | gone | none | marked: refuse, `foo` says how many are wanted; turned round: back to that size |
+ * | gone | there | any | it is called so: finish; else rename, also when it is being deleted: the record is written again before it is let go |
  * | gone | gone | `Renaming` | create the old name again |
  * | gone | gone | `Rolling`, and pods without a controller | the same, for those pods |
  */
@@ -16,7 +17,7 @@ import { controllerOf } from './controller-ref.ts';
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { isPartlyReplaced, partnerOf, scaledBy, sizeOf, strippedMarks } from './replication-controller.ts';
+import { partnerOf, scaledBy, sizeOf, strippedMarks } from './replication-controller.ts';
 import { ABANDONED, leftPods } from './rolling-update-abandoned.ts';
 import {
   dataOfNext,
@@ -25,12 +26,12 @@ import {
   gitMarks,
   makesSamePods,
   nextManifest,
-  selectsSame,
 } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
-import { contradiction, moveMarks, setMarks } from './rolling-update-marks.ts';
+import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
+import { contradiction, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { readTurned, recordManifest } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
@@ -54,7 +55,8 @@ type Decision = readonly [UpdatePhase, UpdateStep];
 /** The next step. `now` in milliseconds since the epoch. @throws {RangeError} for a budget that is none (a record spoilt by hand) */
 export function planRollingUpdate(snapshot: RollingUpdateSnapshot, now: number): RollingUpdatePlan {
   const view = viewUpdate(snapshot);
-  const [phase, step] = decide(view, now);
+  const [phase, decided] = decide(view, now);
+  const step = sayVainTurn(view, decided);
   return { step, progress: describeProgress(view, now, phase), view };
 }
 
@@ -277,20 +279,22 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
   if (view.isRollback) return backAlone(view, old);
   if (record !== undefined)
     return ['Initialising', closeEarlier(view, record) ?? createNext(record, state.desired, 0)];
-  const isNew = last?.state.phase === 'Done' && selectsSame(old.spec, last.controller.spec);
+  if (isNextLost(view)) return ['Rolling', refuse('NextLost', whatIsLost(view, old))];
+  const isNew = isRolledOut(old, last);
   if (isNew || last?.state.phase === 'Aborted') {
     const back = last?.state.turned?.verb === 'commit' ? 'Superseded' : 'Aborted';
     return ['Finished', finish(view, old, isNew ? 'Succeeded' : back, now)];
   }
-  if (isPartlyReplaced(old)) {
-    const next = partnerOf(old);
-    const message =
-      next === undefined
-        ? `${view.name} is marked as one that is replaced, but nothing tells by which controller`
-        : `${next}, which was to replace ${view.name}, is gone, and no record says what it was`;
-    return ['Initialising', refuse('NextLost', message)];
-  }
   return ['Initialising', refuse('NothingToDo', `no update of ${view.name} is in progress`)];
+}
+
+function whatIsLost({ name, state }: UpdateView, old: ReplicationController): string {
+  const next = partnerOf(old);
+  const what =
+    next === undefined
+      ? `${name} is marked as one that is replaced, but nothing tells by which controller`
+      : `${next}, which was to replace ${name}, is gone, and no record says what it was`;
+  return `${what}; ${String(state.desired)} wanted`;
 }
 
 /** The way back is over, or the next controller was deleted by hand in the middle of it. */

@@ -180,7 +180,7 @@ describe('marks of one controller alone', () => {
 
     expect(plan.step).toMatchObject({
       code: 'NextLost',
-      message: 'foo is marked as one that is replaced, but nothing tells by which controller',
+      message: 'foo is marked as one that is replaced, but nothing tells by which controller; 3 wanted',
     });
     const told = explain(plan, { run: { state: 'none' }, nobody: undefined, git: undefined });
     expect(told.next).toContain('fairlead rolling-update foo NEXT -n default');

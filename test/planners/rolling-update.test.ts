@@ -76,6 +76,7 @@ describe('from the beginning', () => {
     expect(world.find('foo')?.metadata.annotations).toEqual({
       [ROLLING_UPDATE.desiredReplicas]: '0',
       [ROLLING_UPDATE.partner]: next,
+      [SHIPPED_ROLLING_UPDATE.originalReplicas]: '3',
     });
     expect(label(next)).toMatch(/^[0-9a-f]{63}$/);
     expect(label('foo')).toMatch(/^[0-9a-f]{58}-orig$/);

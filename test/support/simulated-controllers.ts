@@ -74,7 +74,7 @@ export class SimulatedControllers {
 
   snapshot(name: string, next?: string): RollingUpdateSnapshot {
     const { controllers, revisions, pods } = this;
-    return { name, next, controllers, revisions, pods };
+    return { namespace: 'default', name, next, controllers, revisions, pods };
   }
 
   /** Anybody's hand. */

@@ -54,7 +54,7 @@ export function turn(world: SimulatedControllers): void {
 /** Runs until it is over, in a cluster that does its part at once; answers what was written. */
 export function run(
   world: SimulatedControllers,
-  options: { next?: string; until?: (write: UpdateWrite) => boolean } = {},
+  options: { next?: string | undefined; until?: (write: UpdateWrite) => boolean } = {},
 ) {
   const written: string[] = [];
   for (let turns = 0; turns < 500; turns += 1) {

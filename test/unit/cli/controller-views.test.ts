@@ -339,7 +339,7 @@ describe('an update that kubectl began, and nobody goes on with (K1)', () => {
     });
     expect(explain(plan, { run: NO_RUN, nobody: undefined, git: undefined })).toMatchObject({
       verdict: 'NextLost',
-      next: 'roll it out again: fairlead rolling-update foo --image=… -n default',
+      next: 'roll it out again: fairlead rolling-update foo --image=… -n default; or go back: fairlead rollout abort rc/foo -n default',
     });
     const change = { kind: 'image', image: 'app:2' } as const;
     expect(decideStart(plan.view, { change, key: ROLLING_UPDATE.deployment })).toMatchObject({
