@@ -9,6 +9,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { EventRecorder } from '../controllers/events.ts';
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import { recordAttemptAt } from '../kubernetes/attempts.ts';
+import { isNotFound } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { pathOf, readUpdate, writeUpdate } from '../kubernetes/rolling-update-objects.ts';
@@ -16,7 +17,9 @@ import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-up
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
+import { recordAgain } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
@@ -71,8 +74,9 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     const written: string[] = [];
     let stale = 0;
     let isStripped = false;
+    let released: UpdateRecord | undefined;
     for (;;) {
-      const plan = await look(client, input, signal);
+      const plan = withRecord(await look(client, input, signal), released);
       const { step } = plan;
       // Marks alone were left of an update that was given up: without them nothing tells that there was one.
       if (isStripped && step.do === 'refuse' && step.code === 'NothingToDo') {
@@ -92,6 +96,11 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         signal.throwIfAborted();
         continue;
       }
+      const handing = step.write.purpose === 'ReleaseNext' ? recordOfRename(plan) : undefined;
+      // From here on nothing but the record says what the pods are of; while the next one is there it is written again from that.
+      if (handing !== undefined && !(await isThere(client, update.namespace, handing, signal))) continue;
+      // Also where its answer is lost.
+      released = handing ?? released;
       if (step.write.purpose === 'Supersede') await recordSuperseded(client, input, plan, step.write);
       if ((await writeUpdate(client, update.namespace, step.write, signal)) === 'stale') {
         stale += 1;
@@ -103,6 +112,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         continue;
       }
       stale = 0;
+      if (step.write.purpose === 'Create') released = undefined;
       isStripped = step.write.purpose === 'Strip';
       written.push(step.write.message);
       report(plan, step.write.message);
@@ -240,6 +250,33 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   }
 
   return asActivities({ advanceRollingUpdate, awaitRollingUpdate, recordUpdateWish, closeRollingUpdate });
+}
+
+/** Of a rename: on the way back the old controller is there, and needs none. */
+function recordOfRename({ view: { old, record } }: RollingUpdatePlan): UpdateRecord | undefined {
+  return old === undefined ? record : undefined;
+}
+
+async function isThere(
+  client: KubernetesClient,
+  namespace: string,
+  { revision: { metadata } }: UpdateRecord,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const found = await client.get(pathOf('controllerrevisions', namespace, metadata.name), { signal });
+    return found.metadata.uid === metadata.uid;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
+}
+
+/** Neither controller nor record is left: the record with which the next controller was let go is written again. */
+function withRecord(plan: RollingUpdatePlan, released: UpdateRecord | undefined): RollingUpdatePlan {
+  const { step, view } = plan;
+  const isLost = released !== undefined && step.do === 'refuse' && step.code === 'NotFound';
+  return isLost ? { ...plan, step: recordAgain(released, view.records) } : plan;
 }
 
 /** Who is behind the end of a run: of one that was turned round, who did that; else who began it. */

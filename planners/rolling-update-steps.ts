@@ -3,7 +3,9 @@
 import { ANNOTATION } from './names.ts';
 import type { JsonObject, KubernetesObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
+import type { RecordData, RecordState, UpdateRecord } from './rolling-update-record.ts';
+import { recordManifest } from './rolling-update-record.ts';
+import { asFields, asText } from './values.ts';
 
 /** One API write. Patches are merge patches that carry uid and resourceVersion; so do deletes. */
 export interface UpdateWrite {
@@ -131,6 +133,28 @@ export function setState(
 ): UpdateStep {
   const annotations = { [ANNOTATION.rollingUpdateState]: JSON.stringify({ ...state, ...change }) };
   return patch('controllerrevisions', revision, { metadata: { annotations } }, purpose, message);
+}
+
+/** A record to be created; `records` are all of the namespace, from which its number follows. */
+export function createRecord(
+  data: RecordData,
+  state: RecordState,
+  records: readonly UpdateRecord[],
+  message: string,
+): UpdateStep {
+  const body = recordManifest(data, state, records);
+  const name = asText(asFields(body['metadata'])?.['name']) ?? '';
+  return write({ verb: 'create', resource: 'controllerrevisions', name, body, purpose: 'Record', message });
+}
+
+/**
+ * The record with which the next controller was let go in a rename, where somebody has deleted it since: whoever let it go knows it still,
+ * and nothing else does.
+ */
+export function recordAgain(record: UpdateRecord, records: readonly UpdateRecord[]): UpdateStep {
+  const { revision: _, state, ...data } = record;
+  const message = `the record of the rename of ${data.from} was deleted in the middle of it: written again`;
+  return createRecord(data, state, records, message);
 }
 
 export function write(one: UpdateWrite): UpdateStep {

@@ -33,16 +33,25 @@ import { labelStep } from './rolling-update-labels.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
 import { contradiction, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
-import { readTurned, recordManifest } from './rolling-update-record.ts';
+import { readTurned } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
 import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
-import { annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
+import {
+  annotate,
+  createRecord,
+  patch,
+  refuse,
+  remove,
+  setState,
+  wait,
+  write,
+} from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
 import { countPods, describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
 import { awaitEdited, deleteEdited, editedPods, putBack } from './rolling-update-template.ts';
 import { matchesSelector } from './selector.ts';
-import { asFields, asText, trusted } from './values.ts';
+import { trusted } from './values.ts';
 
 export interface RollingUpdatePlan {
   readonly step: UpdateStep;
@@ -256,15 +265,7 @@ function recordStep(
   const replaced = view.old === undefined ? record?.replaced : describeReplaced(plain, view.old);
   const data = { ...plain, ...(replaced && { replaced }) };
   const { turned: _, ...rest } = state;
-  const body = recordManifest(data, { ...rest, ...change }, view.records);
-  return write({
-    verb: 'create',
-    resource: 'controllerrevisions',
-    name: asText(asFields(body['metadata'])?.['name']) ?? '',
-    body,
-    purpose: 'Record',
-    message,
-  });
+  return createRecord(data, { ...rest, ...change }, view.records, message);
 }
 
 /** `foo` alone: before the first step, after the last, or on the way back. */

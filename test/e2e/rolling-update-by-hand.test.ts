@@ -3,6 +3,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import { isReady } from '../../planners/availability.ts';
 import type { Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { sizeOf } from '../../planners/replication-controller.ts';
@@ -57,8 +58,8 @@ describe('a rolling update that somebody works against by hand', () => {
     const history = new ControllerHistory(cluster.client, namespace);
     histories.push(history);
     await cluster.client.create({ ...RCS, namespace }, FOO);
-    const isReady = ({ status }: ReplicationController) => status?.availableReplicas === 4;
-    await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isReady, 60_000);
+    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 4;
+    await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 60_000);
     const begun = performance.now();
     const environment = {
       KUBECONFIG: controlPlane().kubeconfig,
@@ -178,16 +179,20 @@ describe('a rolling update that somebody works against by hand', () => {
   }, 240_000);
 
   it('both controllers deleted without their pods: recovered from the record', async () => {
-    const { namespace, done, next, untilPods } = await halfway();
+    const { namespace, cli, done, next, untilPods } = await halfway();
     const before = await cluster.pods(namespace, 'foo');
     for (const name of ['foo', next])
       await cluster.client.delete({ ...RCS, namespace, name }, { propagationPolicy: 'Orphan' });
+    const isOfFoo = ({ metadata }: Pod) => metadata.ownerReferences?.some(({ name }) => name === 'foo');
     await untilPods(
-      'four pods of foo',
-      (pods) =>
-        pods.filter(({ metadata }) => metadata.ownerReferences?.some(({ name }) => name === 'foo')).length ===
-        4,
+      'four ready pods of foo',
+      (pods) => pods.filter((pod) => isOfFoo(pod) && isReady(pod)).length === 4,
     );
+    // Whoever attaches is told what it waits for, though the sizes are as wanted.
+    expect(await cli('rolling-update foo --poll-interval 100ms --timeout 1s')).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/^cleaning up: foo 4 .*; 4 wanted \(\d pods? of foo ha\w+ no controller: /m),
+    });
     for (const pod of before.filter((one) => imageOf(one) === 'foo:1'))
       await cluster.client.delete({ ...PODS, namespace, name: pod.metadata.name });
 
@@ -196,6 +201,62 @@ describe('a rolling update that somebody works against by hand', () => {
     expect(after.map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
     const kept = before.filter((pod) => imageOf(pod) === 'foo:2').map(({ metadata }) => metadata.uid);
     expect(after.map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining(kept));
+  }, 240_000);
+
+  /** `kubectl delete controllerrevision --all & kubectl delete rc NEXT --cascade=orphan` */
+  async function lose(namespace: string, next: string): Promise<void> {
+    const record = {
+      group: 'apps',
+      version: 'v1',
+      resource: 'controllerrevisions',
+      namespace,
+      name: 'foo-1',
+    };
+    await Promise.all([
+      cluster.client.delete(record),
+      cluster.client.delete({ ...RCS, namespace, name: next }, { propagationPolicy: 'Orphan' }),
+    ]);
+    await cluster.untilGone({ ...RCS, namespace, name: next });
+  }
+
+  it('the next controller and the record deleted together: the same image again takes up the pods', async () => {
+    const { namespace, cli, done, next, history, begun } = await halfway();
+    const left = (await cluster.pods(namespace, 'foo')).filter((pod) => imageOf(pod) === 'foo:2');
+    await lose(namespace, next);
+    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    const failed = await done;
+    const again = `fairlead rolling-update foo --image=foo:2 -n ${namespace}`;
+    expect([failed.code, failed.err]).toEqual([1, expect.stringContaining(again)]);
+
+    const count = String(left.length);
+    expect((await cli('explain rc/foo')).out).toMatch(
+      new RegExp(`${count} pods have no controller: ${next} was deleted without them, .*; 4 wanted`),
+    );
+    expect(await cli('rolling-update foo --image=foo:2 --poll-interval 100ms')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('foo is rolled out'),
+    });
+    const after = await cluster.pods(namespace, 'foo');
+    expect(after.map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    const kept = left.map(({ metadata }) => metadata.uid);
+    expect(after.map(({ metadata }) => metadata.uid)).toEqual(expect.arrayContaining(kept));
+    expect(history.extremes(begun)).toEqual({ most: 5, fewestReady: 4 });
+  }, 240_000);
+
+  it('the same, given up: the old controller has its size again, and no mark', async () => {
+    const { namespace, cli, done, next } = await halfway();
+    await lose(namespace, next);
+    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect((await done).code).toBe(1);
+    expect((await cli('rollout abort rc/foo')).out).toBe('the update of foo is being rolled back\n');
+
+    const isBack = ({ metadata, spec, status }: ReplicationController) =>
+      spec.replicas === 4 &&
+      status?.availableReplicas === 4 &&
+      Object.keys(metadata.annotations ?? {}).every((key) => !key.includes('kubernetes.io/'));
+    await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'back', isBack, 60_000);
+    expect((await cli('rollout abort rc/foo')).out).toContain('no update of foo is in progress');
+    expect((await cli('explain rc/foo')).out).toContain('kubectl delete pods');
   }, 240_000);
 
   it('both deleted with their pods: nothing is made again, retry is refused, and explain says what works', async () => {

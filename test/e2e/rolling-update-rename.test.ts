@@ -3,6 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Pod } from '../../planners/objects.ts';
+import { isNotFound } from '../../kubernetes/api-error.ts';
+import { RENAME_FINALIZER } from '../../planners/names.ts';
 import { controllerOf } from '../../planners/controller-ref.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { runCli } from '../support/cli.ts';
@@ -47,12 +49,6 @@ describe('renames under load', () => {
   it('never one pod more than desired + surge, the same pods after as before', async () => {
     const namespace = await cluster.createNamespace('rc-rename');
     history = new ControllerHistory(cluster.client, namespace);
-    const environment = {
-      KUBECONFIG: controlPlane().kubeconfig,
-      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-      FAIRLEAD_CLUSTER: 'rc-rename',
-      PATH: process.env['PATH'] ?? '',
-    };
     await cluster.client.create({ ...RCS, namespace }, manifest('foo', 'foo:0', REPLICAS));
     await cluster.client.create({ ...RCS, namespace }, manifest('noise', 'noise:1', 0));
     const isFull = ({ status }: ReplicationController) => status?.availableReplicas === REPLICAS;
@@ -63,7 +59,7 @@ describe('renames under load', () => {
 
     for (let round = 1; round <= ROUNDS; round += 1) {
       const words = `rolling-update foo --image=foo:${String(round)} --max-surge 2 --poll-interval 100ms -n ${namespace}`;
-      const done = await runCli(words.split(' '), { environment });
+      const done = await runCli(words.split(' '), { environment: environment() });
       expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
       const present = await cluster.pods(namespace, 'foo');
       expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(
@@ -86,6 +82,60 @@ describe('renames under load', () => {
     const owners = (await cluster.pods(namespace, 'foo')).map((pod) => controllerOf(pod)?.uid);
     expect(new Set(owners)).toEqual(new Set([only?.metadata.uid]));
   }, 600_000);
+
+  it('the record deleted at each moment of a rename: it is written again, and no pod is lost', async () => {
+    const namespace = await cluster.createNamespace('rc-record');
+    const path = { ...RCS, namespace };
+    const record = {
+      group: 'apps',
+      version: 'v1',
+      resource: 'controllerrevisions',
+      namespace,
+      name: 'foo-1',
+    };
+    const seen = new ControllerHistory(cluster.client, namespace);
+    try {
+      await cluster.client.create(path, manifest('foo', 'foo:0', 3));
+      const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+      await cluster.until<ReplicationController>({ ...path, name: 'foo' }, 'full', isFull, 120_000);
+      const done = runCli(
+        ['rolling-update', 'foo', '--image=foo:1', '--poll-interval', '100ms', '-n', namespace],
+        { environment: environment() },
+      );
+      const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+      const isHeld = ({ metadata }: ReplicationController) => metadata.finalizers?.includes(RENAME_FINALIZER);
+      const moments: readonly Parameters<typeof seen.untilController>[] = [
+        ['held', ({ object }) => isNext(object) && isHeld(object) === true, 120_000],
+        ['being deleted', ({ object }) => isNext(object) && object.metadata.deletionTimestamp !== undefined],
+        ['let go', ({ type, object }) => type === 'DELETED' && isNext(object)],
+      ];
+      for (const moment of moments) {
+        await seen.untilController(...moment);
+        await cluster.client.delete(record).catch((error: unknown) => {
+          if (!isNotFound(error)) throw error;
+        });
+      }
+
+      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const present = await cluster.pods(namespace, 'foo');
+      await seen.caughtUp(present);
+      const { atDeletion } = seen.handOver('foo', 1);
+      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
+      const { items } = await cluster.client.list<ReplicationController>(path);
+      expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    } finally {
+      await seen.close();
+    }
+  }, 300_000);
+
+  function environment() {
+    return {
+      KUBECONFIG: controlPlane().kubeconfig,
+      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+      FAIRLEAD_CLUSTER: 'rc-rename',
+      PATH: process.env['PATH'] ?? '',
+    };
+  }
 
   /** Another controller of thirty pods, up and down again: what the controller manager is told of pods piles up. */
   async function makeNoise(namespace: string, signal: AbortSignal): Promise<void> {
