@@ -95,6 +95,23 @@ describe('the next controller and the record deleted together', () => {
     expect([Math.min(...seen) >= desired, Math.max(...seen) <= desired + 1]).toEqual([true, true]);
   });
 
+  it('another image rolled out instead: the pods are named, and not touched', () => {
+    const { world } = lost();
+    const left = world.activePods.filter(isNew).map(({ metadata }) => metadata.uid);
+    const change = { kind: 'image', image: 'app:3' } as const;
+    const decision = decideStart(viewUpdate(world.snapshot('foo')), { ...IMAGE, change });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    expect(decision.desired).toBe(4);
+    world.record(decision.data, { ...STATE, desired: decision.desired });
+    run(world, { until: isPurpose('ScaleUp', 2) });
+    expect(said(world).sentence).toMatch(
+      /^3 pods have no controller: what was to replace foo was deleted without them/,
+    );
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(uids(world)).toEqual(expect.arrayContaining(left));
+    expect(world.find('foo')?.spec.replicas).toBe(4);
+  });
+
   it('all pods were with the next one already: it is not refused for want of pods', () => {
     const world = foo(3);
     const next = begin(world);
