@@ -18,7 +18,7 @@ import { heldBack } from '../git/drift.ts';
 import type { FollowedRow } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
 import { decisionInput } from '../git/former-owner.ts';
-import { judgePrune, pruneCandidates } from '../git/inventory-content.ts';
+import { entryKey, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import { listUnchanged } from '../git/listed-metadata.ts';
 import type { Manifest } from '../git/manifests.ts';
@@ -27,6 +27,7 @@ import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { counterpartPath, inventoryEntry, isController, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
+import { judgeWithContent } from '../git/prune-containers.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
 import { getOrUndefined, objectPath } from '../git/resources.ts';
@@ -335,14 +336,16 @@ async function planPrunes(
   const entries = (await context.store.read())?.entries ?? new Map<string, InventoryEntry>();
   const changes: PlannedChange[] = [];
   const old = new Set(objects.flatMap((object) => labelOfCounterpart(object) ?? []));
-  for (const entry of pruneCandidates(entries, objects.map(inventoryEntry))) {
+  const wanted = objects.map(inventoryEntry);
+  const keys = new Set(wanted.map((entry) => entryKey(entry)));
+  for (const entry of pruneCandidates(entries, wanted)) {
     const { group, version } = parseApiVersion(entry.apiVersion);
     // Told where it goes to.
     if (old.has(objectLabel({ ...entry, group }))) continue;
     const served = await context.discovery.find(entry.apiVersion, entry.kind);
     if (served === undefined) continue;
     const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
-    const verdict = judgePrune(entry, await getOrUndefined(context.client, path), context.repository.name);
+    const verdict = await judgeWithContent(context, entry, await getOrUndefined(context.client, path), keys);
     const object = objectLabel({ ...entry, group });
     if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
     if (verdict.verdict === 'keep' || verdict.verdict === 'detach')

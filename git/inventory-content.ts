@@ -139,8 +139,15 @@ const CAREFUL = new Set([
   'apiextensions.k8s.io/CustomResourceDefinition',
 ]);
 
-const PRUNE_ANNOTATION = 'fairlead.dev/prune';
-const DETACH_ANNOTATION = 'client.lifecycle.config.k8s.io/deletion';
+/** `confirmed`: it may be deleted, whatever goes with it. */
+export const PRUNE_ANNOTATION = 'fairlead.dev/prune';
+/** `detach`: it is let go, not deleted. As cli-utils and other tools write it. */
+export const DETACH_ANNOTATION = 'client.lifecycle.config.k8s.io/deletion';
+
+/** Whether deleting an object of the kind asks for a confirmation: it may lose data. */
+export function isCareful(group: string, kind: string): boolean {
+  return CAREFUL.has(`${group}/${kind}`);
+}
 
 /** Whether an object that left the commit may be deleted: only the very object that this repository applied. */
 export function judgePrune(
@@ -167,7 +174,7 @@ export function judgePrune(
   if (annotations?.[DETACH_ANNOTATION] === 'detach')
     return { verdict: 'detach', uid, resourceVersion, why: `its annotation ${DETACH_ANNOTATION} says so` };
   const confirmed = annotations?.[PRUNE_ANNOTATION] === 'confirmed';
-  if (CAREFUL.has(`${groupOf(entry.apiVersion)}/${entry.kind}`) && !confirmed) {
+  if (isCareful(groupOf(entry.apiVersion), entry.kind) && !confirmed) {
     return {
       verdict: 'keep',
       why: `deleting a ${entry.kind} may lose data: annotate it with ${PRUNE_ANNOTATION}=confirmed, or delete it by hand`,

@@ -7,13 +7,14 @@ import { ANNOTATION, GROUP } from '../planners/names.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
-import { entryKey, groupOf, judgePrune } from './inventory-content.ts';
+import { entryKey, groupOf } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
 import { NotYetError } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
+import { judgeWithContent } from './prune-containers.ts';
 import { getOrUndefined, objectPath, servedVersions, withSignal } from './resources.ts';
 
 export interface Pruned {
@@ -63,7 +64,7 @@ export async function pruneObjects(
     context.signal?.throwIfAborted();
     const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
     try {
-      const result = await pruneOne(context, entry, isReplaced(entry, wanted));
+      const result = await pruneOne(context, entry, wanted);
       if (result.verdict === 'keep') kept.push(`${label} was not pruned: ${result.why}`);
       else forgotten.add(entryKey(entry));
       if (result.verdict === 'detach') kept.push(`${label} was detached, not deleted: ${result.why}`);
@@ -118,7 +119,11 @@ async function refuseDuringUpdate(context: CommitContext, entry: InventoryEntry)
   }
 }
 
-async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: boolean): Promise<Outcome> {
+async function pruneOne(
+  context: CommitContext,
+  entry: InventoryEntry,
+  wanted: ReadonlySet<string>,
+): Promise<Outcome> {
   const { group, version } = parseApiVersion(entry.apiVersion);
   const options = withSignal(context.signal);
   const versions = [version, ...(await servedVersions(context.discovery, group, options))];
@@ -136,7 +141,7 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
       if (live === undefined) return { verdict: 'gone' };
-      const judged = judgePrune(entry, live, context.repository.name);
+      const judged = await judgeWithContent(context, entry, live, wanted);
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
       const { uid, resourceVersion } = judged;
       try {
@@ -152,7 +157,7 @@ async function pruneOne(context: CommitContext, entry: InventoryEntry, orphan: b
         await context.client.delete(path, {
           uid,
           resourceVersion,
-          propagationPolicy: orphan ? 'Orphan' : 'Background',
+          propagationPolicy: isReplaced(entry, wanted) ? 'Orphan' : 'Background',
         });
         return { verdict: 'delete' };
       } catch (error) {

@@ -1132,6 +1132,107 @@ describe('what comes with the commit', () => {
   }, 60_000);
 });
 
+describe('a confirmed Namespace and a confirmed definition', () => {
+  it('stay while something that is kept, detached, or of another repository would go with them', async () => {
+    const repository = await follow('holder');
+    const other = await follow('lodger');
+    const suffix = repository.namespace.split('-').at(-1) ?? '';
+    const [box, group] = [`box-${suffix}`, `box${suffix}.example.com`];
+    const confirmed = 'annotations: {fairlead.dev/prune: confirmed}';
+    const detach = 'annotations: {client.lifecycle.config.k8s.io/deletion: detach}';
+    const definition =
+      `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: things.${group}\n  ${confirmed}\n` +
+      `spec:\n  group: ${group}\n  scope: Namespaced\n  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}\n` +
+      `  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n`;
+    const inBox = (text: string, name: string): string =>
+      text.replace(`name: ${name}`, `name: ${name}\n  namespace: ${box}`);
+    const files = {
+      'box.yaml': `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${box}\n  ${confirmed}\n`,
+      'crd.yaml': definition,
+      'claim.yaml':
+        `apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: ${box}}\n` +
+        'spec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n',
+      'mine.yaml': inBox(configMap('mine', 'a'), 'mine').replace('\ndata:', `\n  ${detach}\ndata:`),
+      'plain.yaml': inBox(configMap('plain', 'a'), 'plain'),
+      'thing.yaml': `apiVersion: ${group}/v1\nkind: Thing\nmetadata:\n  name: it\n  namespace: ${repository.namespace}\n  ${detach}\n`,
+    };
+    expect(await repository.commit({ ...files, 'base.yaml': configMap('base', 'a') })).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const gone = Object.fromEntries(Object.keys(files).map((name) => [name, undefined]));
+    const { changes } = await planOf(repository, await repository.git.commit(gone));
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    const containers = [
+      { group: '', version: 'v1', resource: 'namespaces', name: box },
+      {
+        group: 'apiextensions.k8s.io',
+        version: 'v1',
+        resource: 'customresourcedefinitions',
+        name: `things.${group}`,
+      },
+    ] as const;
+    const areLeft = async (): Promise<readonly boolean[]> =>
+      await Promise.all(
+        containers.map(async (path) => {
+          const live = await cluster.client.get(path).catch((error: unknown) => {
+            if (isNotFound(error)) return undefined;
+            throw error;
+          });
+          return live !== undefined && live.metadata.deletionTimestamp === undefined;
+        }),
+      );
+    expect(await areLeft()).toEqual([true, true]);
+    const notes = async (): Promise<readonly string[]> =>
+      (await sync.inventory('holder'))?.status.commit?.notes ?? [];
+    const told = await notes();
+    expect(told).toEqual([
+      expect.stringMatching(`^Thing\\.${group} ${repository.namespace}/it was detached`),
+      expect.stringMatching(`^PersistentVolumeClaim ${box}/data was not pruned: deleting`),
+      expect.stringMatching(`^ConfigMap ${box}/mine was detached`),
+      expect.stringMatching(
+        `^CustomResourceDefinition\\S* things\\.${group} was not pruned: it would take Thing\\.${group} ${repository.namespace}/it \\(detached\\) with it: `,
+      ),
+      expect.stringMatching(
+        `^Namespace ${box} was not pruned: it would take ConfigMap ${box}/mine \\(detached\\), PersistentVolumeClaim ${box}/data \\(not confirmed\\) with it: `,
+      ),
+    ]);
+    // The plan of it said the same.
+    const verbs = { keep: 'was not pruned', detach: 'was detached, not deleted' } as const;
+    const planned = changes.flatMap(({ object, action, why }) =>
+      action === 'keep' || action === 'detach' ? [`${object} ${verbs[action]}: ${why ?? ''}`] : [],
+    );
+    expect(planned.toSorted()).toEqual(told.toSorted());
+    expect(changes.filter(({ action }) => action === 'delete')).toMatchObject([
+      { object: `ConfigMap ${box}/plain` },
+    ]);
+
+    // What was let go is not in the inventory any more, and the claim can go by now: what is left still holds them.
+    const claim = {
+      group: '',
+      version: 'v1',
+      resource: 'persistentvolumeclaims',
+      namespace: box,
+      name: 'data',
+    };
+    await cluster.annotate(claim, { 'fairlead.dev/prune': 'confirmed' });
+    await other.commit({ 'a.yaml': inBox(configMap('lodged', 'a'), 'lodged') });
+    await repository.commit({ 'README.md': 'y' });
+    expect(await areLeft()).toEqual([true, true]);
+    expect((await notes()).at(-1)).toContain(
+      `it would take ConfigMap ${box}/lodged (of another repository), ConfigMap ${box}/mine (detached) with it`,
+    );
+    const mine = { group: '', version: 'v1', resource: 'configmaps', namespace: box, name: 'mine' };
+    const thing = { group, version: 'v1', resource: 'things', namespace: repository.namespace, name: 'it' };
+    for (const path of [mine, thing])
+      await cluster.annotate(path, { 'client.lifecycle.config.k8s.io/deletion': undefined });
+    await repository.commit({ 'README.md': 'z' });
+    expect(await areLeft()).toEqual([true, false]);
+    await other.commit({ 'a.yaml': undefined, 'b.yaml': configMap('base', 'a') });
+    await repository.commit({ 'README.md': 'end' });
+    expect(await areLeft()).toEqual([false, false]);
+  }, 90_000);
+});
+
 describe('a kind that is not there yet', () => {
   it('refuses the commit, and nothing more once its definition comes with it', async () => {
     const repository = await follow('absent');
