@@ -10,8 +10,8 @@ import type { Drift } from '../git/drift.ts';
 import { describeDrift, lookAtDrift } from '../git/drift.ts';
 import type { DriftEvent, KnownDrift } from '../git/drift-report.ts';
 import { driftEvents, driftStatus, isSameDrift, recordDrift, writeDrift } from '../git/drift-report.ts';
-import type { Healing } from '../git/heal-pace.ts';
-import { FIGHT_COUNT, healAt, healed, isOver } from '../git/heal-pace.ts';
+import type { Healings } from '../git/heal-pace.ts';
+import { areOver, fightOf, healAllAt, healedAll } from '../git/heal-pace.ts';
 import { entryKey } from '../git/inventory-content.ts';
 import { shortSha } from '../git/problems.ts';
 import type { Inventory } from '../git/inventory.ts';
@@ -78,7 +78,7 @@ export class DriftWatch {
   readonly #judged = new Map<string, Judged>();
   /** What was reported, by object; undefined: this leader has not looked yet. */
   #known: ReadonlyMap<string, KnownDrift> | undefined;
-  readonly #healing = new Map<string, Healing>();
+  readonly #healing = new Map<string, Healings>();
   readonly #mended: MendedRollouts;
   /** Keys to be judged; `undefined`: all. */
   #dirty: Set<string> | undefined;
@@ -251,10 +251,10 @@ export class DriftWatch {
     for (const [key, { drift }] of this.#judged) {
       const past = this.#healing.get(key);
       if (drift === undefined) {
-        if (past !== undefined && isOver(past, at)) this.#healing.delete(key);
+        if (past !== undefined && areOver(past, at)) this.#healing.delete(key);
         continue;
       }
-      const wait = mayHeal && drift.held === undefined ? healAt(past, at) - at : undefined;
+      const wait = mayHeal && drift.held === undefined ? healAllAt(past, drift.by, at) - at : undefined;
       const known = before.get(drift.object);
       const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
       const putBackAt = wait === undefined || wait === 0 ? undefined : new Date(at + wait).toISOString();
@@ -262,8 +262,8 @@ export class DriftWatch {
       if (wait === undefined) continue;
       if (wait === 0) due.push({ key, drift });
       else next = Math.min(next, wait);
-      if (past !== undefined && past.count >= FIGHT_COUNT && wait > 0)
-        fights.push(fightOf(drift, past, wait));
+      const fight = wait > 0 ? fightOf(past, drift.by, at) : undefined;
+      if (fight !== undefined) fights.push(fightEvent(drift, fight, wait));
     }
     for (const [key, object] of this.#expected) {
       const known = before.get(object.label);
@@ -292,7 +292,8 @@ export class DriftWatch {
     const reason = `${describeDrift(first.drift)}${more}`;
     const { name } = this.#repository;
     await driftFound(name, { sha, objects: part.map(({ key }) => key), reason });
-    for (const { key } of part) this.#healing.set(key, healed(this.#healing.get(key), now()));
+    for (const { key, drift } of part)
+      this.#healing.set(key, healedAll(this.#healing.get(key), drift.by, now()));
     onHealed(name, part.length, reason);
     // Until it has been put back, and seen.
     this.#dirty = undefined;
@@ -335,8 +336,12 @@ function knownOf({ status }: Inventory): ReadonlyMap<string, KnownDrift> {
   return new Map((status.drift?.objects ?? []).map((drift) => [drift.object, drift]));
 }
 
-/** Two owners that both insist. */
-function fightOf(drift: Drift, { count, at }: Healing, waitMs: number): DriftEvent {
-  const message = `${describeDrift(drift)}, after it was put back ${count} times; it is put back again in ${Math.round(waitMs / 1000)} s`;
+/** Two owners that both insist; who has changed it beside them is not named. */
+function fightEvent(
+  drift: Drift,
+  { by, healing: { count, at } }: NonNullable<ReturnType<typeof fightOf>>,
+  waitMs: number,
+): DriftEvent {
+  const message = `${describeDrift({ ...drift, by })}, after it was put back ${count} times; it is put back again in ${Math.round(waitMs / 1000)} s`;
   return { type: 'Warning', reason: 'DriftFought', message, identity: `${drift.object} ${count} ${at}` };
 }

@@ -6,8 +6,8 @@ import type { Drift } from '../../../git/drift.ts';
 import { describeDrift } from '../../../git/drift.ts';
 import type { KnownDrift } from '../../../git/drift-report.ts';
 import { driftEvents, driftStatus } from '../../../git/drift-report.ts';
-import { healAt, healed } from '../../../git/heal-pace.ts';
-import type { Healing } from '../../../git/heal-pace.ts';
+import { fightOf, healAllAt, healedAll } from '../../../git/heal-pace.ts';
+import type { Healing, Healings } from '../../../git/heal-pace.ts';
 
 const drift = (more: Partial<Drift> = {}): Drift => ({
   object: 'ConfigMap shop/settings',
@@ -82,16 +82,41 @@ describe('the pace of healing', () => {
     ['at most ten minutes', { count: 40, at: 0 }, 1_000, 600_000],
     ['long after it another matter: at once', { count: 5, at: 0 }, 400_000, 400_000],
   ])('%s', (_name, past, now, expected) => {
-    expect(healAt(past, now)).toBe(expected);
+    const healings = past && new Map([['ada', past]]);
+    expect(healAllAt(healings, ['ada'], now)).toBe(expected);
   });
 
+  const after = (...times: readonly (readonly [at: number, ...by: string[]])[]): Healings =>
+    times.reduce<Healings>((past, [at, ...by]) => healedAll(past, by, at), new Map());
+
   it('counts in a row, and begins anew after a long time', () => {
-    const once = healed(undefined, 0);
-    const twice = healed(once, 10_000);
-    expect([once, twice]).toEqual([
-      { count: 1, at: 0 },
-      { count: 2, at: 10_000 },
-    ]);
-    expect(healed(twice, 1_000_000)).toEqual({ count: 1, at: 1_000_000 });
+    const twice = after([0, 'ada'], [10_000, 'ada']);
+    expect([...twice]).toEqual([['ada', { count: 2, at: 10_000 }]]);
+    expect([...healedAll(twice, ['ada'], 1_000_000)]).toEqual([['ada', { count: 1, at: 1_000_000 }]]);
+  });
+
+  it('is each manager\u2019s own: who comes new is put back at once, and has not fought', () => {
+    const past = after([0, 'kubectl-patch'], [10_000, 'kubectl-patch'], [30_000, 'kubectl-patch']);
+    const now = 40_000;
+    expect(healAllAt(past, ['fighter'], now)).toBe(now);
+    expect(fightOf(past, ['fighter'], now)).toBeUndefined();
+    expect(healAllAt(past, ['kubectl-patch'], now)).toBe(70_000);
+    expect(fightOf(past, ['kubectl-patch'], now)).toEqual({
+      by: ['kubectl-patch'],
+      healing: { count: 3, at: 30_000 },
+    });
+    expect(healedAll(past, ['fighter'], now).get('fighter')).toEqual({ count: 1, at: now });
+  });
+
+  it('of a change by several, waits for those who insist and names them alone', () => {
+    const past = after([0, 'a'], [10_000, 'a', 'b'], [30_000, 'a']);
+    expect(healAllAt(past, ['a', 'b', 'c'], 40_000)).toBe(70_000);
+    expect(fightOf(past, ['a', 'b', 'c'], 40_000)).toMatchObject({ by: ['a'], healing: { count: 3 } });
+  });
+
+  it('of nobody known counts too, and a fight is over long after it', () => {
+    const past = after([0], [10_000], [30_000]);
+    expect(fightOf(past, [], 40_000)).toEqual({ by: [], healing: { count: 3, at: 30_000 } });
+    expect(fightOf(past, [], 1_000_000)).toBeUndefined();
   });
 });
