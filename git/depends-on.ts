@@ -96,7 +96,7 @@ function keyOf(
   return `${group}/${kind}/${namespace ?? ''}/${name}`;
 }
 
-type Why = readonly [Problem['code'], string];
+type Why = readonly [code: Problem['code'], message: string, next?: string];
 
 function missing({ group, kind, namespace, name }: ObjectReference): Why {
   const full = group === '' ? kind : `${kind}.${group}`;
@@ -107,7 +107,11 @@ function missing({ group, kind, namespace, name }: ObjectReference): Why {
 function outOfOrder(object: Dependent, other: Dependent): Why | undefined {
   if (other.stage > object.stage) {
     const [own = '', later = ''] = [object.stage, other.stage].map((stage) => STAGES[stage]?.toLowerCase());
-    return ['DependencyOrder', `it depends on ${other.label}, but ${own} is applied before ${later}.`];
+    return [
+      'DependencyOrder',
+      `it depends on ${other.label}, but ${own} is applied before ${later}.`,
+      `Remove the annotation: ${STAGES.map((stage) => stage.toLowerCase()).join(', ')} come in this order, and a wave counts only among the kinds of one of them.`,
+    ];
   }
   if (other.stage < object.stage || other.wave <= object.wave) return undefined;
   return [
@@ -172,11 +176,17 @@ function cycleProblem(cycle: readonly Dependent[]): Problem {
   return problemAt(round[0], 'DependencyCycle', `these depend on each other: ${chain}.`);
 }
 
-function problemAt(object: Dependent | undefined, code: Problem['code'], message: string): Problem {
+function problemAt(
+  object: Dependent | undefined,
+  code: Problem['code'],
+  message: string,
+  next?: string,
+): Problem {
   const { manifest, label } = object ?? {};
   return problem(code, message, {
     file: manifest?.file,
     line: manifest?.dependsOn?.line ?? manifest?.line,
     object: label,
+    ...(next !== undefined && { next }),
   });
 }

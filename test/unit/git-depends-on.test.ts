@@ -219,6 +219,9 @@ describe('a dependency that cannot be', () => {
       {
         code: 'DependencyOrder',
         message: 'it depends on Job.batch shop/late, but configuration is applied before workloads.',
+        next: expect.stringMatching(
+          /^Remove the annotation: foundations, configuration, network, workloads, rest come/,
+        ),
       },
       {
         code: 'DependencyOrder',
