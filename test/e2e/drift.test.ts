@@ -322,9 +322,9 @@ describe('drift that is put back', () => {
   });
 
   it('more and more seldom where another owner insists, who is named', async () => {
-    for (const color of ['1', '2', '3']) {
+    for (const color of ['1', '2', '3', '4']) {
       await edit(core('configmaps', 'settings'), { data: { shape: color } }, 'another-controller');
-      if (color !== '3') {
+      if (color !== '4') {
         await cluster.until<KubernetesObject>(
           core('configmaps', 'settings'),
           `put back after ${color}`,
