@@ -112,7 +112,6 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         continue;
       }
       stale = 0;
-      if (step.write.purpose === 'Create') released = undefined;
       isStripped = step.write.purpose === 'Strip';
       written.push(step.write.message);
       report(plan, step.write.message);
@@ -272,10 +271,13 @@ async function isThere(
   }
 }
 
-/** Neither controller nor record is left: the record with which the next controller was let go is written again. */
+/** What the planner says where nothing tells of an update any more: without a controller, and with the renamed one. */
+const FORGOTTEN: readonly string[] = ['NotFound', 'NothingToDo'];
+
+/** The record is gone with which the next controller was let go, before the end was written into it: it is written again. */
 function withRecord(plan: RollingUpdatePlan, released: UpdateRecord | undefined): RollingUpdatePlan {
   const { step, view } = plan;
-  const isLost = released !== undefined && step.do === 'refuse' && step.code === 'NotFound';
+  const isLost = released !== undefined && step.do === 'refuse' && FORGOTTEN.includes(step.code);
   return isLost ? { ...plan, step: recordAgain(released, view.records) } : plan;
 }
 

@@ -103,11 +103,13 @@ describe('renames under load', () => {
         { environment: environment() },
       );
       const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+      const isNew = ({ spec }: ReplicationController) => spec.template?.spec.containers[0]?.image === 'foo:1';
       const isHeld = ({ metadata }: ReplicationController) => metadata.finalizers?.includes(RENAME_FINALIZER);
       const moments: readonly Parameters<typeof seen.untilController>[] = [
         ['held', ({ object }) => isNext(object) && isHeld(object) === true, 120_000],
         ['being deleted', ({ object }) => isNext(object) && object.metadata.deletionTimestamp !== undefined],
         ['let go', ({ type, object }) => type === 'DELETED' && isNext(object)],
+        ['named again', ({ object }) => object.metadata.name === 'foo' && isNew(object)],
       ];
       for (const moment of moments) {
         await seen.untilController(...moment);
