@@ -15,6 +15,7 @@ import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
 import { followRepositories, syncRuns } from './followed-repositories.ts';
+import { endWithin } from './end-within.ts';
 import type { Check } from './http-server.ts';
 import { startHttpServer } from './http-server.ts';
 import type { Fence } from './fence.ts';
@@ -45,6 +46,9 @@ const SILENT_MS = 90_000;
  * pods, made every few seconds, more than 100 MiB of garbage stays then. With 50 a plan takes no longer.
  */
 const HEAP_GROWING_PERCENT = 50;
+
+/** Requests have deadlines of ten seconds. */
+const LEADER_END_MS = 15_000;
 
 /** What a worker sees of its process. */
 export interface Surroundings {
@@ -332,7 +336,13 @@ class WorkerProcess {
       unsubscribe();
       unsubscribeProblem();
       this.#metrics.leader.set(0);
-      await Promise.all([leader.stop(), repositories.stop()]);
+      // What does not end keeps this replica from leading no longer than that; it cannot write any more, for its fence closes.
+      await endWithin(
+        { controllers: leader.stop(), repositories: repositories.stop() },
+        LEADER_END_MS,
+        (left) =>
+          this.#log.warn({ left }, 'what this replica did as leader does not end: it goes on without'),
+      );
       this.#log.info('this replica does not lead any more');
     }
   }
