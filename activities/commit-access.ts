@@ -15,7 +15,6 @@ import type { Prepared } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
-import { otherCluster } from '../git/run-cluster.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
@@ -94,7 +93,7 @@ export class CommitAccess {
       store: this.store(input),
       workloadApi: this.#dependencies.workloadApi,
       isFollowed: (name) => this.#dependencies.repository(name) !== undefined,
-      otherCluster: (workflowId) => otherCluster(workflowId, this.#dependencies.cluster),
+      cluster: this.#dependencies.cluster,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
       inTurn: async (object, section) => await this.#dependencies.mutex.run(object, section),
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),

@@ -37,7 +37,6 @@ import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/obje
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Difference } from '../git/differences.ts';
 import { differences } from '../git/differences.ts';
-import { otherCluster } from '../git/run-cluster.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 import { VisibleInventory } from './visible-inventory.ts';
@@ -98,7 +97,7 @@ export async function planCommit(
     workloadApi: session.api,
     // Not known: an object stays with the repository that it names.
     isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
-    otherCluster: (workflowId) => otherCluster(workflowId, session.cluster),
+    cluster: session.cluster,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
     inTurn: async (_object, section) => await section(),
     ...(earlier !== undefined && { earlier }),

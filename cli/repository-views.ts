@@ -132,9 +132,12 @@ function mayHoldObjects(inventory: Found): boolean {
   return inventory !== undefined && ('problem' in inventory || inventory.entries.size > 0);
 }
 
-type Viewed = Pick<Inventory, 'source' | 'status' | 'annotations'> | { readonly problem: string } | undefined;
+type Viewed =
+  Pick<Inventory, 'source' | 'run' | 'status' | 'annotations'> | { readonly problem: string } | undefined;
 type Found =
-  Pick<Inventory, 'entries' | 'source' | 'status' | 'annotations'> | { readonly problem: string } | undefined;
+  | Pick<Inventory, 'entries' | 'source' | 'run' | 'status' | 'annotations'>
+  | { readonly problem: string }
+  | undefined;
 
 async function readInventory(session: Session, name: string): Promise<Found> {
   try {
@@ -192,7 +195,10 @@ export function viewRepository(
     drift,
     lastSucceeded,
     before: status.source,
-    cluster,
+    elsewhere:
+      cluster !== undefined && inventory !== undefined && 'status' in inventory
+        ? otherCluster(inventory, cluster)
+        : undefined,
   });
   const isMoving = state === 'Pending' || state === 'Progressing';
   // What is no state of the repository: what is wrong with that comes first.
@@ -215,7 +221,7 @@ function stateOf({
   drift,
   lastSucceeded,
   before,
-  cluster: own,
+  elsewhere,
 }: {
   readonly row: FollowedRow | undefined;
   readonly suspended: Wish | undefined;
@@ -225,16 +231,14 @@ function stateOf({
   readonly lastSucceeded: RepositoryStatus['lastSucceeded'];
   /** What was seen of its source, maybe by an earlier leader. */
   readonly before: RepositoryStatus['source'];
-  /** FAIRLEAD_CLUSTER that is asked for. */
-  readonly cluster: string | undefined;
+  /** FAIRLEAD_CLUSTER of the workers whose it is, where they are others. */
+  readonly elsewhere: string | undefined;
 }): Pick<RepositoryView, 'state' | 'message'> {
   if (row === undefined) {
-    const cluster =
-      commit === undefined || own === undefined ? undefined : otherCluster(commit.workflowId, own);
     const message =
-      cluster === undefined
+      elsewhere === undefined
         ? 'no worker follows it; what it applied is left as it is'
-        : `it is of the workers with FAIRLEAD_CLUSTER=${cluster}: --cluster ${cluster} shows it`;
+        : `it is of the workers with FAIRLEAD_CLUSTER=${elsewhere}: --cluster ${elsewhere} shows it`;
     return { state: 'NotFollowed', message };
   }
   if (suspended !== undefined)

@@ -35,8 +35,8 @@ export interface CommitContext {
   readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
   /** Whether the workers follow a repository of that name. */
   readonly isFollowed: (repository: string) => boolean;
-  /** FAIRLEAD_CLUSTER of the workers whose run that is, if they are others. @default all runs are of these workers */
-  readonly otherCluster?: (workflowId: string) => string | undefined;
+  /** FAIRLEAD_CLUSTER. @default not known: every inventory is of these workers */
+  readonly cluster?: string;
   /** What this worker does with an object, under any repository, one after the other; `object` names it in both workload APIs alike. */
   readonly inTurn: <T>(object: string, section: () => Promise<T>) => Promise<T>;
   /** Keys of the inventory: only these objects are looked at, and put back where they are not as applied. Absent: the whole commit. */

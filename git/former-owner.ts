@@ -13,6 +13,7 @@ import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import { ProblemError } from './problems.ts';
 import { DNS_LABEL } from './repositories.ts';
+import { otherCluster } from './run-cluster.ts';
 import { sourceIdentity } from './source-url.ts';
 
 /** Everything that a decision about an object of a commit is made of. @throws ApiError */
@@ -62,8 +63,7 @@ async function formerOwner(
     return { claim: holds ? 'holds' : 'none' };
   }
   if (isFollowed) return { claim: 'holds' };
-  const run = inventory.run?.workflowId ?? inventory.status.commit?.workflowId;
-  const cluster = run === undefined ? undefined : context.otherCluster?.(run);
+  const cluster = context.cluster === undefined ? undefined : otherCluster(inventory, context.cluster);
   if (cluster !== undefined) {
     const next = `Leave it to one of both. If nobody follows ${owner} there any more: kubectl delete configmap ${store.name} -n ${store.namespace}`;
     return { claim: 'elsewhere', cluster, next };

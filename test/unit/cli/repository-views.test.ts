@@ -239,6 +239,11 @@ describe('why, in the list of repositories', () => {
       'it is of the workers with FAIRLEAD_CLUSTER=prod: --cluster prod shows it',
     );
     expect(viewRepository('shop', undefined, { status }, { cluster: 'prod' }).message).toMatch(/^no worker/);
+    // What others have tried and was refused makes it no other's.
+    const run = { sha: OLD, workflowId: `commit/default/shop/${OLD}`, runId: 'r' };
+    expect(viewRepository('shop', undefined, { status, run }, { cluster: 'default' }).message).toMatch(
+      /^no worker/,
+    );
   });
 
   it.each([
