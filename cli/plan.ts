@@ -139,7 +139,7 @@ async function planOneOfMany(
     if (!isLate) interrupted.throwIfAborted();
     const found = isLate
       ? problem('SourceTimeout', 'it was not read and compared in the time of --timeout', {
-          next: 'Give it more time, or leave it out with --name.',
+          next: 'Give it more time, or plan one of the others with --name.',
         })
       : error instanceof ProblemError
         ? error.problem
