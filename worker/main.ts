@@ -1,8 +1,9 @@
 /** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
 
-import type { Client } from '@temporalio/client';
+import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 
+import type { Client } from '@temporalio/client';
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
@@ -47,7 +48,7 @@ const SILENT_MS = 90_000;
  */
 const HEAP_GROWING_PERCENT = 50;
 
-/** Requests have deadlines of ten seconds. */
+/** Requests have deadlines of ten seconds, activities five to end in. */
 const LEADER_END_MS = 15_000;
 
 /** What a worker sees of its process. */
@@ -320,15 +321,16 @@ class WorkerProcess {
     this.#tellOfTemporal();
     repositories.trouble('file', this.#repositories.problem);
     const unsubscribeProblem = this.#repositories.onProblem((text) => repositories.trouble('file', text));
+    const activities = this.#runTemporalWorker('leader activities', signal, {
+      taskQueue: leaderTaskQueue(this.#config.cluster),
+      activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
+      maxConcurrentActivityTaskExecutions: 1_000,
+      maxHeartbeatThrottleInterval: '1s',
+      shutdownGraceTime: '100ms',
+      shutdownForceTime: '5s',
+    });
     try {
-      await this.#runTemporalWorker('leader activities', signal, {
-        taskQueue: leaderTaskQueue(this.#config.cluster),
-        activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
-        maxConcurrentActivityTaskExecutions: 1_000,
-        maxHeartbeatThrottleInterval: '1s',
-        shutdownGraceTime: '100ms',
-        shutdownForceTime: '5s',
-      });
+      if (!signal.aborted) await Promise.race([activities, once(signal, 'abort')]);
     } finally {
       this.#leader = undefined;
       this.#poke = undefined;
@@ -337,11 +339,13 @@ class WorkerProcess {
       unsubscribeProblem();
       this.#metrics.leader.set(0);
       // What does not end keeps this replica from leading no longer than that; it cannot write any more, for its fence closes.
+      const onLate = (left: readonly string[]) =>
+        this.#log.warn({ left }, 'what this replica did as leader does not end: it goes on without');
+      await endWithin({ activities }, LEADER_END_MS, onLate);
       await endWithin(
         { controllers: leader.stop(), repositories: repositories.stop() },
         LEADER_END_MS,
-        (left) =>
-          this.#log.warn({ left }, 'what this replica did as leader does not end: it goes on without'),
+        onLate,
       );
       this.#log.info('this replica does not lead any more');
     }

@@ -1,7 +1,7 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
-import { Client, Connection } from '@temporalio/client';
-import type { WorkflowClientInterceptor } from '@temporalio/client';
+import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import type { ConnectionOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
@@ -32,14 +32,43 @@ const RECONNECT = {
   'grpc.max_reconnect_backoff_ms': 2_000,
 };
 
-/** A client that connects at its first call: steady state starts without Temporal. */
-export function createTemporalClient(settings: TemporalSettings): Client {
+/** How long an answer may take, in milliseconds. */
+export interface AnswerTimes {
+  readonly callMs: number;
+  /** Where the server itself waits, 20 s by default, for something to happen. */
+  readonly longPollMs: number;
+}
+
+const ANSWER_TIMES: AnswerTimes = { callMs: 10_000, longPollMs: 60_000 };
+const LONG_POLLS = /\/(GetWorkflowExecutionHistory|PollWorkflowExecutionUpdate|UpdateWorkflowExecution)$/;
+
+/**
+ * A client that connects at its first call: steady state starts without Temporal. A call that comes with no deadline of its own gets one
+ * that fails with DEADLINE_EXCEEDED: the SDK sets none (its doc of `withDeadline`), and whoever asks would wait as long as the connection
+ * or the server keeps it waiting.
+ */
+export function createTemporalClient(
+  settings: TemporalSettings,
+  answerTimes: AnswerTimes = ANSWER_TIMES,
+): Client {
   const connection = Connection.lazy({
     ...settings.connectionOptions,
     connectTimeout: '3 seconds',
     channelArgs: RECONNECT,
+    interceptors: answeredWithin(answerTimes),
   });
   return new Client({ connection, namespace: settings.namespace });
+}
+
+/** In the place of the SDK's own, which only tries again: all tries together have until the deadline. */
+function answeredWithin({ callMs, longPollMs }: AnswerTimes): NonNullable<ConnectionOptions['interceptors']> {
+  const tryAgain = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
+  return [
+    (options, nextCall) => {
+      const limitMs = LONG_POLLS.test(options.method_definition.path) ? longPollMs : callMs;
+      return tryAgain({ ...options, deadline: options.deadline ?? Date.now() + limitMs }, nextCall);
+    },
+  ];
 }
 
 /**

@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http2';
+import type { Http2Session } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Client } from '@temporalio/client';
+
+import { createTemporalClient } from '../../../worker/temporal-connection.ts';
+
+const DEADLINE_EXCEEDED = 4;
+
+describe('a server of Temporal that takes calls and does not answer', () => {
+  const server = createServer();
+  const sessions = new Set<Http2Session>();
+  const asked: string[] = [];
+  let client: Client;
+  beforeEach(async () => {
+    server.on('session', (session) => sessions.add(session));
+    server.on('stream', (stream, { ':path': path = '' }) => {
+      asked.push(path.slice(path.lastIndexOf('/') + 1));
+      // Answers what a client asks when it connects, and nothing else.
+      if (path.endsWith('/GetSystemInfo')) {
+        stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+        stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+        stream.end(Buffer.alloc(5));
+      }
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = `127.0.0.1:${String((server.address() as AddressInfo).port)}`;
+    client = createTemporalClient(
+      { address, namespace: 'default', connectionOptions: { address } },
+      { callMs: 200, longPollMs: 600 },
+    );
+  });
+  afterEach(async () => {
+    await client.connection.close();
+    for (const session of sessions) session.destroy();
+    server.close();
+  });
+
+  it('is waited for as long as an answer may take, and longer where it is the server that waits', async () => {
+    const handle = client.workflow.getHandle('sync');
+    const took = async (call: () => Promise<unknown>): Promise<number> => {
+      const begun = performance.now();
+      await expect(call()).rejects.toMatchObject({ cause: { code: DEADLINE_EXCEEDED } });
+      return performance.now() - begun;
+    };
+    await client.connection.ensureConnected();
+    const [query, result] = await Promise.all([
+      took(async () => await handle.query('status')),
+      took(async () => await handle.result()),
+    ]);
+    expect(query).toBeGreaterThanOrEqual(190);
+    expect(result).toBeGreaterThanOrEqual(590);
+    expect(query).toBeLessThan(result);
+    expect(asked.sort()).toEqual(['GetSystemInfo', 'GetWorkflowExecutionHistory', 'QueryWorkflow']);
+  });
+});
