@@ -1,5 +1,5 @@
 /**
- * `npm test`: all tests, in two runs of jest. Files that start servers also wait for them, so two at a time are quicker, also on two
+ * `npm test`: all tests, in two runs of jest. Files that start servers also wait for them, so three at a time are quicker, also on two
  * cores; those of test/e2e-alone measure times of less than a second, and have the machine for themselves. With arguments, one run with
  * them. The last line is the sum (summary-reporter.js); the exit code is 0 only when both went well.
  */
