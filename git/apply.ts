@@ -117,6 +117,9 @@ async function write(
 ): Promise<Written> {
   const { client } = context;
   const body = bodyToApply(context, object, live);
+  // What was decided is about this very object: one that was made anew since is read first (409).
+  const uid = live?.metadata.uid;
+  const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   const options = {
     fieldValidation: 'Strict',
     ...(context.signal === undefined ? {} : { signal: context.signal }),
@@ -126,7 +129,7 @@ async function write(
   let back: string | undefined;
   for (;;) {
     try {
-      const written = await client.patch(object.path, 'apply', body, { ...options, force: isForced });
+      const written = await client.patch(object.path, 'apply', bound, { ...options, force: isForced });
       return { object: written, ...(back !== undefined && { takenBack: back }) };
     } catch (error) {
       const foreign = isTakenOver ? [] : collisions(error, body, live);
