@@ -132,6 +132,8 @@ class SyncRun {
       return await this.#follow();
     } catch (error) {
       if (this.#hasLeft()) await this.#news.takeLeave();
+      // Who asked for a look hears of it before the end: Temporal refuses an end that an answer follows.
+      await CancellationScope.nonCancellable(async () => await condition(allHandlersFinished));
       throw error;
     } finally {
       // Who looks at a run that was cancelled wants to know why.
@@ -267,7 +269,10 @@ class SyncRun {
 
   async #lookAndTry(message: unknown): Promise<LookResult> {
     const asked = { begun: this.#begun, at: Date.now() - readWay(message) };
-    const found = await this.#look();
+    const found = await this.#look().catch((error: unknown) => {
+      if (!isCancellation(error) || this.#unfollowed === undefined) throw error;
+      return { problem: this.#unfollowed };
+    });
     const last = { last: this.#last, begun: this.#lastBegun };
     if ('sha' in found && !wasTriedSince(asked, last, this.#newest))
       this.#askedFor(readOperatorMessage(message));

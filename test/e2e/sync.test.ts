@@ -496,6 +496,24 @@ describe('who asks for a commit that is tried meanwhile', () => {
     }
   }, 60_000);
 
+  it('hears of it where the repository is not followed any more meanwhile, and its sync ends', async () => {
+    const { git, name } = await follow('left-asked');
+    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    const look = holdLook();
+    try {
+      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
+      await look.begun();
+      expect(await sync.runs.unfollow(name, 'it has left')).toBe(true);
+      expect(await asking).toEqual({ problem: 'it has left' });
+      await expect(handle.result()).rejects.toThrow('Workflow execution cancelled');
+      const { events } = await handle.fetchHistory();
+      expect(events?.filter(({ workflowTaskFailedEventAttributes: failed }) => failed)).toEqual([]);
+    } finally {
+      look.end();
+    }
+  }, 60_000);
+
   it('has it tried once also where it was under way already, and not at all again when it was when the request was made', async () => {
     const { git, name, set } = await follow('under-way');
     const look = holdLook();
