@@ -131,7 +131,8 @@ export interface RetryDelays {
 }
 
 export interface RecordCommitInput extends CommitReference {
-  readonly outcome: CommitOutcome;
+  /** One that was terminated is recorded by its sync: it could not do so itself. */
+  readonly outcome: CommitOutcome | 'Terminated';
   /** RFC 3339. */
   readonly startedAt: string;
   readonly applied: number;

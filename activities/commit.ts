@@ -201,7 +201,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const notes = [...input.notes, ...again];
     const { sha, workflowId, runId, outcome, startedAt, applied, unchanged, pruned } = input;
     // One that was cancelled may belong to a repository that no worker follows any more: that is why.
-    const context = outcome === 'Canceled' ? access.contextIfFollowed(input) : access.contextOf(input);
+    const isCutOff = outcome === 'Canceled' || outcome === 'Terminated';
+    const context = isCutOff ? access.contextIfFollowed(input) : access.contextOf(input);
     const store = access.store(input);
     const commit = {
       sha,

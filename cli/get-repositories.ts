@@ -69,6 +69,7 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
     Refused: colors.bad,
     Failed: colors.bad,
     Canceled: colors.held,
+    Terminated: colors.held,
     NotFollowed: colors.dim,
   };
   return [

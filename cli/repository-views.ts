@@ -24,6 +24,7 @@ export type RepositoryState =
   | 'Refused'
   | 'Failed'
   | 'Canceled'
+  | 'Terminated'
   | 'NotFollowed';
 
 /** A repository as `get repositories` shows it. Times are RFC 3339. */
@@ -211,7 +212,13 @@ export function viewRepository(
 }
 
 /** States that say nothing of drift themselves. */
-const DRIFT_BESIDE: ReadonlySet<RepositoryState> = new Set(['Refused', 'Failed', 'Canceled', 'Suspended']);
+const DRIFT_BESIDE: ReadonlySet<RepositoryState> = new Set([
+  'Refused',
+  'Failed',
+  'Canceled',
+  'Terminated',
+  'Suspended',
+]);
 
 function stateOf({
   row,
@@ -273,6 +280,7 @@ function stateOf({
     case 'Refused':
     case 'Failed':
     case 'Canceled':
+    case 'Terminated':
       return { state: commit.outcome, message: why === '' ? (commit.notes?.[0] ?? '') : why };
   }
 }

@@ -114,6 +114,7 @@ const REASONS: Readonly<
   Failed: { type: 'Warning', reason: 'CommitFailed' },
   Superseded: { type: 'Normal', reason: 'CommitSuperseded' },
   Canceled: { type: 'Warning', reason: 'CommitCanceled' },
+  Terminated: { type: 'Warning', reason: 'CommitTerminated' },
 };
 
 /**

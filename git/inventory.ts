@@ -92,7 +92,8 @@ export interface ReceiverTrouble {
 
 export interface CommitStatus {
   readonly sha: string;
-  readonly outcome: 'Progressing' | 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled';
+  readonly outcome:
+    'Progressing' | 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled' | 'Terminated';
   readonly workflowId: string;
   readonly runId: string;
   readonly startedAt?: string | undefined;

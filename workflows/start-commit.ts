@@ -60,7 +60,8 @@ function objectsOf(count: number): string {
   return count === 1 ? 'one object' : `${count} objects`;
 }
 
-function askedBy({ again, by, reason }: WantedCommit): { readonly asked?: OperatorMessage } {
+/** Who asked for a commit that is tried again. */
+export function askedBy({ again, by, reason }: WantedCommit): { readonly asked?: OperatorMessage } {
   if (!again || (by === undefined && reason === undefined)) return {};
   return { asked: { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) } };
 }

@@ -36,6 +36,7 @@ import type {
   SyncState,
   WantedCommit,
 } from './sync-messages.ts';
+import { recordTerminated } from './record-terminated.ts';
 import { startCommit } from './start-commit.ts';
 import { describeSync } from './sync-display.ts';
 import { SyncNews } from './sync-news.ts';
@@ -285,6 +286,7 @@ class SyncRun {
     this.#begun += 1;
     this.#show();
     const before = this.#last;
+    const startedAt = new Date().toISOString();
     // What is tried again by itself is news when it ends otherwise.
     const isRetry = wanted.again && wanted.by === undefined && before?.sha === wanted.sha;
     if (!isRetry && wanted.heal === undefined) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
@@ -318,6 +320,9 @@ class SyncRun {
     }
     if (!settled.yet) await stop();
     const { mayPassLater, ...end } = await ending;
+    const runId = this.#child?.firstExecutionRunId;
+    if (end.outcome === 'Terminated' && runId !== undefined && patched('terminated-recorded'))
+      await recordTerminated(this.#input, wanted, { runId, startedAt });
     this.#running = undefined;
     this.#child = undefined;
     this.#isCancelling = false;

@@ -409,13 +409,20 @@ describe('clicks in the UI', () => {
     expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
-  it('Terminate of a commit does not hang its sync', async () => {
+  it('Terminate of a commit is recorded by its sync, which goes on', async () => {
     const { git, name } = await follow('terminated');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
     await sync.commitSeen(name, sha);
     await awaiting(name, sha);
     await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).terminate('clicked');
     expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Terminated' });
+    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(commit).toMatchObject({ sha, outcome: 'Terminated' });
+    expect(commit?.notes).toEqual([
+      `its run was terminated, what it has done stays: \`fairlead sync ${name}\` tries it again`,
+    ]);
+    expect(history?.map(({ outcome }) => outcome)).toEqual(['Terminated']);
+    expect(await eventsOf(sha)).toEqual(['CommitTerminated']);
     const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
     expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);

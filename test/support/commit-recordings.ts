@@ -350,6 +350,25 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-terminated',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_STARTED',
+      'CHILD_WORKFLOW_EXECUTION_TERMINATED',
+      'MARKER_RECORDED',
+      'ACTIVITY_TASK_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const stuck = await ground.commit({ 'web.yaml': web('app:bad') });
+      await ground.untilPods('the bad pods are there', (pods) => pods.length === 3);
+      await ground.commitRuns(stuck).terminate();
+      const next = await ground.commit({ 'web.yaml': undefined, 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(next), 'COMPLETED');
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'sync-unfollowed',
     holds: [
       'WORKFLOW_EXECUTION_SIGNALED',

@@ -1,0 +1,39 @@
+/** The record of a commit whose run was terminated: it could not write its own, and would be under way for ever. */
+
+import { proxyActivities } from '@temporalio/workflow';
+
+import type { CommitActivities } from '../activities/commit.ts';
+import { mutating } from './activity-options.ts';
+import { leaderTaskQueue } from './messages.ts';
+import { askedBy } from './start-commit.ts';
+import type { SyncInput, WantedCommit } from './sync-messages.ts';
+import { commitWorkflowId } from './sync-messages.ts';
+
+/** `startedAt`: RFC 3339. What the run has done is not known here, and stays. */
+export async function recordTerminated(
+  { cluster, clusterUid, repository }: SyncInput,
+  wanted: WantedCommit,
+  run: { readonly runId: string; readonly startedAt: string },
+): Promise<void> {
+  const { sha, heal } = wanted;
+  const { recordCommit } = proxyActivities<CommitActivities>({
+    ...mutating(leaderTaskQueue(cluster)),
+    startToCloseTimeout: '30 seconds',
+    summary: 'record: Terminated',
+  });
+  await recordCommit({
+    clusterUid,
+    repository,
+    sha,
+    workflowId: commitWorkflowId(cluster, repository, sha),
+    ...run,
+    ...(heal !== undefined && { heal }),
+    ...askedBy(wanted),
+    outcome: 'Terminated',
+    applied: 0,
+    unchanged: 0,
+    pruned: 0,
+    problems: { total: 0, first: [], lines: [] },
+    notes: [`its run was terminated, what it has done stays: \`fairlead sync ${repository}\` tries it again`],
+  });
+}
