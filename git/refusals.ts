@@ -2,11 +2,13 @@
 
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER } from '../kubernetes/client.ts';
+import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { describeConflicts, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
+import { isCareful } from './inventory-content.ts';
 import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, problemOf } from './prepare.ts';
@@ -82,7 +84,9 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
     const text = end(shorten(message));
     return {
       ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line),
+      ...policyFor(message),
       ...hintFor(text),
+      ...renewalOf(object, text),
       ...annotationFor(object, text),
     };
   }
@@ -132,6 +136,32 @@ function hintFor(text: string): Pick<Problem, 'next'> {
   return /expected string, got a (?:boolean|number)/.test(text) ? { next: 'Quote the value.' } : {};
 }
 
+/** Somebody else's policy: there may be no field that is wrong. */
+function policyFor(message: string): Pick<Problem, 'next'> {
+  const [, policy = ''] = DENIED.exec(message) ?? [];
+  if (policy === '' || policy.startsWith(OWN_POLICIES)) return {};
+  return { next: `Do as ValidatingAdmissionPolicy ${policy} says, or have it changed.` };
+}
+
+const DENIED = /ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: /;
+const OWN_POLICIES = 'fairlead-';
+
+const LASTING = /field is immutable|is immutable after creation|updates to \w+ spec for fields other than/;
+/** Their pods are adopted by the one that is made anew. */
+const KEEPING_PODS: ReadonlySet<string> = new Set(['StatefulSet', 'DaemonSet', 'Deployment', 'ReplicaSet']);
+
+/** What a living object keeps for good, another one may have; not at the price of data. */
+function renewalOf({ manifest, path, namespace }: PreparedObject, text: string): Pick<Problem, 'next'> {
+  if (!LASTING.test(text)) return {};
+  const { group, kind, name } = manifest;
+  const back = 'Go back to what it was, or give the object another name';
+  if (isCareful(group, kind)) return { next: `${back}.` };
+  const where = namespace === undefined ? '' : ` -n ${namespace}`;
+  const pods = KEEPING_PODS.has(kind) ? ' --cascade=orphan' : '';
+  const command = `kubectl delete ${resourceId(path)} ${shellWord(name)}${where}${pods}`;
+  return { next: `${back}; or delete it, and \`fairlead sync\` makes it anew: ${command}.` };
+}
+
 /** Our fields as they are written in apps/v1, by the last part of their path. */
 const ANNOTATION_OF: Readonly<Record<string, string>> = {
   ...Object.fromEntries(OWN_FIELDS.map((field) => [field, ANNOTATION[field]])),
@@ -166,7 +196,7 @@ function shorten(message: string): string {
       .replace(/^failed to create typed patch object \([^)]*\): /, '')
       .replace(/^.*?strict decoding error: /, '')
       .replace(/^[\w.]+ "[^"]*" is forbidden: (?=ValidatingAdmissionPolicy)/, '')
-      .replace(/^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /, '')
+      .replace(DENIED, (whole, policy: string) => (policy.startsWith(OWN_POLICIES) ? '' : whole))
       // Said whenever the schema already refused something.
       .replace(
         /,? *<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g,

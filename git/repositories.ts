@@ -201,7 +201,10 @@ function toRepository(item: unknown, directory: string): Repository | string[] {
   const issues = parsed.error?.issues ?? [];
   const errors = issues.map((issue) => {
     const field = issue.path.join('.');
-    return `${field === '' ? '' : `${field}: `}${shownOnOneLine(issue.message)}`;
+    // What YAML reads of y, no, on or a number.
+    const isUnquoted = /expected string, received (?:boolean|number)/.test(issue.message);
+    const quote = isUnquoted ? ': quote the value' : '';
+    return `${field === '' ? '' : `${field}: `}${shownOnOneLine(issue.message)}${quote}`;
   });
   const attempt = <T>(field: string, read: () => T): T | undefined => {
     try {

@@ -54,7 +54,7 @@ const object: PreparedObject = {
   deferred: false,
 };
 
-function refusal(message: string, code = 500): string {
+function refusal(message: string, code = 500, of = object): string {
   const status = { kind: 'Status', status: 'Failure', code, message };
   const error = responseError(
     { method: 'PATCH', path, server: 'https://kubernetes' },
@@ -62,7 +62,7 @@ function refusal(message: string, code = 500): string {
     JSON.stringify(status),
     undefined,
   );
-  const found = toProblems(error, object, new SourceText(TEXT)) ?? [];
+  const found = toProblems(error, of, new SourceText(TEXT)) ?? [];
   return found.map((item) => formatProblem(item)).join('\n');
 }
 
@@ -113,6 +113,36 @@ describe('a value that the apiserver quotes', () => {
     ],
   ])('says what to do: %s', (_, said, next) => {
     expect(refusal(`${PATCH}${said}`)).toContain(next);
+  });
+
+  it('names a policy that is not ours', () => {
+    const denied = (policy: string) =>
+      refusal(
+        `Deployment.apps "web" is forbidden: ValidatingAdmissionPolicy '${policy}' with binding 'all' denied request: not today`,
+        422,
+      );
+    expect(denied('no-deployments')).toBe(
+      "Invalid web.yaml:1: Deployment.apps ns/web: ValidatingAdmissionPolicy 'no-deployments' with binding 'all' denied request: not today. Do as ValidatingAdmissionPolicy no-deployments says, or have it changed.",
+    );
+    expect(denied('fairlead-deployments.apps')).toBe(
+      'Invalid web.yaml:1: Deployment.apps ns/web: not today. Correct the field.',
+    );
+  });
+
+  it('of a field that lasts says how to have another one', () => {
+    const message = 'Deployment.apps "web" is invalid: spec.selector: Invalid value: {}: field is immutable';
+    expect(refusal(message, 422)).toContain(
+      'Go back to what it was, or give the object another name; or delete it, and `fairlead sync` makes it anew: kubectl delete deployments.apps web -n ns --cascade=orphan.',
+    );
+    const { manifest } = object;
+    const claim = { ...object, manifest: { ...manifest, group: '', kind: 'PersistentVolumeClaim' } };
+    const said = refusal(
+      message.replace('field is immutable', 'spec is immutable after creation'),
+      422,
+      claim,
+    );
+    expect(said).toContain('give the object another name.');
+    expect(said).not.toContain('kubectl delete');
   });
 
   it('our fields are annotations in apps/v1', () => {

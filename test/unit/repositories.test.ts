@@ -35,6 +35,12 @@ describe('a repositories file with mistakes', () => {
     );
   });
 
+  it('and a value that YAML reads as something else than text is to be quoted', () => {
+    expect(() => parseRepositories('[{url: /srv/x, path: y}]', 'r.yaml')).toThrow(
+      'path: Invalid input: expected string, received boolean: quote the value',
+    );
+  });
+
   it('and HEAD is the ref that it has without one', () => {
     expect(parseRepositories('[{url: /srv/x, ref: HEAD}]', 'r.yaml')).toEqual(
       parseRepositories('[{url: /srv/x}]', 'r.yaml'),
