@@ -91,7 +91,7 @@ class CommitRun {
       }
       throw error;
     }
-    const recorded = await this.#record(ending);
+    const recorded = await this.#recordEnd(ending);
     if (ending === 'Refused' || ending === 'Failed') {
       const { problems } = this.#display;
       const { total, first } = problems;
@@ -237,6 +237,16 @@ class CommitRun {
       this.#display.awaited(result);
       if (result.outcome === 'finished') return;
     }
+  }
+
+  /** A cancellation that comes when all is done changes nothing of it, and must not leave it untold. */
+  async #recordEnd(ending: Ending): Promise<RecordCommitResult | undefined> {
+    try {
+      if (!CancellationScope.current().consideredCancelled) return await this.#record(ending);
+    } catch (error) {
+      if (!isCancellation(error)) throw error;
+    }
+    return await CancellationScope.nonCancellable(() => this.#record(ending));
   }
 
   /** Undefined: a run that was recorded before there was an answer. */

@@ -409,6 +409,27 @@ describe('clicks in the UI', () => {
     expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
+  it('Cancel of a commit that has done everything in the same moment: what it did is recorded', async () => {
+    const { git, name, set } = await follow('cancelled-done');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    const handle = sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha));
+    const ended = async () => {
+      const { events } = await handle.fetchHistory();
+      return events?.filter((event) => event.activityTaskCompletedEventAttributes != null).length ?? 0;
+    };
+    await sync.withoutWorkflows(async () => {
+      const before = await ended();
+      await setStatus(set, true);
+      await found('its wait is over', async () => ((await ended()) > before ? true : undefined));
+      await handle.cancel();
+    });
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const { history } = (await sync.inventory(name))?.status ?? {};
+    expect(history?.map(({ outcome }) => outcome)).toEqual(['Succeeded']);
+  }, 60_000);
+
   it('Terminate of a commit is recorded by its sync, which goes on', async () => {
     const { git, name } = await follow('terminated');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });

@@ -39,8 +39,9 @@ export class GitSync {
   readonly #repositories = new Map<string, Repository>();
   readonly #former = new Map<string, Repository>();
   readonly #connection: NativeConnection;
-  readonly #workers: readonly Worker[];
-  readonly #running: Promise<unknown>;
+  readonly #createWorkflows: () => Promise<Worker>;
+  #workflows: RunningWorker;
+  readonly #activities: RunningWorker;
   readonly #cache: string;
   readonly runs: SyncRuns;
   /** Awaited by each look before it begins. */
@@ -52,7 +53,8 @@ export class GitSync {
     connection: NativeConnection,
     cache: string,
     clusterUid: string,
-    start: (sync: GitSync) => readonly Worker[],
+    createWorkflows: () => Promise<Worker>,
+    [workflows, activities]: readonly [Worker, Worker],
   ) {
     this.#options = options;
     this.cluster = options.cluster;
@@ -66,8 +68,9 @@ export class GitSync {
       searchAttributes: async () => [],
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
     });
-    this.#workers = start(this);
-    this.#running = Promise.all(this.#workers.map(async (worker) => await worker.run()));
+    this.#createWorkflows = createWorkflows;
+    this.#workflows = running(workflows);
+    this.#activities = running(activities);
   }
 
   static async start(options: GitSyncOptions): Promise<GitSync> {
@@ -120,22 +123,22 @@ export class GitSync {
         },
       }),
     };
-    const workers = [
+    const createWorkflows = async () =>
       await Worker.create({
         connection,
         taskQueue: workflowTaskQueue(cluster),
         workflowBundle,
         stickyQueueScheduleToStartTimeout: '1s',
-      }),
-      await Worker.create({
-        connection,
-        taskQueue: leaderTaskQueue(cluster),
-        activities,
-        maxHeartbeatThrottleInterval: '500ms',
-        shutdownForceTime: '5s',
-      }),
-    ];
-    const sync = new GitSync(options, temporal, connection, cache, clusterUid, () => workers);
+      });
+    const worker = await Worker.create({
+      connection,
+      taskQueue: leaderTaskQueue(cluster),
+      activities,
+      maxHeartbeatThrottleInterval: '500ms',
+      shutdownForceTime: '5s',
+    });
+    const workers = [await createWorkflows(), worker] as const;
+    const sync = new GitSync(options, temporal, connection, cache, clusterUid, createWorkflows, workers);
     known = (name) => sync.#repositories.get(name);
     former = (name) => sync.#former.get(name);
     beforeLook = async () => await sync.beforeLook();
@@ -200,11 +203,34 @@ export class GitSync {
     return await new InventoryStore(this.#options.client, INVENTORY_NAMESPACE, repository).read();
   }
 
+  /** While `act` runs no workflow goes on: what happens meanwhile it finds all at once. */
+  async withoutWorkflows(act: () => Promise<void>): Promise<void> {
+    await end(this.#workflows);
+    try {
+      await act();
+    } finally {
+      this.#workflows = running(await this.#createWorkflows());
+    }
+  }
+
   async stop(): Promise<void> {
-    for (const worker of this.#workers) worker.shutdown();
-    await this.#running;
+    await Promise.all([end(this.#workflows), end(this.#activities)]);
     await this.temporal.connection.close();
     await this.#connection.close();
     await rm(this.#cache, { recursive: true, force: true });
   }
+}
+
+interface RunningWorker {
+  readonly worker: Worker;
+  readonly ended: Promise<void>;
+}
+
+function running(worker: Worker): RunningWorker {
+  return { worker, ended: worker.run() };
+}
+
+async function end({ worker, ended }: RunningWorker): Promise<void> {
+  worker.shutdown();
+  await ended;
 }
