@@ -55,6 +55,8 @@ const COALESCE_MS = 300;
 const UNDER_WAY_MS = 2_000;
 /** What differs is looked at anew: what holds it may have gone without a trace on the object. */
 const RECHECK_MS = 60_000;
+/** What is not among the watched is looked at anew the first time: it may have been made again, without our label. */
+const FIRST_RECHECK_MS = 1_000;
 const FIRST_BACKOFF_MS = 1_000;
 const LAST_BACKOFF_MS = 60_000;
 
@@ -63,6 +65,10 @@ interface Judged {
   readonly digest: string;
   readonly drift: Drift | undefined;
   readonly at: number;
+  /** Since when the digest is that. */
+  readonly since: number;
+  /** Nothing of it is watched. */
+  readonly isAbsent: boolean;
 }
 
 export class DriftWatch {
@@ -178,7 +184,7 @@ export class DriftWatch {
   #mustJudge(key: string, dirty: ReadonlySet<string> | undefined): boolean {
     if (dirty === undefined || dirty.has(key)) return true;
     const judged = this.#judged.get(key);
-    return judged?.drift !== undefined && this.#options.now() - judged.at >= RECHECK_MS;
+    return judged !== undefined && this.#options.now() >= recheckAt(judged);
   }
 
   /** Reads what the commit wants, when it is another one, and watches that. */
@@ -215,12 +221,13 @@ export class DriftWatch {
     }
     const digest = this.#digestOf(object) ?? '';
     const { now } = this.#options;
-    const known = this.#judged.get(key);
-    const isOld = known?.drift !== undefined && now() - known.at >= RECHECK_MS;
-    if (known?.digest === digest && !isOld) return;
+    const before = this.#judged.get(key);
+    const known = before?.digest === digest ? before : undefined;
+    if (known !== undefined && now() < recheckAt(known)) return;
     const isOurs = found !== 'absent' && this.#ownsAll(context, object, found.owned);
     const drift = isOurs ? undefined : await lookAtDrift(context, object, isApplied);
-    this.#judged.set(key, { digest, drift, at: now() });
+    const at = now();
+    this.#judged.set(key, { digest, drift, at, since: known?.since ?? at, isAbsent: found === 'absent' });
   }
 
   #ownsAll(context: CommitContext, object: PreparedObject, owned: string | undefined): boolean {
@@ -248,12 +255,14 @@ export class DriftWatch {
     const fights: DriftEvent[] = [];
     const due: { readonly key: string; readonly drift: Drift }[] = [];
     let next = RECHECK_MS;
-    for (const [key, { drift }] of this.#judged) {
+    for (const [key, judged] of this.#judged) {
+      const { drift } = judged;
       const past = this.#healing.get(key);
       if (drift === undefined) {
         if (past !== undefined && areOver(past, at)) this.#healing.delete(key);
         continue;
       }
+      next = Math.min(next, Math.max(0, recheckAt(judged) - at));
       const wait = mayHeal && drift.held === undefined ? healAllAt(past, drift.by, at) - at : undefined;
       const known = before.get(drift.object);
       const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
@@ -321,6 +330,15 @@ export class DriftWatch {
       signal,
     };
   }
+}
+
+/**
+ * When what differs is looked at anew, in milliseconds since the epoch: of what is not watched soon, then ever less often. Never of what
+ * does not differ.
+ */
+function recheckAt({ drift, at, since, isAbsent }: Judged): number {
+  if (drift === undefined) return Number.POSITIVE_INFINITY;
+  return at + (isAbsent ? Math.min(Math.max(at - since, FIRST_RECHECK_MS), RECHECK_MS) : RECHECK_MS);
 }
 
 /** Why nothing of the repository is put back now, although it heals. */

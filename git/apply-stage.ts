@@ -78,7 +78,8 @@ export async function applyStage(
       }
       if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
-      const found = toProblems(error, object, options.texts.get(object.manifest.file));
+      const source = options.texts.get(object.manifest.file);
+      const found = toProblems(error, object, { source, heals: context.repository.heal });
       if (found !== undefined) problems.push(...found);
       else if (error instanceof ApiError || error instanceof NotYetError) delays.push(retryable(error));
       else throw error;

@@ -19,6 +19,7 @@ import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
+import type { RefusalSetting } from './refusals.ts';
 import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
@@ -137,7 +138,7 @@ export class ObjectCheck {
         await client.patch(object.path, 'apply', rest, options);
       });
       for (const refusal of refusals) {
-        const found = toProblem(refusal, object, this.#text(object));
+        const found = toProblem(refusal, object, this.#setting(object));
         if (found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];
         this.problems.push(foreign.length === 0 ? found : blamed(found, object, foreign));
@@ -164,7 +165,7 @@ export class ObjectCheck {
       );
     } catch (error) {
       if (isAlreadyExists(error)) return;
-      const found = toProblems(error, object, this.#text(object)) ?? [];
+      const found = toProblems(error, object, this.#setting(object)) ?? [];
       const own = found.filter(({ code }) => ['Invalid', 'UnknownField', 'ObjectTooLarge'].includes(code));
       this.problems.push(...own);
     }
@@ -228,10 +229,14 @@ export class ObjectCheck {
     try {
       await work();
     } catch (error) {
-      const found = toProblems(error, object, this.#text(object));
+      const found = toProblems(error, object, this.#setting(object));
       if (found === undefined) throw retryable(error);
       this.problems.push(...found);
     }
+  }
+
+  #setting(object: PreparedObject): RefusalSetting {
+    return { source: this.#text(object), heals: this.#context.repository.heal };
   }
 
   #text(object: PreparedObject): SourceText | undefined {

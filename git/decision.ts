@@ -41,6 +41,8 @@ export interface DecisionInput {
   readonly applySetId: string;
   /** What was changed in the cluster is put back. @default false */
   readonly heal?: boolean;
+  /** The repository's inventory tells that git has applied it before: one that was made again has nothing on it that would. @default false */
+  readonly isListed?: boolean;
   /** Of the repository that the object names, if it is another one. @default it holds the object */
   readonly former?: FormerOwner | undefined;
   /** Hash of the manifest that a rolling update of the object rolls out now: what is there is on its way to that one. */
@@ -50,7 +52,8 @@ export interface DecisionInput {
 /**
  * A pinned object is left alone until its manifest differs from the rejected one; then it is forced and unpinned (design
  * "Pause, abort, retry, undo"). An object whose manifest is the applied one is not touched, whatever has become of it, unless it is
- * to be healed; a workload that is paused is not healed either.
+ * to be healed; a workload that is paused is not healed either. Force is for what was git's: the object says so, or, where it was made
+ * again and names nobody, the inventory.
  */
 export function decide({
   manifest,
@@ -58,6 +61,7 @@ export function decide({
   repository,
   applySetId,
   heal = false,
+  isListed = false,
   former,
   rolled = manifest.hash,
 }: DecisionInput): Decision {
@@ -112,7 +116,8 @@ export function decide({
   if (!heal) return applied ? { do: 'nothing' } : { do: 'apply', create: false, force: false, unpin: false };
   const paused = readPaused(annotations, asRecord(asRecord(live)['spec'])['paused'] === true);
   if (paused !== undefined) return { do: 'leave', why: `it is paused${describeWish(paused)}` };
-  return { do: 'apply', create: false, force: owner === repository, unpin: false };
+  const wasGits = owner === repository || (owner === undefined && isListed);
+  return { do: 'apply', create: false, force: wasGits, unpin: false };
 }
 
 function describeWish({ by, reason }: Wish): string {

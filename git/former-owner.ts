@@ -1,6 +1,5 @@
 /** Whether the repository that an object's annotation names still has a claim to it: names change, and annotations outlive claims. */
 
-import { isForbidden } from '../kubernetes/api-error.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { rolledManifest } from './apply-controller.ts';
@@ -9,9 +8,9 @@ import type { DecisionInput, FormerOwner } from './decision.ts';
 import type { Inventory } from './inventory.ts';
 import { APPLYSET, InventoryStore, handOver } from './inventory.ts';
 import { entryKey } from './inventory-content.ts';
+import { readInventory } from './inventory-reading.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
-import { ProblemError } from './problems.ts';
 import { DNS_LABEL } from './repositories.ts';
 import { otherCluster } from './run-cluster.ts';
 import { sourceIdentity } from './source-url.ts';
@@ -34,9 +33,24 @@ export async function decisionInput(
     repository: repository.name,
     applySetId: store.applySetId,
     heal: heal !== undefined,
+    isListed: heal !== undefined && live !== undefined && (await listing(context, object)) !== undefined,
     former,
     rolled: await rolledManifest(context, object),
   };
+}
+
+/**
+ * The inventory of the commit's own repository, where it tells that git has applied the object before: not only that it is about to be,
+ * which has no uid yet. Undefined: it does not. @throws ApiError
+ */
+export async function listing(
+  context: CommitContext,
+  object: PreparedObject,
+): Promise<Inventory | undefined> {
+  const inventory = await readInventory(context, context.store);
+  if (inventory === undefined || inventory === 'unknown') return undefined;
+  const uid = inventory.entries.get(entryKey(inventoryEntry(object)))?.uid;
+  return uid === undefined ? undefined : inventory;
 }
 
 async function formerOwner(
@@ -52,13 +66,13 @@ async function formerOwner(
   // Its inventory is somewhere else (that of other workers), or nothing tells where.
   if (live.metadata.labels?.[APPLYSET.partOf] !== store.applySetId) return { claim: 'holds' };
   const isFollowed = context.isFollowed(owner);
-  const inventory = await inventoryOf(context, store);
+  const inventory = await readInventory(context, store);
   if (inventory === 'unknown') return { claim: 'holds' };
   if (inventory === undefined) return { claim: isFollowed ? 'holds' : 'none' };
   const key = entryKey(inventoryEntry(object));
   if (!inventory.entries.has(key)) {
     // A commit of it may have claimed the object since: what was read is of some moment before.
-    const latest = isFollowed ? await inventoryOf(context, store, 'anew') : inventory;
+    const latest = isFollowed ? await readInventory(context, store, 'anew') : inventory;
     const holds = latest === 'unknown' || latest?.entries.has(key) === true;
     return { claim: holds ? 'holds' : 'none' };
   }
@@ -71,29 +85,4 @@ async function formerOwner(
   const source = await sourceIdentity(repository.url);
   if (inventory.source === source) return { claim: 'none' };
   return { claim: 'left', source: inventory.source, next: handOver(store, source) };
-}
-
-/** One reading for all objects of an activity, or one more. */
-const READ = new WeakMap<CommitContext, Map<string, Promise<Inventory | 'unknown' | undefined>>>();
-
-async function inventoryOf(
-  context: CommitContext,
-  store: InventoryStore,
-  when?: 'anew',
-): Promise<Inventory | 'unknown' | undefined> {
-  const known = READ.get(context) ?? new Map<string, Promise<Inventory | 'unknown' | undefined>>();
-  READ.set(context, known);
-  const kept = when === 'anew' ? undefined : known.get(store.repository);
-  const reading = kept ?? read(store, context.signal);
-  known.set(store.repository, reading);
-  return await reading;
-}
-
-async function read(store: InventoryStore, signal?: AbortSignal): Promise<Inventory | 'unknown' | undefined> {
-  try {
-    return await store.read(signal);
-  } catch (error) {
-    if (error instanceof ProblemError || isForbidden(error)) return 'unknown';
-    throw error;
-  }
 }

@@ -50,24 +50,36 @@ export function fieldConflicts(error: unknown): ReturnType<typeof readConflicts>
   return causes.length === 0 ? undefined : readConflicts(causes);
 }
 
+/** What a problem is told by beside the refusal. */
+export interface RefusalSetting {
+  /** The file, to find the line of a field in it. */
+  readonly source?: SourceText | undefined;
+  /** The repository's `heal`. @default false */
+  readonly heals?: boolean | undefined;
+}
+
 /**
  * A refusal that a retry cannot mend, as problems: one for each field that is wrong. Undefined as of {@link toProblem}.
  */
 export function toProblems(
   error: unknown,
   object: PreparedObject,
-  source?: SourceText,
+  setting?: RefusalSetting,
 ): readonly Problem[] | undefined {
   if (!(error instanceof ApiError)) return undefined;
-  const found = byCause(error).flatMap((one) => toProblem(one, object, source) ?? []);
+  const found = byCause(error).flatMap((one) => toProblem(one, object, setting) ?? []);
   return found.length === 0 ? undefined : found;
 }
 
 /**
  * A refusal that a retry cannot mend, as one problem; undefined when the same request may succeed later (the apiserver is
- * away, throttles, or the object changed in between). `source` is the file, to find the line of a field in it.
+ * away, throttles, or the object changed in between).
  */
-export function toProblem(error: unknown, object: PreparedObject, source?: SourceText): Problem | undefined {
+export function toProblem(
+  error: unknown,
+  object: PreparedObject,
+  { source, heals = false }: RefusalSetting = {},
+): Problem | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { status } = error;
   const message = hideValues(serverText(error), object);
@@ -100,7 +112,7 @@ export function toProblem(error: unknown, object: PreparedObject, source?: Sourc
   }
   const conflicts = fieldConflicts(error);
   if (conflicts !== undefined)
-    return { ...problemOf(object, 'Conflict', describeConflicts(conflicts)), ...handOver(object) };
+    return { ...problemOf(object, 'Conflict', describeConflicts(conflicts)), ...handOver(object, heals) };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
 }
@@ -118,12 +130,15 @@ function leavingFor({ namespace = '' }: PreparedObject, { details }: ApiError): 
  * their other owner. Sync's own labels and annotations come back when the commit is tried again. Not of a ReplicationController,
  * whose pods only a rolling update replaces.
  */
-function handOver({ manifest, namespace }: PreparedObject): Pick<Problem, 'next'> {
+function handOver({ manifest, namespace }: PreparedObject, heals: boolean): Pick<Problem, 'next'> {
   if (isController(manifest)) return {};
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
   const command = `kubectl apply --server-side --force-conflicts --field-manager=${FIELD_MANAGER}${where} -f ${shellWord(manifest.file)}`;
+  const healing = heals
+    ? '`heal: true` takes back only what git is known to have applied before.'
+    : "With `heal: true` in the repository's entry git takes back what it had applied before.";
   return {
-    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. With \`heal: true\` in the repository's entry git takes back what it had applied before.`,
+    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. ${healing}`,
   };
 }
 

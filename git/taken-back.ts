@@ -6,6 +6,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import type { FieldConflict } from './decision.ts';
 import { isTakenBySync } from './decision.ts';
+import { listing } from './former-owner.ts';
 import type { Manifest } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 
@@ -39,22 +40,31 @@ export async function takenBack(
   return `${object.label}: git has taken back ${parts.join('; ')}`;
 }
 
-/** The manifest that the object was applied with last, of the commit that it names; its hash proves it. */
+/**
+ * The manifest that the object was applied with last: of the commit that it names, proved by its hash. One that was made again names
+ * none; where the inventory tells that git has applied it before, it is that of the commit which was applied last as a whole.
+ */
 async function appliedManifest(
-  { repository, earlier }: CommitContext,
-  { manifest, namespace }: PreparedObject,
+  context: CommitContext,
+  object: PreparedObject,
   live: KubernetesObject,
 ): Promise<Manifest | undefined> {
+  const { repository, earlier } = context;
+  const { manifest, namespace } = object;
   const { annotations } = live.metadata;
-  const [owner, sha, hash] = [ANNOTATION.repository, ANNOTATION.commit, ANNOTATION.manifestHash].map(
-    (name) => annotations?.[name],
-  );
-  // The annotation is anybody's: what is no sha is not asked for.
-  if (owner !== repository.name || sha === undefined || !/^[0-9a-f]{40,64}$/.test(sha)) return undefined;
+  const owner = annotations?.[ANNOTATION.repository];
+  const isNobodys = owner === undefined;
+  if (!isNobodys && owner !== repository.name) return undefined;
+  const hash = annotations?.[ANNOTATION.manifestHash];
+  const sha = isNobodys
+    ? (await listing(context, object))?.status.lastSucceeded?.sha
+    : annotations?.[ANNOTATION.commit];
+  // Annotations are anybody's: what is no sha is not asked for.
+  if (sha === undefined || !/^[0-9a-f]{40,64}$/.test(sha)) return undefined;
   const content = await earlier?.(sha);
   return content?.manifests.find(
     (one) =>
-      one.hash === hash &&
+      (isNobodys || one.hash === hash) &&
       one.group === manifest.group &&
       one.kind === manifest.kind &&
       one.name === manifest.name &&

@@ -153,6 +153,21 @@ async function edit(path: ResourcePath, change: JsonObject, fieldManager = 'kube
   await cluster.client.patch(path, 'merge', change, { fieldManager });
 }
 
+/** As `kubectl replace --force` does: another object of that name, of which git has written nothing. */
+async function makeAgain(name: string, whenDeleted?: () => Promise<unknown>): Promise<void> {
+  await cluster.client.delete(core('configmaps', name));
+  await whenDeleted?.();
+  await make(name, 'kubectl-replace');
+}
+
+async function make(name: string, fieldManager: string): Promise<void> {
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { key: 'mine' } };
+  await cluster.client.create({ ...core('configmaps', name), name: undefined }, body, { fieldManager });
+}
+
+const configMap = (name: string): string =>
+  MANIFESTS['other.yaml'].replace('{name: other}', `{name: ${name}}`);
+
 async function drifted(count: number): Promise<RepositoryView> {
   return await untilShop(`drifted ${count}`, ({ drift }) => (drift?.count ?? 0) === count);
 }
@@ -244,6 +259,34 @@ describe('drift that is only reported', () => {
     await drifted(0);
   });
 
+  it('of what was made again by hand, which every commit is refused for until it is git\u2019s again', async () => {
+    const sha = await repository.commit({ 'again.yaml': configMap('again') });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    // Seen to be gone first: that it is there again no watch tells.
+    await makeAgain('again', async () => {
+      await untilShop('deleted', ({ drift }) => drift?.objects[0]?.change === 'deleted');
+    });
+    const changed = await untilShop('changed', ({ drift }) => drift?.objects[0]?.change === 'changed');
+    expect(changed.drift?.objects[0]).toMatchObject({
+      object: `ConfigMap ${namespace}/again`,
+      by: ['kubectl-replace'],
+    });
+    expect(changed.drift?.objects[0]?.fields).toContain('data.key');
+    const other = await repository.commit({ 'README.md': 'says nothing of it' });
+    const refused = await untilShop(
+      'refused',
+      ({ commit }) => commit?.sha === other && commit.outcome === 'Refused',
+    );
+    expect(refused.commit?.problems).toEqual([
+      expect.stringMatching(
+        /^Conflict again\.yaml:1.* "kubectl-replace" owns \.data\.key\. .* With `heal: true` in the repository's entry git takes back/,
+      ),
+    ]);
+    await cluster.client.delete(core('configmaps', 'again'));
+    await cli('sync shop');
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === other);
+  }, 60_000);
+
   it('of a deletion', async () => {
     await cluster.client.delete(core('configmaps', 'other'));
     const view = await drifted(1);
@@ -279,6 +322,42 @@ describe('drift that is put back', () => {
     expect(spec.replicas).toBe(2);
     await untilShop('synced', ({ state }) => state === 'Synced');
   });
+
+  it('what was made again by hand, by the run that heals and by the next commit, whatever that one changes', async () => {
+    const keyOf = async () => dataOf(await cluster.client.get(core('configmaps', 'again')))['key'];
+    await cli('suspend shop');
+    await makeAgain('again');
+    await untilShop('changed', ({ drift }) => drift?.objects[0]?.change === 'changed');
+    await cli('resume shop');
+    await untilShop('put back', ({ state, drift }) => state === 'Synced' && drift === undefined);
+    expect(await keyOf()).toBe('1');
+    await cli('suspend shop');
+    await makeAgain('again');
+    const sha = await repository.commit({ 'README.md': 'says something else' });
+    await cli('resume shop');
+    const view = await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    expect(await keyOf()).toBe('1');
+    expect(view.commit?.notes).toEqual([
+      `ConfigMap ${namespace}/again: git has taken back data.key from "kubectl-replace"`,
+    ]);
+  }, 60_000);
+
+  it('not what git has never had, and the refusal does not advise what is done already', async () => {
+    await make('stranger', 'kubectl-create');
+    const sha = await repository.commit({ 'stranger.yaml': configMap('stranger') });
+    const view = await untilShop(
+      'refused',
+      ({ commit }) => commit?.sha === sha && commit.outcome === 'Refused',
+    );
+    expect(view.commit?.problems).toEqual([
+      expect.stringMatching(
+        /"kubectl-create" owns \.data\.key\. .* `heal: true` takes back only what git is known to have applied before\.$/,
+      ),
+    ]);
+    const without = await repository.commit({ 'stranger.yaml': undefined });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === without);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'stranger')))).toEqual({ key: 'mine' });
+  }, 60_000);
 
   const portsOf = async (name: string) => {
     const { spec } = await cluster.client.get<
@@ -418,12 +497,14 @@ describe('drift that is put back', () => {
     );
     const view = await untilShop('refused as before', (one) => isRefused(one) && one.drift === undefined);
     expect(view).toMatchObject({ applied: sha, commit: { sha: broken, outcome: 'Refused' } });
-    const { attempts } = JSON.parse(await cli('history shop -o json')) as {
-      attempts: readonly { sha: string; outcome: string; askedBy?: string }[];
-    };
-    expect(attempts.filter((one) => one.sha === sha && one.askedBy === 'fairlead')).toMatchObject([
-      { outcome: 'Succeeded' },
-    ]);
+    // What was put back is seen before the run that did it is recorded.
+    await found('the run is in the history', async () => {
+      const { attempts } = JSON.parse(await cli('history shop -o json')) as {
+        attempts: readonly { sha: string; outcome: string; askedBy?: string }[];
+      };
+      const [one, ...more] = attempts.filter(({ sha: of, askedBy }) => of === sha && askedBy === 'fairlead');
+      return one?.outcome === 'Succeeded' && more.length === 0 ? true : undefined;
+    });
     // A repository that is suspended heals nothing, and says so.
     await cli('suspend shop');
     await edit(core('configmaps', 'other'), { data: { key: '2' } }, 'kubectl-patch');

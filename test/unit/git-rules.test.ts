@@ -287,6 +287,32 @@ describe('what to do with an object', () => {
     expect(judge(object, true)).toMatchObject(expected);
   });
 
+  it.each([
+    ['', live({}), { do: 'apply', create: false, force: true, unpin: false }],
+    [', and is paused', live({}, paused), { do: 'leave' }],
+    [', and is pinned against this manifest', live({}, pin('new')), { do: 'leave' }],
+    [
+      ', and is another repository\u2019s now',
+      live({}, { 'fairlead.dev/repository': 'b' }),
+      { do: 'refuse' },
+    ],
+    [
+      ', and is a member of another tool\u2019s set',
+      live({ labels: { 'applyset.kubernetes.io/part-of': 'x' } }),
+      { do: 'refuse' },
+    ],
+    [
+      ', and is controlled',
+      live({ ownerReferences: [{ apiVersion: 'v1', kind: 'Boss', name: 'b', uid: 'b', controller: true }] }),
+      { do: 'refuse' },
+    ],
+  ])('an object of the inventory that was made again by somebody else%s', (_what, object, expected) => {
+    const input = { manifest, live: object, repository: 'repo', applySetId: 'set', isListed: true };
+    expect(decide({ ...input, heal: true })).toMatchObject(expected);
+    const { do: without } = decide(input);
+    expect(without === 'apply' ? decide(input) : {}).not.toMatchObject({ force: true });
+  });
+
   it('takes back only a template that an undo changed, and what sync itself writes', () => {
     const causes = (...pairs: readonly (readonly [string, string])[]) =>
       readConflicts(

@@ -62,7 +62,7 @@ function refusal(message: string, code = 500, of = object): string {
     JSON.stringify(status),
     undefined,
   );
-  const found = toProblems(error, of, new SourceText(TEXT)) ?? [];
+  const found = toProblems(error, of, { source: new SourceText(TEXT) }) ?? [];
   return found.map((item) => formatProblem(item)).join('\n');
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { CommitContext } from '../../../git/commit.ts';
+import { entryKey } from '../../../git/inventory-content.ts';
 import type { PreparedObject } from '../../../git/prepare.ts';
 import { namesField, takenBack } from '../../../git/taken-back.ts';
 import { trusted } from '../../../kubernetes/values.ts';
@@ -47,7 +48,15 @@ describe('a manifest names', () => {
 describe('what is taken back', () => {
   const sha = 'a'.repeat(40);
   const body = { data: { a: '1' } };
-  const manifest = { group: '', kind: 'ConfigMap', name: 'x', namespace: 'shop', hash: 'h', body };
+  const manifest = {
+    apiVersion: 'v1',
+    group: '',
+    kind: 'ConfigMap',
+    name: 'x',
+    namespace: 'shop',
+    hash: 'h',
+    body,
+  };
   const object = trusted<PreparedObject>({ manifest, namespace: 'shop', label: 'ConfigMap shop/x' });
   const contextOf = (heal: boolean, hash = 'h') =>
     trusted<CommitContext>({
@@ -65,6 +74,15 @@ describe('what is taken back', () => {
         },
       },
     });
+  /** Without anything of what git had written on it. */
+  const made = (annotations: Record<string, string> = {}) =>
+    trusted<KubernetesObject>({ metadata: { annotations } });
+  const listedIn = (context: CommitContext, uid: string | undefined, name = 'x') => {
+    const entry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name, uid };
+    const status = { lastSucceeded: { sha, at: '' } };
+    const read = async () => await Promise.resolve({ entries: new Map([[entryKey(entry), entry]]), status });
+    return { ...context, store: trusted<CommitContext['store']>({ repository: 'shop', read }) };
+  };
   const drifted = { field: '.data.a', manager: 'kubectl-patch' };
   const own = { field: `.metadata.annotations.${ANNOTATION.commit}`, manager: 'backup' };
   const told = 'ConfigMap shop/x: git has taken back data.a from "kubectl-patch"';
@@ -83,6 +101,30 @@ describe('what is taken back', () => {
     ['without heal', contextOf(false), liveOf(), [drifted], undefined],
     ['of another manifest', contextOf(true, 'other'), liveOf(), [drifted], undefined],
     ['of a commit that is gone', contextOf(true), liveOf('b'.repeat(40)), [drifted], undefined],
+    ['of what was made again', listedIn(contextOf(true, 'other'), 'u'), made(), [drifted], told],
+    ['of what was made again, without heal', listedIn(contextOf(false), 'u'), made(), [drifted], undefined],
+    [
+      'of what was made again, also what git never had',
+      listedIn(contextOf(true), 'u'),
+      made(),
+      [{ ...drifted, field: '.data.b' }],
+      undefined,
+    ],
+    [
+      'of what git was only about to make',
+      listedIn(contextOf(true), undefined),
+      made(),
+      [drifted],
+      undefined,
+    ],
+    ['of what git has never had', listedIn(contextOf(true), 'u', 'y'), made(), [drifted], undefined],
+    [
+      'of what is another\u2019s now',
+      listedIn(contextOf(true), 'u'),
+      made({ [ANNOTATION.repository]: 'b' }),
+      [drifted],
+      undefined,
+    ],
     ['of what is no commit', contextOf(true), liveOf('--upload-pack=x'), [drifted], undefined],
   ])('%s', async (_, context, live, conflicts, expected) => {
     expect(await takenBack(context, object, live, conflicts)).toBe(expected);
