@@ -38,6 +38,8 @@ export interface CheckCommitResult {
   readonly prunes: number;
   /** Objects of the commit that the inventory does not hold yet. */
   readonly unlisted: number;
+  /** Of `heal`, those that cannot be put back, where the others can: they are in no count but that of the problems. */
+  readonly refused?: readonly string[];
 }
 
 export interface ClaimResult {

@@ -34,6 +34,11 @@ export interface CheckResult {
   readonly prunes: number;
   /** Objects of the commit that are not in the inventory yet. */
   readonly unlisted: number;
+  /**
+   * Of a run that puts objects back: keys of those that cannot be, which are not counted above. Absent: all can, or something is wrong
+   * that is not about single objects.
+   */
+  readonly refused?: readonly string[];
 }
 
 /**
@@ -82,16 +87,28 @@ export async function checkCommit(
   const prunes = context.repository.prune && context.heal === undefined;
   const candidates = prunes ? pruneCandidates(entries, wanted) : [];
   if (problems.length === 0) problems.push(...(await checkDeletes(context, candidates)));
-  const stages = STAGES.map((_, stage) => prepared.objects.filter((object) => object.stage === stage).length);
+  const refused = context.heal === undefined ? [] : refusedAlone(prepared.objects, problems);
+  const rest = prepared.objects.filter((object) => !refused.includes(object));
   return {
     problems: byPlace(problems),
-    stages,
-    steps: applySteps(prepared.objects, (object) => check.changes.has(object)),
+    stages: STAGES.map((_, stage) => rest.filter((object) => object.stage === stage).length),
+    steps: applySteps(rest, (object) => check.changes.has(object)),
     deferred: check.deferred,
-    changes: check.changes.size,
+    changes: rest.filter((object) => check.changes.has(object)).length,
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
+    ...(refused.length > 0 && { refused: refused.map((object) => entryKey(inventoryEntry(object))) }),
   };
+}
+
+/** The objects that the problems are about; none where one is about something else. */
+function refusedAlone(
+  objects: readonly PreparedObject[],
+  problems: readonly Problem[],
+): readonly PreparedObject[] {
+  const labels = new Set(problems.map(({ object }) => object));
+  const found = objects.filter(({ label }) => labels.has(label));
+  return new Set(found.map(({ label }) => label)).size === labels.size ? found : [];
 }
 
 /** The inventory; one that is not this repository's to use becomes a problem. @throws ApiError; Error when its content is damaged */

@@ -119,7 +119,10 @@ export class CommitReader {
   }
 }
 
-/** Gives every manifest its place in the cluster; of a commit that heals, only what it is about. @throws ApiError */
+/**
+ * Gives every manifest its place in the cluster. Of a commit that heals only what it is about: what is wrong with others (a kind that was
+ * taken from the cluster) holds nothing up, as long as all that it is about has a place. @throws ApiError
+ */
 export async function prepareCommit(context: CommitContext, content: CommitContent): Promise<Prepared> {
   const prepared = await prepareObjects(content.manifests, {
     defaultNamespace: context.repository.namespace,
@@ -130,7 +133,9 @@ export async function prepareCommit(context: CommitContext, content: CommitConte
   const { heal } = context;
   if (heal === undefined) return prepared;
   const objects = prepared.objects.filter((object) => heal.has(entryKey(inventoryEntry(object))));
-  return { ...prepared, objects };
+  if (objects.length < heal.size) return { ...prepared, objects };
+  const labels = new Set<string | undefined>(objects.map(({ label }) => label));
+  return { objects, problems: prepared.problems.filter(({ object }) => labels.has(object)) };
 }
 
 /** By file and line, so that a report reads like the files do. */

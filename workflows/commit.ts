@@ -10,6 +10,7 @@ import {
   CancellationScope,
   CancelledFailure,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
   workflowInfo,
@@ -46,11 +47,13 @@ type Ending = Extract<CommitOutcome, 'Succeeded' | 'Refused' | 'Failed' | 'Super
 
 class CommitRun {
   readonly #input: CommitInput;
-  readonly #reference: CommitReference;
+  #reference: CommitReference;
   readonly #display: CommitDisplay;
   readonly #startedAt: string;
   readonly #taskQueue: string;
   #supersededBy: string | undefined;
+  /** Problems of objects that are left out, which nothing waits for. */
+  #leftOut = 0;
 
   constructor(input: CommitInput) {
     const { workflowId, runId, startTime } = workflowInfo();
@@ -107,13 +110,26 @@ class CommitRun {
 
   async #run(): Promise<Ending> {
     const checked = await this.#check(false);
-    if (checked.problems.total > 0) return 'Refused';
+    if (checked.problems.total > 0 && !this.#leavesOut(checked)) return 'Refused';
     if (checked.changes > 0 || checked.prunes > 0 || checked.unlisted > 0) {
       const written = await this.#write(checked);
       if (written !== undefined) return written;
     }
     await this.#awaitRollouts();
     return this.#display.problems.total > 0 ? 'Failed' : 'Succeeded';
+  }
+
+  /**
+   * Objects that are put back are independent of each other: those that the check has refused are reported and left out of all that
+   * follows. False: nothing would be left, or what is wrong is not about single objects.
+   */
+  #leavesOut({ problems, refused, changes }: CheckCommitResult): boolean {
+    const { heal } = this.#reference;
+    if (heal === undefined || refused === undefined || changes === 0 || !patched('heals-the-rest'))
+      return false;
+    this.#reference = { ...this.#reference, heal: heal.filter((key) => !refused.includes(key)) };
+    this.#leftOut += problems.total;
+    return true;
   }
 
   /** Undefined: everything was written. */
@@ -164,7 +180,7 @@ class CommitRun {
     }
     const checked = await this.#check(true);
     this.#display.enter('Applying');
-    return checked.problems.total > 0;
+    return checked.problems.total > 0 && !this.#leavesOut(checked);
   }
 
   /** `isPart`: there are others in its stage. */
@@ -196,7 +212,7 @@ class CommitRun {
       summary: `await what is before ${stepName(wave, rank)} of ${stageName(stage)}`,
     });
     const since = Date.now();
-    const refused = this.#display.problems.total > 0;
+    const refused = this.#display.problems.total > this.#leftOut;
     for (;;) {
       const shown = this.#display.waiting;
       const result = await awaitWave({ ...this.#reference, stage, wave, rank, since, refused, shown });

@@ -15,6 +15,7 @@ import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
+import { refuseConfigMap } from '../support/refused-config-map.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -358,6 +359,36 @@ describe('drift that is put back', () => {
     await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === without);
     expect(dataOf(await cluster.client.get(core('configmaps', 'stranger')))).toEqual({ key: 'mine' });
   }, 60_000);
+
+  it('each by itself: one that the cluster does not take is reported, and holds no other up', async () => {
+    const names = ['first', 'refused', 'later'];
+    const manifests = names.map((name) => [`${name}.yaml`, configMap(name)] as const);
+    // Waves do not make the one depend on the other: it has been there.
+    const sha = await repository.commit({
+      ...Object.fromEntries(manifests),
+      'later.yaml': configMap('later').replace(
+        '{name: later}',
+        '{name: later, annotations: {fairlead.dev/wave: "1"}}',
+      ),
+    });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    const allow = await refuseConfigMap(cluster.client, namespace, 'refused');
+    await cli('suspend shop');
+    for (const name of names) await cluster.client.delete(core('configmaps', name));
+    await drifted(3);
+    await cli('resume shop');
+    const view = await untilShop('put back in part', ({ commit }) => commit?.outcome === 'Failed');
+    expect(view).toMatchObject({ applied: sha, commit: { sha, applied: 2 } });
+    expect(view.commit?.problems).toEqual([
+      expect.stringMatching(/^Invalid refused\.yaml:1@.* no refused for now/),
+    ]);
+    for (const name of ['first', 'later'])
+      expect(dataOf(await cluster.client.get(core('configmaps', name)))).toEqual({ key: '1' });
+    await untilShop('drifted', ({ drift }) => drift?.count === 1);
+    await allow();
+    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined, 60_000);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'refused')))).toEqual({ key: '1' });
+  }, 120_000);
 
   const portsOf = async (name: string) => {
     const { spec } = await cluster.client.get<

@@ -9,6 +9,7 @@ import type { HistoryGround, RecordedRun } from './history-ground.ts';
 import { newest } from './history-ground.ts';
 import type { HistoryRecording } from './history-recordings.ts';
 import { ReceivingServer } from './receiving-server.ts';
+import { refuseConfigMap } from './refused-config-map.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 
 export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
@@ -183,6 +184,37 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
         ...(await newest(ground.syncRuns, 'RUNNING')),
         ...(healed === undefined ? [] : [{ ...healed, suffix: 'commit' }]),
       ];
+    },
+  },
+  {
+    name: 'commit-heals-the-rest',
+    // The check refuses one of two; the other is put back.
+    holds: [
+      'ACTIVITY_TASK_COMPLETED',
+      'MARKER_RECORDED',
+      'ACTIVITY_TASK_COMPLETED',
+      'ACTIVITY_TASK_COMPLETED',
+      'WORKFLOW_EXECUTION_FAILED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository({}, { heal: true });
+      const second = SETTINGS.replace('{name: settings}', '{name: second}');
+      const sha = await ground.commit({ 'settings.yaml': SETTINGS, 'second.yaml': second });
+      await newest(ground.commitRuns(sha), 'COMPLETED');
+      const { client } = ground.cluster;
+      const allow = await refuseConfigMap(client, ground.namespace, 'second');
+      try {
+        // So that both are put back at once.
+        await ground.suspend(true);
+        await ground.untilSync('it is held', ({ suspended }) => suspended !== undefined);
+        const path = { group: '', version: 'v1', resource: 'configmaps', namespace: ground.namespace };
+        for (const name of ['settings', 'second']) await client.delete({ ...path, name });
+        await ground.untilDrifted(2);
+        await ground.suspend(false);
+        return await newest(ground.commitRuns(sha), 'FAILED');
+      } finally {
+        await allow();
+      }
     },
   },
   {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 
 import { startRollingUpdate } from '../../controllers/rolling-update-runs.ts';
+import { InventoryStore } from '../../git/inventory.ts';
 import { beginUpdate } from '../../kubernetes/rolling-update-begin.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
@@ -196,6 +197,13 @@ export class HistoryGround {
   async deleteSettings(): Promise<void> {
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: this.namespace };
     await this.cluster.client.delete({ ...path, name: 'settings' });
+  }
+
+  /** Until so many objects are known not to be as the commit wants them. */
+  async untilDrifted(count: number): Promise<void> {
+    const store = new InventoryStore(this.cluster.client, INVENTORY_NAMESPACE, this.owner);
+    const look = async () => ((await store.read())?.status.drift?.count === count ? true : undefined);
+    await found(`${count} objects differ`, look, PATIENCE_MS);
   }
 
   /** Suspends the repository, or lets it go on. */
