@@ -11,7 +11,7 @@ import { leftPods } from '../planners/rolling-update-abandoned.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
 import { isActiveRecord, readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
-import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
+import { countAvailable, updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { Wish } from '../planners/workload.ts';
 import { controllerName } from './controller-argument.ts';
 import { colorsOf } from './colors.ts';
@@ -193,7 +193,7 @@ export function viewControllers(found: Found, now: number): readonly ControllerV
     // The next one of an update stands alone only where the old one is gone already.
     if (whole !== name && isChosen(own, whole)) return [];
     const snapshot = { ...all, namespace: own, name: whole, paused: readPaused(annotations, undefined) };
-    const row = viewOf(controller, planRollingUpdate(snapshot, now), pods);
+    const row = viewOf(controller, planRollingUpdate(snapshot, now), pods, now);
     return [whole === name ? row : { ...row, replaces: whole }];
   });
 }
@@ -202,6 +202,7 @@ function viewOf(
   controller: ReplicationController,
   plan: ReturnType<typeof planRollingUpdate>,
   pods: readonly Pod[],
+  now: number,
 ): ControllerView {
   const { metadata, spec, status } = controller;
   const { annotations, creationTimestamp } = metadata;
@@ -212,7 +213,10 @@ function viewOf(
     name: metadata.name,
     desired: sizeOf(controller),
     current: podsOf(controller, pods).length,
-    available: status?.availableReplicas ?? 0,
+    // Of pods that are handed over the status counts none: what an update has, its progress tells.
+    available: isUnderWay(plan)
+      ? countAvailable(plan.view, controller, now, plan.progress.phase)
+      : (status?.availableReplicas ?? 0),
     ...stateOf(plan),
     ...(isUnderWay(plan) && { progress: plan.progress }),
     ...(paused !== undefined && { paused }),

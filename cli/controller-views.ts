@@ -24,6 +24,7 @@ import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { UpdateOutcome } from './update-state.ts';
 import {
+  afterPods,
   commandFor,
   describeProgress,
   isUnderWay,
@@ -137,7 +138,7 @@ async function explainEnd(
   if (ended !== 'timeout') return {};
   // The silence of a worker that has just died takes a moment to be told from its last renewal.
   const late = isUnderWay(plan) ? (nobody ?? (await whyNobodyActs(session))) : undefined;
-  const waits = late ?? reasonOf(plan);
+  const waits = late === undefined ? reasonOf(plan) : afterPods(plan, late);
   return { why: `timed out waiting for the update of ${name}${waits === undefined ? '' : `: ${waits}`}` };
 }
 
@@ -232,7 +233,7 @@ export function explain(
   const next = dead === undefined ? {} : { next: dead.next };
   const pods = podsWithoutController(plan);
   if (pods !== undefined) {
-    const sentence = dead === undefined || !isUnderWay(plan) ? pods : `${pods}; ${dead.why}`;
+    const sentence = dead === undefined || !isUnderWay(plan) ? pods : afterPods(plan, dead.why);
     const verdict = 'PodsWithoutController';
     if (step.do === 'refuse' && step.code === 'NextLost') {
       return { verdict, sentence: `${pods}; ${String(view.state.desired)} wanted`, next: wayOutOfLoss(plan) };

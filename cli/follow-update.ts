@@ -24,6 +24,7 @@ import type { OpenTemporal } from './temporal.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import type { RecordedEnd } from './update-state.ts';
 import {
+  afterPods,
   describePause,
   describeProgress,
   describeTurn,
@@ -132,7 +133,7 @@ export async function followUpdate(
       noWorker.now(nobody && `${nobody}: the update waits for a worker`);
     }
     if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
-      const waits = nobody ?? why;
+      const waits = nobody === undefined ? why : afterPods(plan, nobody);
       return await finish(
         'timeout',
         `no progress for ${formatAge(timeoutMs)}${waits === '' ? '' : `: ${waits}`}`,

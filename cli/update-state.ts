@@ -3,6 +3,7 @@
 import { ANNOTATION } from '../planners/names.ts';
 import { partnerOf, sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { freedPods } from '../planners/rolling-update-handover.ts';
 import { describeLost } from '../planners/rolling-update-lost.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
@@ -171,7 +172,7 @@ const PHASES: Readonly<Record<UpdateProgress['phase'], string>> = {
 /** To be said before anything else: nothing heals these pods, in the middle of a rename, or where somebody orphaned them. */
 export function podsWithoutController({ view }: RollingUpdatePlan): string | undefined {
   const { old, nextController, record, name } = view;
-  const elsewhere = describeAbandoned(view) ?? describeLost(view);
+  const elsewhere = describeFreed(view) ?? describeAbandoned(view) ?? describeLost(view);
   if (record === undefined || nextController !== undefined) return elsewhere;
   const isRename = record.state.phase === 'Renaming' && old === undefined;
   const count = isRename ? podCount(view, record) : leftPods(view).length;
@@ -183,6 +184,25 @@ export function podsWithoutController({ view }: RollingUpdatePlan): string | und
     ? `${record.next} is gone and ${name} is not there yet`
     : `${were} deleted without ${them}; ${again} is made again from the record ${record.revision.metadata.name}`;
   return `${String(count)} ${pods} no controller: ${gone}`;
+}
+
+/** Why it does not go on, behind the pods that have no controller for it. */
+export function afterPods(plan: RollingUpdatePlan, why: string): string {
+  const pods = podsWithoutController(plan);
+  return pods === undefined ? why : `${pods}; ${why}`;
+}
+
+/** Held until its pods are free, a next controller is there for as long as no worker lets it go. */
+function describeFreed(view: UpdateView): string | undefined {
+  const { old, nextController: next, keepsName, name } = view;
+  const { length } = freedPods(view);
+  if (next === undefined || length === 0) return undefined;
+  const [pods, them] = length === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
+  const [from, rest] = [
+    next.metadata.name,
+    old === undefined && !keepsName ? `and ${name} is not there yet` : `without ${them}`,
+  ];
+  return `${String(length)} ${pods} no controller: ${from} is being deleted ${rest}`;
 }
 
 /** `paused by ann: disk alarm` */

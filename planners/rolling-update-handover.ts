@@ -4,12 +4,15 @@
  */
 
 import { isActive } from './availability.ts';
+import { controllerOf } from './controller-ref.ts';
 import { RENAME_FINALIZER } from './names.ts';
+import type { Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isHeldForRename, podsOf } from './replication-controller.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
+import { matchesSelector } from './selector.ts';
 
 /** Pods that the controller manager has not counted yet: that it counts none would not tell that it has let go of them. */
 export function uncounted(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
@@ -56,4 +59,14 @@ export function handOver(view: UpdateView, next: ReplicationController): UpdateS
 /** Of one that is being deleted. */
 export function waitUntilGone({ metadata }: ReplicationController): UpdateStep {
   return wait('ControllerLeaving', `${metadata.name} is being deleted`, [], true);
+}
+
+/** Pods that a next controller has let go of while it is being deleted: it is still there, and no controller of theirs. */
+export function freedPods({ nextController: next, pods }: UpdateView): readonly Pod[] {
+  if (next?.metadata.deletionTimestamp === undefined) return [];
+  const selector = { matchLabels: next.spec.selector ?? {} };
+  return pods.filter(
+    (pod) =>
+      isActive(pod) && controllerOf(pod) === undefined && matchesSelector(selector, pod.metadata.labels),
+  );
 }

@@ -173,14 +173,11 @@ export function countPods(
 
 /** For displays: sizes now, and where the update is. */
 export function describeProgress(view: UpdateView, now: number, phase: UpdatePhase): UpdateProgress {
-  // In a rename pods have no controller for a moment: they are as available as they were.
-  const isHandedOver = view.isRenamed || phase === 'Renaming';
   const about = (controller: ReplicationController | undefined): ControllerProgress | undefined =>
     controller && {
       name: controller.metadata.name,
       replicas: sizeOf(controller),
-      available: countPods(controller, isHandedOver ? adopted(view.pods, controller) : view.pods, now)
-        .available,
+      available: countAvailable(view, controller, now, phase),
     };
   return {
     phase,
@@ -189,6 +186,18 @@ export function describeProgress(view: UpdateView, now: number, phase: UpdatePha
     next: about(view.nextController),
     ...view.budget,
   };
+}
+
+/** How many available pods a controller of an update has, or is about to have. `now` in milliseconds since the epoch. */
+export function countAvailable(
+  { pods, isRenamed }: Pick<UpdateView, 'pods' | 'isRenamed'>,
+  controller: ReplicationController,
+  now: number,
+  phase: UpdatePhase,
+): number {
+  // In a rename pods have no controller for a moment: they are as available as they were.
+  const isHandedOver = isRenamed || phase === 'Renaming';
+  return countPods(controller, isHandedOver ? adopted(pods, controller) : pods, now).available;
 }
 
 /** Pods as they are when the controller has taken up those that are nobody's. */

@@ -106,6 +106,52 @@ describe('pods without a controller', () => {
     expect(judgeUpdate(plan).sentence).toContain('(2 pods have no controller: ');
   });
 
+  it('are told by all of them while the next controller, which has let them go, is held until a worker is there', () => {
+    const all = world('ReleaseNext');
+    const [next] = all.controllers;
+    expect(next?.metadata).toMatchObject({ deletionTimestamp: expect.any(String) });
+    const told = `2 pods have no controller: ${next?.metadata.name ?? ''} is being deleted and foo is not there yet`;
+
+    expect(said(all, RUNNING, NOBODY)).toEqual({
+      verdict: 'PodsWithoutController',
+      sentence: `${told}; ${NOBODY}`,
+      next: expect.stringMatching(/^start a worker/),
+    });
+    expect(judgeUpdate(planRollingUpdate(all.snapshot('foo'), 0)).sentence).toContain(`(${told})`);
+    expect(list(all)).toEqual([
+      expect.objectContaining({
+        replaces: 'foo',
+        current: 0,
+        available: 2,
+        message: told,
+        progress: expect.objectContaining({ next: expect.objectContaining({ available: 2 }) }),
+      }),
+    ]);
+  });
+
+  it('also where the next one is deleted without them in the middle, and none while it still has them', () => {
+    const all = world('ScaleDown');
+    const [{ metadata } = { metadata: undefined }] = all.controllers.filter(
+      (one) => one.metadata.name !== 'foo',
+    );
+    const { name = '', uid = '', resourceVersion = '' } = metadata ?? {};
+    const deleted = { resource: 'replicationcontrollers', name, uid, resourceVersion, orphan: true } as const;
+    all.apply({ verb: 'delete', ...deleted, purpose: 'DeleteNext', message: '' });
+    expect(said(all, RUNNING).verdict).toBe('ControllerLeaving');
+    const { pods, ...snapshot } = all.snapshot('foo');
+    const free = pods.map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } }));
+    expect(
+      explain(planRollingUpdate({ ...snapshot, pods: free }, 0), {
+        run: RUNNING,
+        nobody: undefined,
+        git: undefined,
+      }),
+    ).toEqual({
+      verdict: 'PodsWithoutController',
+      sentence: `1 pod has no controller: ${name} is being deleted without it`,
+    });
+  });
+
   it('a rename takes nothing from what is available, and says what it goes on with', () => {
     const all = world('Create');
     const before = all.snapshot('foo');
