@@ -17,6 +17,8 @@ export class LeaseWatch {
   /** Milliseconds since the epoch, by the clock here: those of other machines may be wrong. */
   #changedAt: number;
   #silence = 0;
+  /** It was renewed while this watched: before that the silence is as long as the look, at least. */
+  #isSeen = false;
 
   constructor(session: Session) {
     this.#session = session;
@@ -47,12 +49,22 @@ export class LeaseWatch {
     if (lease.state === 'unknown') return undefined;
     const now = this.#session.io.now();
     if (lease.renewedAt !== this.#renewedAt) {
+      this.#isSeen = this.#renewedAt !== undefined;
       this.#renewedAt = lease.renewedAt;
       this.#changedAt = now;
     }
     this.#silence = now - this.#changedAt;
     if (this.#silence < SILENCE_MS) return undefined;
-    return `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${formatAge(this.#silence)}`;
+    return `the worker ${lease.holder} holds the Lease ${name}, but has not renewed it for ${this.#howLong(lease)}`;
+  }
+
+  /** What was seen here, and where that is less than all, what the holder wrote: whose clock that is, is said. */
+  #howLong({ renewedAt }: LeaseState & { readonly state: 'held' }): string {
+    const seen = formatAge(this.#silence);
+    if (this.#isSeen) return seen;
+    const last = Date.parse(renewedAt ?? '');
+    if (Number.isNaN(last)) return `at least ${seen}`;
+    return `at least ${seen} (last at ${new Date(last).toISOString().slice(0, 19)}Z, by its own clock)`;
   }
 }
 

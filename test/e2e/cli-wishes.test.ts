@@ -256,7 +256,7 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
           cli('rollout status sts/web --timeout 8s'),
         ]);
         const silent =
-          /^the worker \S+ holds the Lease fairlead-system\/fairlead-cli, but has not renewed it for \ds, so nobody acts/;
+          /^the worker \S+ holds the Lease fairlead-system\/fairlead-cli, but has not renewed it for at least \ds \(last at \S+Z, by its own clock\), so nobody acts/;
         expect(explained).toMatchObject({ verdict: 'NoLeader', sentence: expect.stringMatching(silent) });
         expect(status).toMatchObject({ code: 3, err: expect.stringMatching(/, so nobody acts/) });
       });
