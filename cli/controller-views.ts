@@ -5,6 +5,7 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
+import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
@@ -22,6 +23,7 @@ import { RunWatch } from './run-watch.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
+import { commandToDelete } from './update-refusal.ts';
 import type { UpdateOutcome } from './update-state.ts';
 import {
   afterPods,
@@ -29,6 +31,7 @@ import {
   describeProgress,
   isUnderWay,
   judgeUpdate,
+  leftoverOf,
   podsWithoutController,
   reasonOf,
 } from './update-state.ts';
@@ -231,6 +234,10 @@ export function explain(
               next: retry,
             };
   const next = dead === undefined ? {} : { next: dead.next };
+  const leftover = leftoverOf(view);
+  if (leftover !== undefined) {
+    return { verdict: 'LeftBehind', sentence: leftover, next: commandToDelete(name, view.namespace) };
+  }
   const pods = podsWithoutController(plan);
   if (pods !== undefined) {
     const sentence = dead === undefined || !isUnderWay(plan) ? pods : afterPods(plan, dead.why);
@@ -301,6 +308,7 @@ function wayOutOfLoss({ view }: RollingUpdatePlan): string {
 export function wayOutOfRefusal(plan: RollingUpdatePlan): string {
   const { old, nextController, record, name, namespace } = plan.view;
   const isThere = old !== undefined || nextController !== undefined;
+  if (leftoverOf(plan.view) !== undefined) return commandToDelete(name, namespace);
   if (plan.step.do === 'refuse' && plan.step.code === 'NextLost') return wayOutOfLoss(plan);
   if (record === undefined && !isThere) return `\`fairlead get rc -n ${namespace}\` shows what there is`;
   if (record === undefined || isThere) return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
@@ -329,7 +337,14 @@ const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {
 function explainIdle(plan: RollingUpdatePlan, git: GitState | undefined): UpdateExplanation {
   const { outcome, sentence } = judgeUpdate(plan, git);
   const target = { kind: 'ReplicationController', namespace: plan.view.namespace, name: plan.view.name };
-  const trouble = gitTrouble(git, target, outcome === 'rolledBack');
+  const [left] = leftovers(plan.view);
+  const trouble =
+    left === undefined
+      ? gitTrouble(git, target, outcome === 'rolledBack')
+      : {
+          text: `${describeSize(left)} is left of an update that was given up`,
+          next: commandToDelete(left.metadata.name, plan.view.namespace),
+        };
   return {
     verdict: IDLE_VERDICTS[outcome],
     sentence: trouble === undefined ? sentence : `${sentence}; but ${trouble.text}`,

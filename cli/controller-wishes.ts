@@ -29,6 +29,7 @@ import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import { TemporalUnreachable, openTemporal } from './temporal.ts';
+import { updateRefusal } from './update-refusal.ts';
 import { isUnderWay } from './update-state.ts';
 import { whoAmI } from './who-am-i.ts';
 
@@ -45,7 +46,12 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     const writes: Readonly<Record<Exclude<RolloutWish, 'restart'>, () => Promise<WishResult>>> = {
       pause: async () => await pauseUpdate(client, reference, { by, reason }, io.now()),
       resume: async () => await resumeUpdate(client, reference),
-      abort: async () => await abortUpdate(client, reference, { by, reason }, io.now()),
+      abort: async () => {
+        const { refused, ...result } = await abortUpdate(client, reference, { by, reason }, io.now());
+        // Where nothing is under way it is as wished; where it goes on all the same nobody may think that it was aborted.
+        if (refused !== undefined) throw updateRefusal(plan.view, refused);
+        return result;
+      },
       retry: async () => await decideRetry(session, reference, plan),
     };
     const { notKept } = await findKeeper(session, (lease) =>

@@ -9,9 +9,8 @@ import type { Wisher } from '../kubernetes/wish-edits.ts';
 import { wish } from '../kubernetes/wish-edits.ts';
 import type { Wish } from '../planners/workload.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
-import type { StartRefusal } from '../planners/rolling-update-start.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
-import { ANNOTATION, ROLLING_UPDATE } from '../planners/names.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
@@ -28,6 +27,7 @@ import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
 import { TemporalUnreachable, openTemporal } from './temporal.ts';
+import { updateRefusal } from './update-refusal.ts';
 import { whoAmI } from './who-am-i.ts';
 
 /** Runs the verb. */
@@ -99,7 +99,7 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
   const { decision, next, record, view } = await tryToBegin(session, request, false);
   switch (decision.do) {
     case 'refuse':
-      throw refusal(session, request, decision.code, decision.message);
+      throw updateRefusal(view, decision);
     case 'attach':
       io.err(`note: ${request.name} is being updated: attached\n`);
       return { next, record, isFinished: false };
@@ -160,7 +160,7 @@ async function turn(session: Session, request: RollingUpdateRequest, wisher: Wis
   const reference = { namespace, name: request.name, next: request.newName };
   const view = viewUpdate(await readUpdate(client, reference));
   const decision = decideRollback(view, { verb: 'rollback' });
-  if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
+  if (decision.do === 'refuse') throw updateRefusal(view, decision);
   const { message } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
   io.err(`note: ${oneLine(message)}\n`);
   const next = view.nextController?.metadata.name ?? view.record?.next;
@@ -178,13 +178,13 @@ async function showPlan(
   if (isRollback) {
     const view = viewUpdate(await readUpdate(client, reference));
     const decision = decideRollback(view, { verb: 'rollback' });
-    if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
+    if (decision.do === 'refuse') throw updateRefusal(view, decision);
     const next = view.nextController?.metadata.name ?? view.record?.next ?? '';
     io.out(`${next} would shrink and ${request.name} grow again (dry run)\n`);
     return EXIT.ok;
   }
-  const { decision } = await tryToBegin(session, request, true);
-  if (decision.do === 'refuse') throw refusal(session, request, decision.code, decision.message);
+  const { decision, view } = await tryToBegin(session, request, true);
+  if (decision.do === 'refuse') throw updateRefusal(view, decision);
   if (decision.do === 'finished') {
     io.out(`nothing to do: ${oneLine(decision.message)} (dry run)\n`);
     return EXIT.ok;
@@ -238,36 +238,5 @@ async function requireKeeper(session: Session, name: string): Promise<void> {
       `  nothing was written; start a worker that keeps namespace ${namespace} (FAIRLEAD_NAMESPACES), or name its cluster with --cluster`,
     EXIT.failed,
     { code: 'NotKept' },
-  );
-}
-
-/** What to do about each refusal. */
-function refusal(
-  { namespace }: Session,
-  { name }: RollingUpdateRequest,
-  code: StartRefusal,
-  message: string,
-): CliError {
-  const hints: Readonly<Record<StartRefusal, string>> = {
-    NotFound: `\`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
-    NoChange: 'there is nothing to do; another --image, or another template in -f FILE, rolls something out',
-    NothingAsked: 'say what with --image=IMAGE or -f FILE',
-    NoReplicas: `without pods a changed template is enough; or first: kubectl scale rc/${name} --replicas=1 -n ${namespace}`,
-    NoContainer: 'choose one with --container',
-    SeveralContainers: 'choose one with --container',
-    OtherChange: `let it finish, or turn it round first: fairlead rolling-update ${name} --rollback -n ${namespace}`,
-    RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
-    KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
-    SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
-    IsNext: `\`fairlead explain rc/${name} -n ${namespace}\` says how it stands`,
-    OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
-    NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none`,
-    NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
-  };
-  const usage = ['NothingAsked', 'SeveralContainers', 'NoContainer', 'KeyTaken'].includes(code);
-  return new CliError(
-    `${message} (namespace ${namespace})\n  ${hints[code]}`,
-    usage ? EXIT.usage : EXIT.failed,
-    { code },
   );
 }

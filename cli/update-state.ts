@@ -4,6 +4,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import { partnerOf, sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { freedPods } from '../planners/rolling-update-handover.ts';
+import { describeLeftover, leftBy } from '../planners/rolling-update-leftover.ts';
 import { describeLost } from '../planners/rolling-update-lost.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
@@ -26,8 +27,16 @@ export interface UpdateVerdict {
 }
 
 /** Whether an update is under way, whatever became of its run. */
-export function isUnderWay({ view: { nextController, record, isRollback } }: RollingUpdatePlan): boolean {
+export function isUnderWay({ view }: RollingUpdatePlan): boolean {
+  const { nextController, record, isRollback } = view;
+  if (leftoverOf(view) !== undefined) return false;
   return nextController !== undefined || record !== undefined || isRollback;
+}
+
+/** That the controller is left of an update that was given up, whose marks are no marks of one of its own; undefined where it is not. */
+export function leftoverOf(view: UpdateView): string | undefined {
+  const record = view.old && leftBy(view, view.old);
+  return view.old && record && describeLeftover(view.old, record);
 }
 
 /** `fairlead rolling-update foo -n shop`: attaches to the update, or takes on one that kubectl began. */
@@ -39,6 +48,8 @@ export function commandFor({ view: { name } }: RollingUpdatePlan, namespace: str
 export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerdict {
   const { view, step, progress } = plan;
   const { old, last, name } = view;
+  const leftover = leftoverOf(view);
+  if (leftover !== undefined) return { outcome: 'stalled', sentence: leftover };
   if (isUnderWay(plan)) {
     if (step.do === 'refuse') return { outcome: 'stalled', sentence: step.message };
     const why = reasonOf(plan);

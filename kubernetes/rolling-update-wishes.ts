@@ -2,6 +2,7 @@
 
 import { ANNOTATION } from '../planners/names.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
+import type { Refused } from '../planners/rolling-update-start.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
 import type { UpdateStep } from '../planners/rolling-update-steps.ts';
 import { annotate } from '../planners/rolling-update-steps.ts';
@@ -18,7 +19,12 @@ import type { WishResult } from './workload-edit.ts';
 
 const CONFLICT_LIMIT = 12;
 
-type Decision = WishResult & { readonly step?: UpdateStep };
+/** What became of a turn; with why it cannot be, where an update is under way that cannot go back. */
+export interface TurnResult extends WishResult {
+  readonly refused?: Refused;
+}
+
+type Decision<R extends WishResult = WishResult> = R & { readonly step?: UpdateStep };
 
 /**
  * Holds the update before its next step. A rename that has begun is finished: its pods have no controller.
@@ -70,7 +76,7 @@ export async function abortUpdate(
   wisher: Wisher,
   now: number,
   verb: 'abort' | 'rollback' = 'abort',
-): Promise<WishResult> {
+): Promise<TurnResult> {
   return await edit(client, reference, (view) => turn(view, { verb, ...wish(wisher, now) }));
 }
 
@@ -89,11 +95,13 @@ export async function turnUpdate(
   return await edit(client, reference, (view) => turn(view, { verb: 'commit', commit, reason, at }));
 }
 
-function turn(view: UpdateView, turned: Turned): Decision {
+function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
   const decision = decideRollback(view, turned);
   switch (decision.do) {
-    case 'refuse':
-      return nothing(decision.message);
+    case 'refuse': {
+      const isIdle = decision.code === 'NotInProgress' && view.record === undefined;
+      return { ...nothing(decision.message), ...(!isIdle && { refused: decision }) };
+    }
     case 'turn':
       return change(describeTurn(view, 'is being rolled back', 'is to be rolled back'), {
         do: 'write',
@@ -111,11 +119,11 @@ function describeTurn({ name, paused, old }: UpdateView, now: string, later: str
   return `the update of ${name} ${later}, but it is paused: fairlead rollout resume rc/${name} ${where}`;
 }
 
-async function edit(
+async function edit<R extends WishResult>(
   client: KubernetesClient,
   reference: UpdateReference,
-  decide: (view: UpdateView) => Decision,
-): Promise<WishResult> {
+  decide: (view: UpdateView) => Decision<R>,
+): Promise<Omit<Decision<R>, 'step'>> {
   for (let tries = 1; ; tries += 1) {
     const { step, ...result } = decide(viewUpdate(await readUpdate(client, reference)));
     if (step?.do !== 'write') return result;

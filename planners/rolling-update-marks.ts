@@ -92,13 +92,18 @@ export function moveMarks(
     );
   }
   if (desiredOf(next) !== 0 || partnerOf(next) === undefined) {
-    const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: name };
-    return annotate(next, marks, 'Annotate', `${nextName} gives its place back to ${name}`);
+    return markBack({ name }, next);
   }
   if (record?.state.phase === 'Renaming') {
     return setState(record, { phase: 'Rolling' }, `${name} is not renamed: it rolls back`);
   }
   return undefined;
+}
+
+/** The next controller as the half that goes. */
+export function markBack({ name }: Pick<UpdateView, 'name'>, next: ReplicationController): UpdateStep {
+  const marks = { [ROLLING_UPDATE.desiredReplicas]: '0', [ROLLING_UPDATE.partner]: name };
+  return annotate(next, marks, 'Annotate', `${next.metadata.name} gives its place back to ${name}`);
 }
 
 /** `the abort cannot be done any more: foo was deleted`; undefined where it is not so. The next one is marked as the one that was to go. */

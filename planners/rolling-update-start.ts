@@ -16,6 +16,7 @@ import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rol
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
+import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
 import { areSiblings } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
@@ -49,14 +50,17 @@ export type StartRefusal =
   | 'SelectorSame'
   | 'KeyTaken'
   | 'OtherUpdate'
+  | 'LeftBehind'
   | 'NameTaken'
   | 'IsNext'
   | 'NotInProgress';
 
-interface Refused {
+export interface Refused {
   readonly do: 'refuse';
   readonly code: StartRefusal;
   readonly message: string;
+  /** Name of the controller that stands in the way, where it is neither of the two. */
+  readonly about?: string;
 }
 
 export type StartDecision =
@@ -116,17 +120,31 @@ function otherUpdate(view: UpdateView, { newName }: StartRequest): Refused | und
  * A controller of the name that was given, which nothing ties to an update of this one: neither its marks (K4), nor a record, nor a
  * selector that is the same but for the label. Where the marks of the old one do not say which the next is, the name does.
  */
-function stranger({ old, nextController: next, record, last, name }: UpdateView): Refused | undefined {
+function stranger(view: UpdateView): Refused | undefined {
+  const { old, nextController: next, record, last, name } = view;
   if (next === undefined || record !== undefined) return undefined;
   const nextName = next.metadata.name;
   if (old === undefined && last?.to === nextName) return undefined;
   const owner = partnerOf(next);
   if (owner === name || (old !== undefined && partnerOf(old) === nextName)) return undefined;
-  if (owner !== undefined)
-    return refuse('OtherUpdate', `${nextName} belongs to another update, that of ${owner}`);
+  if (owner !== undefined) return ofOther(view, next, owner);
   if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
   if (areSiblings(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
   return refuse('NameTaken', `${nextName} exists already, and belongs to no update of ${name}`);
+}
+
+/** A controller that is marked as the partner of `owner`. */
+function ofOther(view: UpdateView, next: ReplicationController, owner: string): Refused {
+  return (
+    leftBehind(view, next) ??
+    refuse('OtherUpdate', `${next.metadata.name} belongs to another update, that of ${owner}`)
+  );
+}
+
+function leftBehind(view: UpdateView, controller: ReplicationController): Refused | undefined {
+  const record = leftBy(view, controller);
+  if (record === undefined) return undefined;
+  return { ...refuse('LeftBehind', describeLeftover(controller, record)), about: controller.metadata.name };
 }
 
 function otherChange(name: string, next: string): Refused {
@@ -166,7 +184,7 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   const { old, nextController: next, name, record, state } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
-  const unrelated = stranger(view);
+  const unrelated = (old && leftBehind(view, old)) ?? stranger(view);
   if (unrelated !== undefined) return unrelated;
   const isLost = isNextLost(view);
   const partner = next?.metadata.name ?? record?.next;
@@ -332,12 +350,13 @@ function beginWithManifest(
 }
 
 function begin(
-  { name, controllers, old }: UpdateView,
+  view: UpdateView,
   wanted: ControllerManifest,
   newName: string | undefined,
   key: string,
   desired: number,
 ): StartDecision {
+  const { name, controllers, old } = view;
   const own = (old && ownLabel(old, key)) ?? ownLabel(wanted, key);
   if (own !== undefined) {
     const why = 'the update would write a hash over it, and a Service that selects by it would lose all pods';
@@ -348,9 +367,7 @@ function begin(
   const next = newName ?? (old && partnerOf(old)) ?? nameByHash(name, hash);
   const taken = controllers.find(({ metadata }) => metadata.name === next);
   const partner = taken === undefined ? undefined : partnerOf(taken);
-  if (partner !== undefined && partner !== name) {
-    return refuse('OtherUpdate', `${next} belongs to another update, that of ${partner}`);
-  }
+  if (taken !== undefined && partner !== undefined && partner !== name) return ofOther(view, taken, partner);
   const data = { from: name, next, to: newName ?? name, key, hash, controller };
   return {
     do: 'begin',

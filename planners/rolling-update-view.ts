@@ -13,6 +13,7 @@ import {
   sizeOf,
 } from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
+import { leftBy } from './rolling-update-leftover.ts';
 import { guessedSize } from './rolling-update-lost.ts';
 import { isNamedAfter, isNextOf, isReplacedBy, isTurned, otherHalf } from './rolling-update-roles.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
@@ -112,6 +113,7 @@ export function updateNameOf(
   const other = otherHalf(controller, controllers);
   if (other !== undefined) return isReplacedBy(other, controller) === true ? other.metadata.name : name;
   const gone = partnerOf(controller);
+  if (leftBy({ controllers, records }, controller) !== undefined) return name;
   if (gone === undefined || !isNextOf(controller, gone)) return name;
   if (records.some(({ from, next }) => from === name && next === gone)) return name;
   // The old one points at its partner too.

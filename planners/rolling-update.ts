@@ -30,8 +30,9 @@ import {
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
+import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
-import { contradiction, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
+import { contradiction, markBack, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { readTurned } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
@@ -96,8 +97,10 @@ function withBoth(
 ): Decision {
   if (next.metadata.deletionTimestamp !== undefined) return ['CleaningUp', handOver(view, next)];
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
-  // Two began at once with the same next controller: this one gives up without it.
-  if (view.isRollback && (partnerOf(next) ?? view.name) !== view.name) return backAlone(view, old);
+  if (view.isRollback && (partnerOf(next) ?? view.name) !== view.name) {
+    // Two began at once with the same next controller: this one gives up without it.
+    return isOwnNext(view, next) ? ['RollingBack', markBack(view, next)] : backAlone(view, old);
+  }
   const phase = view.isRollback ? 'RollingBack' : sizeOf(next) > 0 ? 'Rolling' : 'Initialising';
   const wrong = contradiction(view, old, next) ?? recordStep(view, next, 'Rolling');
   if (wrong !== undefined) return [phase, wrong];

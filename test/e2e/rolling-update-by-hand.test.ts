@@ -4,6 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { isReady } from '../../planners/availability.ts';
+import { RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { sizeOf } from '../../planners/replication-controller.ts';
@@ -176,6 +177,59 @@ describe('a rolling update that somebody works against by hand', () => {
     await worker.kill();
     worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-by-hand' });
     expect((await done).code).toBe(0);
+  }, 240_000);
+
+  it('the worker killed while the next controller has let its pods go: they are named first, and nothing is advised that cannot be', async () => {
+    const { namespace, cli, done, next, untilPods } = await halfway({ isPaused: false });
+    await worker.kill();
+    await cluster.client.delete({ ...RCS, namespace, name: 'foo' }, { propagationPolicy: 'Background' });
+    const held = { metadata: { finalizers: [RENAME_FINALIZER] } };
+    await cluster.client.patch({ ...RCS, namespace, name: next }, 'merge', held);
+    await cluster.client.delete({ ...RCS, namespace, name: next }, { propagationPolicy: 'Orphan' });
+    const isFree = ({ metadata }: Pod) => (metadata.ownerReferences ?? []).length === 0;
+    await untilPods('pods of nobody', (pods) => pods.length > 0 && pods.every(isFree));
+
+    const named = `pods have no controller: ${next} is being deleted and foo is not there yet`;
+    expect((await cli('explain rc/foo')).out).toMatch(
+      new RegExp(
+        `foo: \\d ${named}; the worker \\S+ .* for at least \\ds \\(last at .*\\n.*\\n.*start a worker`,
+      ),
+    );
+    expect(await cli('rollout status rc/foo --timeout 500ms')).toMatchObject({
+      code: 3,
+      out: expect.stringContaining(named),
+      err: expect.stringMatching(new RegExp(`${named}; the worker .* has not renewed it`)),
+    });
+    expect((await cli('get rc/foo')).out).toContain(named);
+    const refused = await cli('rolling-update foo --image=foo:3');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('it cannot go back any more') });
+    for (const words of ['rolling-update foo --rollback', 'rollout abort rc/foo'])
+      expect(await cli(words)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/^error: foo is gone already: .*\n {2}`fairlead explain rc\/foo /),
+      });
+
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-by-hand' });
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+  }, 240_000);
+
+  it('the next controller given another partner: the update is refused, and its abort leaves nothing of it', async () => {
+    const { namespace, cli, done, next } = await halfway({ isPaused: false });
+    const marks = { [ROLLING_UPDATE.partner]: 'nobody', [ROLLING_UPDATE.desiredReplicas]: 'banana' };
+    await cluster.client.patch({ ...RCS, namespace, name: next }, 'merge', {
+      metadata: { annotations: marks },
+    });
+    const abort = `give it up: fairlead rollout abort rc/foo -n ${namespace}`;
+    expect(await done).toMatchObject({ code: 1, err: expect.stringContaining(abort) });
+    expect((await cli('rollout abort rc/foo')).out).toBe('the update of foo is being rolled back\n');
+
+    await cluster.untilGone({ ...RCS, namespace, name: next });
+    expect(await cli('rollout status rc/foo --timeout 60s')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('foo is as it was before'),
+    });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:1', 'foo:1', 'foo:1', 'foo:1']);
+    expect((await cli('rollout abort rc/foo')).code).toBe(0);
   }, 240_000);
 
   it('both controllers deleted without their pods: recovered from the record', async () => {

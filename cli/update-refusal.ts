@@ -1,0 +1,55 @@
+/** What to do about a rolling update, or its way back, that is refused. */
+
+import { ROLLING_UPDATE } from '../planners/names.ts';
+import { partnerOf } from '../planners/replication-controller.ts';
+import type { Refused, StartRefusal } from '../planners/rolling-update-start.ts';
+import { decideRollback } from '../planners/rolling-update-start.ts';
+import type { UpdateView } from '../planners/rolling-update-view.ts';
+import { viewUpdate } from '../planners/rolling-update-view.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+
+const USAGE: readonly StartRefusal[] = ['NothingAsked', 'SeveralContainers', 'NoContainer', 'KeyTaken'];
+
+/** The refusal with what helps, which is never a command that would be refused too. */
+export function updateRefusal(view: UpdateView, { code, message, about = '' }: Refused): CliError {
+  const { name, namespace } = view;
+  const explain = `\`fairlead explain rc/${name} -n ${namespace}\` says`;
+  const hints: Readonly<Record<StartRefusal, string>> = {
+    NotFound: isGone(view)
+      ? `${explain} how it stands; when it is over, an earlier image can be rolled out`
+      : `\`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
+    NoChange: 'there is nothing to do; another --image, or another template in -f FILE, rolls something out',
+    NothingAsked: 'say what with --image=IMAGE or -f FILE',
+    NoReplicas: `without pods a changed template is enough; or first: kubectl scale rc/${name} --replicas=1 -n ${namespace}`,
+    NoContainer: 'choose one with --container',
+    SeveralContainers: 'choose one with --container',
+    OtherChange: canTurn(view)
+      ? `let it finish, or turn it round first: fairlead rolling-update ${name} --rollback -n ${namespace}`
+      : `let it finish, it cannot go back any more: ${explain} what it waits for; then begin again`,
+    RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
+    KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
+    SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
+    IsNext: `${explain} how it stands`,
+    OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
+    LeftBehind: commandToDelete(about, namespace),
+    NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none`,
+    NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
+  };
+  const exitCode = USAGE.includes(code) ? EXIT.usage : EXIT.failed;
+  return new CliError(`${message} (namespace ${namespace})\n  ${hints[code]}`, exitCode, { code });
+}
+
+/** What ends a controller that is left of an update: nothing else does. */
+export function commandToDelete(name: string, namespace: string): string {
+  return `delete it and its pods: kubectl delete rc ${name} -n ${namespace}`;
+}
+
+/** The update may have been looked at under a name that another one was to have. */
+function canTurn(view: UpdateView): boolean {
+  return decideRollback(viewUpdate({ ...view, next: undefined }), {}).do !== 'refuse';
+}
+
+/** Its update goes on without it. */
+function isGone({ old, nextController: next, record, name }: UpdateView): boolean {
+  return old === undefined && (record !== undefined || (next !== undefined && partnerOf(next) === name));
+}
