@@ -337,17 +337,17 @@ const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {
 function explainIdle(plan: RollingUpdatePlan, git: GitState | undefined): UpdateExplanation {
   const { outcome, sentence } = judgeUpdate(plan, git);
   const target = { kind: 'ReplicationController', namespace: plan.view.namespace, name: plan.view.name };
-  const [left] = leftovers(plan.view);
-  const trouble =
-    left === undefined
-      ? gitTrouble(git, target, outcome === 'rolledBack')
-      : {
-          text: `${describeSize(left)} is left of an update that was given up`,
-          next: commandToDelete(left.metadata.name, plan.view.namespace),
-        };
+  const left = leftovers(plan.view).map((one) => ({
+    text: `${describeSize(one)} is left of an update that was given up`,
+    next: commandToDelete(one.metadata.name, plan.view.namespace),
+  }));
+  const ofGit = gitTrouble(git, target, outcome === 'rolledBack');
+  const troubles = [...left, ...(ofGit === undefined ? [] : [ofGit])];
+  const [first] = troubles;
+  const all = troubles.map(({ text }) => text).join('; ');
   return {
     verdict: IDLE_VERDICTS[outcome],
-    sentence: trouble === undefined ? sentence : `${sentence}; but ${trouble.text}`,
-    ...(trouble !== undefined && { next: trouble.next }),
+    sentence: first === undefined ? sentence : `${sentence}; but ${all}`,
+    ...(first !== undefined && { next: first.next }),
   };
 }

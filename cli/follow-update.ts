@@ -130,7 +130,7 @@ export async function followUpdate(
         return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
       }
       nobody = await keeper.look();
-      noWorker.now(nobody && `${nobody}: the update waits for a worker`);
+      noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
     }
     if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
       const waits = nobody === undefined ? why : afterPods(plan, nobody);

@@ -210,7 +210,13 @@ describe('a rolling update that somebody works against by hand', () => {
       });
 
     worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-by-hand' });
-    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect(await done).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('foo is rolled out'),
+      err: expect.stringMatching(
+        new RegExp(`^note: \\d ${named}; the worker .*: the update waits for a worker$`, 'm'),
+      ),
+    });
   }, 240_000);
 
   it('the next controller given another partner: the update is refused, and its abort leaves nothing of it', async () => {
