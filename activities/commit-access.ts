@@ -11,6 +11,7 @@ import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import type { CommitStatus, Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
+import { OtherCommits } from '../git/other-commits.ts';
 import type { Prepared } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
@@ -19,6 +20,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { attemptClient } from './attempt.ts';
+import type { RolledOut } from '../workflows/sync-messages.ts';
 import type { CommitReference } from './commit-types.ts';
 
 export interface CommitActivityDependencies {
@@ -29,6 +31,8 @@ export interface CommitActivityDependencies {
   readonly cluster: string;
   /** By name; undefined when the repositories file no longer has it. */
   readonly repository: (name: string) => Repository | undefined;
+  /** All that are followed, in the order of the file. */
+  readonly followed: () => readonly Repository[];
   /** One that this leader has followed until it left the file: who made its last commit is still known. */
   readonly former: (name: string) => Repository | undefined;
   readonly mirror: (repository: Repository) => Mirror;
@@ -42,6 +46,8 @@ export interface CommitActivityDependencies {
   /** One for all repositories of the process. */
   readonly mutex: KeyedMutex;
   readonly now: () => number;
+  /** Has the last commit of a repository tried again, soon: what it was refused for has been handed over. Nothing hangs on it. */
+  readonly tryAgain: (repository: string, tried: RolledOut) => Promise<void>;
   /** A commit has ended, for the log. */
   readonly onRecorded: (repository: string, commit: CommitStatus) => void;
 }
@@ -84,7 +90,7 @@ export class CommitAccess {
     if (repository === undefined) return undefined;
     const own = attemptClient(this.#dependencies.client);
     const { cancellationSignal: signal } = Context.current();
-    return {
+    const context: CommitContext = {
       repository,
       sha: input.sha,
       client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
@@ -100,6 +106,8 @@ export class CommitAccess {
       earlier: async (sha) => await this.#reader.readEarlier(repository, sha, signal),
       signal,
     };
+    const { followed, mirror } = this.#dependencies;
+    return { ...context, others: new OtherCommits(context, { followed, mirror, reader: this.#reader }) };
   }
 
   /** The inventory of the run's repository, followed or not. */

@@ -14,6 +14,7 @@ import {
   withAttempt,
   withCommit,
 } from '../git/commit-report.ts';
+import type { CommitContext } from '../git/commit.ts';
 import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
 import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
 import { foreignSource } from '../git/inventory.ts';
@@ -180,6 +181,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
       ...(present.run?.runId === input.runId && { run: { ...present.run, pruned: deletedOfRun } }),
     }));
+    await tellHeirs(context, pruned.heirs);
     return {
       outcome: 'pruned',
       deleted: pruned.deleted.slice(0, NAME_LIMIT),
@@ -190,6 +192,16 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         : {}),
       problems: bounded(pruned.problems, input.sha),
     };
+  }
+
+  /** Repositories to which something was handed over, and that were refused for it: their own next try may be minutes away. */
+  async function tellHeirs({ repository, others }: CommitContext, heirs: ReadonlySet<string>): Promise<void> {
+    for (const heir of heirs) {
+      const tried = await others?.lastTried(heir);
+      if (tried?.outcome !== 'Refused' && tried?.outcome !== 'Failed') continue;
+      const reason = `${repository.name} has handed over what it lacked`;
+      await dependencies.tryAgain(heir, { sha: tried.sha, reason });
+    }
   }
 
   /** Last activity of every commit: the inventory's status and an Event. */

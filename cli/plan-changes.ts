@@ -27,6 +27,9 @@ import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { counterpartPath, inventoryEntry, isController, isWorkload } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
+import type { FollowedSources } from '../git/other-commits.ts';
+import { OtherCommits } from '../git/other-commits.ts';
+import { describeUnread } from '../git/prune.ts';
 import { judgeWithContent } from '../git/prune-containers.ts';
 import type { Repository } from '../git/repositories.ts';
 import { toProblem } from '../git/refusals.ts';
@@ -44,13 +47,14 @@ import { VisibleInventory } from './visible-inventory.ts';
 export interface PlannedChange {
   /** `Kind.group namespace/name` */
   readonly object: string;
-  /** `move`: from one workload API to the other. */
-  readonly action: 'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'detach' | 'later';
+  /** `move`: from one workload API to the other; `handOver`: to another repository. */
+  readonly action:
+    'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'detach' | 'handOver' | 'later';
   /** Annotation `fairlead.dev/wave`, where it is not 0. */
   readonly wave?: number;
   /** Labels of what must be ready before it. */
   readonly dependsOn?: readonly string[];
-  /** Why it is left, kept, detached or put off. */
+  /** Why it is left, kept, detached, handed over or put off. */
   readonly why?: string;
   readonly differences: readonly Difference[];
   /** The pod template changes: so many pods get a new revision. */
@@ -71,6 +75,15 @@ export interface RepositoryPlan {
   readonly notes: readonly string[];
 }
 
+/** What a plan knows beside the commit itself. */
+export interface PlanSources {
+  /** As {@link CommitContext.earlier}. */
+  readonly earlier?: CommitContext['earlier'];
+  /** The entries of the file, where there is one: what one of them lets go another may want. */
+  readonly others?: FollowedSources;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Plans one commit with the client's own permissions.
  * @throws ApiError when the apiserver cannot be asked; ProblemError when the commit cannot be read
@@ -81,13 +94,13 @@ export async function planCommit(
   repository: Repository,
   sha: string,
   content: CommitContent,
-  earlier?: CommitContext['earlier'],
+  { earlier, others: sources, signal }: PlanSources = {},
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, session.leaseNamespace, repository.name);
   store.planned = await sourceIdentity(repository.url);
   const followed = await followedRows(client, session);
   const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
-  const context: CommitContext = {
+  const alone: CommitContext = {
     repository: { ...repository, heal: heals === true },
     sha,
     client,
@@ -102,6 +115,8 @@ export async function planCommit(
     inTurn: async (_object, section) => await section(),
     ...(earlier !== undefined && { earlier }),
   };
+  const others = sources && new OtherCommits({ ...alone, signal }, sources);
+  const context: CommitContext = { ...alone, ...(others !== undefined && { others }) };
   // Without a conflict, force makes no difference: what the check has tried need not be tried again.
   const tried = new Map<Manifest, PlannedChange>();
   const { problems } = await checkCommit(context, content, {
@@ -148,11 +163,22 @@ export async function planCommit(
     problems,
     notes: [
       ...store.notes,
+      ...(await unreadNotes(others, pruned)),
       ...(repository.impersonate === undefined
         ? []
         : [`checked with your own permissions; sync applies it as ${repository.impersonate}`]),
     ],
   };
+}
+
+/** Where something would be deleted, of which repositories it is not known whether they want it. */
+async function unreadNotes(
+  others: OtherCommits | undefined,
+  pruned: readonly PlannedChange[],
+): Promise<readonly string[]> {
+  if (!pruned.some(({ action }) => action === 'delete')) return [];
+  const unread = (await others?.wanted())?.unread ?? [];
+  return unread.length === 0 ? [] : [describeUnread(unread)];
 }
 
 /** `refused` is among the problems of the check. */
@@ -347,7 +373,7 @@ async function planPrunes(
     const verdict = await judgeWithContent(context, entry, await getOrUndefined(context.client, path), keys);
     const object = objectLabel({ ...entry, group });
     if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
-    if (verdict.verdict === 'keep' || verdict.verdict === 'detach')
+    if (verdict.verdict === 'keep' || verdict.verdict === 'detach' || verdict.verdict === 'handOver')
       changes.push({ object, action: verdict.verdict, why: verdict.why, differences: [] });
   }
   return changes;

@@ -1,7 +1,9 @@
 /** `fairlead plan`: what a commit would change, before anybody applies it. */
 
 import { CommitReader } from '../git/commit.ts';
+import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
+import type { FollowedSources } from '../git/other-commits.ts';
 import { ProblemError, formatOnce, formatProblem, problem, shortSha } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
@@ -62,15 +64,16 @@ export async function runPlan(call: Call<PlanOptions>): Promise<ExitCode> {
 }
 
 async function planAll(call: Call<PlanOptions>, cache: string): Promise<ExitCode> {
-  const repositories = await repositoriesOf(call);
+  const { all, chosen: repositories } = await repositoriesOf(call);
   const { io, options } = call;
+  const sources = sourcesOf(all, cache, options.timeout ?? 0);
   return await withSession(call, async (session) => {
     const colors = colorsOf(io);
     const plans: RepositoryPlan[] = [];
     const planOne = options.repositories === undefined ? planOnly : planOneOfMany;
     const planning = inOrder(repositories, AT_A_TIME, io.interrupted, async (repository, interrupted) => {
       const own = { ...session, io: { ...session.io, interrupted } };
-      return await planOne(own, repository, cache);
+      return await planOne(own, repository, sources);
     });
     for await (const plan of planning) {
       plans.push(plan);
@@ -115,9 +118,30 @@ async function* inOrder<T, R>(
   }
 }
 
-async function planOnly(session: Session, repository: Repository, cache: string): Promise<RepositoryPlan> {
+/** Milliseconds in which a repository is read to see whether it wants what another lets go: nothing of it may be here yet. */
+const READ_MS = 20_000;
+
+/** What the repositories are read with; `all` are those of the file, `timeout` is that of the command in milliseconds, 0: none. */
+function sourcesOf(all: readonly Repository[], cache: string, timeout: number): FollowedSources {
+  const mirrors = new Map<Repository, Mirror>();
+  const mirror = (repository: Repository): Mirror => {
+    const known = mirrors.get(repository) ?? openMirror({ ...repository, cacheDirectory: cache });
+    mirrors.set(repository, known);
+    return known;
+  };
+  const reader = new CommitReader(mirror);
+  // Those that do answer are planned in the time that is left.
+  const waitMs = timeout === 0 ? READ_MS : Math.min(READ_MS, timeout / 2);
+  return { followed: () => all, mirror, reader, lookMs: waitMs, waitMs };
+}
+
+async function planOnly(
+  session: Session,
+  repository: Repository,
+  sources: FollowedSources,
+): Promise<RepositoryPlan> {
   try {
-    return await planRepository(session, repository, cache);
+    return await planRepository(session, repository, sources);
   } catch (error) {
     if (!(error instanceof ProblemError)) throw error;
     const { code } = error.problem;
@@ -129,10 +153,10 @@ async function planOnly(session: Session, repository: Repository, cache: string)
 async function planOneOfMany(
   session: Session,
   repository: Repository,
-  cache: string,
+  sources: FollowedSources,
 ): Promise<RepositoryPlan> {
   try {
-    return await planRepository(session, repository, cache);
+    return await planRepository(session, repository, sources);
   } catch (error) {
     const { interrupted } = session.io;
     const isLate = interrupted.reason instanceof DeadlineExceeded;
@@ -166,9 +190,13 @@ const OF_ONE = [
   'gpgKeysFile',
 ] as const;
 
-async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly Repository[]> {
+/** Those that are planned, and all that the file names: those that the others of it may take something over from. */
+async function repositoriesOf({ options }: Call<PlanOptions>): Promise<{
+  readonly all: readonly Repository[];
+  readonly chosen: readonly Repository[];
+}> {
   const { repositories, repo = '.', name } = options;
-  if (repositories === undefined) return [repositoryFromFlags({ ...options, repo })];
+  if (repositories === undefined) return { all: [], chosen: [repositoryFromFlags({ ...options, repo })] };
   const others = OF_ONE.filter((flag) => options[flag] !== undefined);
   if (others.length > 0) {
     const given = others.map((flag) => `--${flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
@@ -179,7 +207,7 @@ async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly 
   }
   const all = await readRepositories(repositories);
   const chosen = name === undefined ? all : all.filter((one) => one.name === name);
-  if (chosen.length > 0) return chosen;
+  if (chosen.length > 0) return { all, chosen };
   throw new CliError(
     `${repositories} has no repository named "${name ?? ''}": it has ${all.map((one) => one.name).join(', ')}`,
     EXIT.usage,
@@ -189,21 +217,17 @@ async function repositoriesOf({ options }: Call<PlanOptions>): Promise<readonly 
 async function planRepository(
   session: Session,
   repository: Repository,
-  cache: string,
+  sources: FollowedSources,
 ): Promise<RepositoryPlan> {
-  const mirror = openMirror({ ...repository, cacheDirectory: cache });
-  const reader = new CommitReader(() => mirror);
+  const { mirror, reader } = sources;
   const { interrupted } = session.io;
-  const sha = await mirror.resolveRef(interrupted);
+  const sha = await mirror(repository).resolveRef(interrupted);
   const content = await reader.read(repository, sha, interrupted);
-  const planned = await planCommit(
-    session.client,
-    session,
-    repository,
-    sha,
-    content,
-    async (other) => await reader.readEarlier(repository, other, interrupted),
-  );
+  const planned = await planCommit(session.client, session, repository, sha, content, {
+    earlier: async (other) => await reader.readEarlier(repository, other, interrupted),
+    others: sources,
+    signal: interrupted,
+  });
   return {
     ...planned,
     notes: [...planned.notes, ...unkept(planned, await glanceAtLease(session), leaseName(session))],
@@ -238,7 +262,7 @@ const BRINGS: ReadonlySet<PlannedChange['action']> = new Set(['create', 'change'
 
 /** What is left, kept or put off changes nothing by this commit. */
 function isChange({ action }: PlannedChange): boolean {
-  return ['create', 'change', 'move', 'delete', 'detach'].includes(action);
+  return ['create', 'change', 'move', 'delete', 'detach', 'handOver'].includes(action);
 }
 
 /** The plan as text; ends with a line feed. */
@@ -274,6 +298,7 @@ const WORDS: Readonly<Record<PlannedChange['action'], string>> = {
   leave: 'would be left alone',
   keep: 'left the commit, but would be kept',
   detach: "left the commit, and would stay as nobody's",
+  handOver: 'left the commit, and would be handed over as it is',
   later: 'would be put off',
 };
 
@@ -289,6 +314,7 @@ async function formatChange(
     leave: colors.held,
     keep: colors.held,
     detach: colors.busy,
+    handOver: colors.busy,
     later: colors.held,
   }[action];
   const title = `► ${oneLine(object)} ${paint(WORDS[action])}${wave === undefined ? '' : `, in wave ${String(wave)}`}${dependsOn.length === 0 ? '' : `, after ${oneLine(dependsOn.join(', '))}`}${why === undefined ? '' : `: ${oneLine(why)}`}`;

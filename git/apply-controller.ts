@@ -45,6 +45,12 @@ export function updateOf({ namespace = '', manifest }: PreparedObject): UpdateRe
   return { namespace, name: manifest.name };
 }
 
+/** Whether a rolling update of a ReplicationController is under way. @throws ApiError */
+export async function isUpdating(context: CommitContext, update: UpdateReference): Promise<boolean> {
+  const { record, nextController } = viewUpdate(await readUpdate(context.worker, update, context.signal));
+  return record !== undefined || nextController !== undefined;
+}
+
 /** What is sent for an object of a commit, given what is there. */
 export function bodyToApply(
   context: CommitContext,

@@ -67,7 +67,11 @@ export async function applyStage(
     try {
       const applied = await applyObject(context, object);
       if (applied.outcome === 'refused') {
-        problems.push(problemOf(object, applied.code, applied.message));
+        const { code, message, next: remedy } = applied;
+        problems.push({
+          ...problemOf(object, code, message),
+          ...(remedy !== undefined && { next: remedy }),
+        });
         return;
       }
       if (applied.outcome === 'left') left.push(`${object.label}: ${applied.why}`);

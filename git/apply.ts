@@ -38,7 +38,12 @@ export type Applied =
   /** A pin holds it. */
   | { readonly outcome: 'left'; readonly uid: string; readonly why: string }
   /** Somebody else took it since the check. */
-  | { readonly outcome: 'refused'; readonly code: ProblemCode; readonly message: string };
+  | {
+      readonly outcome: 'refused';
+      readonly code: ProblemCode;
+      readonly message: string;
+      readonly next?: string;
+    };
 
 /**
  * Brings one object to its manifest. Safe to repeat after any crash: what is applied already is recognised by its hash, and
@@ -58,7 +63,10 @@ async function bringToManifest(context: CommitContext, object: PreparedObject): 
   const { manifest } = object;
   const heal = context.heal !== undefined;
   const decision = decide(await decisionInput(context, object, live));
-  if (decision.do === 'refuse') return { outcome: 'refused', code: decision.code, message: decision.message };
+  if (decision.do === 'refuse') {
+    const { code, message, next } = decision;
+    return { outcome: 'refused', code, message, ...(next !== undefined && { next }) };
+  }
   if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
   if (decision.do === 'apply') {
     if (heal && live !== undefined && isUndone(await findConflicts(context, object, live)))

@@ -13,6 +13,7 @@ import type { Inventory } from './inventory.ts';
 import { foreignSource } from './inventory.ts';
 import type { ApplyStep } from './order.ts';
 import { STAGES, applySteps } from './order.ts';
+import { CHECK_WAIT_MS } from './other-commits.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -86,7 +87,8 @@ export async function checkCommit(
   const wanted = prepared.objects.map(inventoryEntry);
   const prunes = context.repository.prune && context.heal === undefined;
   const candidates = prunes ? pruneCandidates(entries, wanted) : [];
-  if (problems.length === 0) problems.push(...(await checkDeletes(context, candidates)));
+  if (problems.length === 0)
+    problems.push(...(await checkDeletes(context, await deleted(context, candidates))));
   const refused = context.heal === undefined ? [] : refusedAlone(prepared.objects, problems);
   const rest = prepared.objects.filter((object) => !refused.includes(object));
   return {
@@ -109,6 +111,16 @@ function refusedAlone(
   const labels = new Set(problems.map(({ object }) => object));
   const found = objects.filter(({ label }) => labels.has(label));
   return new Set(found.map(({ label }) => label)).size === labels.size ? found : [];
+}
+
+/** Those that no other repository wants: what is handed over need not be deleted. @throws only when the run is aborted */
+async function deleted(
+  { others }: CommitContext,
+  candidates: readonly InventoryEntry[],
+): Promise<readonly InventoryEntry[]> {
+  if (others === undefined || candidates.length === 0) return candidates;
+  const { by } = await others.wanted(CHECK_WAIT_MS);
+  return candidates.filter((entry) => !by.has(entryKey(entry)));
 }
 
 /** The inventory; one that is not this repository's to use becomes a problem. @throws ApiError; Error when its content is damaged */

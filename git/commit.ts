@@ -11,6 +11,7 @@ import type { InventoryStore } from './inventory.ts';
 import type { Manifest } from './manifests.ts';
 import { ManifestReader } from './manifests.ts';
 import type { Mirror } from './mirror.ts';
+import type { OtherCommits } from './other-commits.ts';
 import type { Prepared } from './prepare.ts';
 import { inventoryEntry, prepareObjects } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -35,6 +36,8 @@ export interface CommitContext {
   readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
   /** Whether the workers follow a repository of that name. */
   readonly isFollowed: (repository: string) => boolean;
+  /** What the other repositories want. Absent: that is not known, and nothing is handed over. */
+  readonly others?: Pick<OtherCommits, 'wanted' | 'newest' | 'lastTried'>;
   /** FAIRLEAD_CLUSTER. @default not known: every inventory is of these workers */
   readonly cluster?: string;
   /** What this worker does with an object, under any repository, one after the other; `object` names it in both workload APIs alike. */

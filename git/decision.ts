@@ -9,6 +9,7 @@ import type { Wish } from '../planners/workload.ts';
 import { APPLYSET } from './inventory.ts';
 import type { Manifest } from './manifests.ts';
 import type { ProblemCode } from './problems.ts';
+import { TRIED_BY_ITSELF } from './problems.ts';
 
 export type Decision =
   | { readonly do: 'apply'; readonly create: boolean; readonly force: boolean; readonly unpin: boolean }
@@ -28,7 +29,9 @@ export type Decision =
 
 /** What is left of another repository's claim to an object that names it. */
 export type FormerOwner =
-  | { readonly claim: 'holds' | 'none' }
+  | { readonly claim: 'none' }
+  /** `isFollowed`: by these workers, which hand over what it does not want any more. */
+  | { readonly claim: 'holds'; readonly isFollowed: boolean }
   /** Nobody follows it, and it came from another source. */
   | { readonly claim: 'left'; readonly source: string | undefined; readonly next: string }
   /** Workers of another FAIRLEAD_CLUSTER apply it, or have done so: whether they follow it still is not known here. */
@@ -84,7 +87,12 @@ export function decide({
     return { do: 'refuse', code: 'OwnedByOther', message, next };
   }
   if (owner !== undefined && owner !== repository && former?.claim !== 'none') {
-    return { do: 'refuse', code: 'OwnedByOther', message: `repository ${owner} applies this object too.` };
+    const next =
+      former?.claim === 'holds' && former.isFollowed
+        ? `Leave it to one of the two. To let ${repository} have it, take it out of ${owner}: it is handed over as it is, not deleted, and ${TRIED_BY_ITSELF}.`
+        : undefined;
+    const message = `repository ${owner} applies this object too.`;
+    return { do: 'refuse', code: 'OwnedByOther', message, ...(next !== undefined && { next }) };
   }
   const set = labels?.[APPLYSET.partOf];
   if (set !== undefined && set !== applySetId && owner === undefined) {

@@ -1,16 +1,17 @@
 /** Whether the repository that an object's annotation names still has a claim to it: names change, and annotations outlive claims. */
 
+import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { rolledManifest } from './apply-controller.ts';
+import { isUpdating, rolledManifest, updateOf } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import type { DecisionInput, FormerOwner } from './decision.ts';
 import type { Inventory } from './inventory.ts';
 import { APPLYSET, InventoryStore, handOver } from './inventory.ts';
-import { entryKey } from './inventory-content.ts';
+import { counterpartKey, entryKey } from './inventory-content.ts';
 import { readInventory } from './inventory-reading.ts';
 import type { PreparedObject } from './prepare.ts';
-import { inventoryEntry } from './prepare.ts';
+import { inventoryEntry, isController } from './prepare.ts';
 import { DNS_LABEL } from './repositories.ts';
 import { otherCluster } from './run-cluster.ts';
 import { sourceIdentity } from './source-url.ts';
@@ -59,24 +60,28 @@ async function formerOwner(
   live: KubernetesObject,
   owner: string,
 ): Promise<FormerOwner> {
+  const foreign = { claim: 'holds', isFollowed: false } as const;
   // The annotation is anybody's: what cannot be a repository's name has no inventory.
-  if (!DNS_LABEL.test(owner)) return { claim: 'holds' };
+  if (!DNS_LABEL.test(owner)) return foreign;
   const { worker, store: own, repository } = context;
   const store = new InventoryStore(worker, own.namespace, owner);
   // Its inventory is somewhere else (that of other workers), or nothing tells where.
-  if (live.metadata.labels?.[APPLYSET.partOf] !== store.applySetId) return { claim: 'holds' };
+  if (live.metadata.labels?.[APPLYSET.partOf] !== store.applySetId) return foreign;
   const isFollowed = context.isFollowed(owner);
   const inventory = await readInventory(context, store);
-  if (inventory === 'unknown') return { claim: 'holds' };
-  if (inventory === undefined) return { claim: isFollowed ? 'holds' : 'none' };
+  if (inventory === 'unknown') return foreign;
+  if (inventory === undefined) return isFollowed ? { claim: 'holds', isFollowed } : { claim: 'none' };
   const key = entryKey(inventoryEntry(object));
   if (!inventory.entries.has(key)) {
     // A commit of it may have claimed the object since: what was read is of some moment before.
     const latest = isFollowed ? await readInventory(context, store, 'anew') : inventory;
     const holds = latest === 'unknown' || latest?.entries.has(key) === true;
-    return { claim: holds ? 'holds' : 'none' };
+    return holds ? { claim: 'holds', isFollowed } : { claim: 'none' };
   }
-  if (isFollowed) return { claim: 'holds' };
+  if (isFollowed) {
+    const isLeft = await hasLeft(context, object, owner, inventory);
+    return isLeft ? { claim: 'none' } : { claim: 'holds', isFollowed };
+  }
   const cluster = context.cluster === undefined ? undefined : otherCluster(inventory, context.cluster);
   if (cluster !== undefined) {
     const next = `Leave it to one of both. If nobody follows ${owner} there any more: kubectl delete configmap ${store.name} -n ${store.namespace}`;
@@ -85,4 +90,24 @@ async function formerOwner(
   const source = await sourceIdentity(repository.url);
   if (inventory.source === source) return { claim: 'none' };
   return { claim: 'left', source: inventory.source, next: handOver(store, source) };
+}
+
+/**
+ * Whether a followed repository wants the object no more and only has not come to prune it yet. Were it waited for, two that exchange
+ * objects would wait for each other. Who puts back what was applied before takes nothing: that may be what has left since.
+ */
+async function hasLeft(
+  context: CommitContext,
+  object: PreparedObject,
+  owner: string,
+  { annotations }: Inventory,
+): Promise<boolean> {
+  const { others, heal } = context;
+  if (others === undefined || heal !== undefined || readSuspended(annotations) !== undefined) return false;
+  const wanted = await others.newest(owner);
+  const entry = inventoryEntry(object);
+  const keys = [entryKey(entry), counterpartKey(entry)];
+  if (wanted === undefined || keys.some((key) => key !== undefined && wanted.has(key))) return false;
+  // The rename at its end would bring back whose it was.
+  return !(isController(object.manifest) && (await isUpdating(context, updateOf(object))));
 }

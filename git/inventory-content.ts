@@ -1,7 +1,7 @@
 /** What a repository has in the cluster, as text in a ConfigMap, and the rules of what may be pruned. Pure. */
 
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, GROUP } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 
 /** One object that the repository applied, or was about to apply. */
@@ -24,6 +24,13 @@ export function entryKey(entry: Pick<InventoryEntry, 'apiVersion' | 'kind' | 'na
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? '' : apiVersion.slice(0, slash);
+}
+
+/** Key of the same workload under the other workload API; undefined for what is of neither. */
+export function counterpartKey(entry: InventoryEntry): string | undefined {
+  const group = groupOf(entry.apiVersion);
+  const other = group === 'apps' ? GROUP : group === GROUP ? 'apps' : undefined;
+  return other === undefined ? undefined : entryKey({ ...entry, apiVersion: `${other}/any` });
 }
 
 /** One line an object, sorted, so that two states can be compared with `diff`. */
@@ -126,8 +133,18 @@ export type PruneVerdict =
       readonly resourceVersion: string;
       readonly why: string;
     }
-  /** Not in the cluster, or not ours any more: it leaves the inventory without a word. */
-  | { readonly verdict: 'forget'; readonly why: string }
+  /** As `detach`, for another repository that wants it. */
+  | {
+      readonly verdict: 'handOver';
+      readonly uid: string;
+      readonly resourceVersion: string;
+      readonly to: string;
+      /** Of the other workload API: its successor takes it over by this repository's name on it. */
+      readonly isCounterpart: boolean;
+      readonly why: string;
+    }
+  /** Not in the cluster, or not ours any more: it leaves the inventory without a word. `to`: it has been handed over. */
+  | { readonly verdict: 'forget'; readonly why: string; readonly to?: string }
   /** Stays in the inventory and is reported. */
   | { readonly verdict: 'keep'; readonly why: string };
 
@@ -181,4 +198,28 @@ export function judgePrune(
     };
   }
   return { verdict: 'delete', uid, resourceVersion };
+}
+
+/** Of an object that another repository wants: it is kept for that one, whatever it is, unless it is not ours or is to be detached. */
+export function judgeHandOver(
+  judged: PruneVerdict,
+  live: KubernetesObject,
+  {
+    to,
+    isCounterpart,
+    uid,
+  }: Pick<Extract<PruneVerdict, { verdict: 'handOver' }>, 'to' | 'isCounterpart'> & {
+    /** That was applied. */
+    readonly uid: string | undefined;
+  },
+): PruneVerdict {
+  const { metadata } = live;
+  const owner = metadata.annotations?.[ANNOTATION.repository];
+  const why = `repository ${to} wants it`;
+  // An earlier attempt has done it, or the other was quicker.
+  if (judged.verdict === 'forget')
+    return uid === metadata.uid && (owner === undefined || owner === to) ? { ...judged, why, to } : judged;
+  if (judged.verdict !== 'delete' && judged.verdict !== 'keep') return judged;
+  const { resourceVersion } = metadata;
+  return { verdict: 'handOver', uid: metadata.uid, resourceVersion, to, isCounterpart, why };
 }

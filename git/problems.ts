@@ -73,7 +73,8 @@ const NEXT_STEPS = {
   Conflict: 'Remove the field from the manifest, or take it away from its other owner.',
   MigrationPaused:
     'Let it go on first (`fairlead rollout resume`), or leave it under its present API: the other controllers know no pause.',
-  OwnedByOther: 'Remove the object from one of the two places that want it.',
+  OwnedByOther:
+    'Leave it to one of the two that want it. What the other then lacks it may delete: annotate the object with client.lifecycle.config.k8s.io/deletion=detach before.',
   Refused: 'See the message of the apiserver.',
   Unavailable: 'Nothing to do: it is tried again.',
   NotEstablished:

@@ -14,9 +14,11 @@ import { PARALLEL, forEachLimited } from './commit.ts';
 import {
   DETACH_ANNOTATION,
   PRUNE_ANNOTATION,
+  counterpartKey,
   entryKey,
   groupOf,
   isCareful,
+  judgeHandOver,
   judgePrune,
 } from './inventory-content.ts';
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
@@ -33,19 +35,21 @@ type Hold = 'wanted' | 'other' | 'detached' | 'unconfirmed';
 
 /**
  * Why an object must not go with its container; undefined: it may. What is being deleted goes anyway, and what a controller made goes
- * with its owner. `wanted` are the keys of the commit's objects.
+ * with its owner. `wanted` are the keys of the commit's objects, `others` those that other repositories want.
  */
 export function holdOf(
   { group, kind, metadata }: Inhabitant,
   repository: string,
   wanted: ReadonlySet<string>,
+  others: ReadonlyMap<string, string>,
 ): Hold | undefined {
   const { namespace, name, annotations, ownerReferences, deletionTimestamp } = metadata;
   if (deletionTimestamp !== undefined) return undefined;
-  if (wanted.has(entryKey({ apiVersion: `${group}/`, kind, namespace, name }))) return 'wanted';
+  const key = entryKey({ apiVersion: `${group}/`, kind, namespace, name });
+  if (wanted.has(key)) return 'wanted';
   if (ownerReferences?.some(({ controller }) => controller === true) === true) return undefined;
   const owner = annotations?.[ANNOTATION.repository];
-  if (owner !== undefined && owner !== repository) return 'other';
+  if ((owner !== undefined && owner !== repository) || others.has(key)) return 'other';
   if (annotations?.[DETACH_ANNOTATION] === 'detach') return 'detached';
   if (isCareful(group, kind) && annotations?.[PRUNE_ANNOTATION] !== 'confirmed') return 'unconfirmed';
   return undefined;
@@ -77,9 +81,10 @@ export function whyContainerStays(
   unseen: readonly string[],
   repository: string,
   wanted: ReadonlySet<string>,
+  others: ReadonlyMap<string, string>,
 ): string | undefined {
   const held = inhabitants.flatMap((one) => {
-    const hold = holdOf(one, repository, wanted);
+    const hold = holdOf(one, repository, wanted, others);
     const { namespace, name } = one.metadata;
     return hold === undefined ? [] : [{ hold, label: objectLabel({ ...one, namespace, name }) }];
   });
@@ -96,7 +101,7 @@ export function whyContainerStays(
 }
 
 /**
- * {@link judgePrune}, and for what may be deleted and holds others a look at what is in it now. The same for a prune and for a plan:
+ * {@link judgePrune}, with who else wants it, and for what may be deleted and holds others a look at what is in it now. The same for a prune and for a plan:
  * what has left the commit as well and may be deleted makes no difference, whether it is gone yet or not.
  * @throws ApiError when the apiserver cannot be asked
  */
@@ -107,15 +112,32 @@ export async function judgeWithContent(
   wanted: ReadonlySet<string>,
 ): Promise<PruneVerdict> {
   const { name } = context.repository;
-  const judged = judgePrune(entry, live, name);
-  if (judged.verdict !== 'delete' || live === undefined) return judged;
+  if (live === undefined) return judgePrune(entry, live, name);
+  const others = (await context.others?.wanted())?.by ?? new Map<string, string>();
+  const judged = judgeForOthers(judgePrune(entry, live, name), entry, live, { wanted, others });
+  if (judged.verdict !== 'delete') return judged;
   // It takes nothing more with it than what goes already.
   if (live.metadata.deletionTimestamp !== undefined) return judged;
   const look = lookOf(context, entry, live);
   if (look === undefined) return judged;
   const { inhabitants, unseen } = await look;
-  const why = whyContainerStays(inhabitants, unseen, name, wanted);
+  const why = whyContainerStays(inhabitants, unseen, name, wanted, others);
   return why === undefined ? judged : { verdict: 'keep', why };
+}
+
+function judgeForOthers(
+  judged: PruneVerdict,
+  entry: InventoryEntry,
+  live: KubernetesObject,
+  { wanted, others }: { readonly wanted: ReadonlySet<string>; readonly others: ReadonlyMap<string, string> },
+): PruneVerdict {
+  const { uid } = entry;
+  const to = others.get(entryKey(entry));
+  if (to !== undefined) return judgeHandOver(judged, live, { to, isCounterpart: false, uid });
+  const other = counterpartKey(entry);
+  // This commit goes before another repository's.
+  const heir = other === undefined || wanted.has(other) ? undefined : others.get(other);
+  return heir === undefined ? judged : judgeHandOver(judged, live, { to: heir, isCounterpart: true, uid });
 }
 
 interface Content {

@@ -1,14 +1,13 @@
 /** Deletes what a commit no longer holds: from the inventory, one by one, only the very objects that were applied. */
 
 import { isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
-import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
-import { ANNOTATION, GROUP } from '../planners/names.ts';
-import { viewUpdate } from '../planners/rolling-update-view.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import { isUpdating } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
-import { entryKey, groupOf } from './inventory-content.ts';
-import type { InventoryEntry } from './inventory-content.ts';
+import { counterpartKey, entryKey, groupOf } from './inventory-content.ts';
+import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
 import { NotYetError } from './refusals.ts';
 import { compareObjects } from './order.ts';
@@ -23,10 +22,12 @@ export interface Pruned {
   /** Keys that leave the inventory: deleted, or not ours any more. */
   readonly forgotten: ReadonlySet<string>;
   /**
-   * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; and what was
-   * detached.
+   * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; what was
+   * detached, or handed over; and of which repositories it is not known whether they wanted what was deleted.
    */
   readonly kept: readonly string[];
+  /** Names of the repositories to which something was handed over. */
+  readonly heirs: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
@@ -59,6 +60,7 @@ export async function pruneObjects(
   const deleted: string[] = [];
   const forgotten = new Set<string>();
   const kept: string[] = [];
+  const heirs = new Set<string>();
   const problems: Problem[] = [];
   for (const entry of entries) {
     context.signal?.throwIfAborted();
@@ -68,6 +70,10 @@ export async function pruneObjects(
       if (result.verdict === 'keep') kept.push(`${label} was not pruned: ${result.why}`);
       else forgotten.add(entryKey(entry));
       if (result.verdict === 'detach') kept.push(`${label} was detached, not deleted: ${result.why}`);
+      if (result.to !== undefined) {
+        kept.push(`${label} was handed over, not deleted: ${result.why}`);
+        heirs.add(result.to);
+      }
       const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;
       if (result.verdict === 'delete' || isGone) deleted.push(label);
     } catch (error) {
@@ -79,19 +85,36 @@ export async function pruneObjects(
       );
     }
   }
-  return { deleted, forgotten, kept, problems };
+  if (deleted.length > 0) {
+    const unread = (await context.others?.wanted())?.unread ?? [];
+    if (unread.length > 0) kept.push(describeUnread(unread));
+  }
+  return { deleted, forgotten, kept, heirs, problems };
 }
+
+/** Repositories that could not be asked whether they want what is deleted. */
+export function describeUnread(unread: readonly string[]): string {
+  const more = unread.length > MOST_NAMED ? ` and ${unread.length - MOST_NAMED} more` : '';
+  const named = unread.slice(0, MOST_NAMED).join(', ');
+  return `whether what is deleted is wanted by another repository is not known of ${named}${more}`;
+}
+
+const MOST_NAMED = 3;
 
 /** The same workload is in the commit under the other workload API: its pods must outlive this object. */
 function isReplaced(entry: InventoryEntry, wanted: ReadonlySet<string>): boolean {
-  const group = groupOf(entry.apiVersion);
-  const other = group === 'apps' ? GROUP : group === GROUP ? 'apps' : undefined;
-  return other !== undefined && wanted.has(entryKey({ ...entry, apiVersion: `${other}/any` }));
+  const other = counterpartKey(entry);
+  return other !== undefined && wanted.has(other);
 }
 
 type Outcome =
-  | { readonly verdict: 'delete' | 'forget' | 'gone' }
-  | { readonly verdict: 'keep' | 'detach'; readonly why: string };
+  | { readonly verdict: 'delete' | 'gone'; readonly to?: undefined }
+  | {
+      readonly verdict: 'forget' | 'keep' | 'detach' | 'handOver';
+      readonly why: string;
+      /** Who has it from now on. */
+      readonly to?: string;
+    };
 
 /** What sync writes on every object. Null takes it away. */
 const MARKS = {
@@ -103,16 +126,19 @@ const MARKS = {
   },
 };
 
+/** A workload that moves to the other API as well is taken over by the one that it names, pods and all. */
+function marksAfter(judged: Extract<PruneVerdict, { verdict: 'detach' | 'handOver' }>): object {
+  if (judged.verdict === 'detach' || !judged.isCounterpart) return MARKS;
+  return { ...MARKS, annotations: { ...MARKS.annotations, [ANNOTATION.repository]: judged.to } };
+}
+
 const TRIES = 5;
 
 /** Its rename would bring it back, and without it there is nothing to hold the next controller's pods. */
 async function refuseDuringUpdate(context: CommitContext, entry: InventoryEntry): Promise<void> {
   const { apiVersion, kind, namespace = '', name } = entry;
   if (apiVersion !== 'v1' || kind !== 'ReplicationController') return;
-  const { record, nextController } = viewUpdate(
-    await readUpdate(context.worker, { namespace, name }, context.signal),
-  );
-  if (record !== undefined || nextController !== undefined) {
+  if (await isUpdating(context, { namespace, name })) {
     throw new NotYetError(
       `ReplicationController ${namespace}/${name} left the commit; its rolling update has to end first`,
     );
@@ -145,11 +171,12 @@ async function pruneOne(
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
       const { uid, resourceVersion } = judged;
       try {
-        if (judged.verdict === 'detach') {
+        if (judged.verdict !== 'delete') {
+          const marks = marksAfter(judged);
           await context.client.patch(
             path,
             'merge',
-            { metadata: { uid, resourceVersion, ...MARKS } },
+            { metadata: { uid, resourceVersion, ...marks } },
             options,
           );
           return judged;
@@ -167,5 +194,5 @@ async function pruneOne(
     }
   }
   // The kind is not served any more: its objects went with their CustomResourceDefinition.
-  return { verdict: 'forget' };
+  return { verdict: 'forget', why: 'its kind is not served' };
 }

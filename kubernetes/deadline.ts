@@ -42,10 +42,11 @@ export function startDeadline(ms: number, parent: AbortSignal | undefined): Dead
 }
 
 /** Resolves when the work is done, or rejects with the signal's reason when that comes first; the work goes on. */
-export function orAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    work.then(() => resolve(), reject).finally(() => signal.removeEventListener('abort', stop));
+    if (signal.aborted) stop();
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop));
   });
 }

@@ -171,6 +171,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         clusterUid,
         cluster: config.cluster,
         repository: (name) => byName.get(name),
+        followed: () => [...byName.values()],
         former: (name) => former.get(name),
         mirror,
         reader,
@@ -192,6 +193,16 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         },
         mutex: new KeyedMutex(),
         now,
+        tryAgain: async (repository, tried) => {
+          try {
+            await runs.rolledOut(repository, tried);
+          } catch (error) {
+            log.warn(
+              { repository, error: toMessage(error) },
+              'its commit is tried again only in its own time',
+            );
+          }
+        },
         onRecorded: (repository, commit) => {
           const { sha, outcome, applied, unchanged, pruned, problems, notes, supersededBy } = commit;
           const isWell = outcome === 'Succeeded' || outcome === 'Superseded';

@@ -91,12 +91,15 @@ export class GitSync {
     let beforeLook = async () => {};
     let known: (name: string) => Repository | undefined = () => undefined;
     let former = known;
+    let followed = (): readonly Repository[] => [];
+    let tryAgain: SyncRuns['rolledOut'] = async () => undefined;
     const activities = {
       ...createCommitActivities({
         client,
         clusterUid,
         cluster,
         repository: (name) => known(name),
+        followed: () => followed(),
         former: (name) => former(name),
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
         workloadApi: 'fairlead.dev/v1beta1',
@@ -104,6 +107,7 @@ export class GitSync {
         inventoryNamespace: INVENTORY_NAMESPACE,
         mutex: new KeyedMutex(),
         now: Date.now,
+        tryAgain: async (name, tried) => await tryAgain(name, tried),
         onRecorded: () => undefined,
       }),
       ...createSyncActivities({
@@ -141,6 +145,8 @@ export class GitSync {
     const sync = new GitSync(options, temporal, connection, cache, clusterUid, createWorkflows, workers);
     known = (name) => sync.#repositories.get(name);
     former = (name) => sync.#former.get(name);
+    followed = () => [...sync.#repositories.values()];
+    tryAgain = async (name, tried) => await sync.runs.rolledOut(name, tried);
     beforeLook = async () => await sync.beforeLook();
     return sync;
   }

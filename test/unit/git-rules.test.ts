@@ -5,6 +5,7 @@ import { findFieldLine } from '../../git/field-line.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
 import {
   entryKey,
+  judgeHandOver,
   judgePrune,
   packEntries,
   pruneCandidates,
@@ -27,6 +28,14 @@ const live = (metadata: Partial<ObjectMeta>, annotations?: Record<string, string
     ...metadata,
     ...(annotations && { annotations }),
   },
+});
+
+const entry = (name: string, more: Partial<InventoryEntry> = {}): InventoryEntry => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  namespace: 'ns',
+  name,
+  ...more,
 });
 
 describe('order of kinds', () => {
@@ -84,13 +93,6 @@ describe('order of kinds', () => {
 });
 
 describe('inventory', () => {
-  const entry = (name: string, more: Partial<InventoryEntry> = {}): InventoryEntry => ({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    namespace: 'ns',
-    name,
-    ...more,
-  });
   const mapOf = (...entries: InventoryEntry[]) => new Map(entries.map((one) => [entryKey(one), one]));
 
   it('is read as it was written, plain or compressed', () => {
@@ -199,6 +201,48 @@ describe('inventory', () => {
     ],
   ])('an object that is %s', (_what, one, object, expected) => {
     expect(judgePrune(one, object, 'repo')).toMatchObject(expected);
+  });
+});
+
+describe('an object that left the commit and that another repository wants', () => {
+  const ours = { 'fairlead.dev/repository': 'repo' };
+  const judge = (one: InventoryEntry, object: KubernetesObject) =>
+    judgeHandOver(judgePrune(one, object, 'repo'), object, {
+      to: 'heir',
+      isCounterpart: false,
+      uid: one.uid,
+    });
+  const handedOver = { verdict: 'handOver', to: 'heir', why: 'repository heir wants it' };
+  it.each([
+    ['would be deleted', entry('a', { uid: 'u' }), live({ uid: 'u' }, ours), handedOver],
+    ['would wait for a confirmation', entry('a', { kind: 'Namespace' }), live({}, ours), handedOver],
+    [
+      'was let go by an attempt that was killed',
+      entry('a', { uid: 'u' }),
+      live({ uid: 'u' }),
+      { verdict: 'forget', to: 'heir' },
+    ],
+    [
+      'the other has already',
+      entry('a', { uid: 'u' }),
+      live({ uid: 'u' }, { 'fairlead.dev/repository': 'heir' }),
+      { verdict: 'forget', to: 'heir' },
+    ],
+    [
+      'is to be detached',
+      entry('a'),
+      live({}, { ...ours, 'client.lifecycle.config.k8s.io/deletion': 'detach' }),
+      { verdict: 'detach' },
+    ],
+  ])('and %s', (_what, one, object, expected) => {
+    expect(judge(one, object)).toMatchObject(expected);
+  });
+
+  it.each([
+    ['of a third', entry('a', { uid: 'u' }), live({ uid: 'u' }, { 'fairlead.dev/repository': 'third' })],
+    ['another of its name', entry('a', { uid: 'u' }), live({ uid: 'v' })],
+  ])('is handed over by nobody when it is %s', (_what, one, object) => {
+    expect(judge(one, object)).not.toHaveProperty('to');
   });
 });
 
@@ -347,7 +391,20 @@ describe('what to do with an object', () => {
   });
 
   it.each([
-    ['holds it', { claim: 'holds' }, { do: 'refuse', message: 'repository b applies this object too.' }],
+    [
+      'holds it and is followed by others',
+      { claim: 'holds', isFollowed: false },
+      { do: 'refuse', message: 'repository b applies this object too.' },
+    ],
+    [
+      'holds it',
+      { claim: 'holds', isFollowed: true },
+      {
+        do: 'refuse',
+        message: 'repository b applies this object too.',
+        next: 'Leave it to one of the two. To let repo have it, take it out of b: it is handed over as it is, not deleted, and the commit is tried again by itself.',
+      },
+    ],
     ['has no claim left', { claim: 'none' }, { do: 'apply', create: false, force: false }],
     [
       'left it behind',

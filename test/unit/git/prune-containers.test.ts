@@ -25,6 +25,10 @@ const WANTED = new Set([
   entryKey({ apiVersion: 'example.com/v1', kind: 'Thing', namespace: 'shop', name: 'wanted' }),
 ]);
 
+const OTHERS = new Map([
+  [entryKey({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'moved' }), 'theirs'],
+]);
+
 describe('what is in a Namespace, or of a defined kind, that is to be deleted', () => {
   it.each<[string, Inhabitant, ReturnType<typeof holdOf>]>([
     ['left the commit too', object('ConfigMap', 'a', { annotations: OURS }), undefined],
@@ -51,6 +55,7 @@ describe('what is in a Namespace, or of a defined kind, that is to be deleted', 
       object('PersistentVolumeClaim', 'a', { annotations: { ...THEIRS, ...CONFIRMED } }),
       'other',
     ],
+    ['handed over', object('PersistentVolumeClaim', 'moved', { annotations: CONFIRMED }), 'other'],
     ['a controller\u2019s', object('Pod', 'a', { annotations: THEIRS, ...controlled }), undefined],
     [
       'being deleted',
@@ -58,11 +63,11 @@ describe('what is in a Namespace, or of a defined kind, that is to be deleted', 
       undefined,
     ],
   ])('%s', (_what, one, expected) => {
-    expect(holdOf(one, 'ours', WANTED)).toBe(expected);
+    expect(holdOf(one, 'ours', WANTED, OTHERS)).toBe(expected);
   });
 
   const why = (inhabitants: readonly Inhabitant[], unseen: readonly string[] = []) =>
-    whyContainerStays(inhabitants, unseen, 'ours', WANTED);
+    whyContainerStays(inhabitants, unseen, 'ours', WANTED, OTHERS);
 
   it('is named, with what to do, whatever the order', () => {
     const two = [
