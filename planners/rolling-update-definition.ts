@@ -49,17 +49,24 @@ export function plainController(controller: ReplicationController, name: string)
  * The definition with the label that tells its pods apart: `key` is in its labels, its selector and its template. The value is
  * the hash of the complete JSON of the next controller, which depends on neither the label itself, nor a size, nor
  * the metadata (seed 001).
+ * @param taken Value of the controller that is replaced. It may be this very hash: what was rolled out before is rolled out again
+ * after somebody has edited the template. Then it is hashed in, so that another follows from the same two controllers each time.
  */
 export function labelled(
   controller: ControllerManifest,
   key: string,
+  taken?: string,
 ): { readonly controller: ControllerManifest; readonly hash: string } {
   const bare = relabelled(controller, key, undefined);
-  const hash = createHash('sha256')
-    .update(canonicalJson({ ...bare, metadata: {}, spec: { ...bare.spec, replicas: 0 } }))
-    .digest('hex')
-    .slice(0, LABEL_VALUE);
+  const definition = { ...bare, metadata: {}, spec: { ...bare.spec, replicas: 0 } };
+  const own = hashOf(definition);
+  const hash = own === taken ? hashOf({ ...definition, replaces: taken }) : own;
   return { controller: relabelled(controller, key, hash), hash };
+}
+
+/** As long as the value of a label may be. */
+function hashOf(value: JsonObject): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, LABEL_VALUE);
 }
 
 /** The value of the label for the controller that was there before (K2: `<hash>-orig`). */
@@ -205,8 +212,7 @@ export function dataOfNext(
     },
   };
   const whole = { controller, next: next.metadata.name };
-  const hash = createHash('sha256').update(canonicalJson(whole)).digest('hex').slice(0, LABEL_VALUE);
-  return { ...names, ...whole, hash };
+  return { ...names, ...whole, hash: hashOf(whole) };
 }
 
 /** Whether two specs make the same pods: selector and template, not the size. */
@@ -221,6 +227,14 @@ function podsOfSpec({ selector, template }: ReplicationControllerSpec): JsonObje
 /** Whether two controllers select by the same labels. */
 export function selectsSame(a: ReplicationControllerSpec, b: ReplicationControllerSpec): boolean {
   return canonicalJson(a.selector ?? {}) === canonicalJson(b.selector ?? {});
+}
+
+/**
+ * Whether what is rolled out would select by the very labels of the controller that it replaces. An earlier version wrote such records
+ * for what had been rolled out before, after somebody had edited the template.
+ */
+export function selectsAsReplaced({ controller, replaced }: RecordData): boolean {
+  return replaced !== undefined && selectsSame(controller.spec, replaced);
 }
 
 export type ImageChange =

@@ -2,10 +2,11 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { isPartlyReplaced, partnerOf } from './replication-controller.ts';
+import { isPartlyReplaced, partnerOf, templateEditors } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   describeReplaced,
+  labelOfOld,
   labelled,
   ownLabel,
   plainController,
@@ -18,6 +19,7 @@ import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
+import { editedSince } from './rolling-update-template.ts';
 import { areSiblings } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -253,11 +255,16 @@ function attach(
   } else if (
     change.kind === 'image' ||
     record === undefined ||
-    labelled(change.manifest, record.key ?? key).hash === record.hash
+    labelled(change.manifest, record.key ?? key, takenOf(record)).hash === record.hash
   ) {
     return { do: 'attach' };
   }
   return otherChange(view.name, what);
+}
+
+/** The label's value that the next controller's had to differ from; a controller of its own has none (K3). */
+function takenOf({ key, hash, controller, replaced }: UpdateRecord): string | undefined {
+  return controller.spec.selector?.[key] === hash ? replaced?.selector[key] : undefined;
 }
 
 function beginWithImage(
@@ -266,7 +273,7 @@ function beginWithImage(
   { newName, key }: StartRequest,
   { image, container }: { readonly image: string; readonly container?: string | undefined },
 ): StartDecision {
-  const { name, state, last } = view;
+  const { name, state } = view;
   const { template } = old.spec;
   if (template === undefined) return refuse('NoContainer', `${name} has no template`);
   const changed = withImage(template, image, container);
@@ -275,7 +282,7 @@ function beginWithImage(
     const wanted = plainController({ ...old, spec }, newName ?? name);
     return begin(view, wanted, newName, key, state.desired);
   }
-  return containerRefusal(name, changed) ?? sameAgain(name, last, changed.message);
+  return containerRefusal(name, changed) ?? sameAgain(view, old, changed.message);
 }
 
 /** An image that nobody can set. */
@@ -291,18 +298,31 @@ function containerRefusal(name: string, changed: ImageChange): Refused | undefin
   }
 }
 
-/** What runs is asked for: the same command again after its end, or somebody's mistake (K2). */
-function sameAgain(name: string, last: UpdateRecord | undefined, why: string): StartDecision {
-  return last?.state.phase === 'Done' && last.to === name
-    ? { do: 'finished', message: `${name} is rolled out: ${why}` }
-    : refuse('NoChange', `${name}: ${why}`);
+/**
+ * What the template says is asked for: the same command again after its end, or somebody's mistake (K2). An edited template has changed
+ * no pod: that is no end of an update.
+ */
+function sameAgain(
+  { name, record, last }: UpdateView,
+  old: ReplicationController,
+  why: string,
+): StartDecision {
+  if (record !== undefined || last?.state.phase !== 'Done' || last.to !== name)
+    return refuse('NoChange', `${name}: ${why}`);
+  if (!editedSince(last, old)) return { do: 'finished', message: `${name} is rolled out: ${why}` };
+  const who = templateEditors(old)?.join(', ') ?? 'somebody';
+  return refuse(
+    'NoChange',
+    `${name}: ${why}, but ${who} has changed it since it was rolled out: pods of before are as they were until they are deleted`,
+  );
 }
 
 /** The same decision once the apiserver has filled in its defaults: a manifest seldom has all of them. */
 export function decideDefaulted(
-  { old, name, last }: UpdateView,
+  view: UpdateView,
   decision: StartDecision & { readonly do: 'begin' },
 ): StartDecision {
+  const { old, name } = view;
   const { data } = decision;
   if (old === undefined || data.to !== name) return decision;
   const [present, wanted] = [plainController(old, name), data.controller].map(
@@ -310,8 +330,8 @@ export function decideDefaulted(
   );
   if (present !== wanted) return decision;
   return sameAgain(
-    name,
-    last,
+    view,
+    old,
     `its pods are as the file has them; \`kubectl apply\` changes what else differs`,
   );
 }
@@ -362,7 +382,7 @@ function begin(
     const why = 'the update would write a hash over it, and a Service that selects by it would lose all pods';
     return refuse('KeyTaken', `${name} has the label ${key}=${own} for something else: ${why}`);
   }
-  const { controller, hash } = labelled(withKey(wanted, key), key);
+  const { controller, hash } = labelled(withKey(wanted, key), key, old && labelOfOld(old, key));
   // K2, and the seed: the name that an update of before has written down, if any.
   const next = newName ?? (old && partnerOf(old)) ?? nameByHash(name, hash);
   const taken = controllers.find(({ metadata }) => metadata.name === next);

@@ -9,6 +9,7 @@ import { ANNOTATION } from './names.ts';
 import type { JsonObject, Pod, PodTemplate } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { podsOf, templateEditors } from './replication-controller.ts';
+import type { UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -26,12 +27,11 @@ const KEPT_IMAGES = 10;
  * when it has it. What nobody but a rolling update has written is left: a webhook made it, and would make it again.
  */
 export function putBack(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
+  const template = changeBack(view.record, next);
   const wanted = view.record?.controller.spec.template;
   const present = next.spec.template;
-  if (wanted === undefined || present === undefined || view.paused !== undefined) return undefined;
-  const template = patchTowards(trusted<JsonObject>(present), trusted<JsonObject>(wanted));
-  const editors = templateEditors(next);
-  if (template === undefined || editors?.length === 0) return undefined;
+  if (template === undefined || wanted === undefined || present === undefined) return undefined;
+  if (view.paused !== undefined) return undefined;
   const right = imagesOf(wanted.spec);
   const images = [...imagesOf(present.spec)].flatMap(([name, image]) =>
     right.get(name) === image ? [] : [image],
@@ -39,7 +39,7 @@ export function putBack(view: UpdateView, next: ReplicationController): UpdateSt
   const edited = [...new Set([...editedImages(next), ...images])].slice(-KEPT_IMAGES);
   const annotations = edited.length === 0 ? {} : { [ANNOTATION.editedImages]: JSON.stringify(edited) };
   const { name } = next.metadata;
-  const who = editors?.join(', ') ?? 'somebody';
+  const who = templateEditors(next)?.join(', ') ?? 'somebody';
   const message = `the template of ${name} was changed by ${who}: put back as the update rolls it out`;
   return patch(
     'replicationcontrollers',
@@ -48,6 +48,23 @@ export function putBack(view: UpdateView, next: ReplicationController): UpdateSt
     'PutBack',
     message,
   );
+}
+
+/** Whether anybody but a rolling update has given a controller another template than the record of one says. */
+export function editedSince(record: UpdateRecord | undefined, controller: ReplicationController): boolean {
+  return changeBack(record, controller) !== undefined;
+}
+
+/** The merge patch of its template; undefined where nobody has edited it. */
+function changeBack(
+  record: UpdateRecord | undefined,
+  controller: ReplicationController,
+): JsonObject | undefined {
+  const wanted = record?.controller.spec.template;
+  const present = controller.spec.template;
+  if (wanted === undefined || present === undefined || templateEditors(controller)?.length === 0)
+    return undefined;
+  return patchTowards(trusted<JsonObject>(present), trusted<JsonObject>(wanted));
 }
 
 /** Pods of the next controller with an image that an edited template had, and its own has not. */
@@ -71,7 +88,8 @@ export function deleteEdited(
 ): UpdateStep | undefined {
   if (view.paused !== undefined) return undefined;
   const edited = editedPods(view, next);
-  const available = [view.old, next].reduce((sum, one) => sum + countPods(one, view.pods, now).available, 0);
+  const both = new Set([view.old, next]);
+  const available = [...both].reduce((sum, one) => sum + countPods(one, view.pods, now).available, 0);
   const minReadySeconds = next.spec.minReadySeconds ?? 0;
   const isSpare = available - 1 >= view.state.desired - view.budget.unavailable;
   const victim = edited.find((pod) => isSpare || !isAvailable(pod, minReadySeconds, now));

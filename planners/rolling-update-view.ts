@@ -12,7 +12,7 @@ import {
   podsOf,
   sizeOf,
 } from './replication-controller.ts';
-import { selectsSame } from './rolling-update-definition.ts';
+import { selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { leftBy } from './rolling-update-leftover.ts';
 import { guessedSize } from './rolling-update-lost.ts';
 import { isNamedAfter, isNextOf, isReplacedBy, isTurned, otherHalf } from './rolling-update-roles.ts';
@@ -91,7 +91,8 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
       old !== undefined &&
       nextController === undefined &&
       record !== undefined &&
-      selectsSame(old.spec, record.controller.spec),
+      selectsSame(old.spec, record.controller.spec) &&
+      !selectsAsReplaced(record),
   };
 }
 

@@ -26,6 +26,7 @@ import {
   gitMarks,
   makesSamePods,
   nextManifest,
+  selectsAsReplaced,
 } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
@@ -50,7 +51,7 @@ import {
 } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
 import { countPods, describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
-import { awaitEdited, deleteEdited, editedPods, putBack } from './rolling-update-template.ts';
+import { awaitEdited, deleteEdited, editedPods, editedSince, putBack } from './rolling-update-template.ts';
 import { matchesSelector } from './selector.ts';
 import { trusted } from './values.ts';
 
@@ -220,6 +221,7 @@ function withoutOld(view: UpdateView, next: ReplicationController, now: number):
 
 /** What stays is what was to be rolled out, pods included: after the marks are gone nothing would tell. */
 function restoreTemplate(view: UpdateView, next: ReplicationController, now: number): UpdateStep | undefined {
+  if (view.paused !== undefined && editedSince(view.record, next)) return paused(view);
   return putBack(view, next) ?? deleteEdited(view, next, now) ?? awaitEdited(view, next);
 }
 
@@ -232,6 +234,8 @@ function growAlone(view: UpdateView, next: ReplicationController): Decision | un
 
 /** Nothing but the pods is missing, where somebody has deleted the old controller before they were there. */
 function succeed(view: UpdateView, final: ReplicationController, now: number): Decision {
+  const restored = restoreTemplate(view, final, now);
+  if (restored !== undefined) return ['Rolling', restored];
   const step = finish(view, final, 'Succeeded', now);
   const code = step.do === 'await' ? (step.waiting[0]?.code ?? '') : '';
   return [POD_CODES.includes(code) ? 'Rolling' : code === ABANDONED ? 'CleaningUp' : 'Finished', step];
@@ -276,6 +280,11 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
   const { record, last, state } = view;
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   if (view.isRenamed) return succeed(view, old, now);
+  if (record !== undefined && selectsAsReplaced(record)) {
+    if (view.isRollback) return backAlone(view, old);
+    const message = `${record.next}, which is to replace ${view.name}, would have the selector of ${view.name}: each would count the pods of the other`;
+    return ['Initialising', refuse('SelectorSame', message)];
+  }
   // Deleted without its pods: of a smaller size it would adopt them only to delete them.
   const left = leftPods(view).length;
   if (record !== undefined && left > 0)

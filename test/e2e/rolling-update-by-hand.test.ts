@@ -116,6 +116,39 @@ describe('a rolling update that somebody works against by hand', () => {
     );
   }, 240_000);
 
+  it('the template after the update: the image again replaces what was made of the edited one', async () => {
+    const { namespace, cli, done, untilPods } = await halfway({ isPaused: false });
+    expect((await done).code).toBe(0);
+    const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:9' }] } } } };
+    await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    const [victim] = await cluster.pods(namespace, 'foo');
+    await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
+    await untilPods('a pod of the edited template', (pods) => pods.some((pod) => imageOf(pod) === 'foo:9'));
+
+    const { out: planned } = await cli('rolling-update foo --image=foo:2 --dry-run');
+    const next = /would be replaced by (\S+) /.exec(planned)?.[1] ?? 'no plan';
+    expect(await cli('rolling-update foo --image=foo:2 --poll-interval 100ms')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('foo is rolled out'),
+      err: expect.stringContaining(`the update of foo to ${next} is recorded`),
+    });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    expect((await cli('rolling-update foo --image=foo:2')).out).toContain('nothing to do: foo is rolled out');
+    await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    expect(await cli('rolling-update foo --image=foo:9')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('but kubectl-set has changed it since it was rolled out'),
+    });
+    expect((await cli('rolling-update foo foo-new --image=foo:2 --poll-interval 100ms')).code).toBe(0);
+    const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo-new']);
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+  }, 240_000);
+
   it('the next controller deleted without its pods: it is made again for them, and none is lost', async () => {
     const { namespace, done, next, history, begun } = await halfway({ isPaused: false });
     const isNext = (pod: Pod) => imageOf(pod) === 'foo:2';

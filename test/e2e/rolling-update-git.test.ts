@@ -13,6 +13,7 @@ import { HistoryGround } from '../support/history-ground.ts';
 import { untilObjects } from '../support/until-objects.ts';
 
 const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
+const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const SETTINGS = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {greeting: hello}\n';
 
 function foo(image: string, { replicas = 3, labels = '' } = {}): string {
@@ -54,19 +55,19 @@ describe('a ReplicationController in git', () => {
     await ground.startWorkerWithRepository();
   }, 120_000);
 
-  async function committed(files: Parameters<HistoryGround['commit']>[0]): Promise<string> {
-    const sha = await ground.commit(files);
-    await ground
+  async function committed(files: Parameters<HistoryGround['commit']>[0], on = ground): Promise<string> {
+    const sha = await on.commit(files);
+    await on
       .commitRuns(sha)
       .until('the newest is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000)
       .catch((error: unknown) => {
-        throw new Error(ground.tail, { cause: error });
+        throw new Error(on.tail, { cause: error });
       });
     return sha;
   }
 
-  async function controllers(): Promise<readonly ReplicationController[]> {
-    return (await cluster.client.list<ReplicationController>({ ...RCS, namespace: ground.namespace })).items;
+  async function controllers({ namespace } = ground): Promise<readonly ReplicationController[]> {
+    return (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items;
   }
 
   const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
@@ -225,4 +226,38 @@ describe('a ReplicationController in git', () => {
       [],
     );
   }, 60_000);
+
+  it('the template of the last update again, after somebody has edited it: its pods are replaced', async () => {
+    const healing = await HistoryGround.create(
+      { controlPlane: controlPlane(), cluster, temporal },
+      'rc-heal',
+    );
+    const { namespace } = healing;
+    try {
+      await healing.startWorkerWithRepository({}, { heal: true });
+      await committed({ 'foo.yaml': foo('foo:1') }, healing);
+      await committed({ 'foo.yaml': foo('foo:2') }, healing);
+      const [before] = await controllers(healing);
+      const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:9' }] } } } };
+      await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
+        fieldManager: 'kubectl-set',
+      });
+      const [victim] = await cluster.pods(namespace, 'foo');
+      await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
+      const isEdited = (pods: readonly Pod[]) =>
+        pods.some(({ spec }) => spec.containers[0]?.image === 'foo:9');
+      await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, 'a pod of it', isEdited, 30_000);
+      const sha = await committed({ 'foo.yaml': foo('foo:2', { labels: 'tier: edited' }) }, healing);
+
+      const [only, ...others] = await controllers(healing);
+      expect(others).toEqual([]);
+      expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: sha });
+      expect(only?.spec.template?.spec.containers[0]?.image).toBe('foo:2');
+      expect(only?.spec.selector).not.toEqual(before?.spec.selector);
+      const pods = await cluster.pods(namespace, 'foo');
+      expect([pods.length, imagesOf(pods)]).toEqual([3, ['foo:2']]);
+    } finally {
+      await healing.close();
+    }
+  }, 120_000);
 });
