@@ -82,13 +82,16 @@ async function withDefaults(
 ): Promise<RecordData> {
   const { replicas } = data.controller.spec;
   const existing = controllers.find(({ metadata }) => metadata.name === data.next);
-  const served =
-    existing ??
-    (await client.create<ReplicationController>(
-      pathOf('replicationcontrollers', namespace),
-      nextManifest(data, replicas ?? 0),
-      { dryRun: true, fieldValidation: 'Strict', fieldManager: UPDATE_FIELD_MANAGER },
-    ));
+  const manifest = nextManifest(data, replicas ?? 0);
+  const { name, ...metadata } = manifest.metadata;
+  // One that is there has the name, and may be another than is asked for: somebody may have edited it.
+  const tried =
+    existing === undefined ? manifest : { ...manifest, metadata: { ...metadata, generateName: `${name}-` } };
+  const served = await client.create<ReplicationController>(
+    pathOf('replicationcontrollers', namespace),
+    tried,
+    { dryRun: true, fieldValidation: 'Strict', fieldManager: UPDATE_FIELD_MANAGER },
+  );
   const spec = { ...served.spec, ...(replicas !== undefined && { replicas }) };
   return { ...data, controller: { ...data.controller, spec } };
 }

@@ -71,6 +71,17 @@ export function templateEditors({ metadata }: ReplicationController): readonly s
   return editors && [...new Set(editors)];
 }
 
+/** Whether a rolling update has made it, as far as field managers tell: nobody else then has given it its selector. */
+export function isMadeByUpdate({ metadata }: ReplicationController): boolean {
+  return (metadata.managedFields ?? []).some((entry) => {
+    const { manager, fieldsV1 } = asFields(entry) ?? {};
+    return (
+      manager === UPDATE_FIELD_MANAGER &&
+      asFields(asFields(fieldsV1)?.['f:spec'])?.['f:selector'] !== undefined
+    );
+  });
+}
+
 /** How many replicas the update wants of this controller; undefined without the mark, the seed's or the shipped one (K1). */
 export function desiredOf({ metadata }: ReplicationController): number | undefined {
   const { annotations } = metadata;

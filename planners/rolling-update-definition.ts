@@ -64,6 +64,16 @@ export function labelled(
   return { controller: relabelled(controller, key, hash), hash };
 }
 
+/** The same with the label, where its value proves that it was given for this very definition; undefined where it does not. */
+export function proven(
+  controller: ControllerManifest,
+  key: string,
+  value: string,
+): ControllerManifest | undefined {
+  const own = labelled(controller, key);
+  return [own, labelled(controller, key, own.hash)].find(({ hash }) => hash === value)?.controller;
+}
+
 /** As long as the value of a label may be. */
 function hashOf(value: JsonObject): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, LABEL_VALUE);

@@ -5,7 +5,9 @@ import type { ReplicationController } from './replication-controller.ts';
 import { isPartlyReplaced, partnerOf, templateEditors } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
+  dataOfNext,
   describeReplaced,
+  gitMarks,
   labelOfOld,
   labelled,
   ownLabel,
@@ -19,7 +21,7 @@ import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate } from './rolling-update-steps.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
-import { editedSince } from './rolling-update-template.ts';
+import { asMade, describeUnknown, editedSince } from './rolling-update-template.ts';
 import { areSiblings } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -90,7 +92,7 @@ export function decideStart(view: UpdateView, request: StartRequest): StartDecis
   const over = tookItsPlace(view, request);
   if (over !== undefined) return over;
   if (next !== undefined || record !== undefined || view.isRollback) {
-    const decision = attach(view, request, next, record);
+    const decision = recordAnew(view, request, next) ?? attach(view, request, next, record);
     // Were only one that is waited for to be replaced once its pods are there, a bad one could never be.
     const isInstead = view.isRenamed && decision.do === 'refuse' && decision.code === 'OtherChange';
     if (!isInstead) return decision;
@@ -232,6 +234,41 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
 
 function partOfOther(name: string, replaced: string): Refused {
   return refuse('IsNext', `${name} is to take the place of ${replaced}: the update is one of ${replaced}`);
+}
+
+/**
+ * Of a next controller that somebody has edited, and whose record is gone: the image that is asked for is what was to be rolled out, if
+ * the label proves it.
+ */
+function recordAnew(
+  view: UpdateView,
+  { change, key }: StartRequest,
+  next: ReplicationController | undefined,
+): StartDecision | undefined {
+  const { name, old, record, keepsName, state } = view;
+  if (change.kind !== 'image' || next === undefined || record !== undefined || view.isRollback)
+    return undefined;
+  if (asMade(view, next) !== undefined) return undefined;
+  const wanted = [old, next].flatMap((one) => {
+    const template = one?.spec.template;
+    const changed = template && withImage(template, change.image, change.container);
+    if (template === undefined || changed === undefined) return [];
+    return changed.outcome === 'changed' ? [changed.template] : changed.outcome === 'same' ? [template] : [];
+  });
+  const made = asMade(view, next, wanted);
+  const nextName = next.metadata.name;
+  const own = next.metadata.annotations?.[ANNOTATION.deploymentLabelKey];
+  if (made === undefined) {
+    return refuse('OtherChange', `${describeUnknown(next)}; it was not made with ${change.image}`);
+  }
+  const names = { from: name, to: keepsName ? nextName : name, key: own ?? key };
+  const ofName = old === undefined || keepsName ? undefined : gitMarks(old);
+  const data = dataOfNext(made, names, ofName);
+  return {
+    do: 'begin',
+    desired: state.desired,
+    data: { ...data, ...(old && { replaced: describeReplaced(data, old) }) },
+  };
 }
 
 function attach(

@@ -87,7 +87,14 @@ export type UpdateStep =
   /** Nothing that this update could do makes it possible. */
   | { readonly do: 'refuse'; readonly code: UpdateRefusal; readonly message: string };
 
-export type UpdateRefusal = 'NotFound' | 'NothingToDo' | 'OtherUpdate' | 'SelectorSame' | 'NextLost';
+export type UpdateRefusal =
+  | 'NotFound'
+  | 'NothingToDo'
+  | 'OtherUpdate'
+  | 'SelectorSame'
+  | 'NextLost'
+  /** Somebody has edited the next controller's template, and the record is gone. */
+  | 'TemplateUnknown';
 
 /** Annotations of a controller changed; `null` takes one away. */
 export function annotate(

@@ -8,7 +8,8 @@ import { canonicalJson } from './canonical-json.ts';
 import { ANNOTATION } from './names.ts';
 import type { JsonObject, Pod, PodTemplate } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { podsOf, templateEditors } from './replication-controller.ts';
+import { isMadeByUpdate, podsOf, templateEditors } from './replication-controller.ts';
+import { isHashValue, plainController, proven } from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
@@ -67,15 +68,63 @@ function changeBack(
   return patchTowards(trusted<JsonObject>(present), trusted<JsonObject>(wanted));
 }
 
-/** Pods of the next controller with an image that an edited template had, and its own has not. */
+/** Field managers that have edited the template which a rolling update gave the controller. */
+function editorsOf(next: ReplicationController): readonly string[] {
+  return isMadeByUpdate(next) ? (templateEditors(next) ?? []) : [];
+}
+
+/**
+ * A next controller whose record is gone, as the update has made it. Where somebody has edited it, its label proves which of the
+ * templates that are known it had: its own of now, those with images of its pods, or `others`. Undefined where none is proven.
+ */
+export function asMade(
+  { pods }: Pick<UpdateView, 'pods'>,
+  next: ReplicationController,
+  others: readonly PodTemplate[] = [],
+): ReplicationController | undefined {
+  const { template: present, selector = {} } = next.spec;
+  if (present === undefined || editorsOf(next).length === 0) return next;
+  const ofPods = podsOf(next, pods).map(({ spec }) => {
+    const images = imagesOf(spec);
+    const containers = present.spec.containers.map((one) => ({ ...one, image: images.get(one.name) ?? '' }));
+    return { ...present, spec: { ...present.spec, containers } };
+  });
+  for (const template of [present, ...others, ...ofPods]) {
+    const plain = plainController({ ...next, spec: { ...next.spec, template } }, next.metadata.name);
+    for (const [key, value] of Object.entries(selector)) {
+      const found = isHashValue(value) ? proven(plain, key, value) : undefined;
+      if (found !== undefined) return { ...next, spec: found.spec };
+    }
+  }
+  return undefined;
+}
+
+/** `the template of foo-9f3a was changed by kubectl-set, and no record says what it was` */
+export function describeUnknown(next: ReplicationController): string {
+  return `the template of ${next.metadata.name} was changed by ${editorsOf(next).join(', ')}, and no record says what it was`;
+}
+
+/**
+ * Pods of the next controller with an image that an edited template had, and its own has not. Where somebody has edited it and put it
+ * back by hand, those that are not as its other pods are.
+ */
 export function editedPods({ record, pods }: UpdateView, next: ReplicationController): readonly Pod[] {
   const edited = editedImages(next);
   const template = record?.controller.spec.template;
-  if (edited.length === 0 || template === undefined) return [];
+  const isByHand = editorsOf(next).length > 0;
+  if ((edited.length === 0 && !isByHand) || template === undefined) return [];
   const right = imagesOf(template.spec);
-  const isEdited = (pod: Pod) =>
-    [...imagesOf(pod.spec)].some(([name, image]) => edited.includes(image) && right.get(name) !== image);
-  return podsOf(next, pods).filter((pod) => isActive(pod) && isEdited(pod));
+  const own = podsOf(next, pods).filter(isActive);
+  // Where none has it, something else than the template decides: a webhook that writes images of pods.
+  const isPlain = (name: string) => own.some(({ spec }) => imagesOf(spec).get(name) === right.get(name));
+  return own.filter(({ spec }) =>
+    [...imagesOf(spec)].some(
+      ([name, image]) =>
+        right.has(name) &&
+        right.get(name) !== image &&
+        (edited.includes(image) || (isByHand && isPlain(name))),
+    ),
+  );
 }
 
 /**
@@ -122,7 +171,7 @@ function imagesOf({ containers, initContainers = [] }: PodTemplate['spec']): Rea
 }
 
 /** The merge patch that makes `wanted` of `present` (RFC 7386: what is null goes); undefined where they are one. */
-function patchTowards(present: JsonObject, wanted: JsonObject): JsonObject | undefined {
+export function patchTowards(present: JsonObject, wanted: JsonObject): JsonObject | undefined {
   const change: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(present), ...Object.keys(wanted)])) {
     const [from, to] = [present[name] ?? null, wanted[name] ?? null];

@@ -11,6 +11,7 @@ import {
   partnerOf,
   podsOf,
   sizeOf,
+  strippedMarks,
 } from './replication-controller.ts';
 import { selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { leftBy } from './rolling-update-leftover.ts';
@@ -91,8 +92,8 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
       old !== undefined &&
       nextController === undefined &&
       record !== undefined &&
-      selectsSame(old.spec, record.controller.spec) &&
-      !selectsAsReplaced(record),
+      !selectsAsReplaced(record) &&
+      (selectsSame(old.spec, record.controller.spec) || isMadeInGap(old, record, snapshot.pods)),
   };
 }
 
@@ -159,6 +160,27 @@ function desiredSize(halves: Pick<UpdateView, 'old' | 'nextController' | 'record
   if (known !== undefined) return known;
   if (old !== undefined && next === undefined && isBegun) return guessedSize({ ...halves, old });
   return [old, next].reduce((sum, one) => sum + (one === undefined ? 0 : sizeOf(one)), 0);
+}
+
+/**
+ * Whether somebody has made the old name again while a rename had none: it has the pods of the next controller, or is about to adopt
+ * them, and no other. What was there before the rename would have its marks, and none of them.
+ */
+function isMadeInGap(
+  old: ReplicationController,
+  { state, to, controller }: UpdateRecord,
+  pods: readonly Pod[],
+): boolean {
+  if (state.phase !== 'Renaming' || to !== old.metadata.name) return false;
+  if (Object.keys(strippedMarks(old)).length > 0) return false;
+  const coming = { matchLabels: controller.spec.selector ?? {} };
+  const uids = [undefined, old.metadata.uid];
+  const own = pods.filter((pod) => {
+    const uid = controllerOf(pod)?.uid;
+    const matches = matchesSelector(coming, pod.metadata.labels);
+    return isActive(pod) && uids.includes(uid) && (uid !== undefined || matches);
+  });
+  return own.length > 0 && own.every(({ metadata }) => matchesSelector(coming, metadata.labels));
 }
 
 /** What is there of one controller: its pods that are not terminating, and those that are available (K5). */

@@ -27,6 +27,7 @@ import {
   makesSamePods,
   nextManifest,
   selectsAsReplaced,
+  selectsSame,
 } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
@@ -51,7 +52,16 @@ import {
 } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
 import { countPods, describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
-import { awaitEdited, deleteEdited, editedPods, editedSince, putBack } from './rolling-update-template.ts';
+import {
+  asMade,
+  awaitEdited,
+  deleteEdited,
+  describeUnknown,
+  editedPods,
+  editedSince,
+  patchTowards,
+  putBack,
+} from './rolling-update-template.ts';
 import { matchesSelector } from './selector.ts';
 import { trusted } from './values.ts';
 
@@ -232,6 +242,28 @@ function growAlone(view: UpdateView, next: ReplicationController): Decision | un
   return ['Rolling', view.paused === undefined ? resize(next, desired) : paused(view)];
 }
 
+/** Made by hand in the gap of a rename, from another manifest: it becomes what was about to be created, and keeps the pods. */
+function takeOver(
+  { state }: UpdateView,
+  old: ReplicationController,
+  record: UpdateRecord,
+): UpdateStep | undefined {
+  if (selectsSame(old.spec, record.controller.spec)) return undefined;
+  const { name } = old.metadata;
+  const { metadata, spec } = finalManifest(record, state.desired);
+  const podsOfSpec = ({ selector, template }: ReplicationController['spec']) =>
+    trusted<JsonObject>({ selector, template });
+  const change = patchTowards(podsOfSpec(old.spec), podsOfSpec(spec));
+  const { labels, annotations } = metadata;
+  return patch(
+    'replicationcontrollers',
+    old,
+    { metadata: { labels, annotations }, spec: { ...change, replicas: state.desired } },
+    'PutBack',
+    `${name} was made by somebody while ${record.next} was renamed to it: it becomes what was rolled out, and keeps its pods`,
+  );
+}
+
 /** Nothing but the pods is missing, where somebody has deleted the old controller before they were there. */
 function succeed(view: UpdateView, final: ReplicationController, now: number): Decision {
   const restored = restoreTemplate(view, final, now);
@@ -257,10 +289,19 @@ function recordStep(
     phase === 'Rolling'
       ? `${nextName} is to replace ${name}`
       : `${nextName} becomes ${name}: any worker can finish it from here`;
-  if (record !== undefined && (phase === 'Rolling' || makesSamePods(record.controller.spec, next.spec))) {
+  const isKept =
+    phase === 'Rolling' ||
+    (record !== undefined && (makesSamePods(record.controller.spec, next.spec) || editedSince(record, next)));
+  if (record !== undefined && isKept) {
     const isSet =
       phase === 'Rolling' || (record.state.phase === phase && record.state.desired === state.desired);
     return isSet ? undefined : setState(record, change, message);
+  }
+  // What is given up needs no more than an end.
+  const made = record === undefined && !view.isRollback ? asMade(view, next) : next;
+  if (made === undefined) {
+    const again = 'the image that was to be rolled out, asked for again, is put back';
+    return refuse('TemplateUnknown', `${describeUnknown(next)}; ${again}`);
   }
   const names = {
     from: name,
@@ -268,7 +309,7 @@ function recordStep(
     key: record?.key ?? ROLLING_UPDATE.deployment,
   };
   const ofName = view.old === undefined || view.keepsName ? undefined : gitMarks(view.old);
-  const plain = dataOfNext(next, names, record?.controller.metadata ?? ofName);
+  const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);
   const replaced = view.old === undefined ? record?.replaced : describeReplaced(plain, view.old);
   const data = { ...plain, ...(replaced && { replaced }) };
   const { turned: _, ...rest } = state;
@@ -279,7 +320,10 @@ function recordStep(
 function withoutNext(view: UpdateView, old: ReplicationController, now: number): Decision {
   const { record, last, state } = view;
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
-  if (view.isRenamed) return succeed(view, old, now);
+  if (view.isRenamed) {
+    const taken = record && takeOver(view, old, record);
+    return taken === undefined ? succeed(view, old, now) : ['Renaming', taken];
+  }
   if (record !== undefined && selectsAsReplaced(record)) {
     if (view.isRollback) return backAlone(view, old);
     const message = `${record.next}, which is to replace ${view.name}, would have the selector of ${view.name}: each would count the pods of the other`;

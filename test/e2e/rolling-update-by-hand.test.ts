@@ -116,6 +116,47 @@ describe('a rolling update that somebody works against by hand', () => {
     );
   }, 240_000);
 
+  /** The next one is edited, pods of it are made anew, its record is deleted, and the update goes on. */
+  async function editedWithoutRecord(isVictim: (at: number) => boolean) {
+    const scene = await halfway();
+    const { namespace, cli, next, untilPods } = scene;
+    const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:7' }] } } } };
+    await cluster.client.patch({ ...RCS, namespace, name: next }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    const isNew = (pod: Pod) => imageOf(pod) === 'foo:2';
+    const victims = (await cluster.pods(namespace, 'foo')).filter(isNew).filter((_, at) => isVictim(at));
+    for (const { metadata } of victims)
+      await cluster.client.delete({ ...PODS, namespace, name: metadata.name });
+    const isEdited = (pod: Pod) => imageOf(pod) === 'foo:7';
+    await untilPods('pods of it', (pods) => pods.filter(isEdited).length === victims.length);
+    const record = { group: 'apps', version: 'v1', resource: 'controllerrevisions', name: 'foo-1' } as const;
+    await cluster.client.delete({ ...record, namespace });
+    await cli('rollout resume rc/foo');
+    return scene;
+  }
+
+  it('the same, and the record deleted: a pod of before says what it was', async () => {
+    const { namespace, done } = await editedWithoutRecord((at) => at === 0);
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    const [only] = (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items;
+    expect(only?.spec.template?.spec.containers[0]?.image).toBe('foo:2');
+  }, 240_000);
+
+  it('the same, and no pod says it: it ends with an error, and the image asked for again is put back', async () => {
+    const { namespace, cli, done, next } = await editedWithoutRecord(() => true);
+    const why = `the template of ${next} was changed by kubectl-set, and no record says what it was`;
+    const { code, out, err } = await done;
+    expect([code, `${out}${err}`]).toEqual([1, expect.stringContaining(why)]);
+    expect((await cli('rolling-update foo --image=foo:7')).code).toBe(1);
+    expect(await cli('rolling-update foo --image=foo:2 --poll-interval 100ms')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('foo is rolled out'),
+    });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+  }, 240_000);
+
   it('the template after the update: the image again replaces what was made of the edited one', async () => {
     const { namespace, cli, done, untilPods } = await halfway({ isPaused: false });
     expect((await done).code).toBe(0);
@@ -165,6 +206,31 @@ describe('a rolling update that somebody works against by hand', () => {
     expect(uids).toEqual(expect.arrayContaining(orphaned.map(({ metadata }) => metadata.uid)));
     expect(history.pods.filter(({ type, object }) => type === 'DELETED' && isNext(object))).toEqual([]);
     expect(history.extremes(begun)).toEqual({ most: 5, fewestReady: 4 });
+  }, 240_000);
+
+  it('the old name made again in the gap of the rename: it becomes what was rolled out, for the pods that are there', async () => {
+    const { namespace, cli, done, next, untilPods, history } = await halfway();
+    const path = { ...RCS, namespace, name: next };
+    const hold = async (finalizers: readonly string[]) =>
+      await cluster.client.patch(path, 'merge', { metadata: { finalizers } });
+    await hold(['example.com/gap']);
+    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    const isFree = ({ metadata }: Pod) => (metadata.ownerReferences ?? []).length === 0;
+    await untilPods('four pods without a controller', (pods) => pods.filter(isFree).length === 4);
+    const before = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid);
+    await cluster.client.create({ ...RCS, namespace }, FOO);
+    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 4;
+    await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'adopted', isFull, 60_000);
+    await hold([]);
+
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const after = await cluster.pods(namespace, 'foo');
+    expect(after.map(({ metadata }) => metadata.uid).sort()).toEqual([...before].sort());
+    expect(after.map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+    const isNew = (pod: Pod) => imageOf(pod) === 'foo:2';
+    expect(history.pods.filter(({ type, object }) => type === 'DELETED' && isNew(object))).toEqual([]);
+    const [only, ...others] = (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items;
+    expect([only?.spec.template?.spec.containers[0]?.image, others]).toEqual(['foo:2', []]);
   }, 240_000);
 
   it('the run terminated: whoever waits is told; what is paused says so when it is turned round', async () => {

@@ -225,3 +225,150 @@ describe('the renamed controller is edited while its pods are awaited', () => {
     expect(planRollingUpdate(paused, NOW).step).toMatchObject({ do: 'paused', by: 'ann' });
   });
 });
+
+describe('the next controller is edited, and its record deleted', () => {
+  const own = {
+    manager: 'fairlead-rolling-update',
+    fieldsV1: { 'f:spec': { 'f:selector': {}, 'f:template': {} } },
+  };
+
+  /** Of 3 pods of the next one, `lost` are made of the edited template. */
+  function editedWithoutRecord(lost: number) {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    world.edit('foo', (one) => ({ ...one, spec: { ...one.spec, replicas: 1 } }));
+    world.settle();
+    setImage(world, next, 'app:9');
+    world.edit(next, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, managedFields: [own, ...(one.metadata.managedFields ?? [])] },
+    }));
+    const isNext = (name: string | undefined) => name === `${next}-`;
+    const pods = world.activePods.filter(({ metadata }) => isNext(metadata.generateName));
+    for (const { metadata } of pods.slice(0, lost)) world.forget('pods', metadata.name);
+    world.settle();
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    return { world, next };
+  }
+
+  /** The apiserver: whoever writes a field last owns it. */
+  function untilPutBack(world: SimulatedControllers, next: string): void {
+    run(world, { until: ({ purpose }) => purpose === 'PutBack' });
+    const step = stepOf(world);
+    expect(step.do === 'write' && world.apply(step.write)).toBe('done');
+    world.edit(next, (one) => ({ ...one, metadata: { ...one.metadata, managedFields: [own] } }));
+  }
+
+  it.each([0, 1, 2])('%i pods are of the edited one: those of before say what it was', (lost) => {
+    const { world, next } = editedWithoutRecord(lost);
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'Record' } });
+    untilPutBack(world, next);
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2']);
+  });
+
+  it('put back by hand: pods of the edited one are no end', () => {
+    const { world, next } = editedWithoutRecord(2);
+    world.edit(next, (one) => ({
+      ...one,
+      spec: { ...one.spec, template: IMAGE_TEMPLATE('app:2', one.spec.template?.metadata?.labels) },
+    }));
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2']);
+  });
+
+  it('no pod says it: the run ends with an error, and the image that is asked for again is rolled out', () => {
+    const { world, next } = editedWithoutRecord(3);
+    expect(images(world)).not.toContain('app:2');
+    expect(stepOf(world)).toMatchObject({
+      do: 'refuse',
+      code: 'TemplateUnknown',
+      message: expect.stringContaining(`the template of ${next} was changed by kubectl-set`),
+    });
+    const answer = (asked: StartRequest) => decideStart(viewUpdate(world.snapshot('foo')), asked);
+    for (const other of ['app:9', 'app:3'])
+      expect(answer(request(other))).toMatchObject({ do: 'refuse', code: 'OtherChange' });
+    expect(beginAgain(world, IMAGE).next).toBe(next);
+    untilPutBack(world, next);
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2']);
+  });
+
+  it('given up: the old one has its pods again', () => {
+    const { world } = editedWithoutRecord(3);
+    turn(world);
+    expect(run(world).outcome).toBe('Aborted');
+    expect(images(world)).toEqual(['app:1', 'app:1', 'app:1']);
+  });
+
+  it('one that was made by another hand is what it is', () => {
+    const { world, next } = editedWithoutRecord(3);
+    world.edit(next, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, managedFields: [{ manager: 'kubectl', fieldsV1: own.fieldsV1 }] },
+    }));
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'Record' } });
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(images(world)).toEqual(['app:9', 'app:9', 'app:9']);
+  });
+
+  it('edited while it is let go: the record stays as it is', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ReleaseNext' });
+    setImage(world, next, 'app:9');
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2']);
+    expect(world.find('foo')?.spec.template?.spec.containers[0]?.image).toBe('app:2');
+  });
+});
+
+describe('the old name is made again by hand while a rename has none', () => {
+  const MANIFEST = { selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') };
+
+  it.each([
+    ['before the next one is gone', 'ReleaseNext', 3],
+    ['after that', 'Create', 3],
+    ['of a smaller size', 'Create', 0],
+  ] as const)('%s: it becomes what was rolled out, and no pod goes', (_, purpose, replicas) => {
+    const world = foo();
+    begin(world);
+    run(world, { until: (write) => write.purpose === purpose });
+    const pods = world.activePods.map(({ metadata }) => metadata.uid);
+    world.controller('foo', { ...MANIFEST, replicas });
+    if (replicas > 0) world.settle();
+    expect(run(world).outcome).toBe('Succeeded');
+
+    expect(world.activePods.map(({ metadata }) => metadata.uid)).toEqual(pods);
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2']);
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    const [record] = readRecords(world.revisions);
+    expect(world.find('foo')?.spec).toEqual(record?.controller.spec);
+  });
+
+  it('cannot be turned round: what it was before is gone', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'Create' });
+    world.controller('foo', { ...MANIFEST, replicas: 3 });
+    expect(decideRollback(viewUpdate(world.snapshot('foo')), {})).toMatchObject({ code: 'NotInProgress' });
+  });
+
+  it('with pods that it has made itself, it is rolled as any other', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'Create' });
+    for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
+    world.controller('foo', { ...MANIFEST, replicas: 3 });
+    world.settle();
+    expect(images(world)).toEqual(['app:1', 'app:1', 'app:1']);
+    const { outcome, written } = run(world);
+    expect([outcome, written]).toEqual(['Succeeded', expect.arrayContaining(['CreateNext', 'ScaleDown'])]);
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2']);
+  });
+});
