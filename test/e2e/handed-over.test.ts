@@ -37,7 +37,12 @@ const controlPlane = useControlPlane({ nodes: 1 });
 beforeAll(async () => {
   const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
   cluster = await Cluster.connect(kubeconfig, workloadApi);
-  sync = await GitSync.start({ client: cluster.client, temporalAddress, cluster: 'handing' });
+  sync = await GitSync.start({
+    client: cluster.client,
+    temporalAddress,
+    cluster: 'handing',
+    handsOver: true,
+  });
 }, 60_000);
 
 async function newRepository(): Promise<TestRepository> {
@@ -293,7 +298,12 @@ describe('an object that moves from one entry to another in one commit', () => {
       [mayWrite, died] = [true, died + 1];
       throw new Error('killed');
     });
-    const own = await GitSync.start({ client: guarded, temporalAddress, cluster: 'handing-dying' });
+    const own = await GitSync.start({
+      client: guarded,
+      temporalAddress,
+      cluster: 'handing-dying',
+      handsOver: true,
+    });
     try {
       const pair = await followPair('dying', own);
       const [from, to] = pair.names;
@@ -364,6 +374,7 @@ describe('an object that another source wants too', () => {
       client: cluster.client,
       temporalAddress: controlPlane().temporalAddress,
       cluster: 'handing-silent',
+      handsOver: true,
     });
     try {
       own.follow(repositoryFromFlags({ repo: one.path, name: 'silent-one', namespace }));

@@ -30,6 +30,8 @@ export interface GitSyncOptions {
   /** Name of the cluster in ids and task queues: another for each test file. */
   readonly cluster: string;
   readonly historyLimit?: number;
+  /** Whether what leaves one repository is looked for in the others: each prune reads all of them. @default false */
+  readonly handsOver?: boolean;
 }
 
 export class GitSync {
@@ -145,7 +147,7 @@ export class GitSync {
     const sync = new GitSync(options, temporal, connection, cache, clusterUid, createWorkflows, workers);
     known = (name) => sync.#repositories.get(name);
     former = (name) => sync.#former.get(name);
-    followed = () => [...sync.#repositories.values()];
+    if (options.handsOver === true) followed = () => [...sync.#repositories.values()];
     tryAgain = async (name, tried) => await sync.runs.rolledOut(name, tried);
     beforeLook = async () => await sync.beforeLook();
     return sync;
