@@ -61,6 +61,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
       object,
       workload,
       plan,
+      snapshot: planned.snapshot,
       lease,
       leaseName: leaseName(session),
       run,

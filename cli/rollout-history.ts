@@ -3,14 +3,18 @@
 import type { Attempt } from '../kubernetes/attempts.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
 import { readRestarted } from '../kubernetes/template-edits.ts';
-import { listRevisions, presentRevision, templateOfData } from '../kubernetes/workload-revisions.ts';
+import {
+  lastComplete,
+  listRevisions,
+  presentRevision,
+  templateOfData,
+} from '../kubernetes/workload-revisions.ts';
 import { hasEndedBadly } from '../kubernetes/wish-edits.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { saysComplete, saysPaused } from '../planners/conditions.ts';
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
-import { hasSucceeded } from '../planners/revision.ts';
 import { colorsOf } from './colors.ts';
 import { differences } from '../git/differences.ts';
 import type { Difference } from '../git/differences.ts';
@@ -39,7 +43,7 @@ export interface RevisionView {
   readonly revision: number | bigint;
   readonly name: string;
   readonly createdAt?: string;
-  /** The revision of the present template, and the last one that was complete (`status.currentRevision`). */
+  /** The revision of the present template, and the last one that was complete. */
   readonly roles: readonly ('present' | 'complete')[];
   readonly images: readonly string[];
   /** Who restarted it and why, or the annotation kubernetes.io/change-cause. */
@@ -140,8 +144,7 @@ export function viewRevisions(
   revisions: readonly ControllerRevision[],
 ): readonly RevisionView[] {
   const present = presentRevision(object, target, revisions)?.metadata.name;
-  // Only the status of a StatefulSet names one: else the last whose rollout was finished.
-  const complete = object.status?.['currentRevision'] ?? revisions.findLast(hasSucceeded)?.metadata.name;
+  const complete = lastComplete(object, present, revisions)?.metadata.name;
   const underWay = stageOf(object);
   return revisions.map((revision, index) => {
     const { name, creationTimestamp, annotations } = revision.metadata;

@@ -1,9 +1,11 @@
 /** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
 
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isNote } from '../planners/complete-mark.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
-import type { Workload } from '../planners/workload.ts';
+import { revisionsOf } from '../planners/revision.ts';
+import type { Snapshot, Workload } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
 import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
@@ -15,6 +17,7 @@ export interface Evidence {
   readonly object: WorkloadObject;
   readonly workload: Workload;
   readonly plan: Plan<object>;
+  readonly snapshot: Pick<Snapshot<Workload>, 'revisions'>;
   readonly lease: LeaseState;
   readonly leaseName: string;
   /** Why nobody acts although the Lease is held, in one clause; where it was looked at. */
@@ -78,7 +81,7 @@ export function judge(evidence: Evidence): Verdict {
   return (
     notKept(evidence) ??
     stalled(evidence) ??
-    paused(workload) ??
+    paused(evidence) ??
     silentLeader(evidence) ??
     // Whether it can be reached from here says little: the worker's own words, and what pods wait for, go before.
     (saysTemporalAway(evidence) ? temporalAway(evidence) : undefined) ??
@@ -166,33 +169,33 @@ function notKept({ lease, leaseName, workload: { ref } }: Evidence): Verdict | u
   };
 }
 
-function stalled({ object, workload }: Evidence): Verdict | undefined {
+function stalled(evidence: Evidence): Verdict | undefined {
+  const { object, workload } = evidence;
   const condition = conditionOf(object, 'Stalled');
   if (!isObserved(object) || condition?.status !== 'True') return undefined;
-  const who = `${workload.ref.kind.toLowerCase()}/${workload.ref.name} -n ${workload.ref.namespace}`;
+  const way = howToGoBack(evidence);
   return {
     verdict: 'Stalled',
     sentence: `it is stalled: ${condition.message ?? condition.reason ?? 'no cause given'}`,
     next:
       condition.reason?.startsWith('Run') === true
-        ? `fairlead rollout retry ${who}`
-        : `fairlead rollout abort ${who}`,
+        ? `fairlead rollout retry ${whoOf(workload)}`
+        : way.isAbort
+          ? way.command
+          : commitOr(way),
   };
 }
 
-function paused(workload: Workload): Verdict | undefined {
+function paused(evidence: Evidence): Verdict | undefined {
+  const { workload } = evidence;
   if (workload.paused === undefined) return undefined;
-  const { namespace, name, kind } = workload.ref;
-  const who = `${kind.toLowerCase()}/${name} -n ${namespace}`;
   // The same pods would only run into the same deadline again.
   const instead =
-    workload.paused.by === 'progressDeadlineSeconds'
-      ? `commit a template that works, or go back: fairlead rollout abort ${who}; then `
-      : '';
+    workload.paused.by === 'progressDeadlineSeconds' ? `${commitOr(howToGoBack(evidence))}; then ` : '';
   return {
     verdict: 'Paused',
     sentence: `it is paused${by(describeWish(workload.paused))}${workload.paused.at === undefined ? '' : ` since ${workload.paused.at}`}`,
-    next: `${instead}fairlead rollout resume ${who}`,
+    next: `${instead}fairlead rollout resume ${whoOf(workload)}`,
   };
 }
 
@@ -209,7 +212,8 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
-function waiting({ object, workload, plan, now }: Evidence): Verdict | undefined {
+function waiting(evidence: Evidence): Verdict | undefined {
+  const { object, plan, now } = evidence;
   const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
   const refused = condition?.status === 'True' ? WORKER_ONLY[condition.reason ?? ''] : undefined;
   if (refused !== undefined) {
@@ -220,7 +224,7 @@ function waiting({ object, workload, plan, now }: Evidence): Verdict | undefined
   // The pod that is to blame, and what it holds up.
   const effect = others.find(({ code }) => EFFECTS.has(code));
   const reasons = effect === undefined ? [cause] : [cause, effect];
-  const next = nextStep(cause, workload);
+  const next = nextStep(cause, evidence);
   return {
     verdict: 'Waiting',
     sentence: `it waits: ${reasons.map((one) => describeReason(one, now)).join('; ')}`,
@@ -233,13 +237,11 @@ const BROKEN =
   /\b(?:\w*BackOff|ErrImage\w*|ImageInspectError|InvalidImageName|CreateContainer\w*Error|RunContainerError|OOMKilled)\b/;
 
 /** What ends a wait that hardly ends by itself. */
-function nextStep({ code, message, pods = [] }: Reason, workload: Workload): string | undefined {
-  const { kind, name, namespace } = workload.ref;
+function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): string | undefined {
+  const { namespace } = evidence.workload.ref;
   const [pod = ''] = pods;
   const steps: Partial<Record<Reason['code'], string>> = {
-    ...(BROKEN.test(message) && {
-      PodNotReady: `commit a template that works, or go back: fairlead rollout abort ${kind.toLowerCase()}/${name} -n ${namespace}`,
-    }),
+    ...(BROKEN.test(message) && { PodNotReady: commitOr(howToGoBack(evidence)) }),
     DrainTimedOut: `loosen what keeps its pods (kubectl get pdb -A; \`kubectl get events -n ${namespace}\` names them), give it more time (timeoutSeconds), or ${UNDRAINED}`,
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
@@ -247,6 +249,35 @@ function nextStep({ code, message, pods = [] }: Reason, workload: Workload): str
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
   };
   return steps[code];
+}
+
+/** How to leave a revision that does not work. */
+interface GoBack {
+  readonly isAbort: boolean;
+  /** Empty where there is no other revision. */
+  readonly command: string;
+}
+
+/** An abort, where it leads to a revision that was complete; else which one is better, only people can say. */
+function howToGoBack({ object, workload, plan, snapshot }: Evidence): GoBack {
+  const revisions = revisionsOf(workload, snapshot.revisions);
+  const present = revisions.find(({ metadata }) => metadata.name === plan.updateRevision);
+  const who = whoOf(workload);
+  if (wayBackOf(object, present, revisions).outcome === 'to') {
+    return { isAbort: true, command: `fairlead rollout abort ${who}` };
+  }
+  const isAlone = revisions.every((one) => one === present);
+  const command = `fairlead rollout undo ${who} --to-revision N (one of \`fairlead rollout history ${who}\`)`;
+  return { isAbort: false, command: isAlone ? '' : command };
+}
+
+function commitOr({ command }: GoBack): string {
+  return `commit a template that works${command === '' ? '' : `, or go back: ${command}`}`;
+}
+
+/** `statefulset/web -n shop`, as verbs take it. */
+function whoOf({ ref: { kind, name, namespace } }: Workload): string {
+  return `${kind.toLowerCase()}/${name} -n ${namespace}`;
 }
 
 /** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */

@@ -1,9 +1,11 @@
 /** What `watch` shows of a rollout at one moment. Pure; the tree and the plain lines are made from it. */
 
+import { lastComplete } from '../kubernetes/workload-revisions.ts';
 import { isReady } from '../planners/availability.ts';
 import { ANNOTATION, LABEL } from '../planners/names.ts';
 import type { KubernetesObject, Pod } from '../planners/objects.ts';
 import type { Progress } from '../planners/plan.ts';
+import { revisionsOf } from '../planners/revision.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
 import type { PlannedWorkload } from './snapshot.ts';
 import { podStatus, readyContainers } from './pod-status.ts';
@@ -103,7 +105,8 @@ function revisionLines({ object, workload, snapshot, plan }: PlannedWorkload): r
   const numbers = new Map(snapshot.revisions.map((revision) => [revision.metadata.name, revision.revision]));
   const names = new Set(byRevision.keys());
   if (plan.updateRevision !== undefined) names.add(plan.updateRevision);
-  const complete = object.status?.['currentRevision'];
+  const complete = lastComplete(object, plan.updateRevision, revisionsOf(workload, snapshot.revisions))
+    ?.metadata.name;
   const order = (name: string) => BigInt(numbers.get(name) ?? -1);
   return [...names]
     .sort((a, b) => (order(a) === order(b) ? 0 : order(a) < order(b) ? 1 : -1))

@@ -12,7 +12,7 @@ import { readAttempts } from './attempts.ts';
 import type { KubernetesClient } from './client.ts';
 import { forbiddenChanges } from './in-place-only.ts';
 import { isTemplateFromGit, templateChange } from './template-change.ts';
-import { readPaused, readPinned } from './wish-annotations.ts';
+import { readPaused } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
 import {
   hasEndedBadly,
@@ -29,11 +29,11 @@ import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workloa
 import { annotationOperations, editWorkload } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
 import {
-  lastComplete,
   listRevisions,
   presentRevision,
   revisionBefore,
   templateOfData,
+  wayBackOf,
 } from './workload-revisions.ts';
 import { WishRefusedError } from './wish-refused-error.ts';
 
@@ -137,13 +137,13 @@ export async function undoWorkload(
   return await editWorkload<UndoResult>(client, target, async (object) => {
     const revisions = await listRevisions(client, object, target);
     const present = presentRevision(object, target, revisions);
-    const pin = readPinned(object.metadata.annotations);
+    const way = wayBackOf(object, present, revisions);
     if (request.verb !== 'undo') {
-      if (pin?.to !== undefined && pin.to === present?.metadata.name) {
+      if (present !== undefined && way.outcome === 'there') {
         const message = `${short(target)} is already back at revision ${label(present)}`;
         return {
           operations: [],
-          result: { ...nothing(message).result, effect: 'rolledBack', revision: pin.to },
+          result: { ...nothing(message).result, effect: 'rolledBack', revision: present.metadata.name },
         };
       }
       if (isIdle(object)) {
@@ -154,7 +154,9 @@ export async function undoWorkload(
     const back =
       request.verb === 'undo'
         ? undoTarget(target, request.toRevision, present, revisions)
-        : lastComplete(object, present, revisions);
+        : way.outcome === 'to'
+          ? way.revision
+          : undefined;
     if (back === undefined) {
       const { operations, result } = pauseEdit(object, target, request, now);
       const message = `no complete revision of ${short(target)} to go back to, so it is held: ${result.message}`;

@@ -1,10 +1,13 @@
 /** The revisions of a workload, and which of them is the present one, the last complete one, the one before. */
 
 import type { ControllerRevision, PodTemplate } from '../planners/objects.ts';
-import { compareRevisions, lastCompleteOf } from '../planners/revision.ts';
+import { compareRevisions, hasSucceeded, lastCompleteOf } from '../planners/revision.ts';
+import { wayBack } from '../planners/way-back.ts';
+import type { WayBack } from '../planners/way-back.ts';
 import type { KubernetesClient } from './client.ts';
 import { revisionPath } from './revision-store.ts';
 import { asRecord, trusted } from './values.ts';
+import { readPinned } from './wish-annotations.ts';
 import { parseWorkloadApi } from './workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
@@ -46,20 +49,33 @@ export function revisionBefore(
   return revisions.findLast((one) => one.metadata.name !== present?.metadata.name);
 }
 
-/**
- * Where `abort` and a deadline go: `status.currentRevision` unless that is the present one; then the newest other
- * one that was ever complete.
- */
-export function lastComplete(
+/** Where `abort` and a deadline go, see {@link wayBack}. `revisions` are in order. */
+export function wayBackOf(
   object: WorkloadObject,
   present: ControllerRevision | undefined,
   revisions: readonly ControllerRevision[],
+): WayBack {
+  const pin = readPinned(object.metadata.annotations);
+  return wayBack({ revisions, present, current: currentRevision(object), pin });
+}
+
+/**
+ * The last revision that was complete, the present one among them; of that one only what is noted on it counts, never the benefit
+ * of the doubt. `revisions` are in order, `present` is a name.
+ */
+export function lastComplete(
+  object: WorkloadObject,
+  present: string | undefined,
+  revisions: readonly ControllerRevision[],
 ): ControllerRevision | undefined {
-  const current = revisions.find((one) => one.metadata.name === object.status?.['currentRevision']);
-  if (current !== undefined && current.metadata.name !== present?.metadata.name) {
-    return current;
-  }
-  return lastCompleteOf(revisions.filter((one) => one.metadata.name !== present?.metadata.name));
+  const known = revisions.filter((one) => one.metadata.name !== present || hasSucceeded(one));
+  return lastCompleteOf(known, currentRevision(object));
+}
+
+/** `status.currentRevision`, of kinds that have it. */
+function currentRevision({ status }: WorkloadObject): string | undefined {
+  const name = status?.['currentRevision'];
+  return typeof name === 'string' ? name : undefined;
 }
 
 /**

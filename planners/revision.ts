@@ -67,8 +67,8 @@ export function sameBytes(a: JsonObject, b: JsonObject): boolean {
 }
 
 /**
- * Revisions beyond the limit, oldest first (S8): `live` ones are kept and not counted, as is the newest one whose rollout
- * succeeded, because abort and undo go back to it. A negative limit keeps all.
+ * Revisions beyond the limit, oldest first (S8): `live` ones are kept and not counted, as is the newest one that was
+ * complete, because abort and undo go back to it. A negative limit keeps all.
  */
 export function surplusRevisions(
   sorted: readonly ControllerRevision[],
@@ -76,7 +76,7 @@ export function surplusRevisions(
   limit: number,
 ): readonly ControllerRevision[] {
   if (limit < 0) return [];
-  const complete = sorted.findLast((revision) => !live.has(revision.metadata.name) && hasSucceeded(revision));
+  const complete = lastFinishedOf(sorted.filter((revision) => !live.has(revision.metadata.name)));
   const history = sorted.filter((revision) => !live.has(revision.metadata.name) && revision !== complete);
   // The complete one takes a place of the limit where there is one to take.
   const places = complete === undefined ? limit : Math.max(0, limit - 1);
@@ -84,14 +84,31 @@ export function surplusRevisions(
 }
 
 /**
- * The newest of these whose rollout was ever finished, by the record of attempts on it; where none was, the newest without a
- * record: it was made by another controller and gets the benefit of the doubt. `sorted` is in order.
+ * The newest of these that was ever complete; where none is known to have been, one without a record of attempts: it was made by
+ * another controller and gets the benefit of the doubt, `current` (`status.currentRevision` of a StatefulSet) before the newest.
+ * With a record that name says nothing: a new object starts with whatever revision it sees first. `sorted` is in order.
  */
-export function lastCompleteOf(sorted: readonly ControllerRevision[]): ControllerRevision | undefined {
+export function lastCompleteOf(
+  sorted: readonly ControllerRevision[],
+  current?: string,
+): ControllerRevision | undefined {
+  const unknown = sorted.filter((revision) => attemptsOf(revision).length === 0);
   return (
-    sorted.findLast((revision) => hasSucceeded(revision)) ??
-    sorted.findLast((revision) => attemptsOf(revision).length === 0)
+    lastFinishedOf(sorted) ?? unknown.find((revision) => revision.metadata.name === current) ?? unknown.at(-1)
   );
+}
+
+/**
+ * The newest of these that all pods were at, available; where none is noted to have been (the note is made at once, but a crash may
+ * come first), the newest whose run succeeded, even if that was for a part of the pods. `sorted` is in order.
+ */
+function lastFinishedOf(sorted: readonly ControllerRevision[]): ControllerRevision | undefined {
+  return sorted.findLast((revision) => isMarkedComplete(revision)) ?? sorted.findLast(hasSucceeded);
+}
+
+/** Whether it is noted on the revision that once all pods were at it, and available. */
+export function isMarkedComplete({ metadata }: ControllerRevision): boolean {
+  return metadata.annotations?.[ANNOTATION.complete] !== undefined;
 }
 
 /**
@@ -109,12 +126,9 @@ export function wasRolledOutLast(revision: ControllerRevision, all: readonly Con
   return last?.name === revision.metadata.name && last.outcome === 'Succeeded';
 }
 
-/** Whether a rollout of the revision was ever finished. */
+/** Whether a rollout of the revision was ever finished, be it as far as a partition let it. */
 export function hasSucceeded(revision: ControllerRevision): boolean {
-  return (
-    revision.metadata.annotations?.[ANNOTATION.complete] !== undefined ||
-    attemptsOf(revision).some(({ outcome }) => outcome === 'Succeeded')
-  );
+  return isMarkedComplete(revision) || attemptsOf(revision).some(({ outcome }) => outcome === 'Succeeded');
 }
 
 /** The attempts, oldest first; none if the record is missing or somebody spoilt it. `endedAt` is RFC 3339 in UTC, so text compares. */

@@ -29,7 +29,7 @@ const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
 describe.each(APIS)('wishes of operators (%s)', (api) => {
   const workload = `statefulset.${groupVersion(api).group}/web`;
   const ground = useCliGround(api, controlPlaneOf(api));
-  const { controlPlane, environment, cli, json, target, annotations, image, breakIt } = ground;
+  const { controlPlane, environment, cli, json, target, annotations, image, breakIt, untilStuck } = ground;
   let cluster: Cluster;
   let namespace: string;
   let description: StatefulSetDescription;
@@ -102,6 +102,56 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
         by: 'alice',
       });
       expect(revisions.at(-1)).toMatchObject({ roles: ['present', 'complete'] });
+    }, 60_000);
+
+    it('abort after an undo to a revision that does not work: back to the last complete one', async () => {
+      await breakIt();
+      await cli('rollout abort sts/web');
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+      expect((await cli('rollout undo sts/web')).out).toMatch(
+        /^statefulset\/web goes back to revision 2 .*never finished/,
+      );
+      expect(await image()).toBe('web:bad');
+      await untilStuck();
+      expect(await json('explain sts/web')).toMatchObject({
+        next: expect.stringContaining(`fairlead rollout abort statefulset/web -n ${namespace}`),
+      });
+      expect((await cli('rollout abort sts/web')).out).toMatch(/^statefulset\/web goes back to revision 3 /);
+      expect(await image()).toBe('web:1');
+      expect((await cli('rollout abort sts/web')).out).toMatch(/^nothing to do: /);
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
+    }, 60_000);
+
+    it('abort of a set that was made again in the middle: what it sees first was never complete', async () => {
+      await breakIt();
+      const path = cluster.setPath(namespace, 'web');
+      await cluster.client.delete(path, { propagationPolicy: 'Orphan' });
+      await cluster.untilGone(path);
+      await cluster.applySet({ ...description, image: 'web:bad' });
+      const made = await cluster.until<StatefulSetObject>(
+        path,
+        'observed',
+        ({ status }) => status?.currentRevision !== undefined,
+      );
+      const bad = made.status?.currentRevision;
+      expect(made.status?.updateRevision).toBe(bad);
+      const roles = async () => {
+        const { revisions } = await json<{ revisions: { name: string; roles: string[] }[] }>(
+          'rollout history sts/web',
+        );
+        return revisions.map((one) => `${one.name === bad ? 'bad' : 'other'}: ${one.roles.join()}`);
+      };
+      expect(await roles()).toEqual(['other: complete', 'bad: present']);
+      await cli('set image sts/web main=worse:bad');
+      await cluster.until<StatefulSetObject>(
+        path,
+        'the next revision',
+        ({ status }) => status?.updateRevision !== bad,
+      );
+      expect((await cluster.set(namespace, 'web')).status?.currentRevision).toBe(bad);
+      expect((await cli('rollout abort sts/web')).out).toMatch(/^statefulset\/web goes back to revision 1 /);
+      expect(await image()).toBe('web:1');
+      expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
     }, 60_000);
 
     it('abort of the first rollout: there is nothing to go back to, so it is held', async () => {

@@ -97,6 +97,11 @@ export function useCliGround(api: WorkloadApi, controlPlane: () => ControlPlane)
   /** Every pod that may be replaced under maxUnavailable 1 is stuck. */
   async function breakIt(): Promise<void> {
     expect(await cli('set image sts/web main=web:bad')).toMatchObject({ code: 0 });
+    await untilStuck();
+  }
+
+  /** The first pod that is replaced cannot pull its image. */
+  async function untilStuck(): Promise<void> {
     await cluster.until(
       { group: '', version: 'v1', resource: 'pods', namespace, name: 'web-2' },
       'at the broken image',
@@ -125,5 +130,6 @@ export function useCliGround(api: WorkloadApi, controlPlane: () => ControlPlane)
     annotations,
     image,
     breakIt,
+    untilStuck,
   };
 }

@@ -45,12 +45,17 @@ export function rollout({ object: options = {}, updated }: RolloutOptions): Roll
   return { object, revisions: [old, next], pods };
 }
 
-function withImage(object: WorkloadObject, image: string): WorkloadObject {
+/** The object with this image in its template. */
+export function withImage(object: WorkloadObject, image: string): WorkloadObject {
   const template = { ...object.spec.template, spec: { containers: [{ name: 'main', image }] } };
   return { ...object, spec: { ...object.spec, podManagementPolicy: 'Parallel', template } };
 }
 
-function revisionOf(object: WorkloadObject, existing: readonly ControllerRevision[]): ControllerRevision {
+/** The next revision, of the object's template, beside those that exist. */
+export function revisionOf(
+  object: WorkloadObject,
+  existing: readonly ControllerRevision[],
+): ControllerRevision {
   const { read, planRevision } = WORKLOAD_KINDS.StatefulSet;
   const plan = planRevision(read(object, 'fairlead.dev/v1beta1'), existing);
   if (plan.outcome !== 'create') throw new Error(`expected a new revision, got ${plan.outcome}`);

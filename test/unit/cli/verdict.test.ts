@@ -5,7 +5,8 @@ import type { Evidence } from '../../../cli/verdict.ts';
 import { judge } from '../../../cli/verdict.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
 import { lookupsOf } from '../../../kubernetes/workload-children.ts';
-import type { Pod } from '../../../planners/objects.ts';
+import { templateOfData } from '../../../kubernetes/workload-revisions.ts';
+import type { ControllerRevision, Pod } from '../../../planners/objects.ts';
 import { rollout } from '../../support/rollout-objects.ts';
 import type { ObjectOptions } from '../../support/workload-objects.ts';
 
@@ -28,16 +29,19 @@ interface Case {
   readonly pods?: (pods: readonly Pod[]) => readonly Pod[];
   /** Pods at the new revision; the others are at the one before. */
   readonly updated?: number;
+  /** Images of the revisions that were complete once. */
+  readonly marked?: readonly string[];
   readonly evidence?: Partial<Pick<Evidence, 'lease' | 'silent' | 'run' | 'gitTrouble'>>;
 }
 
-function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): string {
+function verdict({ object, pods = (all) => all, updated = 3, marked = [], evidence }: Case): string {
   const made = rollout({ updated, ...(object && { object }) });
+  const revisions = made.revisions.map((one) => (marked.includes(imageOf(one)) ? complete(one) : one));
   const planned = planWorkload(
     made.object satisfies WorkloadObject,
     TARGET,
     {
-      children: lookupsOf({ controllerrevisions: made.revisions, pods: pods(made.pods) }),
+      children: lookupsOf({ controllerrevisions: revisions, pods: pods(made.pods) }),
       claims: [],
       nodes: [],
     },
@@ -52,6 +56,17 @@ function verdict({ object, pods = (all) => all, updated = 3, evidence }: Case): 
     ...evidence,
   });
   return `${result.verdict}: ${result.sentence}${result.next === undefined ? '' : ` → ${result.next}`}`;
+}
+
+function imageOf(revision: ControllerRevision): string {
+  return templateOfData(revision).spec.containers[0]?.image ?? '';
+}
+
+function complete({ metadata, ...rest }: ControllerRevision): ControllerRevision {
+  return {
+    ...rest,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, 'fairlead.dev/complete': 'true' } },
+  };
 }
 
 function notReady(name: string): (pods: readonly Pod[]) => readonly Pod[] {
@@ -194,6 +209,28 @@ describe('explain', () => {
     } as const;
     expect(verdict({ updated: 1, evidence: { run } })).toMatch(
       /^TemporalUnreachable: Temporal at localhost:1 does not answer: pods are healed/,
+    );
+  });
+
+  it('stalled: an abort where it leads to a better revision, else the revision is to be chosen', () => {
+    const conditions = [
+      { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded', message: 'no progress for 9 s' },
+    ] as const;
+    const [, present] = rollout({ updated: 1 }).revisions;
+    const pin = { to: present.metadata.name, verb: 'abort' };
+    const annotations = { 'fairlead.dev/pinned': JSON.stringify(pin) };
+    const marked = ['web:2'];
+    expect(verdict({ object: { conditions }, updated: 1 })).toMatch(
+      /→ fairlead rollout abort statefulset\/web -n default$/,
+    );
+    const another =
+      'fairlead rollout undo statefulset/web -n default --to-revision N (one of `fairlead rollout history statefulset/web -n default`)';
+    expect(verdict({ object: { conditions, annotations }, updated: 1, marked })).toContain(
+      `→ commit a template that works, or go back: ${another}`,
+    );
+    // Where an undo has led, and the one before was complete.
+    expect(verdict({ object: { conditions, annotations }, updated: 1, marked: ['web:1'] })).toMatch(
+      /→ fairlead rollout abort statefulset\/web -n default$/,
     );
   });
 

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
 import { retryWorkload, undoWorkload } from '../../../kubernetes/wishes.ts';
-import type { KubernetesObject } from '../../../planners/objects.ts';
+import type { ControllerRevision, KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
+import { revisionOf, withImage } from '../../support/rollout-objects.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
 let ground: ActivityGround;
@@ -95,5 +96,67 @@ describe('going back under podUpdatePolicy InPlaceOnly', () => {
     expect(effect).toBe('paused');
     expect(message).toMatch(/command.*so it is held/);
     expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
+  });
+});
+
+describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revision', (verb) => {
+  const now = Date.now();
+  const complete = { 'fairlead.dev/complete': 'true' };
+
+  /** Revisions of these images; the last one is the present one. Those that are named are marked complete. */
+  function plant(images: readonly string[], marked: readonly string[]): readonly ControllerRevision[] {
+    const revisions: ControllerRevision[] = [];
+    const conditions = [{ type: 'Ready', status: 'False' }] as const;
+    for (const image of images) {
+      ground.object = withImage(workloadObject({ conditions }), image);
+      const made = revisionOf(ground.object, revisions);
+      const annotations = { ...made.metadata.annotations, ...(marked.includes(image) && complete) };
+      revisions.push({ ...made, metadata: { ...made.metadata, annotations } });
+    }
+    for (const revision of revisions) ground.plantRevision(revision);
+    return revisions;
+  }
+
+  /** What else the object carries. */
+  function amend(annotations: Readonly<Record<string, string>>, status: object): void {
+    const { object } = ground;
+    if (object === undefined) throw new Error('nothing planted');
+    const metadata = { ...object.metadata, annotations };
+    ground.object = { ...object, metadata, status: { ...object.status, ...status } };
+  }
+
+  async function give() {
+    return await undoWorkload(ground.client, ground.reference.workload, { verb }, now);
+  }
+
+  it('and not to the one that an object which was made again calls its current one', async () => {
+    const [, good, bad] = plant(['web:1', 'web:2', 'web:bad', 'web:worse'], ['web:1', 'web:2']);
+    amend({}, { currentRevision: bad?.metadata.name });
+    expect(await give()).toMatchObject({ effect: 'rolledBack', revision: good?.metadata.name });
+    expect(ground.writes).toEqual([expect.stringContaining('"image":"web:2"')]);
+  });
+
+  it('also from a revision that an undo has led to', async () => {
+    const [, good, undone] = plant(['web:1', 'web:2', 'web:bad'], ['web:1', 'web:2']);
+    const pin = { to: undone?.metadata.name, revision: good?.metadata.name, verb: 'undo' };
+    amend({ 'fairlead.dev/pinned': JSON.stringify(pin) }, { currentRevision: good?.metadata.name });
+    expect(await give()).toMatchObject({
+      changed: true,
+      effect: 'rolledBack',
+      revision: good?.metadata.name,
+    });
+    expect(ground.writes).toEqual([expect.stringContaining('"image":"web:2"')]);
+  });
+
+  it('which is the present one, if an undo or an abort has led to it', async () => {
+    const [, , back] = plant(['web:1', 'web:bad', 'web:2'], ['web:1', 'web:2']);
+    const pin = { to: back?.metadata.name, verb: 'undo' };
+    amend({ 'fairlead.dev/pinned': JSON.stringify(pin) }, {});
+    expect(await give()).toMatchObject({
+      changed: false,
+      effect: 'rolledBack',
+      message: expect.stringContaining('is already back at revision 3'),
+    });
+    expect(ground.writes).toEqual([]);
   });
 });
