@@ -1,7 +1,7 @@
 /**
- * That a rollout of a revision was finished is noted on it at once. The record of attempts is written by the run, which may come too
- * late: superseded in the very moment in which the last pod became available, it records just that, and abort would find nothing to
- * go back to.
+ * That all pods of a workload were at a revision, and available, is noted on it at once. That a run succeeded says less: it ends where
+ * a partition begins, and with OnDelete before any pod is replaced. And its record of attempts may come too late: superseded in the
+ * very moment in which the last pod became available, it records just that, and abort would find nothing to go back to.
  */
 
 import { controllerOf } from './controller-ref.ts';
@@ -9,12 +9,12 @@ import { ANNOTATION } from './names.ts';
 import type { ControllerRevision } from './objects.ts';
 import type { Action } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { hasSucceeded } from './revision.ts';
+import { isMarkedComplete } from './revision.ts';
 import type { Workload } from './workload.ts';
 
-/** Annotations of the revision of a rollout that is finished, or is not. */
-export function completeMark(finished: boolean): Readonly<Record<string, string>> {
-  return finished ? { [ANNOTATION.complete]: 'true' } : {};
+/** Annotations of a revision that all pods are at and available, or not all. */
+export function completeMark(complete: boolean): Readonly<Record<string, string>> {
+  return complete ? { [ANNOTATION.complete]: 'true' } : {};
 }
 
 /** An action that writes this down, and changes nothing of what runs. */
@@ -22,13 +22,13 @@ export function isNote({ purpose }: Action): boolean {
   return purpose === 'MarkComplete';
 }
 
-/** Notes it on the ControllerRevision of a finished rollout, once; whatever else is to be written comes first. */
+/** Notes it on the ControllerRevision that is rolled out everywhere, once; whatever else is to be written comes first. */
 export function markComplete(
   { workload, update }: { readonly workload: Workload; readonly update: ControllerRevision | undefined },
-  finished: boolean,
+  complete: boolean,
   plan: PlanBuilder,
 ): void {
-  if (!finished || update === undefined || hasSucceeded(update) || plan.steady.length > 0) return;
+  if (!complete || update === undefined || isMarkedComplete(update) || plan.steady.length > 0) return;
   const { name, uid, deletionTimestamp } = update.metadata;
   const isOurs = controllerOf(update)?.uid === workload.ref.uid && deletionTimestamp === undefined;
   if (!isOurs) return;
@@ -38,7 +38,7 @@ export function markComplete(
     name,
     uid,
     // Not of a state that was read: what else is noted there meanwhile stands beside it.
-    body: { metadata: { annotations: completeMark(finished) } },
+    body: { metadata: { annotations: completeMark(complete) } },
     purpose: 'MarkComplete',
     message: `note on ControllerRevision ${name} of ${workload.ref.kind} ${workload.ref.name} that its rollout was finished`,
   });

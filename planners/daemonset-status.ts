@@ -63,11 +63,19 @@ export function progressOfDaemonSet(view: DaemonSetView, { maxUnavailable }: Dae
  * every node, OnDelete only the revision; else every node that may be updated has an available pod at the update revision.
  */
 export function isFinishedDaemonRollout(view: DaemonSetView): boolean {
-  const { workload, update, revisionPlan, revisions } = view;
+  if (view.revisions.length === 1) return isCompleteDaemonSet(view);
+  return areSettled(view, (place) => isTarget(view, place));
+}
+
+/** Whether every node has an available pod at the update revision, those too that the present strategy leaves alone. */
+export function isCompleteDaemonSet(view: DaemonSetView): boolean {
+  return areSettled(view, () => true);
+}
+
+function areSettled(view: DaemonSetView, isMeant: (place: Place) => boolean): boolean {
+  const { workload, update, revisionPlan, places } = view;
   if (workload.deleting || update === undefined || revisionPlan.outcome !== 'exists') return false;
-  const isFirst = revisions.length === 1;
-  if (workload.updateStrategy === 'OnDelete' && !isFirst) return true;
-  return view.places.every((place) => (!isFirst && !isTarget(view, place)) || isSettled(place));
+  return places.every((place) => !isMeant(place) || isSettled(place));
 }
 
 /** Nothing more is to be done there: an available pod at the update revision where one is to run, else no old one. */

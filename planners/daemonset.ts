@@ -5,6 +5,7 @@ import { daemonBudgetOf, desiredPlaces, isUnavailable } from './daemonset-budget
 import { planHookEnds, releaseNodes } from './daemonset-hooks.ts';
 import { planDaemonBatch } from './daemonset-rollout.ts';
 import {
+  isCompleteDaemonSet,
   isFinishedDaemonRollout,
   needsDaemonRollout,
   progressOfDaemonSet,
@@ -47,7 +48,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     planHookEnds(view, plan);
     trimHistory(view, members, keptRevisions(view), plan);
     planDaemonBatch(view, plan, budget);
-    markComplete(view, isFinishedDaemonRollout(view), plan);
+    markComplete(view, isCompleteDaemonSet(view), plan);
     explainPods(view, plan);
   }
   plan.waitForPin(set);

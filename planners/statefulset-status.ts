@@ -108,12 +108,21 @@ export function progressOfSet(view: StatefulSetView): Progress {
  * OnDelete only the revision; else every pod from the partition up is at the update revision and available.
  */
 export function isFinishedRollout(view: StatefulSetView): boolean {
+  const { workload: set, revisions } = view;
+  if (revisions.length === 1) return isCompleteSet(view);
+  return areUpdated(view, (ordinal) => isTargetOrdinal(set, ordinal));
+}
+
+/** Whether every pod is at the update revision and available, those too that the present strategy leaves alone. */
+export function isCompleteSet(view: StatefulSetView): boolean {
+  return areUpdated(view, () => true);
+}
+
+function areUpdated(view: StatefulSetView, isMeant: (ordinal: number) => boolean): boolean {
   const { workload: set, update, revisionPlan } = view;
   if (set.deleting || update === undefined || revisionPlan.outcome !== 'exists') return false;
-  const first = view.revisions.length === 1;
-  if (set.updateStrategy === 'OnDelete' && !first) return true;
   return view.slots.every((member, offset) => {
-    if (!first && !isTargetOrdinal(set, set.start + offset)) return true;
+    if (!isMeant(set.start + offset)) return true;
     return member?.available === true && member.revision === update.metadata.name;
   });
 }

@@ -9,7 +9,13 @@ import { isEmptySelector } from './selector.ts';
 import { explainPod } from './pod-reasons.ts';
 import { planInPlaceSteps } from './pod-updates.ts';
 import { planBatch } from './statefulset-rollout.ts';
-import { isFinishedRollout, needsRollout, progressOfSet, statusOfSet } from './statefulset-status.ts';
+import {
+  isCompleteSet,
+  isFinishedRollout,
+  needsRollout,
+  progressOfSet,
+  statusOfSet,
+} from './statefulset-status.ts';
 import { planReplicas } from './statefulset-steady.ts';
 import { MOST_REPLICAS, membersOf, viewStatefulSet } from './statefulset-view.ts';
 import type { StatefulSetView } from './statefulset-view.ts';
@@ -41,7 +47,7 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     planInPlaceSteps(view, members, plan);
     trimHistory(view, members, [view.current, view.latest], plan);
     planBatch(view, plan);
-    markComplete(view, isFinishedRollout(view), plan);
+    markComplete(view, isCompleteSet(view), plan);
     explainPods(view, plan);
   }
   plan.waitForPin(set);

@@ -162,7 +162,13 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     });
     await update(description, { image: 'app:2' });
     const images = async () => (await cluster.pods(description.namespace, 'web')).map(imageOf);
+    const complete = async (within: string) =>
+      (await cluster.revisions(within, 'web')).map(
+        ({ metadata }) => metadata.annotations?.['fairlead.dev/complete'] === 'true',
+      );
     expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
+    // The run has ended; what an abort goes back to is what all pods were at.
+    expect(await complete(description.namespace)).toEqual([true, false]);
     const [first] = await cluster.pods(description.namespace, 'web');
     await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-10' });
     await cluster.until<Pod>(
@@ -174,6 +180,18 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     const set = await update(description, { image: 'app:2', partition: 0 });
     expect(await images()).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
     expect(set.status?.currentRevision).toBe(set.status?.updateRevision);
+    const [, newest] = await cluster.revisions(description.namespace, 'web');
+    await cluster.until(
+      {
+        group: 'apps',
+        version: 'v1',
+        resource: 'controllerrevisions',
+        namespace: description.namespace,
+        name: newest?.metadata.name,
+      },
+      'marked complete',
+      ({ metadata }) => metadata.annotations?.['fairlead.dev/complete'] === 'true',
+    );
   }, 60_000);
 
   it('S10, S15: without the struct rollingUpdate a pod that is not ready comes back once, at the new revision', async () => {

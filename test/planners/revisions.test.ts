@@ -14,7 +14,7 @@ import {
 } from '../../planners/revision.ts';
 import { collisionCountOf, revisionName } from '../../planners/revision-plan.ts';
 import { planDaemonSet } from '../../planners/daemonset.ts';
-import type { DaemonSet } from '../../planners/workload.ts';
+import type { DaemonSet, StatefulSet } from '../../planners/workload.ts';
 import { planDeployment } from '../../planners/deployment.ts';
 import { planStatefulSetRevision } from '../../planners/statefulset-revision.ts';
 import { revisionData, templateOfRevision } from '../../planners/template-revision.ts';
@@ -23,6 +23,7 @@ import { normaliseTemplate } from '../../planners/template-defaults.ts';
 import {
   daemonPodOn,
   daemonRevisionFor,
+  daemonRolloutOf,
   daemonSetOf,
   daemonSnapshotOf,
   nodeOf,
@@ -260,8 +261,48 @@ describe('history', () => {
       metadata: { ...revision.metadata, annotations },
     });
     expect(steady([annotated({ 'fairlead.dev/complete': 'true' })])).toEqual([]);
-    expect(steady([annotated(attempts('Succeeded', '2026-01-01'))])).toEqual([]);
+    // What a run records may be true of a part of the pods only.
+    expect(steady([annotated(attempts('Succeeded', '2026-01-01'))])).toMatchObject([
+      { purpose: 'MarkComplete' },
+    ]);
     expect(steady([revision], pods.slice(1)).map(({ purpose }) => purpose)).toEqual(['ScaleUp']);
+  });
+
+  it.each<[string, Partial<StatefulSet>, string, boolean]>([
+    ['a partition that leaves nothing to update', { partition: 3 }, 'ooo', false],
+    ['a partition that was raised above pods at it', { partition: 3 }, 'oon', false],
+    ['a partition, and all above it updated', { partition: 2 }, 'oon', false],
+    ['a partition, and every pod updated', { partition: 2 }, 'nnn', true],
+    ['OnDelete', { updateStrategy: 'OnDelete' }, 'ooo', false],
+    ['OnDelete, and every pod was deleted', { updateStrategy: 'OnDelete' }, 'nnn', true],
+    ['no partition', {}, 'nnn', true],
+  ])(
+    'S10: a run that is finished is no note that a StatefulSet is at its revision: %s',
+    (_, overrides, at, noted) => {
+      const { set: rolled, old, update, revisions } = rolloutOf(overrides);
+      const pods = at
+        .split('')
+        .map((word, ordinal) => podOf(rolled, ordinal, (word === 'n' ? update : old).metadata.name));
+      const plan = planStatefulSet(snapshotOf(rolled, { revisions, pods }), NOW);
+      expect(plan.finished).toBe(true);
+      expect(plan.steady.map(({ purpose }) => purpose)).toEqual(noted ? ['MarkComplete'] : []);
+    },
+  );
+
+  it.each<[string, Partial<DaemonSet>, string, boolean]>([
+    ['a partition', { partition: 1 }, 'on', false],
+    ['a nodeSelector that selects none', { nodeSelector: { canary: 'yes' } }, 'oo', false],
+    ['OnDelete', { updateStrategy: 'OnDelete' }, 'oo', false],
+    ['a partition, and every node updated', { partition: 1 }, 'nn', true],
+  ])('… nor that a DaemonSet is: %s', (_, overrides, at, noted) => {
+    const { set: rolled, old, update, revisions } = daemonRolloutOf(overrides);
+    const nodes = [nodeOf('a'), nodeOf('b')];
+    const pods = nodes.map(({ metadata: { name } }, index) =>
+      daemonPodOn(rolled, name, at.charAt(index) === 'n' ? update : old),
+    );
+    const plan = planDaemonSet(daemonSnapshotOf(rolled, { revisions, nodes, pods }), NOW);
+    expect(plan.finished).toBe(true);
+    expect(plan.steady.map(({ purpose }) => purpose)).toEqual(noted ? ['MarkComplete'] : []);
   });
 
   it('a revision that the apiserver does not take is told in its words, of every kind', () => {
