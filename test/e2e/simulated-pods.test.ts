@@ -281,6 +281,32 @@ describe('resize, gates and deletion', () => {
     expect(container(pod)).toMatchObject({ restartCount: 0, containerID: container(before)?.containerID });
   });
 
+  it('resizes a container beside others without resources, which report empty ones as those of a kubelet do', async () => {
+    const b = (cpu: string) => ({ name: 'b', resources: { requests: { cpu } } });
+    const sidecar = { name: 'sidecar', image: 'log:1', restartPolicy: 'Always' };
+    await createPod('mixed', {
+      spec: {
+        initContainers: [sidecar],
+        containers: [
+          { name: 'app', image: 'web:1' },
+          { ...b('10m'), image: 'db:1' },
+        ],
+      },
+    });
+    const { pod: before } = await ready('mixed');
+    expect(before.status.containerStatuses?.map(({ resources }) => resources)).toEqual([
+      {},
+      { requests: { cpu: '10m' } },
+    ]);
+    expect(before.status.initContainerStatuses?.map(({ resources }) => resources)).toEqual([{}]);
+    await client.patch(path('mixed', 'resize'), 'strategic', { spec: { containers: [b('20m')] } });
+    await history.until(
+      'mixed',
+      'is resized',
+      (one) => JSON.stringify(container(one, 'b')?.resources) === '{"requests":{"cpu":"20m"}}',
+    );
+  });
+
   it('is Ready only while its readiness gate is True, and writes no gate itself', async () => {
     await createPod('gate', { spec: { readinessGates: [{ conditionType: 'InPlaceUpdateReady' }] } });
     const { pod } = await history.until(
