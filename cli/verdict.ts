@@ -59,6 +59,8 @@ const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 const WORKER_ONLY: Readonly<Record<string, string>> = {
   CreateRefused: REFUSED,
   WriteRefused: REFUSED,
+  ResizeRefused:
+    'set podUpdatePolicy to InPlaceIfPossible, so that such a pod is replaced, or commit the resources that it has; if what it names is mended instead (a policy, an old kubelet), it is tried again by itself',
   DrainBlocked: `loosen the PodDisruptionBudget that it names (kubectl get pdb -A), grant a permission that it names (\`fairlead check --worker\`), or ${UNDRAINED}; it is tried again by itself until the time limit`,
 };
 

@@ -10,11 +10,12 @@ import {
   toMessage,
 } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
+import { isUnresizable } from '../kubernetes/resize-refusal.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
-import type { KubernetesObject, Pod } from '../planners/objects.ts';
+import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
 import { targetNodeOf } from '../planners/target-node.ts';
 import type { Workload } from '../planners/workload.ts';
@@ -156,7 +157,7 @@ export class Executor {
       }
       outcome = 'refused';
       const message = describeRefusal(error);
-      memory.refused(workload.ref.uid, action, message, now());
+      memory.refused(workload.ref.uid, action, message, now(), isUnresizable(error));
       const reason = ACTION_EVENTS[action.purpose].failed;
       if (!isNamespaceTerminating(error)) {
         this.#options.events.record(workload, 'Warning', reason, `${action.message} failed: ${message}`);
@@ -183,6 +184,7 @@ export class Executor {
           return 'done';
         }
         case 'patch':
+          if (action.rehearsal !== undefined) await rehearse(client, path, action, action.rehearsal);
           cache.observeWrite(
             action.resource,
             await client.patch(path, patchType(action), withPreconditions(action)),
@@ -306,6 +308,17 @@ function claimNames(action: Action): readonly string[] {
   }
   const pod = trusted<Pod>(action.body);
   return (pod.spec.volumes ?? []).flatMap((volume) => volume.persistentVolumeClaim?.claimName ?? []);
+}
+
+/** Tries the resize that is to follow an action, without effect; rejects as the action itself would. */
+async function rehearse(
+  client: KubernetesClient,
+  path: ResourcePath,
+  action: Action,
+  rehearsal: JsonObject,
+): Promise<void> {
+  const body = withPreconditions({ ...action, body: rehearsal });
+  await client.patch({ ...path, subresource: 'resize' }, patchType(action), body, { dryRun: true });
 }
 
 /** 429 of an eviction is the answer of a PodDisruptionBudget, not of an apiserver that has too much to do. */

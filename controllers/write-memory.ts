@@ -33,8 +33,11 @@ export class WriteMemory {
     return { refusals, replaced, failures };
   }
 
-  /** Records one more refusal in a row; the next try comes after 1, 2, 4 … 60 s. `now` in milliseconds since the epoch. */
-  refused(ownerUid: string, action: Action, message: string, now: number): void {
+  /**
+   * Records one more refusal in a row; the next try comes after 1, 2, 4 … 60 s. `now` in milliseconds since the epoch. `unresizable`:
+   * the pod cannot be resized so, however often it is tried.
+   */
+  refused(ownerUid: string, action: Action, message: string, now: number, unresizable = false): void {
     const { refusals } = this.#memoryOf(ownerUid);
     const { revision } = action;
     const before = refusals.get(actionKey(action));
@@ -47,6 +50,7 @@ export class WriteMemory {
       message,
       attempts,
       ...(revision !== undefined && { revision }),
+      ...(unresizable && action.uid !== undefined && { unresizable: action.uid }),
     });
   }
 

@@ -91,6 +91,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     revisionPlan,
     update,
     updateLabel,
+    refusals: snapshot.refusals,
     latest: update ?? revisions.at(-1),
     current,
     kept: keptRevision(places, byLabel) ?? current,

@@ -7,7 +7,7 @@ import { ANNOTATION, IN_PLACE_GATE, LABEL } from './names.ts';
 import type { JsonObject, Pod } from './objects.ts';
 import type { Action, Purpose } from './plan.ts';
 import { effectiveResources } from './resources.ts';
-import type { ContainerList, Resources } from './resources.ts';
+import type { ContainerList, ResourceChange, Resources } from './resources.ts';
 import type { TemplateDiff } from './template-diff.ts';
 import { trusted } from './values.ts';
 
@@ -23,8 +23,16 @@ export interface InPlaceContext {
   readonly diff: TemplateDiff | undefined;
 }
 
-/** The write that says that an update has begun: annotation and, where containers will restart, the gate. */
-export function beginAction(pod: Pod, begun: InPlaceUpdate, context: InPlaceContext): Action {
+/**
+ * The write that says that an update has begun: annotation and, where containers will restart, the gate. `changes` are the resources
+ * that are still to come, tried beforehand.
+ */
+export function beginAction(
+  pod: Pod,
+  begun: InPlaceUpdate,
+  changes: readonly ResizeChange[],
+  context: InPlaceContext,
+): Action {
   const { name } = pod.metadata;
   return {
     ...annotateAction(
@@ -37,6 +45,7 @@ export function beginAction(pod: Pod, begun: InPlaceUpdate, context: InPlaceCont
       metadata: { annotations: annotate(begun) },
       ...(begun.gate && begun.overlap !== true && { status: { conditions: closeGate(pod, context.now) } }),
     },
+    ...(changes.length > 0 && { rehearsal: resizePatch(changes) }),
     revision: begun.revision,
     ...charge(pod),
   };
@@ -105,17 +114,25 @@ export function applyAction(
   };
 }
 
+/** Resources that a container is to have. */
+type ResizeChange = Pick<ResourceChange, 'list' | 'container' | 'resources'>;
+
 /** The patch of the resize subresource (KEP-1287). */
 export function resizeAction(
   pod: Pod,
-  changes: readonly {
-    readonly list: ContainerList;
-    readonly container: string;
-    readonly resources: Resources;
-  }[],
+  changes: readonly ResizeChange[],
   purpose: Purpose,
   context: InPlaceContext,
 ): Action {
+  return {
+    ...patch(pod, purpose, `resize Pod ${pod.metadata.name} in place in ${context.owner}`),
+    subresource: 'resize',
+    ...(context.target !== undefined && { revision: context.target }),
+    body: resizePatch(changes),
+  };
+}
+
+function resizePatch(changes: readonly ResizeChange[]): JsonObject {
   const lists = [...new Set(changes.map(({ list }) => list))];
   const spec = Object.fromEntries(
     lists.map((list) => [
@@ -125,12 +142,7 @@ export function resizeAction(
         .map(({ container, resources }) => ({ name: container, resources: withoutEmpty(resources) })),
     ]),
   );
-  return {
-    ...patch(pod, purpose, `resize Pod ${pod.metadata.name} in place in ${context.owner}`),
-    subresource: 'resize',
-    ...(context.target !== undefined && { revision: context.target }),
-    body: { spec },
-  };
+  return { spec };
 }
 
 function withoutEmpty(resources: Resources): JsonObject {

@@ -2,7 +2,8 @@
  * The update of one pod in place, one API write at a time (KEP-1287 for resources, A18–A31, in-place.md). Each step follows
  * from the pod as it is, so that a crash between two writes loses nothing.
  *
- *   begin:  annotation, gate False, Ready False            (one write to pods/status, takes one from the budget)
+ *   begin:  annotation, gate False, Ready False            (one write to pods/status, takes one from the budget; a resize that is to
+ *                                                           come is tried without effect before)
  *   apply:  resize, if any; then images, template metadata, revision label
  *   finish: gate True, annotation gone                      (Ready is left to kubelet)
  */
@@ -26,6 +27,7 @@ import { IN_PLACE_GATE } from './names.ts';
 import type { Pod } from './objects.ts';
 import type { Action, ReasonCode } from './plan.ts';
 import { holdsResources } from './resources.ts';
+import type { ResourceChange } from './resources.ts';
 import type { TemplateDiff } from './template-diff.ts';
 
 export type Step =
@@ -66,7 +68,15 @@ export function startInPlace(pod: Pod, diff: TemplateDiff, context: InPlaceConte
     const carried = earlier && { ...earlier, revision: begun.revision };
     return { ...applyAction(pod, carried, diff, context), ...charge(pod) };
   }
-  return beginAction(pod, begun, context);
+  return beginAction(pod, begun, missingResources(pod, diff), context);
+}
+
+/** Resources that the pod does not have yet. */
+function missingResources(pod: Pod, { resources: changes }: TemplateDiff): readonly ResourceChange[] {
+  return changes.filter(
+    ({ list, container, resources }) =>
+      !holdsResources(containerOf(pod, list, container)?.resources, resources),
+  );
 }
 
 /** The next step of an update that was begun: finishing and withdrawing it is steady state (design "In-place update of a pod"). */
@@ -90,10 +100,7 @@ export function stepInPlace(pod: Pod, update: InPlaceUpdate, context: InPlaceCon
   if (update.gate && update.wasReady && context.now < graceEnds) {
     return { wait: 'InPlaceGrace', detail: '', until: graceEnds };
   }
-  const missing = context.diff.resources.filter(
-    ({ list, container, resources }) =>
-      !holdsResources(containerOf(pod, list, container)?.resources, resources),
-  );
+  const missing = missingResources(pod, context.diff);
   if (missing.length > 0) return { action: resizeAction(pod, missing, 'InPlaceApply', context) };
   return { action: applyAction(pod, update, context.diff, context) };
 }

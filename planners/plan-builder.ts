@@ -180,6 +180,10 @@ export class PlanBuilder {
 
   #refused(action: Action, refusal: Refusal): void {
     const isEviction = action.purpose === 'Evict';
+    if (refusal.unresizable !== undefined) {
+      this.wait('ResizeRefused', { pod: action.name, detail: refusal.message, until: refusal.retryAt });
+      return;
+    }
     const code = action.verb === 'create' ? 'CreateRefused' : 'WriteRefused';
     this.wait(isEviction ? 'DrainBlocked' : code, {
       ...(action.resource === 'pods' && { pod: action.name }),

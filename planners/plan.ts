@@ -26,6 +26,11 @@ export interface Action {
   readonly body?: JsonObject;
   /** @default 'strategic' for pods, 'merge' otherwise */
   readonly patchType?: 'strategic' | 'merge' | 'json';
+  /**
+   * Patch of the pod's resize subresource that a later write of the same update needs: tried first without effect (dry run). What the
+   * apiserver refuses then, it has refused before the pod is out of service.
+   */
+  readonly rehearsal?: JsonObject;
   readonly purpose: Purpose;
   /** What the pod is there for, where its name does not tell it: the node of a daemon pod. @default the name */
   readonly place?: string;
@@ -118,6 +123,7 @@ export type ReasonCode =
   | 'InPlaceRestarting'
   | 'InPlaceImpossible'
   | 'ResizePending'
+  | 'ResizeRefused'
   | 'NodeDown'
   | 'SelectorEmpty'
   | 'Deleting';
@@ -175,6 +181,8 @@ export interface Refusal {
   readonly message: string;
   /** {@link Action.revision} of the write: what was refused at one revision may pass at another. */
   readonly revision?: string;
+  /** uid of the pod that the apiserver does not resize so, however often it is tried. */
+  readonly unresizable?: string;
 }
 
 /** Key of an action in the table of refusals. */

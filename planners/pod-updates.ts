@@ -7,7 +7,8 @@ import { obstacles, startInPlace, stepInPlace } from './in-place.ts';
 import { deletePod } from './member.ts';
 import type { Member } from './member.ts';
 import type { ControllerRevision } from './objects.ts';
-import type { Action } from './plan.ts';
+import type { Action, Refusal } from './plan.ts';
+import { actionKey } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { templateOfRevision } from './template-revision.ts';
 import { diffTemplates } from './template-diff.ts';
@@ -27,6 +28,7 @@ export interface UpdateView<M extends Member> {
   /** Revisions by what the label of their pods says: the name (S1), or the hash (D4). */
   readonly byLabel: ReadonlyMap<string, ControllerRevision>;
   readonly downNodes: ReadonlySet<string>;
+  readonly refusals: ReadonlyMap<string, Refusal>;
   /** What the label of a pod at {@link update} says. */
   readonly updateLabel: string | undefined;
   /** Whether the present strategy may bring the pod to the update revision. */
@@ -76,8 +78,15 @@ export function updateAction<M extends Member>(
   const { diff } = context;
   // Templates that mean the same under another name: a new label is all that is needed (D21).
   if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
+  const refused = refusedResize(view, member);
+  const why = refused === undefined ? '' : ` and cannot be resized in place: ${refused.message}`;
   const recreate = {
-    ...deletePod(view.workload, member.pod, 'Recreate', `it is to be at revision ${update.metadata.name}`),
+    ...deletePod(
+      view.workload,
+      member.pod,
+      'Recreate',
+      `it is to be at revision ${update.metadata.name}${why}`,
+    ),
     revision: update.metadata.name,
     ...(member.ready && { charged: true }),
   };
@@ -86,22 +95,42 @@ export function updateAction<M extends Member>(
     diff === undefined
       ? [`revision ${member.revision === '' ? 'of its label' : member.revision} is not known`]
       : obstacles(member.pod, diff);
-  const possible = problems.length === 0 && !(member.inPlace !== undefined && isInfeasible(view, member));
+  const resizable =
+    policy === 'InPlaceOnly' ||
+    (refused === undefined && !(member.inPlace !== undefined && isInfeasible(view, member)));
+  const possible = problems.length === 0 && resizable;
   if (possible && diff !== undefined) return startInPlace(member.pod, diff, context);
   if (policy === 'InPlaceIfPossible') return recreate;
   plan.wait('InPlaceImpossible', { pod: member.name, detail: problems.join(', ') });
   return undefined;
 }
 
-/** The node cannot give the pod its new resources, and the policy allows to make a new one instead. */
+/**
+ * The pod is in an update in place that its node, or the apiserver, does not give the resources for, there or back, and the policy
+ * allows to make a new one instead.
+ */
 export function isInfeasible<M extends Member>(view: UpdateView<M>, member: M): boolean {
+  const { inPlace, pod } = member;
+  if (view.workload.podUpdatePolicy !== 'InPlaceIfPossible' || inPlace?.resources === undefined) return false;
+  if (!view.isTarget(member)) return false;
   return (
-    view.workload.podUpdatePolicy === 'InPlaceIfPossible' &&
-    member.inPlace?.resources !== undefined &&
-    member.inPlace.revision === view.updateLabel &&
-    view.isTarget(member) &&
-    resizeRefusal(member.pod)?.infeasible === true
+    refusedResize(view, member) !== undefined ||
+    (inPlace.revision === view.updateLabel && resizeRefusal(pod)?.infeasible === true)
   );
+}
+
+/**
+ * That the apiserver does not resize this pod on its way to the update revision. It is not written to the pod: who does not know of it
+ * tries once more and is told the same, at no cost.
+ */
+function refusedResize<M extends Member>(
+  { refusals, updateLabel }: UpdateView<M>,
+  { pod }: M,
+): Refusal | undefined {
+  if (refusals.size === 0) return undefined;
+  const { name, uid } = pod.metadata;
+  const refusal = refusals.get(actionKey({ verb: 'patch', resource: 'pods', name }));
+  return refusal?.unresizable === uid && refusal.revision === updateLabel ? refusal : undefined;
 }
 
 function contextOf<M extends Member>(view: UpdateView<M>, member: M): InPlaceContext {

@@ -13,6 +13,7 @@ const ORDER: readonly ReasonCode[] = [
   'WriteRefused',
   'DrainBlocked',
   'NameTaken',
+  'ResizeRefused',
   'InPlaceImpossible',
   'DrainBlind',
   'DrainTimedOut',
@@ -134,6 +135,8 @@ export function sentence(
       return `${who} cannot be updated in place${what}; use InPlaceIfPossible or ReCreate`;
     case 'ResizePending':
       return `${who} ${total === 1 ? 'waits' : 'wait'} for the node to resize ${total === 1 ? 'it' : 'them'}${what}`;
+    case 'ResizeRefused':
+      return `the apiserver refuses to resize ${who}${what}`;
     case 'NodeDown':
       return `${who} ${be} on a node that is down${what}`;
     case 'SelectorEmpty':

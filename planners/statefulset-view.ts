@@ -61,6 +61,7 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
     revisionPlan,
     update,
     updateLabel: update?.metadata.name,
+    refusals: snapshot.refusals,
     isTarget: ({ ordinal }) => isTargetOrdinal(set, ordinal),
     current: byLabel.get(set.status.currentRevision ?? '') ?? latest,
     latest,

@@ -15,7 +15,7 @@ import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
-import { refuseConfigMap } from '../support/refused-config-map.ts';
+import { refuseConfigMap } from '../support/refusing-policy.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';

@@ -7,6 +7,7 @@ import { ANNOTATION } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import type { PodEvent } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { refuseResize } from '../support/refusing-policy.ts';
 import {
   at,
   firsts,
@@ -18,6 +19,16 @@ import {
   statusOf,
   useInPlaceGround,
 } from '../support/in-place-ground.ts';
+
+type ConditionedSet = Pod & {
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+  };
+};
 
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 
@@ -116,7 +127,90 @@ describe.each(APIS)('in-place update of a StatefulSet (%s)', (api) => {
     // web-0 and web-1 never saw the bad image.
     expect(after.slice(0, 2).map(restartsOf)).toEqual([1, 1]);
   }, 60_000);
+
+  const resized = {
+    image: 'app:2',
+    sidecars: { proxy: 'proxy:2' },
+    cpu: { proxy: '20m' },
+  };
+  const small = { sidecars: { proxy: 'proxy:1' }, cpu: { proxy: '10m' } };
+
+  it('resizes a container beside one without resources together with new images, pods kept (A30)', async () => {
+    const description = await deploy({ replicas: 2, ...small });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    await update(description, resized);
+    const after = await cluster().pods(namespace, name);
+    expect(after.map(identityOf)).toEqual(before.map(identityOf));
+    expect(after.map((pod) => statusOf(pod, 'proxy')?.resources)).toEqual([
+      { requests: { cpu: '20m' } },
+      { requests: { cpu: '20m' } },
+    ]);
+  }, 60_000);
+
+  it('makes new pods, there and back, where the apiserver refuses to resize, one at a time and never out of service for nothing', async () => {
+    const description = await deploy({ replicas: 3, maxUnavailable: 1, ...small });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    const allow = await refuseResize(cluster().client, namespace, 'web-0');
+    const recording = await cluster().recordPods(namespace);
+    await update(description, resized);
+    const middle = await cluster().pods(namespace, name);
+    await update(description, {});
+    recording.stop();
+    const after = await cluster().pods(namespace, name);
+    const uids = [before, middle, after].flat().map(({ metadata }) => metadata.uid);
+    expect(new Set(uids).size).toBe(9);
+    expect(after.map(imageOf)).toEqual(['app:1', 'app:1', 'app:1']);
+    expect(recording.events.filter(({ pod }) => isGateClosed(pod))).toEqual([]);
+    const told = await cluster().events(namespace);
+    expect(told.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^delete Pod web-2 .* cannot be resized in place: .*no resize for now/),
+    );
+    await allow();
+  }, 90_000);
+
+  it('InPlaceOnly: more than the node has costs no pod, and another commit goes on', async () => {
+    const description = await deploy({ replicas: 2, podUpdatePolicy: 'InPlaceOnly', ...small });
+    const { namespace, name } = description;
+    const recording = await cluster().recordPods(namespace);
+    await cluster().applySet({ ...description, ...resized, cpu: { proxy: '9999999' } });
+    await cluster().until(cluster().setPath(namespace, name), 'told why', isToldOf('web-1, web-0'));
+    await update(description, {});
+    recording.stop();
+    expect(recording.events.filter(({ pod }) => isGateClosed(pod) || !isReady(pod))).toEqual([]);
+  }, 60_000);
+
+  it('InPlaceOnly: a refused resize costs no pod, is told with what helps, and goes on in place when it is allowed', async () => {
+    const description = await deploy({ replicas: 3, podUpdatePolicy: 'InPlaceOnly', ...small });
+    const { namespace, name } = description;
+    const before = await cluster().pods(namespace, name);
+    const allow = await refuseResize(cluster().client, namespace, 'web-0');
+    const recording = await cluster().recordPods(namespace);
+    await cluster().applySet({ ...description, ...resized });
+    await cluster().until(
+      cluster().setPath(namespace, name),
+      'told that no pod can be resized',
+      isToldOf('web-2, web-1, web-0'),
+    );
+    expect(recording.events.filter(({ pod }) => isGateClosed(pod) || !isReady(pod))).toEqual([]);
+    await allow();
+    await cluster().untilReady(namespace, name);
+    recording.stop();
+    const after = await cluster().pods(namespace, name);
+    expect(after.map(identityOf)).toEqual(before.map(identityOf));
+    expect(after.map(imageOf)).toEqual(['app:2', 'app:2', 'app:2']);
+  }, 90_000);
 });
+
+/** The set says that the apiserver does not resize these pods. */
+function isToldOf(pods: string): (set: ConditionedSet) => boolean {
+  return ({ status }) =>
+    status?.conditions?.some(
+      ({ type, reason, message }) =>
+        type === 'Reconciling' && reason === 'ResizeRefused' && message?.includes(pods) === true,
+    ) === true;
+}
 
 /** Where a pod with a changed sidecar is in its update. */
 function stageOf({ pod }: PodEvent): string {

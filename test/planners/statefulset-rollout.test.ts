@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { ControllerRevision, Pod } from '../../planners/objects.ts';
-import type { Action, Plan } from '../../planners/plan.ts';
+import type { Action, Plan, Refusal } from '../../planners/plan.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
 import type { Snapshot, StatefulSet } from '../../planners/workload.ts';
 import { SimulatedCluster } from '../support/simulated-cluster.ts';
@@ -320,6 +320,135 @@ describe('how a pod is updated (A18–A22)', () => {
     expect(plan(set).batch).toMatchObject([{ purpose: 'Recreate', charged: true }]);
     const waiting = plan({ ...set, podUpdatePolicy: 'InPlaceOnly' });
     expect([waiting.steady, waiting.batch, codes(waiting)]).toEqual([[], [], ['ResizePending']]);
+  });
+
+  describe('KEP-1287: resources that the apiserver does not give a pod', () => {
+    const sized = (tag: string, cpu: string) =>
+      templateOf(tag, { containers: [{ name: 'main', image: tag, resources: { requests: { cpu } } }] });
+    const before = setOf({ replicas: 2, template: sized('web:1', '1') });
+    const old = revisionFor(before);
+    const set = {
+      ...before,
+      template: sized('web:2', '2'),
+      podUpdatePolicy: 'InPlaceIfPossible' as const,
+    };
+    const only = { ...set, podUpdatePolicy: 'InPlaceOnly' as const };
+    const update = revisionFor(set, [old]);
+    const first = podOf(before, 0, old.metadata.name);
+    const second = podOf(before, 1, old.metadata.name);
+    /** web-1 as it is after the first write: out of service, not resized. */
+    const begun = podOf(before, 1, old.metadata.name, {
+      ready: false,
+      conditions: [
+        { type: 'InPlaceUpdateReady', status: 'False' },
+        { type: 'Ready', status: 'False' },
+      ],
+      annotations: {
+        'fairlead.dev/in-place-update': JSON.stringify({
+          revision: update.metadata.name,
+          at: new Date(NOW - 60_000).toISOString(),
+          gate: true,
+          wasReady: true,
+          containers: { main: { containerID: 'old', imageID: 'web:1', restartCount: 0 } },
+          resources: [
+            { list: 'containers', container: 'main', previous: { requests: { cpu: '1' }, limits: {} } },
+          ],
+        }),
+      },
+    });
+    const refusedOf = ({ metadata: { name, uid } }: Pod, changes: Partial<Refusal> = {}) =>
+      new Map([
+        [
+          `patch pods/${name}`,
+          {
+            since: NOW - 100,
+            retryAt: NOW + 900,
+            message: 'node without support for resize',
+            revision: update.metadata.name,
+            unresizable: uid,
+            ...changes,
+          },
+        ],
+      ]);
+    const plan = (one: StatefulSet, pod: Pod, refusals: ReadonlyMap<string, Refusal>) =>
+      planStatefulSet(snapshotOf(one, { revisions: [old, update], pods: [first, pod], refusals }), NOW);
+    const written = ({ steady, batch }: Plan<object>) =>
+      [...steady, ...batch].map(({ purpose, name }) => `${purpose} ${name}`);
+
+    it('are asked for without effect before a pod goes out of service, again by whoever does not know the answer', () => {
+      expect(plan(set, second, new Map()).batch).toMatchObject([
+        {
+          purpose: 'InPlaceBegin',
+          name: 'web-1',
+          charged: true,
+          rehearsal: { spec: { containers: [{ name: 'main', resources: { requests: { cpu: '2' } } }] } },
+        },
+      ]);
+    });
+
+    it('a new pod under InPlaceIfPossible, within the budget and told why', () => {
+      const { batch } = plan(set, second, refusedOf(second));
+      expect(batch).toMatchObject([{ purpose: 'Recreate', name: 'web-1', charged: true }]);
+      expect(batch[0]?.message).toContain('cannot be resized in place: node without support for resize');
+      const used = planStatefulSet(
+        snapshotOf(set, {
+          revisions: [old, update],
+          pods: [second],
+          refusals: refusedOf(second),
+        }),
+        NOW,
+      );
+      expect(used.batch).toEqual([]);
+    });
+
+    it('a new pod for one that is out of service already, though the next try is not due', () => {
+      const result = plan(set, begun, refusedOf(begun));
+      expect(written(result)).toEqual(['Recreate web-1']);
+      expect(result.batch[0]?.charged).toBeUndefined();
+      expect(result.needsRollout).toBe(true);
+    });
+
+    it('a new pod for one that cannot be given back what it had', () => {
+      const pinned = { ...set, template: sized('web:1', '1') };
+      const bigger = { ...begun, spec: { ...begun.spec, containers: sized('web:1', '2').spec.containers } };
+      const back = (refusals: ReadonlyMap<string, Refusal>) =>
+        planStatefulSet(
+          snapshotOf(pinned, { revisions: [update, old], pods: [first, bigger], refusals }),
+          NOW,
+        );
+      expect(written(back(new Map()))).toEqual(['InPlaceWithdraw web-1']);
+      expect(written(back(refusedOf(bigger, { revision: old.metadata.name })))).toEqual(['Recreate web-1']);
+    });
+
+    it('InPlaceOnly: no write to it until the next try, and what is refused is told', () => {
+      const told = {
+        code: 'ResizeRefused',
+        pods: ['web-1'],
+        message: 'the apiserver refuses to resize web-1: node without support for resize',
+        until: NOW + 900,
+      };
+      const refused = plan(only, second, refusedOf(second));
+      expect([written(refused), refused.waiting[0]]).toEqual([['InPlaceBegin web-0'], told]);
+      const stuck = plan(only, begun, refusedOf(begun));
+      expect([written(stuck), stuck.waiting[0]]).toEqual([[], told]);
+    });
+
+    it.each([
+      ['a quota, which may pass', undefined, update.metadata.name],
+      ['an earlier pod of that name', 'uid-of-another', update.metadata.name],
+      ['another revision', begun.metadata.uid, 'web-other'],
+    ])('no new pod for what was refused because of %s', (_, unresizable, revision) => {
+      const refusal = {
+        since: NOW,
+        retryAt: NOW,
+        message: 'no',
+        revision,
+        ...(unresizable && { unresizable }),
+      };
+      const refusals = new Map([['patch pods/web-1', refusal]]);
+      expect(written(plan(set, second, refusals))).toEqual(['InPlaceBegin web-1']);
+      expect(written(plan(set, begun, refusals))).toEqual(['InPlaceApply web-1']);
+    });
   });
 });
 

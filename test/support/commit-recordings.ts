@@ -9,7 +9,7 @@ import type { HistoryGround, RecordedRun } from './history-ground.ts';
 import { newest } from './history-ground.ts';
 import type { HistoryRecording } from './history-recordings.ts';
 import { ReceivingServer } from './receiving-server.ts';
-import { refuseConfigMap } from './refused-config-map.ts';
+import { refuseConfigMap } from './refusing-policy.ts';
 import { TemporalProxy } from './temporal-proxy.ts';
 
 export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [

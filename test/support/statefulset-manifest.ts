@@ -11,6 +11,8 @@ export interface StatefulSetDescription {
   readonly image: string;
   /** Images of further containers by name. */
   readonly sidecars?: Readonly<Record<string, string>>;
+  /** What containers request of CPU, by name. */
+  readonly cpu?: Readonly<Record<string, string>>;
   readonly parallel?: boolean;
   readonly maxUnavailable?: number | string;
   readonly partition?: number;
@@ -43,6 +45,10 @@ export function statefulSetManifest(
   const { name, namespace, replicas, maxUnavailable, partition, podUpdatePolicy, gracePeriodSeconds } =
     description;
   const { progressDeadlineSeconds, onDeadline } = description;
+  const requests = (container: string) => {
+    const cpu = description.cpu?.[container];
+    return cpu === undefined ? {} : { resources: { requests: { cpu } } };
+  };
   const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
   const ours = {
     [ANNOTATION.maxUnavailable]: maxUnavailable,
@@ -95,6 +101,7 @@ export function statefulSetManifest(
             {
               name: 'main',
               image: description.image,
+              ...requests('main'),
               ...(description.environment && {
                 env: Object.entries(description.environment).map(([key, value]) => ({ name: key, value })),
               }),
@@ -105,6 +112,7 @@ export function statefulSetManifest(
             ...Object.entries(description.sidecars ?? {}).map(([sidecar, image]) => ({
               name: sidecar,
               image,
+              ...requests(sidecar),
             })),
           ],
         },

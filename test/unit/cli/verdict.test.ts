@@ -271,6 +271,14 @@ describe('explain', () => {
     );
   });
 
+  it('a resize that the apiserver refuses: what makes do without it', () => {
+    const message = 'the apiserver refuses to resize web-2: node without support for resize';
+    const conditions = [{ type: 'Reconciling', status: 'True', reason: 'ResizeRefused', message }] as const;
+    expect(verdict({ object: { conditions }, updated: 1 })).toMatch(
+      /^Waiting: it waits: the apiserver refuses to resize web-2: .* → set podUpdatePolicy to InPlaceIfPossible/,
+    );
+  });
+
   it('a drain that a PodDisruptionBudget blocks: what it is that blocks, not a permission', () => {
     const message =
       'db-3 may not leave a node that the rollout drains: eviction of pods/shop/db-3: budget db';

@@ -33,6 +33,21 @@ describe('what a leader remembers of its writes', () => {
     expect(memory.of('other').refusals.size).toBe(0);
   });
 
+  it('of which pod a resize was not valid', () => {
+    const memory = new WriteMemory();
+    const resize: Action = {
+      ...create,
+      verb: 'patch',
+      subresource: 'resize',
+      uid: 'pod',
+      purpose: 'InPlaceApply',
+    };
+    memory.refused('u', resize, 'no support', NOW, true);
+    expect(memory.of('u').refusals.get('patch pods/web-0')).toMatchObject({ unresizable: 'pod' });
+    memory.refused('u', resize, 'quota', NOW);
+    expect(memory.of('u').refusals.get('patch pods/web-0')?.unresizable).toBeUndefined();
+  });
+
   it('what a batch has deleted, until it is there again', () => {
     const memory = new WriteMemory();
     memory.taken('u', recreate, 'stale', NOW);

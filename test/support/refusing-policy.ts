@@ -1,0 +1,126 @@
+/** Admission policies that refuse one thing in one namespace, for a while. */
+
+import { ApiError, isAlreadyExists, isNotFound } from '../../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../../kubernetes/client.ts';
+import { found } from './eventually.ts';
+
+const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1' } as const;
+const POLICIES = { ...ADMISSION, resource: 'validatingadmissionpolicies' } as const;
+const BINDINGS = { ...ADMISSION, resource: 'validatingadmissionpolicybindings' } as const;
+
+interface Refused {
+  /** Of the policy. */
+  readonly name: string;
+  readonly operation: 'CREATE' | 'UPDATE';
+  /** Of the core group: `configmaps`, `pods/resize`. */
+  readonly resource: string;
+  /** CEL, true for what may pass. */
+  readonly expression: string;
+  /** The apiserver's words. */
+  readonly message: string;
+  /** A request that meets the policy, without effect. */
+  readonly probe: () => Promise<unknown>;
+}
+
+/** Lets nobody make a ConfigMap of that name; see {@link refuse}. */
+export async function refuseConfigMap(
+  client: KubernetesClient,
+  namespace: string,
+  name: string,
+): Promise<() => Promise<void>> {
+  const path = { group: '', version: 'v1', resource: 'configmaps', namespace } as const;
+  return await refuse(client, namespace, {
+    name: `no-${name}-in-${namespace}`,
+    operation: 'CREATE',
+    resource: 'configmaps',
+    expression: `object.metadata.name != "${name}"`,
+    message: `no ${name} for now`,
+    probe: async () => {
+      try {
+        await client.create(
+          path,
+          { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
+          { dryRun: true },
+        );
+      } catch (error) {
+        // Policies are asked before that is found out.
+        if (!isAlreadyExists(error)) throw error;
+      }
+    },
+  });
+}
+
+/** Lets nobody resize a pod of the namespace (422); `pod` is one that is there. See {@link refuse}. */
+export async function refuseResize(
+  client: KubernetesClient,
+  namespace: string,
+  pod: string,
+): Promise<() => Promise<void>> {
+  const path = {
+    group: '',
+    version: 'v1',
+    resource: 'pods',
+    namespace,
+    name: pod,
+    subresource: 'resize',
+  } as const;
+  return await refuse(client, namespace, {
+    name: `no-resize-in-${namespace}`,
+    operation: 'UPDATE',
+    resource: 'pods/resize',
+    expression: 'false',
+    message: 'no resize for now',
+    probe: async () => await client.patch(path, 'strategic', {}, { dryRun: true }),
+  });
+}
+
+/** Resolves when the apiserver refuses it; the answer takes the policy away again, and resolves when it does not. */
+async function refuse(
+  client: KubernetesClient,
+  namespace: string,
+  { name, operation, resource, expression, message, probe }: Refused,
+): Promise<() => Promise<void>> {
+  const metadata = { name };
+  const apiVersion = `${ADMISSION.group}/${ADMISSION.version}`;
+  await client.create(POLICIES, {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata,
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: [operation], resources: [resource] },
+        ],
+      },
+      validations: [{ expression, message }],
+    },
+  });
+  await client.create(BINDINGS, {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata,
+    spec: {
+      policyName: metadata.name,
+      validationActions: ['Deny'],
+      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
+    },
+  });
+  const isRefused = async (): Promise<boolean> => {
+    try {
+      await probe();
+      return false;
+    } catch (error) {
+      if (error instanceof ApiError && error.message.includes(message)) return true;
+      throw error;
+    }
+  };
+  await found(`${message}: refused`, async () => ((await isRefused()) ? true : undefined));
+  return async () => {
+    for (const path of [BINDINGS, POLICIES]) {
+      await client.delete({ ...path, name: metadata.name }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    }
+    await found(`${message}: refused no more`, async () => ((await isRefused()) ? undefined : true));
+  };
+}
