@@ -46,25 +46,35 @@ const REASON_LIMIT = 500;
  */
 export async function recordAttempt(
   client: KubernetesClient,
-  ref: Pick<WorkloadTarget, 'kind' | 'namespace' | 'uid'>,
+  ref: Owner & Pick<WorkloadTarget, 'namespace'>,
   revisionName: string,
   attempt: Attempt,
 ): Promise<KubernetesObject | undefined> {
   const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
-  return await recordAttemptAt(client, path, ref.uid, attempt);
+  return await recordAttemptAt(client, path, ref, attempt);
 }
 
-/** The same for the record of a rolling update, or whatever else keeps attempts; with `ownerUid` only if that controls it. */
+type Owner = Pick<WorkloadTarget, 'kind' | 'name' | 'uid'>;
+
+/**
+ * Also of a workload that was deleted without its revisions, or made again, in the same API or the other: the run was of this revision
+ * all the same, whoever has it now.
+ */
+function isOf({ metadata }: KubernetesObject, { kind, name, uid }: Owner): boolean {
+  const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);
+  return owner === undefined || owner.uid === uid || (owner.kind === kind && owner.name === name);
+}
+
+/** The same for the record of a rolling update, or whatever else keeps attempts; with `owner` only if it is that one's. */
 export async function recordAttemptAt(
   client: KubernetesClient,
   path: ResourcePath,
-  ownerUid: string | undefined,
+  owner: Owner | undefined,
   attempt: Attempt,
 ): Promise<KubernetesObject | undefined> {
   for (let tries = 1; ; tries += 1) {
     const revision = await getOrUndefined(client, path);
-    const owner = revision?.metadata.ownerReferences?.find((reference) => reference.controller === true);
-    if (revision === undefined || (ownerUid !== undefined && owner?.uid !== ownerUid)) {
+    if (revision === undefined || (owner !== undefined && !isOf(revision, owner))) {
       return undefined;
     }
     const before = revision.metadata.annotations?.[ANNOTATION.attempts];

@@ -4,8 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { expect } from '@jest/globals';
 
+import { readAttempts } from '../../../kubernetes/attempts.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
+import type { ControllerRevision } from '../../../planners/objects.ts';
 import { imageOf, nameOf, uidOf } from '../scene.ts';
+import { untilObjects } from '../until-objects.ts';
 import type { FaultCase } from './fault-case.ts';
 
 /** Time between two of the ten commits of a storm, milliseconds: all of them within 5 s. */
@@ -51,6 +54,17 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
       // What was at the new revision already was adopted, not made again.
       expect(updated.filter((pod) => !after.has(pod.metadata.uid)).map(nameOf)).toEqual([]);
       expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      // What became of the run whose object went is told by its revision, which outlives it.
+      const collection = { group: 'apps', version: 'v1', resource: 'controllerrevisions' };
+      const { namespace } = scene;
+      const tries = await untilObjects<ControllerRevision>(
+        scene.cluster.client,
+        { ...collection, namespace },
+        'the revision of both runs tells of both',
+        (revisions) => revisions.some((one) => readAttempts(one).length === 2),
+        20_000,
+      );
+      expect(tries.map((one) => readAttempts(one).length).sort()).toEqual([1, 2]);
       await scene.judge();
     },
   },
