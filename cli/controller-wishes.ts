@@ -195,7 +195,14 @@ async function tellRun(
     if (verb !== 'retry') {
       const handle = temporal.client.workflow.getHandle(workflowId);
       const told = { ...who, onObject: true } as const;
-      await temporal.call(async () => await handle.signal(verb, told));
+      try {
+        await temporal.call(async () => await handle.signal(verb, told));
+      } catch (error) {
+        const { WorkflowNotFoundError } = await import('@temporalio/client');
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+        // It has seen for itself what was written on the controllers, and has ended.
+        return { outcome: 'noRun' };
+      }
     }
     return { outcome: 'signalled', workflowId };
   } finally {

@@ -99,7 +99,7 @@ describe('a rolling update that somebody works against by hand', () => {
     const [victim] = (await cluster.pods(namespace, 'foo')).filter((pod) => imageOf(pod) === 'foo:2');
     await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
     await untilPods('a pod of the edited template', (pods) => pods.some((pod) => imageOf(pod) === 'foo:7'));
-    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
 
     expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
     expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
@@ -214,7 +214,7 @@ describe('a rolling update that somebody works against by hand', () => {
     const hold = async (finalizers: readonly string[]) =>
       await cluster.client.patch(path, 'merge', { metadata: { finalizers } });
     await hold(['example.com/gap']);
-    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
     const isFree = ({ metadata }: Pod) => (metadata.ownerReferences ?? []).length === 0;
     await untilPods('four pods without a controller', (pods) => pods.filter(isFree).length === 4);
     const before = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid);
@@ -257,7 +257,7 @@ describe('a rolling update that somebody works against by hand', () => {
     expect((await cli('rollout abort rc/foo')).out).toBe(
       `the update of foo is to be rolled back, but it is paused: ${resume}\n`,
     );
-    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
     expect(await cli('rollout status rc/foo --timeout 60s')).toMatchObject({
       code: 1,
       out: expect.stringContaining('was rolled back by'),
@@ -382,7 +382,7 @@ describe('a rolling update that somebody works against by hand', () => {
     const { namespace, cli, done, next, history, begun } = await halfway();
     const left = (await cluster.pods(namespace, 'foo')).filter((pod) => imageOf(pod) === 'foo:2');
     await lose(namespace, next);
-    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
     const failed = await done;
     const again = `fairlead rolling-update foo --image=foo:2 -n ${namespace}`;
     expect([failed.code, failed.err]).toEqual([1, expect.stringContaining(again)]);
@@ -405,7 +405,7 @@ describe('a rolling update that somebody works against by hand', () => {
   it('the same, given up: the old controller has its size again, and no mark', async () => {
     const { namespace, cli, done, next } = await halfway();
     await lose(namespace, next);
-    expect((await cli('rollout resume rc/foo')).code).toBe(0);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
     expect((await done).code).toBe(1);
     expect((await cli('rollout abort rc/foo')).out).toBe('the update of foo is being rolled back\n');
 

@@ -64,7 +64,7 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
         (revisions) => revisions.some((one) => readAttempts(one).length === 2),
         20_000,
       );
-      expect(tries.map((one) => readAttempts(one).length).sort()).toEqual([1, 2]);
+      expect(tries.map((one) => readAttempts(one).length).sort((a, b) => a - b)).toEqual([1, 2]);
       await scene.judge();
     },
   },
