@@ -20,7 +20,6 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { attemptClient } from './attempt.ts';
-import type { RolledOut } from '../workflows/sync-messages.ts';
 import type { CommitReference } from './commit-types.ts';
 
 export interface CommitActivityDependencies {
@@ -47,7 +46,10 @@ export interface CommitActivityDependencies {
   readonly mutex: KeyedMutex;
   readonly now: () => number;
   /** Has the last commit of a repository tried again, soon: what it was refused for has been handed over. Nothing hangs on it. */
-  readonly tryAgain: (repository: string, tried: RolledOut) => Promise<void>;
+  readonly tryAgain: (
+    repository: string,
+    tried: { readonly sha: string; readonly reason: string },
+  ) => Promise<void>;
   /** A commit has ended, for the log. */
   readonly onRecorded: (repository: string, commit: CommitStatus) => void;
 }
