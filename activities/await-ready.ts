@@ -115,6 +115,8 @@ export function judge(
     const paused = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     return { outcome: 'paused', paused, ...state };
   }
+  // Somebody has deleted the revision in the middle: the next batch makes it again.
+  if (plan.updateRevision === undefined) return { outcome: 'batch', ...state };
   if (plan.batch.length === 0) {
     // What can be written goes first: it may be the progress that is missed.
     const { onDeadline } = workload;

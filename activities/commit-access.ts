@@ -8,19 +8,22 @@ import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { CommitReader, prepareCommit } from '../git/commit.ts';
 import { isBehind, withCommit } from '../git/commit-report.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
-import type { CommitStatus, Inventory } from '../git/inventory.ts';
-import { InventoryStore } from '../git/inventory.ts';
+import { widen } from '../git/inventory-content.ts';
+import type { CommitStatus, Inventory, InventoryDraft } from '../git/inventory.ts';
+import { InventoryStore, foreignSource } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
 import { OtherCommits } from '../git/other-commits.ts';
-import type { Prepared } from '../git/prepare.ts';
+import type { Prepared, PreparedObject } from '../git/prepare.ts';
+import { inventoryEntry } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
+import { sourceIdentity } from '../git/source-url.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { attemptClient } from './attempt.ts';
-import type { CommitReference } from './commit-types.ts';
+import type { BegunCommit, CommitReference } from './commit-types.ts';
 
 export interface CommitActivityDependencies {
   /** The worker's own identity; refuses writes when this process does not lead. */
@@ -42,6 +45,7 @@ export interface CommitActivityDependencies {
   /** Where the inventories are kept. */
   readonly inventoryNamespace: string;
   readonly startRollingUpdate: CommitContext['startRollingUpdate'];
+  readonly rollingUpdateRun?: CommitContext['rollingUpdateRun'];
   /** One for all repositories of the process. */
   readonly mutex: KeyedMutex;
   readonly now: () => number;
@@ -103,6 +107,7 @@ export class CommitAccess {
       isFollowed: (name) => this.#dependencies.repository(name) !== undefined,
       cluster: this.#dependencies.cluster,
       startRollingUpdate: this.#dependencies.startRollingUpdate,
+      rollingUpdateRun: this.#dependencies.rollingUpdateRun,
       inTurn: async (object, section) => await this.#dependencies.mutex.run(object, section),
       ...(input.heal !== undefined && { heal: new Set(input.heal) }),
       earlier: async (sha) => await this.#reader.readEarlier(repository, sha, signal),
@@ -152,24 +157,57 @@ export class CommitAccess {
     return await prepareCommit(context, await this.readOrThrow(context));
   }
 
-  /** The inventory, while this run is the one that may write (fencing). */
-  async claimed(context: CommitContext, input: CommitReference): Promise<Inventory | undefined> {
-    const inventory = await context.store.read(context.signal);
-    return inventory?.run?.runId === input.runId ? inventory : undefined;
+  /**
+   * Takes the inventory for this run and widens it: what is about to be written is in it before it is written.
+   * @throws ProblemError InventoryOfOther: the check has seen it, but for one that a worker of another cluster name has taken since
+   */
+  async claim(
+    context: CommitContext,
+    run: BegunCommit,
+    objects: readonly PreparedObject[],
+  ): Promise<Inventory> {
+    const claim = await claimOf(context, run, objects);
+    const claimed = await context.store.update(claim);
+    if (claimed === undefined) throw new Error('a claim is always written');
+    return claimed;
   }
 
-  /** Shows that this run is the one under way: one that has nothing to write never claims the inventory. At most one write. */
+  /** The inventory, while this run is the one that may write (fencing). One that was deleted meanwhile is claimed anew. */
+  async claimed(
+    context: CommitContext,
+    input: CommitReference,
+    objects: readonly PreparedObject[],
+  ): Promise<Inventory | undefined> {
+    const { startedAt } = input;
+    const read = await context.store.read(context.signal);
+    const isMine = (inventory: Inventory | undefined) => inventory?.run?.runId === input.runId;
+    if (read?.run !== undefined || startedAt === undefined || input.heal !== undefined)
+      return isMine(read) ? read : undefined;
+    const claim = await claimOf(context, { ...input, startedAt }, objects);
+    const written = await context.store.update((present) => (isLost(present) ? claim(present) : undefined));
+    return isMine(written) ? written : undefined;
+  }
+
+  /**
+   * Shows that this run is the one under way: one that has nothing to write never claims the inventory. One that was deleted meanwhile is
+   * claimed anew. At most one write.
+   */
   async showUnderWay(
-    { store }: CommitContext,
-    { sha, workflowId, runId, startedAt, heal }: CommitReference & { readonly startedAt: string },
+    context: CommitContext,
+    input: BegunCommit,
+    objects: readonly PreparedObject[],
   ): Promise<void> {
-    await store.update((present) => {
+    const { sha, runId, startedAt, heal } = input;
+    // Its cancellation is on its way; who has deleted its inventory shall not find it again.
+    if (!context.isFollowed(input.repository)) return;
+    const claim = heal === undefined ? await claimOf(context, input, objects) : undefined;
+    await context.store.update((present) => {
+      if (claim !== undefined && isLost(present)) return claim(present);
       const { commit } = present.status;
       const isShown = commit?.runId === runId;
       const isHidden = isShown || isBehind(present.status, { sha, ...(heal !== undefined && { heal }) });
       if (isHidden || startedAt < (commit?.startedAt ?? startedAt)) return undefined;
-      const shown = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
-      return { ...present, status: withCommit(present.status, shown) };
+      return { ...present, status: withCommit(present.status, underWay(input)) };
     });
   }
 
@@ -189,4 +227,33 @@ export class CommitAccess {
       return { ...present, entries };
     });
   }
+}
+
+/** Whether nobody has claimed it since somebody deleted it: a run that writes claims it first. */
+function isLost({ run }: Pick<Inventory, 'run'>): boolean {
+  return run === undefined;
+}
+
+/** What a claim makes of the inventory. */
+async function claimOf(
+  { repository, store }: CommitContext,
+  run: BegunCommit,
+  objects: readonly PreparedObject[],
+): Promise<(present: InventoryDraft) => InventoryDraft> {
+  const { sha, workflowId, runId } = run;
+  const source = await sourceIdentity(repository.url);
+  return (present) => {
+    const foreign = foreignSource(present, source, store);
+    if (foreign !== undefined) throw new ProblemError(foreign);
+    return {
+      entries: widen(present.entries, objects.map(inventoryEntry)),
+      source,
+      run: { sha, workflowId, runId },
+      status: isBehind(present.status, run) ? present.status : withCommit(present.status, underWay(run)),
+    };
+  };
+}
+
+function underWay({ sha, workflowId, runId, startedAt }: BegunCommit): CommitStatus {
+  return { sha, workflowId, runId, startedAt, outcome: 'Progressing' };
 }

@@ -18,8 +18,15 @@ export interface CommitReference extends RepositoryReference {
   readonly sha: string;
   readonly workflowId: string;
   readonly runId: string;
+  /** RFC 3339, when the run began. Absent in activities of before it was told. */
+  readonly startedAt?: string;
   /** Keys of the inventory: only these objects are put back. Absent: the whole commit. */
   readonly heal?: readonly string[];
+}
+
+/** One of which it is told when it began. */
+export interface BegunCommit extends CommitReference {
+  readonly startedAt: string;
 }
 
 export interface CheckCommitInput extends CommitReference {
@@ -40,6 +47,8 @@ export interface CheckCommitResult {
   readonly unlisted: number;
   /** Of `heal`, those that cannot be put back, where the others can: they are in no count but that of the problems. */
   readonly refused?: readonly string[];
+  /** What is worth knowing and no failure. Absent: nothing. */
+  readonly notes?: readonly string[];
 }
 
 export interface ClaimResult {
@@ -96,8 +105,6 @@ export interface PruneResult {
 export interface AwaitRolloutsInput extends CommitReference {
   /** What the run shows that it waits for: answer when that has been something else for a while. */
   readonly shown?: readonly string[];
-  /** RFC 3339, when the run began: where it waits, that is shown. Absent in runs of before it was. */
-  readonly startedAt?: string;
 }
 
 export interface AwaitWaveInput extends AwaitRolloutsInput {
@@ -132,14 +139,13 @@ export interface RetryDelays {
   readonly longestMs: number;
 }
 
-export interface RecordCommitInput extends CommitReference {
+export interface RecordCommitInput extends BegunCommit {
   /** One that was terminated is recorded by its sync: it could not do so itself. */
   readonly outcome: CommitOutcome | 'Terminated';
-  /** RFC 3339. */
-  readonly startedAt: string;
-  readonly applied: number;
-  readonly unchanged: number;
-  readonly pruned: number;
+  /** Absent, like the other counts: it is not known what the run has done. */
+  readonly applied?: number;
+  readonly unchanged?: number;
+  readonly pruned?: number;
   readonly problems: ProblemList;
   /** What is worth knowing and no failure; at most 20. */
   readonly notes: readonly string[];

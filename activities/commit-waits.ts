@@ -20,6 +20,8 @@ import { newsAgainst } from './news.ts';
 /** Waiting ends at this share of startToClose; the workflow asks again. */
 const PATIENCE_SHARE = 0.7;
 const LOOK_MS = 1_000;
+/** Between two looks whether the cluster still tells of the run: a read of the inventory. */
+const TELL_MS = 15_000;
 /** In which an object of an earlier wave that has no rollout of ours must be ready. */
 const WAVE_LIMIT_MS = 10 * 60_000;
 
@@ -29,11 +31,7 @@ export function createCommitWaits(access: CommitAccess) {
   async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
-    const { startedAt } = input;
-    const onWaiting =
-      startedAt === undefined
-        ? undefined
-        : async () => await access.showUnderWay(context, { ...input, startedAt });
+    const onWaiting = showing(context, input, objects);
     return toResult(await watch(context, objects, input, { onWaiting }), objects, input.sha);
   }
 
@@ -51,7 +49,10 @@ export function createCommitWaits(access: CommitAccess) {
     );
     const awaited = input.refused
       ? { states: new Map<string, RolloutState>(), isComplete: true, unwell: [] }
-      : await watch(context, earlier, input, { everything: { untilMs: input.since + WAVE_LIMIT_MS } });
+      : await watch(context, earlier, input, {
+          everything: { untilMs: input.since + WAVE_LIMIT_MS },
+          onWaiting: showing(context, input, objects),
+        });
     const result = toResult(awaited, objects, input.sha);
     if (result.outcome === 'waiting' || (result.problems.total === 0 && !input.refused)) return result;
     const held = objects.filter((object) => compareSteps(object, input) >= 0);
@@ -69,6 +70,17 @@ export function createCommitWaits(access: CommitAccess) {
     };
   }
 
+  /** Shows that the run is under way, also where somebody deletes the inventory. Undefined: a run of before that was shown. */
+  function showing(
+    context: CommitContext,
+    input: AwaitRolloutsInput,
+    objects: readonly PreparedObject[],
+  ): (() => Promise<void>) | undefined {
+    const { startedAt } = input;
+    if (startedAt === undefined) return undefined;
+    return async () => await access.showUnderWay(context, { ...input, startedAt }, objects);
+  }
+
   return { awaitRollouts, awaitWave };
 }
 
@@ -81,7 +93,7 @@ async function watch(
     onWaiting,
   }: {
     readonly everything?: { readonly untilMs: number };
-    /** When something has been waited for a moment, until it went well once; nothing hangs on it. */
+    /** When something has been waited for a moment, and now and again after that; nothing hangs on it. */
     readonly onWaiting?: (() => Promise<void>) | undefined;
   },
 ): Promise<AwaitedRollouts> {
@@ -90,14 +102,18 @@ async function watch(
   const news = new AbortController();
   let latest: RolloutStates = new Map();
   let told: Promise<void> | undefined;
+  let toldAt = 0;
   const looking = setInterval(() => {
     const lines = linesOf(latest);
     if (isNews(lines)) news.abort();
     if (lines.length === 0) return;
+    if (Date.now() - toldAt < TELL_MS) return;
     // What could not be written is written at the next look.
-    told ??= onWaiting?.().catch(() => {
+    const isOver = (at: number) => () => {
       told = undefined;
-    });
+      toldAt = at;
+    };
+    told ??= onWaiting?.().then(isOver(Date.now()), isOver(0));
   }, LOOK_MS);
   try {
     return await watchRollouts(context, objects, {

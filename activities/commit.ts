@@ -15,9 +15,8 @@ import {
   withCommit,
 } from '../git/commit-report.ts';
 import type { CommitContext } from '../git/commit.ts';
-import { entryKey, pruneCandidates, widen } from '../git/inventory-content.ts';
+import { entryKey, pruneCandidates } from '../git/inventory-content.ts';
 import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
-import { foreignSource } from '../git/inventory.ts';
 import { listMetadata } from '../git/listed-metadata.ts';
 import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';
@@ -28,6 +27,7 @@ import { sourceIdentity } from '../git/source-url.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
+  BegunCommit,
   CheckCommitInput,
   CheckCommitResult,
   ClaimResult,
@@ -80,36 +80,20 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   }
 
   /** Takes the inventory for this run and widens it: what is about to be written is in it before it is written. */
-  async function claimInventory(
-    input: CommitReference & { readonly startedAt: string },
-  ): Promise<ClaimResult> {
+  async function claimInventory(input: BegunCommit): Promise<ClaimResult> {
     const context = access.contextOf(input);
-    const prepared = await access.prepare(context);
-    const wanted = prepared.objects.map(inventoryEntry);
-    const { sha, workflowId, runId, startedAt } = input;
-    const commit = { sha, workflowId, runId, startedAt, outcome: 'Progressing' } as const;
-    const source = await sourceIdentity(context.repository.url);
-    const written = await context.store.update((present) => {
-      // It was checked; between the check and now only a worker of another cluster name can have taken it.
-      const foreign = foreignSource(present, source, context.store);
-      if (foreign !== undefined) throw new ProblemError(foreign);
-      return {
-        entries: widen(present.entries, wanted),
-        source,
-        run: { sha, workflowId, runId },
-        status: isBehind(present.status, input) ? present.status : withCommit(present.status, commit),
-      };
-    });
-    return { entries: written?.entries.size ?? 0 };
+    const { objects } = await access.prepare(context);
+    const { entries } = await access.claim(context, input, objects);
+    return { entries: entries.size };
   }
 
   /** Applies a part of a wave of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
   async function applyStage(input: ApplyStageInput): Promise<ApplyStageResult> {
     const context = access.contextOf(input);
-    const inventory = await access.claimed(context, input);
-    if (inventory === undefined) return { ...NOTHING_APPLIED, outcome: 'superseded' };
     const content = await access.readOrThrow(context);
     const prepared = await access.prepare(context);
+    const inventory = await access.claimed(context, input, prepared.objects);
+    if (inventory === undefined) return { ...NOTHING_APPLIED, outcome: 'superseded' };
     const { stage, wave, rank } = input;
     const objects = prepared.objects.filter(
       (object) =>
@@ -158,11 +142,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   /** Deletes what left the commit and shrinks the inventory. Only called when everything was applied. */
   async function pruneCommit(input: PruneInput): Promise<PruneResult> {
     const context = access.contextOf(input);
-    const inventory = await context.store.read(context.signal);
-    if (inventory === undefined || inventory.run?.runId !== input.runId) {
-      return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: NO_PROBLEMS };
-    }
     const prepared = await access.prepare(context);
+    const inventory = await access.claimed(context, input, prepared.objects);
+    if (inventory === undefined)
+      return { outcome: 'superseded', deleted: [], deletedTotal: 0, kept: [], problems: NO_PROBLEMS };
     const wanted = prepared.objects.map(inventoryEntry);
     const prunes = context.repository.prune && context.heal === undefined;
     const candidates = prunes ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
@@ -174,7 +157,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       Context.current().info.attempt > 1,
     );
     // In one write: who is killed after it has counted what is not in the entries any more.
-    const before = inventory.run.pruned ?? 0;
+    const before = inventory.run?.pruned ?? 0;
     const deletedOfRun = before + pruned.deleted.length;
     await context.store.update((present) => ({
       ...present,
@@ -272,8 +255,7 @@ function attemptOf(
   words: CommitWords | undefined,
 ): CommitAttempt {
   const { sha, runId, finishedAt, problems, problemCount, supersededBy } = commit;
-  const { applied = 0, unchanged = 0, pruned = 0 } = commit;
-  const counts = { applied, unchanged, pruned };
+  const { applied, unchanged, pruned } = commit;
   return {
     sha,
     outcome,
@@ -282,7 +264,9 @@ function attemptOf(
     ...(asked?.reason !== undefined && { reason: asked.reason }),
     startedAt,
     finishedAt,
-    ...counts,
+    ...(applied !== undefined && { applied }),
+    ...(unchanged !== undefined && { unchanged }),
+    ...(pruned !== undefined && { pruned }),
     ...(problems?.[0] !== undefined && { problem: problems[0], problemCount }),
     // That it is tried again is of no use when it has been.
     ...(notes.length > 0 && { notes }),

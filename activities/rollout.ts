@@ -130,7 +130,7 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
         return { result: live, seen: undefined, more: false };
       }
       const client = attemptClient(dependencies.client);
-      const { object, workload, plan } = await reconciler.settle(client, key, live.object);
+      const { object, workload, plan } = await settleWithRevision(client, key, live.object);
       if (plan.batch.length === 0) {
         await reconciler.publish(key, object, workload, plan);
         const result = { ...verdict(workload, plan.finished), ...stateOf(plan) };
@@ -157,6 +157,15 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
       const more = after.plan.batch.length > 0 && stale.length === 0;
       return { result, seen: feed.latest(key), more };
     });
+  }
+
+  /** The run has made the revision; it is made again where somebody has deleted it since. */
+  async function settleWithRevision(client: KubernetesClient, key: string, object: KubernetesObject) {
+    const settled = await reconciler.settle(client, key, object);
+    const { workload, plan } = settled;
+    if (plan.updateRevision !== undefined || workload.paused !== undefined) return settled;
+    await reconciler.createRevision(client, key, workload);
+    return await reconciler.settle(client, key, view.object(key) ?? settled.object);
   }
 
   /** Waits, without touching the apiserver, for the next thing to do (design "The loop and its window"). */

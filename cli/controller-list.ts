@@ -2,12 +2,14 @@
 
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { pathOf } from '../kubernetes/rolling-update-objects.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import { ANNOTATION, LABEL } from '../planners/names.ts';
 import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { podsOf, sizeOf } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { leftPods } from '../planners/rolling-update-abandoned.ts';
+import { describeNoRun } from '../planners/rolling-update-run.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
 import { isActiveRecord, readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateProgress } from '../planners/rolling-update-steps.ts';
@@ -20,6 +22,8 @@ import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { GetOptions } from './get.ts';
 import type { Call } from './io.ts';
+import { describeFree, leaseName, readLease } from './lease.ts';
+import { RunWatch } from './run-watch.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -59,7 +63,7 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
       );
     }
     const all = await readViews(session, options);
-    const items = name === undefined ? all : rowsOf(all, name);
+    const items = await withRuns(session, name === undefined ? all : rowsOf(all, name));
     if (name !== undefined && items.length === 0) {
       throw new CliError(
         `replicationcontroller/${name} not found in namespace ${session.namespace}\n  \`fairlead get rc -A\` shows what there is`,
@@ -99,8 +103,42 @@ export async function runGetControllers(call: Call<GetOptions>): Promise<ExitCod
       items,
     );
     io.out(table);
+    await noteNoLeader(session, items);
     return EXIT.ok;
   });
+}
+
+/** So many runs are asked after; whoever has more under way at once has the Temporal UI. */
+const MOST_RUNS = 20;
+
+/** What is written on controllers does not say that a run was terminated: nothing goes on, and that is no progress. */
+async function withRuns(
+  session: Session,
+  items: readonly ControllerView[],
+): Promise<readonly ControllerView[]> {
+  const asked = new Set(items.filter(isBusy).slice(0, MOST_RUNS));
+  return await Promise.all(
+    items.map(async (item) => {
+      if (!asked.has(item)) return item;
+      const { namespace, name, replaces = name } = item;
+      const run = await new RunWatch(session, { namespace, name: replaces }).closedAtLast();
+      // An update that kubectl began has none.
+      if (run?.state !== 'closed') return item;
+      return { ...item, state: 'Stalled' as const, message: describeNoRun(run) };
+    }),
+  );
+}
+
+function isBusy({ state, progress }: ControllerView): boolean {
+  return state === 'Progressing' && progress !== undefined;
+}
+
+/** Nor does it say that no worker leads. */
+async function noteNoLeader(session: Session, items: readonly ControllerView[]): Promise<void> {
+  if (!items.some(isBusy)) return;
+  const lease = await readLease(session);
+  if (lease.state !== 'free') return;
+  session.io.err(`note: ${oneLine(describeFree(lease, leaseName(session)))}, so no update goes on\n`);
 }
 
 /** The rows that `rc/NAME` means: by its own name, and by that of the other half of its update, which may be gone already. */

@@ -1,14 +1,14 @@
 /** What the verbs on `rc/NAME` share: the update that the operand means, and the run that carries it out. */
 
-import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
+import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import type { UpdateRun } from '../planners/rolling-update-run.ts';
 import { updateNameOf } from '../planners/rolling-update-view.ts';
 import { ensureSearchAttributes } from '../worker/search-attributes.ts';
-import { rollingUpdateWorkflowId } from '../workflows/rolling-update-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -79,23 +79,17 @@ export async function readControllerGit(
   return old === undefined ? undefined : await readGitState(session, old);
 }
 
-/** What Temporal knows of the run of an update. */
-export type UpdateRun =
-  | { readonly state: 'unreachable'; readonly message: string }
-  | { readonly state: 'none' }
-  | { readonly state: 'running' | 'closed'; readonly status: string; readonly workflowId: string };
+/** What Temporal knows of the run of an update, if it answers. */
+export type AskedRun = UpdateRun | { readonly state: 'unreachable'; readonly message: string };
 
 /** Never throws for want of a run, or of Temporal. */
-export async function readRun(session: Session, reference: UpdateReference): Promise<UpdateRun> {
-  const { WorkflowNotFoundError } = await import('@temporalio/client');
-  const workflowId = rollingUpdateWorkflowId(session.cluster, reference);
+export async function readRun(session: Session, reference: UpdateReference): Promise<AskedRun> {
   try {
-    return await withTemporal(session.io.environment, async ({ client }) => {
-      const { status } = await client.workflow.getHandle(workflowId).describe();
-      return { state: status.name === 'RUNNING' ? 'running' : 'closed', status: status.name, workflowId };
-    });
+    return await withTemporal(
+      session.io.environment,
+      async ({ client }) => await readRollingUpdateRun(client, session.cluster, reference),
+    );
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { state: 'none' };
     return { state: 'unreachable', message: toMessage(error) };
   }
 }

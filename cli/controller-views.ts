@@ -8,9 +8,10 @@ import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
+import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
-import type { UpdateRun } from './controller-session.ts';
+import type { AskedRun } from './controller-session.ts';
 import { findUpdate, readControllerGit, readPlan, readRun, whyNamespaceEnds } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -111,7 +112,7 @@ async function follow(
 /** No run is open, and none is about to be; while it is paused that is the first to be told. kubectl's updates have no run. */
 async function whyDead(
   plan: RollingUpdatePlan,
-  readClosed: () => Promise<UpdateRun | undefined>,
+  readClosed: () => Promise<AskedRun | undefined>,
 ): Promise<UpdateExplanation | undefined> {
   const { record, paused } = plan.view;
   if (record === undefined || paused !== undefined || plan.step.do === 'refuse') return undefined;
@@ -192,7 +193,7 @@ const NAMED_PODS = 10;
 
 /** What an explanation is made of, beside the plan. */
 export interface UpdateEvidence {
-  readonly run: UpdateRun;
+  readonly run: AskedRun;
   /** Why nobody acts, in one clause. */
   readonly nobody: string | undefined;
   readonly git: GitState | undefined;
@@ -230,7 +231,7 @@ export function explain(
         : run.state === 'running'
           ? undefined
           : {
-              why: `no run is open${run.state === 'closed' ? ` (the last one is ${run.status.toLowerCase()})` : ''}`,
+              why: describeNoRun(run),
               next: retry,
             };
   const next = dead === undefined ? {} : { next: dead.next };
@@ -283,12 +284,18 @@ function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): 
   const namespace = plan.view.namespace;
   const out = wayOut(plan, `fairlead rollout abort rc/${plan.view.name} -n ${namespace}`);
   const orElse = plan.view.isRollback ? '' : `, or ${out}`;
-  const steps: Readonly<Record<string, string>> = {
-    ...(!plan.view.isRollback && { PodNotReady: `wait, or ${out}` }),
+  const steps: Readonly<Record<string, string | undefined>> = {
+    PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,
   };
   return steps[code];
+}
+
+/** What the old controller had is put back from the record, unless that was made when somebody may have edited it already. */
+function wayOutOfRollback({ view: { name, namespace, record } }: RollingUpdatePlan): string | undefined {
+  if (record?.replaced?.template !== undefined) return undefined;
+  return `wait, or give ${name} an image that works: kubectl set image rc/${name} CONTAINER=IMAGE -n ${namespace}, and delete the pods that do not start`;
 }
 
 /** The next controller and the record are gone: what was left of them, or what is asked for again, or back. */
@@ -314,8 +321,8 @@ export function wayOutOfRefusal(plan: RollingUpdatePlan): string {
   if (record === undefined || isThere) return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
   const revision = `controllerrevision ${record.revision.metadata.name} -n ${namespace}`;
   return (
-    `create what was to be rolled out: kubectl get ${revision} -o jsonpath='{.data.controller}' | kubectl create -f -; ` +
-    `or forget it: kubectl delete ${revision}`
+    `give it up: fairlead rollout abort rc/${name} -n ${namespace}; then, if it is wanted again, create it: ` +
+    `kubectl get ${revision} -o jsonpath='{.data.controller}' | kubectl create -f -`
   );
 }
 

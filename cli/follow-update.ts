@@ -59,7 +59,14 @@ interface RollingUpdateDocument extends Document {
 }
 
 /** How the run ended, if it has. */
-type RunEnd = { readonly outcome: UpdateEnding | 'failed'; readonly message: string } | undefined;
+type RunEnd =
+  | {
+      readonly outcome: UpdateEnding | 'failed';
+      readonly message: string;
+      /** A click on Cancel means a pause: what it has written holds the update, and a resume starts another run. */
+      readonly isCancel?: true;
+    }
+  | undefined;
 
 /** What is told at the end. */
 interface End {
@@ -126,8 +133,11 @@ export async function followUpdate(
         const { view } = last;
         const before = endBeforeOther(view, record);
         if (before !== undefined) return await finish(before.outcome, '', before);
-        // Who ended it is known only by what it has written last.
-        return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
+        const isHeld = end.isCancel === true && view.paused !== undefined && view.record !== undefined;
+        if (!isHeld) {
+          // Who ended it is known only by what it has written last.
+          return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
+        }
       }
       nobody = await keeper.look();
       noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
@@ -177,8 +187,8 @@ async function lookAtRun(temporal: OpenTemporal, workflowId: string, away: Chang
           (error: unknown) => rootMessage(error),
         );
         const what = `its run is ${status.name.toLowerCase()}`;
-        if (cause === '') return { outcome: 'failed', message: what };
-        return { outcome: 'failed', message: status.name === 'FAILED' ? cause : `${what}: ${cause}` };
+        const message = cause === '' ? what : status.name === 'FAILED' ? cause : `${what}: ${cause}`;
+        return { outcome: 'failed', message, ...(status.name === 'CANCELLED' && { isCancel: true }) };
       }
       const { outcome } = await handle.result();
       return { outcome, message: '' };

@@ -1,13 +1,19 @@
 /** What became of the last commit of the repository that a workload comes from: a refused one is why nothing happens. */
 
+import { whatFollows } from '../git/drift-report.ts';
 import { describeDrift } from '../git/drift.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitStatus, DriftedObject } from '../git/inventory.ts';
+import { DEFAULT_WAVE, STAGES, parseWave } from '../git/order.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { ApiError } from '../kubernetes/api-error.ts';
+import { FIELD_MANAGER } from '../kubernetes/client.ts';
+import { appliedEntry } from '../kubernetes/managed-fields.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION } from '../planners/names.ts';
+import type { CommitView } from '../workflows/sync-messages.ts';
 import type { Session } from './session.ts';
+import { askWhereItIs } from './temporal-sync.ts';
 
 export interface GitState {
   readonly repository: string;
@@ -17,6 +23,8 @@ export interface GitState {
   readonly problems: readonly string[];
   /** Why the repository cannot be read, and since when (RFC 3339). */
   readonly unreadable?: { readonly problem: string; readonly since: string };
+  /** Where the commit is that is under way and may still change this workload; `{}`: nobody could say. */
+  readonly underWay?: Partial<Pick<CommitView, 'phase' | 'held' | 'waiting'>>;
   /** How the workload was changed in the cluster after it was applied, in words, without values. */
   readonly drift?: string;
 }
@@ -42,13 +50,16 @@ export async function readGitState(
     };
     const target = { namespace: metadata.namespace ?? '', name: metadata.name, kind };
     const drifted = drift?.objects.find(({ object }) => isAbout(object, target));
+    const mayCome = outcome === 'Progressing' && metadata.annotations?.[ANNOTATION.commit] !== sha;
+    const view = mayCome ? await askWhereItIs(session, commit) : undefined;
     return {
       repository,
       commit: sha,
       outcome,
       problems,
+      ...(mayCome && mayStillChange(view, { metadata }) && { underWay: whereabouts(view) }),
       ...unreadable,
-      ...(drifted && { drift: wordsOf(drifted) }),
+      ...(drifted && !isAppliedSince(drifted, outcome, metadata) && { drift: wordsOf(drifted) }),
     };
   } catch (error) {
     // Beside the answer that was asked for: what cannot be read must not take that away.
@@ -58,15 +69,47 @@ export async function readGitState(
   }
 }
 
+/**
+ * Whether the commit that is under way has written the object since it was seen to differ: drift is not looked at again before the end
+ * of the commit. The apiserver's clock has whole seconds.
+ */
+export function isAppliedSince(
+  { since }: Pick<DriftedObject, 'since'>,
+  outcome: CommitStatus['outcome'],
+  metadata: WorkloadObject['metadata'],
+): boolean {
+  if (outcome !== 'Progressing') return false;
+  const appliedAt = appliedEntry({ metadata }, FIELD_MANAGER)?.time;
+  return appliedAt !== undefined && Date.parse(appliedAt) + 1_000 > Date.parse(since);
+}
+
+/**
+ * Whether a commit that has not written the workload may do so yet: what it leaves as it is has the name of an earlier one for ever, so
+ * only the place at which the commit is tells. The workload's wave is that of its present manifest.
+ */
+export function mayStillChange(
+  view: Pick<CommitView, 'phase' | 'held'> | undefined,
+  { metadata }: Pick<WorkloadObject, 'metadata'>,
+): boolean {
+  if (view === undefined) return true;
+  const { phase, held } = view;
+  if (phase === 'Checking' || phase === 'Applying') return true;
+  if (phase !== 'AwaitingWave') return false;
+  if (held === undefined) return true;
+  const stage = STAGES.indexOf('Workloads');
+  const heldStage = STAGES.findIndex((name) => held.stage.endsWith(name.toLowerCase()));
+  if (heldStage !== stage) return heldStage < stage;
+  return held.wave <= (parseWave(metadata.annotations?.[ANNOTATION.wave] ?? '') ?? DEFAULT_WAVE);
+}
+
+function whereabouts(view: CommitView | undefined): NonNullable<GitState['underWay']> {
+  if (view === undefined) return {};
+  const { phase, held, waiting } = view;
+  return { phase, ...(held !== undefined && { held }), waiting };
+}
+
 function wordsOf(drifted: DriftedObject): string {
-  const { held, putBackAt, since } = drifted;
-  const next =
-    held !== undefined
-      ? `; it stays: ${held}`
-      : putBackAt === undefined
-        ? ''
-        : `; it is put back at ${putBackAt}`;
-  return `${describeDrift(drifted)}, known since ${since}${next}`;
+  return `${describeDrift(drifted)}, known since ${drifted.since}${whatFollows(drifted)}`;
 }
 
 type NamedWorkload = Pick<WorkloadTarget, 'namespace' | 'name'> & { readonly kind: string };
@@ -80,7 +123,7 @@ export interface GitTrouble {
 
 /**
  * `repository shop cannot be read since …`, or `commit 56124dbb of shop was refused: …` for a commit of which nothing was applied,
- * or that failed for this workload; else undefined: what became of others is not its business.
+ * that failed for this workload, or that waits for others before it may come to it; else undefined: what became of others is not its business.
  * @param isOver What failed has been answered already: by going back, which is told as a pin, or by a rollout that went on since.
  */
 export function gitTrouble(
@@ -95,6 +138,7 @@ export function gitTrouble(
       next: 'mend what it names; the worker looks again by itself',
     };
   }
+  if (git?.underWay !== undefined) return commitUnderWay(git, git.underWay);
   if (git === undefined || (git.outcome !== 'Refused' && git.outcome !== 'Failed')) return undefined;
   const [first, ...more] =
     git.outcome === 'Refused' ? git.problems : git.problems.filter((problem) => isAbout(problem, target));
@@ -107,6 +151,29 @@ export function gitTrouble(
   return {
     text: `commit ${shortSha(git.commit)} of ${git.repository} ${what}${why}`,
     next: 'correct the manifest and commit; `fairlead plan` tries it beforehand',
+  };
+}
+
+/** Whether it has something for the workload is known when it gets there. */
+function commitUnderWay(
+  { commit, repository }: GitState,
+  { phase, held, waiting = [] }: NonNullable<GitState['underWay']>,
+): GitTrouble {
+  const which = `commit ${shortSha(commit)} of ${repository}`;
+  const later = 'what it changes here, if anything, comes later';
+  if (phase !== 'AwaitingWave') {
+    return {
+      text: `${which} is under way; ${later}`,
+      next: `see how far it is: fairlead get repositories/${repository}`,
+    };
+  }
+  const [first, ...more] = waiting;
+  const others = more.length === 0 ? '' : ` (and ${String(more.length)} more)`;
+  const where = held === undefined ? '' : ` ${held.text}`;
+  const why = first === undefined ? '' : ` for ${withoutStop(first)}${others}`;
+  return {
+    text: `${which} waits${where}${why}; ${later}`,
+    next: 'it goes on by itself when that is ready; if it never will be, correct what it waits for and commit',
   };
 }
 

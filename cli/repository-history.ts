@@ -60,8 +60,8 @@ export function historyColumns(now: number, wide: boolean): readonly Column<Comm
     { title: 'OUTCOME', value: outcomeCell },
     { title: 'TOOK', value: tookCell },
     { title: 'AGE', value: ({ finishedAt }) => formatAge(now - Date.parse(finishedAt)) },
-    { title: 'APPLIED', value: ({ applied }) => String(applied) },
-    { title: 'PRUNED', value: ({ pruned }) => String(pruned) },
+    { title: 'APPLIED', value: ({ applied }) => countCell(applied) },
+    { title: 'PRUNED', value: ({ pruned }) => countCell(pruned) },
     { title: 'ASKED-BY', value: ({ askedBy }) => askedBy ?? '-' },
     ...(wide ? [{ title: 'RUN', value: ({ runId }: CommitAttempt) => runId }] : []),
     { title: 'SUBJECT', value: ({ subject }) => subject ?? '-' },
@@ -72,6 +72,10 @@ export function historyColumns(now: number, wide: boolean): readonly Column<Comm
 function outcomeCell({ outcome, supersededBy, tries }: CommitAttempt): string {
   if (tries !== undefined) return `${outcome} ×${String(tries)}`;
   return supersededBy === undefined ? outcome : `${outcome} by ${shortSha(supersededBy)}`;
+}
+
+function countCell(count: number | undefined): string {
+  return count === undefined ? '-' : String(count);
 }
 
 /** Of several tries the last: from the first to the last nothing was done most of the time. */

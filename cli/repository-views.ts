@@ -1,13 +1,16 @@
 /** What the cluster holds of each repository: what the leader follows, and the inventories of what was applied. */
 
+import { whatFollows } from '../git/drift-report.ts';
 import { describeDrift } from '../git/drift.ts';
 import type { Followed, FollowedRow, Troubles } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
+import type { Entries } from '../git/inventory-content.ts';
+import { takenBy } from '../git/inventory-content.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { otherCluster } from '../git/run-cluster.ts';
-import { describeSuspension } from '../git/suspension.ts';
+import { describeGoingOn, describeSuspension } from '../git/suspension.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { Wish } from '../planners/workload.ts';
 import { CliError } from './exit-codes.ts';
@@ -80,17 +83,19 @@ export async function listRepositories(
   });
   const applied = inventories.flatMap(({ metadata }) => metadata.labels?.[INVENTORY_LABEL] ?? []);
   const names = [...new Set([...rows.keys(), ...applied])].toSorted();
-  const found = await Promise.all(
-    names.map(async (name) => ({
-      name,
-      row: rows.get(name),
-      inventory: await readInventory(session, name),
-    })),
+  const found = await readInventories(
+    session,
+    names.map((name) => ({ name, row: rows.get(name) })),
   );
+  const held = entriesOf(found.filter(({ row }) => row !== undefined));
   const items = found
     .filter(({ row, inventory }) => row !== undefined || mayHoldObjects(inventory))
     .map(({ name, row, inventory }) =>
-      viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster }),
+      viewRepository(name, row, inventory, {
+        ...troubles,
+        cluster: session.cluster,
+        ...(row === undefined && { taken: takenFrom(session, name, inventory, held) }),
+      }),
     );
   return { items, troubles: sentences(troubles) };
 }
@@ -106,12 +111,38 @@ export async function readRepository(session: Session, name: string): Promise<Kn
       `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}`,
     );
   }
+  const others = row === undefined ? await readInventories(session, rows) : [];
+  const taken = row === undefined ? takenFrom(session, name, inventory, entriesOf(others)) : undefined;
   return {
-    view: viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster }),
+    view: viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster, taken }),
     troubles: sentences(troubles),
     status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
     store: storeOf(session, name),
   };
+}
+
+function entriesOf(
+  found: readonly { readonly name: string; readonly inventory: Found }[],
+): ReadonlyMap<string, Entries> {
+  return new Map(
+    found.flatMap(({ name, inventory }) =>
+      inventory !== undefined && 'entries' in inventory ? [[name, inventory.entries] as const] : [],
+    ),
+  );
+}
+
+/** Undefined: something is left that no repository that is followed has. */
+function takenFrom(
+  session: Session,
+  name: string,
+  inventory: Found,
+  followed: ReadonlyMap<string, Entries>,
+): Taken | undefined {
+  if (inventory === undefined || !('entries' in inventory)) return undefined;
+  const by = takenBy(inventory.entries, followed);
+  if (by.length === 0) return undefined;
+  const store = storeOf(session, name);
+  return { by, toClear: `kubectl delete configmap ${store.name} -n ${store.namespace}` };
 }
 
 async function followedBy({ client, leaseNamespace, cluster }: Session): Promise<Followed> {
@@ -140,6 +171,15 @@ type Found =
   | { readonly problem: string }
   | undefined;
 
+async function readInventories<T extends { readonly name: string }>(
+  session: Session,
+  named: readonly T[],
+): Promise<readonly (T & { readonly inventory: Found })[]> {
+  return await Promise.all(
+    named.map(async (one) => ({ ...one, inventory: await readInventory(session, one.name) })),
+  );
+}
+
 async function readInventory(session: Session, name: string): Promise<Found> {
   try {
     return await storeOf(session, name).read();
@@ -153,12 +193,24 @@ function storeOf({ client, leaseNamespace }: Session, name: string): InventorySt
   return new InventoryStore(client, leaseNamespace, name);
 }
 
+/** All objects of a repository that is not followed are of others by now, as after a rename. */
+interface Taken {
+  /** Names of repositories. */
+  readonly by: readonly string[];
+  /** The command that forgets it. */
+  readonly toClear: string;
+}
+
 /** The state of a repository from what the leader saw of it and what became of its commits. */
 export function viewRepository(
   name: string,
   row: FollowedRow | undefined,
   inventory: Viewed,
-  { temporal, cluster }: Troubles & { readonly cluster?: string } = {},
+  {
+    temporal,
+    cluster,
+    taken,
+  }: Troubles & { readonly cluster?: string; readonly taken?: Taken | undefined } = {},
 ): RepositoryView {
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
@@ -190,6 +242,7 @@ export function viewRepository(
   };
   const { state, message } = stateOf({
     row,
+    taken,
     suspended,
     problem,
     commit,
@@ -222,6 +275,7 @@ const DRIFT_BESIDE: ReadonlySet<RepositoryState> = new Set([
 
 function stateOf({
   row,
+  taken,
   suspended,
   problem,
   commit,
@@ -231,6 +285,7 @@ function stateOf({
   elsewhere,
 }: {
   readonly row: FollowedRow | undefined;
+  readonly taken: Taken | undefined;
   readonly suspended: Wish | undefined;
   readonly problem: string | undefined;
   readonly commit: RepositoryStatus['commit'] | undefined;
@@ -242,14 +297,20 @@ function stateOf({
   readonly elsewhere: string | undefined;
 }): Pick<RepositoryView, 'state' | 'message'> {
   if (row === undefined) {
+    const left =
+      taken === undefined
+        ? 'what it applied is left as it is'
+        : `${taken.by.join(', ')} ${taken.by.length === 1 ? 'has' : 'have'} all that it applied, and this row goes with its inventory: ${taken.toClear}`;
     const message =
       elsewhere === undefined
-        ? 'no worker follows it; what it applied is left as it is'
+        ? `no worker follows it; ${left}`
         : `it is of the workers with FAIRLEAD_CLUSTER=${elsewhere}: --cluster ${elsewhere} shows it`;
     return { state: 'NotFollowed', message };
   }
-  if (suspended !== undefined)
-    return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}` };
+  if (suspended !== undefined) {
+    const goingOn = describeGoingOn(commit);
+    return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}${goingOn}` };
+  }
   if (problem !== undefined) {
     const isEmptied = problem.startsWith('UnbornBranch') && lastSucceeded !== undefined;
     const had = isEmptied
@@ -291,11 +352,13 @@ function notLookedAt(before: RepositoryStatus['source']): string {
   return `not looked at yet by this worker; the one before could not read it since ${before.since}: ${before.problem}`;
 }
 
-/** `2 objects drifted: ConfigMap shop/settings: data.color changed by "kubectl-edit"`. */
+/** `2 objects drifted: ConfigMap shop/settings: data.color changed by "kubectl-edit"; it stays: …`. */
 function describeDrifts({ count, objects }: NonNullable<RepositoryStatus['drift']>): string {
   const [first] = objects;
   const what = count === 1 ? 'one object' : `${String(count)} objects`;
-  return first === undefined ? `${what} drifted` : `${what} drifted: ${describeDrift(first)}`;
+  return first === undefined
+    ? `${what} drifted`
+    : `${what} drifted: ${describeDrift(first)}${whatFollows(first)}`;
 }
 
 function unwatchedIn(drift: RepositoryStatus['drift'] | undefined): string {

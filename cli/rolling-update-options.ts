@@ -38,6 +38,8 @@ export interface RollingUpdateRequest {
   readonly name: string;
   /** As typed, or the name of the controller in the file. */
   readonly newName: string | undefined;
+  /** As typed. */
+  readonly file?: string | undefined;
   readonly start: StartRequest;
   readonly settings: UpdateSettings;
 }
@@ -73,6 +75,7 @@ export async function readRequest(
   return {
     name,
     newName,
+    file: filename,
     start: { change, newName, key: options.deploymentLabelKey },
     settings: readSettings(options),
   };

@@ -1,5 +1,6 @@
 /** `fairlead rolling-update OLD [NEW]`: starts the update, or attaches to the one that runs, and shows how it goes. */
 
+import { isInvalid } from '../kubernetes/api-error.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import type { BegunUpdate } from '../kubernetes/rolling-update-begin.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
@@ -139,15 +140,19 @@ function noteRepository({ io }: Session, { name, newName }: RollingUpdateRequest
   );
 }
 
-/** @throws CliError (usage) for a budget that is none, in a flag or in an annotation */
+/** @throws CliError for a budget that is none, in a flag or in an annotation (usage), and for a file that the apiserver does not take */
 async function tryToBegin(
   { client, namespace }: Session,
-  { name, newName, start, settings }: RollingUpdateRequest,
+  { name, newName, file, start, settings }: RollingUpdateRequest,
   dryRun: boolean,
 ): Promise<BegunUpdate> {
   try {
     return await beginUpdate(client, { namespace, name, next: newName }, start, settings, { dryRun });
   } catch (error) {
+    if (file !== undefined && isInvalid(error)) {
+      const why = `${file}: the apiserver does not take it: ${error.message}`;
+      throw new CliError(`${why}\n  nothing was written; correct the file`, EXIT.failed, { cause: error });
+    }
     if (!(error instanceof BudgetError)) throw error;
     throw new CliError(`${error.message}\n  choose with --max-surge and --max-unavailable`, EXIT.usage, {
       cause: error,

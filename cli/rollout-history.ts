@@ -2,6 +2,7 @@
 
 import type { Attempt } from '../kubernetes/attempts.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
+import { causeOfObject } from '../kubernetes/template-change.ts';
 import { readRestarted } from '../kubernetes/template-edits.ts';
 import {
   lastComplete,
@@ -58,7 +59,7 @@ export interface RevisionView {
   readonly from?: string;
   readonly to?: string;
   readonly phase?: string;
-  /** Of a ReplicationController: who began the update, or which commit, as long as no attempt tells. */
+  /** Who began what is under way, or which commit: no attempt tells it yet. */
   readonly begun?: Wish;
   readonly commit?: string;
 }
@@ -146,11 +147,13 @@ export function viewRevisions(
   const present = presentRevision(object, target, revisions)?.metadata.name;
   const complete = lastComplete(object, present, revisions)?.metadata.name;
   const underWay = stageOf(object);
-  return revisions.map((revision, index) => {
+  // An undo gives an old revision the highest number: what a template was made from is the one that was made before it.
+  const made = revisions.toSorted((a, b) => createdAt(a) - createdAt(b));
+  return revisions.map((revision) => {
     const { name, creationTimestamp, annotations } = revision.metadata;
     const template = templateOfData(revision);
     const changeCause =
-      causeOf(revision, revisions[index - 1]) ?? annotations?.['kubernetes.io/change-cause'];
+      causeOf(revision, made[made.indexOf(revision) - 1]) ?? annotations?.['kubernetes.io/change-cause'];
     return {
       revision: revision.revision,
       name,
@@ -162,10 +165,16 @@ export function viewRevisions(
       images: template.spec.containers.map((container) => container.image ?? ''),
       ...(changeCause !== undefined && { changeCause }),
       attempts: readAttempts(revision),
-      ...(name === present && underWay !== undefined && { underWay }),
+      ...(name === present && underWay !== undefined && { underWay, ...beginningOf(object) }),
       template,
     };
   });
+}
+
+function beginningOf(object: WorkloadObject): Pick<RevisionView, 'begun' | 'commit'> {
+  const { by, reason, commit } = causeOfObject(object);
+  const begun = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
+  return { begun, ...(commit !== undefined && { commit }) };
 }
 
 /** Whether a rollout is in progress, as far as the object tells: one whose run ended badly is not. */
@@ -174,6 +183,10 @@ function stageOf(object: WorkloadObject): RevisionView['underWay'] {
   if (!isObserved(object) || conditions.length === 0 || saysComplete(conditions)) return undefined;
   if (hasEndedBadly(object)) return undefined;
   return saysPaused(conditions) ? 'Paused' : 'Running';
+}
+
+function createdAt({ metadata }: ControllerRevision): number {
+  return Date.parse(metadata.creationTimestamp ?? '') || 0;
 }
 
 /** A restart makes a revision of its own; later ones carry its annotation on. */
@@ -208,6 +221,9 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
     return;
   }
   const last = (row: RevisionView) => row.attempts.at(-1);
+  // Of what is under way the attempts before it tell nothing.
+  const told = (row: RevisionView): Wish | undefined =>
+    row.underWay === undefined ? (last(row) ?? row.begun) : (row.begun ?? last(row));
   const columns: readonly Column<RevisionView>[] = [
     { title: 'REVISION', value: (row) => String(row.revision) },
     { title: 'NAME', value: (row) => row.name },
@@ -216,14 +232,14 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
       : []),
     { title: 'ROLE', value: (row) => row.roles.join(',') || '-' },
     { title: 'OUTCOME', value: (row) => row.underWay ?? last(row)?.outcome ?? row.phase ?? '-' },
-    { title: 'BY', value: (row) => last(row)?.by ?? row.begun?.by ?? '-' },
+    { title: 'BY', value: (row) => told(row)?.by ?? '-' },
     { title: 'ATTEMPTS', value: (row) => String(countAttempts(row)) },
     { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
     { title: 'COMMIT', value: (row) => commitOf(row)?.slice(0, 8) ?? '-' },
     ...(wide ? [{ title: 'IMAGES', value: (row: RevisionView) => row.images.join(',') }] : []),
     {
       title: 'CHANGE-CAUSE',
-      value: (row) => row.changeCause ?? last(row)?.reason ?? row.begun?.reason ?? '<none>',
+      value: (row) => row.changeCause ?? told(row)?.reason ?? '<none>',
     },
   ];
   io.out(`${workload}\n${formatTable(columns, revisions)}`);
@@ -235,7 +251,8 @@ function countAttempts({ attempts, phase, underWay }: RevisionView): number {
 }
 
 /** The commit that brought the revision; an undo to it brings none. */
-function commitOf({ attempts, commit: begun }: RevisionView): string | undefined {
+function commitOf({ attempts, commit: begun, underWay }: RevisionView): string | undefined {
+  if (underWay !== undefined && begun !== undefined) return begun;
   return attempts.findLast(({ commit }) => commit !== undefined)?.commit ?? begun;
 }
 

@@ -32,12 +32,19 @@ interface StatefulSetCounts {
 }
 
 /**
- * What kubectl says of an object in this state.
+ * What kubectl says of an object in this state, but that counters which are complete are no end while our controller is at work: in
+ * place a pod has the new revision before it is updated, and is ready until it is taken out of service.
  * @throws CliError for a strategy that has no rollout to wait for
  */
 export function rolloutSentence(kind: WorkloadKind, object: WorkloadObject): RolloutSentence {
-  return SENTENCES[kind](object);
+  const said = SENTENCES[kind](object);
+  const isAtWork = conditionOf(object, 'Reconciling')?.status === 'True';
+  if (!said.done || !isAtWork || kind === 'Deployment') return said;
+  const what = `${WORDS[kind]} "${object.metadata.name}"`;
+  return waiting(`Waiting for ${what} rollout to finish: its last pods are being updated...`);
 }
+
+const WORDS = { StatefulSet: 'stateful set', DaemonSet: 'daemon set' } as const;
 
 const SENTENCES: Readonly<Record<WorkloadKind, (object: WorkloadObject) => RolloutSentence>> = {
   StatefulSet: statefulSetSentence,

@@ -19,7 +19,7 @@ import type { Call } from './io.ts';
 import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
-import { signalRun } from './temporal.ts';
+import { hasRunEndedBadly, signalRun } from './temporal.ts';
 import type { SignalOutcome } from './temporal.ts';
 import { whoAmI } from './who-am-i.ts';
 import { conditionsOf } from './workload-state.ts';
@@ -47,7 +47,12 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
       pause: () => pauseWorkload(client, target, wisher, io.now()),
       resume: () => resumeWorkload(client, target),
       abort: () => abortWorkload(client, target, wisher, io.now()),
-      retry: () => retryWorkload(client, target, wisher, io.now()),
+      retry: async () => {
+        const written = await retryWorkload(client, target, wisher, io.now());
+        if (written.changed || !(await hasRunEndedBadly(session, target))) return written;
+        // Without a worker nobody has written on the object that its run is over.
+        return await retryWorkload(client, target, wisher, io.now(), true);
+      },
       restart: () => restartWorkload(client, target, wisher, io.now()),
     };
     const message = {

@@ -2,13 +2,12 @@
 
 import { pause } from '../kubernetes/backoff.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
-import type { UpdateRun } from './controller-session.ts';
+import { RUN_GRACE_MS } from '../planners/rolling-update-run.ts';
+import type { AskedRun } from './controller-session.ts';
 import { readRun } from './controller-session.ts';
 import type { Session } from './session.ts';
 
 const LOOK_MS = 1_000;
-/** An update is written down before its run is started, and another may begin while a run closes: that takes a moment. */
-const GRACE_MS = 3_000;
 
 export class RunWatch {
   readonly #session: Session;
@@ -17,7 +16,7 @@ export class RunWatch {
   #isLooking = false;
   /** Milliseconds since the epoch. */
   #noneSince: number | undefined;
-  #run: UpdateRun | undefined;
+  #run: AskedRun | undefined;
 
   constructor(session: Session, reference: UpdateReference) {
     this.#session = session;
@@ -25,17 +24,17 @@ export class RunWatch {
   }
 
   /** The last run, once none has been open for a moment; undefined while one is, and where Temporal does not answer. Never waits for it. */
-  closed(): UpdateRun | undefined {
+  closed(): AskedRun | undefined {
     const { io } = this.#session;
     // Not asked for a while: whatever ran then, another update may be under way now.
-    if (io.now() - this.#lookedAt > GRACE_MS) this.#noneSince = undefined;
+    if (io.now() - this.#lookedAt > RUN_GRACE_MS) this.#noneSince = undefined;
     if (!this.#isLooking && io.now() - this.#lookedAt >= LOOK_MS) void this.#look();
-    const isOver = this.#noneSince !== undefined && io.now() - this.#noneSince >= GRACE_MS;
+    const isOver = this.#noneSince !== undefined && io.now() - this.#noneSince >= RUN_GRACE_MS;
     return isOver ? this.#run : undefined;
   }
 
   /** The same for a verb that looks once: it waits as long as that is not known. */
-  async closedAtLast(): Promise<UpdateRun | undefined> {
+  async closedAtLast(): Promise<AskedRun | undefined> {
     const { io } = this.#session;
     for (;;) {
       await this.#look();

@@ -1,7 +1,9 @@
 /** `fairlead sync REPOSITORY`: look now, try the newest commit, wait for its outcome; for people and pipelines. */
 
-import { shortSha } from '../git/problems.ts';
+import type { InventoryStore, RepositoryStatus } from '../git/inventory.ts';
+import { ProblemError, shortSha } from '../git/problems.ts';
 import { describeSuspension } from '../git/suspension.ts';
+import { ApiError } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { LookResult } from '../activities/commit-types.ts';
@@ -13,7 +15,7 @@ import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
 import { LeaseWatch } from './lease-watch.ts';
 import { repositoryName } from './repository-argument.ts';
-import type { RepositoryView } from './repository-views.ts';
+import type { KnownRepository, RepositoryView } from './repository-views.ts';
 import { readRepository } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
@@ -39,6 +41,8 @@ interface SyncResultDocument extends Document {
   readonly outcome: LastCommit['outcome'] | 'started' | 'timeout' | 'suspended';
   /** What is wrong, or what it waits for. */
   readonly message?: string;
+  /** What is worth knowing of a commit that is over and no failure. */
+  readonly notes?: readonly string[];
 }
 
 /** Between two looks at a run that sends nothing by itself, milliseconds. */
@@ -49,7 +53,8 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
   const asked = call.io.now();
   return await withSession(call, async (session) => {
     const repository = repositoryName(call.operands[0]);
-    const { view } = await readRepository(session, repository);
+    const known = await readRepository(session, repository);
+    const { view } = known;
     if (view.state === 'NotFollowed') throw new CliError(`no worker follows repository ${repository}`);
     if (view.suspended !== undefined) {
       const message = `suspended${describeSuspension(view.suspended)}`;
@@ -63,7 +68,7 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const temporal = await opened(call.io);
     try {
       const calls = await syncCalls(temporal, session, repository);
-      return await new SyncVerb(call, session, view, calls).run(by, asked);
+      return await new SyncVerb(call, session, known, calls).run(by, asked);
     } catch (error) {
       throw await asUnreachable(error, temporal.address);
     } finally {
@@ -95,16 +100,23 @@ class SyncVerb {
   readonly #repository: string;
   /** As it was known before. */
   readonly #view: RepositoryView;
+  readonly #store: InventoryStore;
   readonly #calls: SyncCalls;
   readonly #endsAt: number;
   readonly #print: boolean;
   #printed = '';
 
-  constructor(call: Call<SyncOptions>, session: Session, view: RepositoryView, calls: SyncCalls) {
+  constructor(
+    call: Call<SyncOptions>,
+    session: Session,
+    { view, store }: Pick<KnownRepository, 'view' | 'store'>,
+    calls: SyncCalls,
+  ) {
     this.#call = call;
     this.#session = session;
     this.#repository = view.name;
     this.#view = view;
+    this.#store = store;
     this.#calls = calls;
     const { timeout = 0, output } = call.options;
     this.#endsAt = timeout === 0 ? Number.POSITIVE_INFINITY : call.io.now() + timeout;
@@ -159,7 +171,8 @@ class SyncVerb {
     while (io.now() < this.#endsAt) {
       const { running, wanted, last, suspended } = await this.#calls.status();
       if (running === undefined && wanted === undefined && last !== undefined) {
-        return await this.#report(last.sha, last.outcome, last.message, io.now() - begun);
+        const notes = await this.#notes(last);
+        return await this.#report(last.sha, last.outcome, last.message, io.now() - begun, notes);
       }
       if (running === undefined && suspended !== undefined)
         return await this.#report(sha, 'suspended', `suspended${describeSuspension(suspended)}`);
@@ -179,15 +192,28 @@ class SyncVerb {
     return await this.#report(sha, 'timeout', why);
   }
 
+  /** As its run has left them in the inventory; beside the outcome, which is known whatever they are. */
+  async #notes(last: LastCommit): Promise<readonly string[]> {
+    try {
+      return notesOf((await this.#store.read())?.status, last);
+    } catch (error) {
+      if (error instanceof ApiError || error instanceof ProblemError)
+        return [`not looked at: ${error.message}`];
+      throw error;
+    }
+  }
+
   /** Says what has changed, and answers what it waits for. */
-  #progress({ phase, applied, unchanged, pruned, waiting }: CommitView): string {
+  #progress({ phase, applied, unchanged, pruned, waiting, held }: CommitView): string {
     const counts = [
       [applied, 'applied'],
       [unchanged, 'unchanged'],
       [pruned, 'pruned'],
     ] as const;
     const said = counts.flatMap(([count, what]) => (count > 0 ? [`${String(count)} ${what}`] : []));
-    const line = [[phase, ...said].join(', '), ...waiting.slice(0, 1)].join(': ');
+    const before = held === undefined ? [] : [held.text];
+    const why = waiting.length > 0 ? waiting.slice(0, 1) : before;
+    const line = [[phase, ...said].join(', '), ...why].join(': ');
     this.#line(`◎ ${line}`);
     return line;
   }
@@ -236,9 +262,13 @@ class SyncVerb {
     outcome: SyncResultDocument['outcome'],
     message = '',
     tookMs = 0,
+    notes: readonly string[] = [],
   ): Promise<ExitCode> {
     const { io, options } = this.#session;
-    const document = resultDocument(this.#repository, sha, outcome, message);
+    const document = {
+      ...resultDocument(this.#repository, sha, outcome, message),
+      ...(notes.length > 0 && { notes }),
+    };
     const isWell = outcome === 'Succeeded' || outcome === 'started';
     if (!(await printStructured(io, options, document))) {
       const what = sha === '' ? this.#repository : `${this.#repository} at ${shortSha(sha)}`;
@@ -249,9 +279,21 @@ class SyncVerb {
         for (const [index, line] of message.split('\n').entries())
           io.err(`${index === 0 ? `✗ ${what}: ${outcome}: ` : '  '}${oneLine(line)}\n`);
       }
+      const told = notes.map((note) => `  note: ${oneLine(note)}\n`).join('');
+      if (isWell) io.out(told);
+      else io.err(told);
     }
     return isWell ? EXIT.ok : outcome === 'timeout' ? EXIT.timeout : EXIT.failed;
   }
+}
+
+/** What the inventory tells of this end of a commit beside its problems; nothing of another commit, or of another end. */
+export function notesOf(
+  status: Pick<RepositoryStatus, 'commit'> | undefined,
+  { sha, outcome }: Pick<LastCommit, 'sha' | 'outcome'>,
+): readonly string[] {
+  const commit = status?.commit;
+  return commit?.sha === sha && commit.outcome === outcome ? (commit.notes ?? []) : [];
 }
 
 /** Why there is no answer in time although somebody leads, from what was known of the repository before. */

@@ -1,6 +1,9 @@
 /** What the verbs of repositories ask of Temporal: the sync of a repository, and the run of one of its commits. */
 
+import type { Client } from '@temporalio/client';
+
 import type { LookResult } from '../activities/commit-types.ts';
+import type { CommitStatus } from '../git/inventory.ts';
 import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import type { Session } from './session.ts';
@@ -36,7 +39,7 @@ export async function syncCalls(
 ): Promise<SyncCalls> {
   const { cluster } = session;
   const { WorkflowNotFoundError } = await import('@temporalio/client');
-  const { commitProgressQuery, commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
+  const { commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
     await import('../workflows/sync-messages.ts');
   const { workflow } = temporal.client;
   const handle = workflow.getHandle(syncWorkflowId(cluster, repository));
@@ -71,12 +74,54 @@ export async function syncCalls(
     },
     status: async () => await temporal.call(async () => await handle.query(syncStatusQuery)),
     progress: async (sha) => {
-      const commit = workflow.getHandle(commitWorkflowId(cluster, repository, sha));
-      try {
-        return await temporal.call(async () => await commit.query(commitProgressQuery));
-      } catch {
-        return undefined;
-      }
+      const workflowId = commitWorkflowId(cluster, repository, sha);
+      return await temporal.call(async () => await readCommitView(temporal.client, { workflowId }));
     },
   };
+}
+
+/** Where a commit is that is under way. Never throws for want of a run, of a worker or of Temporal: undefined. */
+export async function askWhereItIs(
+  session: Session,
+  run: Pick<CommitStatus, 'workflowId' | 'runId'>,
+): Promise<CommitView | undefined> {
+  const found = await reachable(
+    session.io.environment,
+    undefined,
+    async ({ client }) => await readCommitView(client, run),
+  );
+  return found === undefined || 'outcome' in found ? undefined : found;
+}
+
+/** Phases in which it only waits. */
+const WAITS: ReadonlySet<CommitView['phase']> = new Set(['AwaitingWave', 'AwaitingRollouts']);
+
+/** The view of a run; the latest one of the workflow without `runId`. Undefined: it cannot say. */
+async function readCommitView(
+  { workflow }: Client,
+  { workflowId, runId }: { readonly workflowId: string; readonly runId?: string },
+): Promise<CommitView | undefined> {
+  const { commitProgressQuery } = await import('../workflows/sync-messages.ts');
+  const handle = workflow.getHandle(workflowId, runId);
+  try {
+    const view = await handle.query(commitProgressQuery);
+    if (!WAITS.has(view.phase) || view.waiting.length > 0) return view;
+    // The run itself is told of a wait when it has lasted a while; the activity that waits says so at once.
+    const { raw } = await handle.describe();
+    const { defaultPayloadConverter } = await import('@temporalio/common');
+    const beats = (raw.pendingActivities ?? []).flatMap(({ heartbeatDetails }) =>
+      (heartbeatDetails?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload)),
+    );
+    return { ...view, waiting: waitingIn(beats) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is not done, of the heartbeats of activities that wait: lists of `label: state`. */
+export function waitingIn(beats: readonly unknown[]): readonly string[] {
+  return beats
+    .flatMap((beat): readonly unknown[] => (Array.isArray(beat) ? beat : []))
+    .filter((line) => typeof line === 'string')
+    .filter((line) => !line.endsWith(': done'));
 }

@@ -2,6 +2,7 @@
 
 import type { Client } from '@temporalio/client';
 
+import type { BadStatus } from '../controllers/run-endings.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import type { Session } from './session.ts';
@@ -120,6 +121,14 @@ export async function describeRun(session: Session, target: WorkloadTarget): Pro
       ...(closeTime !== undefined && { closedAt: closeTime.toISOString() }),
     } satisfies RunState;
   }).then((result) => ('outcome' in result ? { ...result, state: 'unreachable' as const } : result));
+}
+
+const BAD_ENDS: Readonly<Record<BadStatus, true>> = { FAILED: true, TERMINATED: true, TIMED_OUT: true };
+
+/** Whether the last run of a workload is over and nothing goes on with it by itself. False where Temporal cannot be reached. */
+export async function hasRunEndedBadly(session: Session, target: WorkloadTarget): Promise<boolean> {
+  const run = await describeRun(session, target);
+  return run.state === 'closed' && run.status in BAD_ENDS;
 }
 
 /** Tells the running run. Never throws for want of a run or of Temporal: the object has the wish already. */

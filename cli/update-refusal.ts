@@ -12,7 +12,9 @@ const USAGE: readonly StartRefusal[] = ['NothingAsked', 'SeveralContainers', 'No
 
 /** The refusal with what helps, which is never a command that would be refused too. */
 export function updateRefusal(view: UpdateView, { code, message, about = '' }: Refused): CliError {
-  const { name, namespace } = view;
+  const { name, namespace, old, last } = view;
+  // What has taken its place under a name of its own.
+  const present = old === undefined ? (last?.to ?? name) : name;
   const explain = `\`fairlead explain rc/${name} -n ${namespace}\` says`;
   const hints: Readonly<Record<StartRefusal, string>> = {
     NotFound: isGone(view)
@@ -20,7 +22,10 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
       : `\`fairlead get rc -n ${namespace}\` shows what there is; choose a namespace with -n`,
     NoChange: 'there is nothing to do; another --image, or another template in -f FILE, rolls something out',
     NothingAsked: 'say what with --image=IMAGE or -f FILE',
-    NoReplicas: `without pods a changed template is enough; or first: kubectl scale rc/${name} --replicas=1 -n ${namespace}`,
+    NoReplicas:
+      view.state.desired > 0
+        ? 'the file has `replicas: 0`: give it another number, or leave it out to keep the present size'
+        : `without pods a changed template is enough; or first: kubectl scale rc/${name} --replicas=1 -n ${namespace}`,
     NoContainer: 'choose one with --container',
     SeveralContainers: 'choose one with --container',
     OtherChange: canTurn(view)
@@ -33,7 +38,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
     LeftBehind: commandToDelete(about, namespace),
     NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none`,
-    NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${name} --image=… -n ${namespace}`,
+    NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${present} --image=… -n ${namespace}`,
   };
   const exitCode = USAGE.includes(code) ? EXIT.usage : EXIT.failed;
   return new CliError(`${message} (namespace ${namespace})\n  ${hints[code]}`, exitCode, { code });

@@ -1,7 +1,9 @@
 /** What is to be said of a ReplicationController and its rolling update: one word and one sentence. Pure. */
 
 import { ANNOTATION } from '../planners/names.ts';
-import { partnerOf, sizeOf } from '../planners/replication-controller.ts';
+import { isActive } from '../planners/availability.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import { partnerOf, podsOf, sizeOf, templateEditors } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { freedPods } from '../planners/rolling-update-handover.ts';
 import { describeLeftover, leftBy } from '../planners/rolling-update-leftover.ts';
@@ -9,10 +11,11 @@ import { describeLost } from '../planners/rolling-update-lost.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
+import { editedSince, editedSinceBack } from '../planners/rolling-update-template.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { podCount } from '../planners/rolling-update-view.ts';
-import { describeAbandoned, leftPods } from '../planners/rolling-update-abandoned.ts';
+import { describeAbandoned, isMadeSince, leftPods } from '../planners/rolling-update-abandoned.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { GitState } from './git-state.ts';
 import { describeWish } from './workload-state.ts';
@@ -59,6 +62,9 @@ export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerd
     };
   }
   if (step.do === 'refuse' && step.code === 'NextLost') return { outcome: 'stalled', sentence: step.message };
+  if (old === undefined && step.do === 'done' && last?.state.phase === 'Aborted') {
+    return { outcome: 'rolledBack', sentence: step.message };
+  }
   if (old === undefined) {
     return last?.state.phase === 'Done'
       ? { outcome: 'done', sentence: `replication controller "${last.to}" has taken the place of "${name}"` }
@@ -74,7 +80,8 @@ export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerd
     if (turned.verb === 'commit' && git?.outcome === 'Succeeded') {
       return { outcome: 'done', sentence: reverted(name, record, turned) };
     }
-    return { outcome: 'rolledBack', sentence: rolledBack(name, record, turned) };
+    const said = rolledBack(name, record, turned);
+    return { outcome: 'rolledBack', sentence: `${said}; ${howItIs(plan, old, record)}` };
   }
   const { generation = 0 } = old.metadata;
   if ((old.status?.observedGeneration ?? 0) < generation) {
@@ -89,16 +96,27 @@ export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerd
         outcome: 'progressing',
         sentence: `${String(available)} of ${String(desired)} replicas of ${name} are available`,
       }
-    : { outcome: 'done', sentence: `replication controller "${name}" successfully rolled out` };
+    : {
+        outcome: 'done',
+        sentence: `replication controller "${name}" successfully rolled out${whoEdited(plan)}`,
+      };
 }
 
-/** The last update, if it was turned round and nothing has been applied to the controller since. */
+/** An edited template changes no pod that is there, so that what was rolled out is not what the next pod is. Empty: nobody has. */
+function whoEdited({ view: { old, last, name } }: RollingUpdatePlan): string {
+  if (old === undefined || last?.to !== name || last.state.phase !== 'Done' || !editedSince(last, old))
+    return '';
+  return `; its template was changed since ${byEditors(old)}`;
+}
+
+/** The last update, if it was turned round and nothing has been applied to the controller since, nor another made of its name. */
 export function cameBack({
   view: { old, last, name, records },
 }: RollingUpdatePlan): { readonly record: UpdateRecord; readonly turned: Turned } | undefined {
   const newest = records.findLast(({ from, to }) => from === name || to === name);
   if (old === undefined || last === undefined || last !== newest || last.state.phase !== 'Aborted')
     return undefined;
+  if (isMadeSince(old, last)) return undefined;
   const turned = last.state.turned ?? {};
   return turned.from === old.metadata.annotations?.[ANNOTATION.commit] ? { record: last, turned } : undefined;
 }
@@ -149,7 +167,31 @@ function reverted(name: string, record: UpdateRecord, { commit = '' }: Turned): 
 }
 
 function rolledBack(name: string, record: UpdateRecord, turned: Turned): string {
-  return `the update of ${name} to ${imagesOf(record)} was ${describeTurn(turned)}; ${name} is as it was before`;
+  return `the update of ${name} to ${imagesOf(record)} was ${describeTurn(turned)}`;
+}
+
+/** After an update that was turned round. */
+function howItIs(plan: RollingUpdatePlan, old: ReplicationController, record: UpdateRecord): string {
+  const { name } = plan.view;
+  if (editedSinceBack(record, old)) return `the template of ${name} was changed since ${byEditors(old)}`;
+  return `${name} is as it was before${describeMixed(plan)}`;
+}
+
+function byEditors(old: ReplicationController): string {
+  const who = templateEditors(old)?.join(', ') ?? 'somebody';
+  return `by ${who}, so pods made from now on differ from the others`;
+}
+
+/** Where its template was edited, and nothing told what it was before: some pods are of the one, some of the other. */
+function describeMixed({ view: { old, pods } }: RollingUpdatePlan): string {
+  const wanted = new Map(old?.spec.template?.spec.containers.map(({ name, image }) => [name, image]));
+  const own = old === undefined ? [] : podsOf(old, pods).filter(isActive);
+  const others = own.filter(({ spec }) =>
+    spec.containers.some(({ name, image }) => wanted.has(name) && wanted.get(name) !== image),
+  );
+  // Where all of them are, a webhook writes the images of pods.
+  if (others.length === 0 || others.length === own.length) return '';
+  return `, but for its template: ${String(others.length)} of its ${String(own.length)} pods have other images`;
 }
 
 /** `rolled back by ann: slow`, `rolled back: commit 2326127c brings another manifest` */

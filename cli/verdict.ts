@@ -2,6 +2,7 @@
 
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { wayBackOf } from '../kubernetes/workload-revisions.ts';
+import { isIdle } from '../kubernetes/wish-edits.ts';
 import { isNote } from '../planners/complete-mark.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
 import { revisionsOf } from '../planners/revision.ts';
@@ -55,8 +56,9 @@ const REFUSED =
   'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 
-/** What to do about faults that only the worker sees, because they are answers to its writes. */
+/** What to do about faults that only the worker sees: answers to its writes, and pods that no selector finds. */
 const WORKER_ONLY: Readonly<Record<string, string>> = {
+  NameTaken: 'delete the pod that has the name, if nobody needs it; it goes on by itself then',
   CreateRefused: REFUSED,
   WriteRefused: REFUSED,
   ResizeRefused:
@@ -176,24 +178,30 @@ function stalled(evidence: Evidence): Verdict | undefined {
   const condition = conditionOf(object, 'Stalled');
   if (!isObserved(object) || condition?.status !== 'True') return undefined;
   const way = howToGoBack(evidence);
+  const { paused: wish } = workload;
+  const held = wish === undefined ? '' : `; it is paused too${by(describeWish(wish))}`;
+  const hasRunEnded = condition.reason?.startsWith('Run') === true;
+  const first = hasRunEnded
+    ? `fairlead rollout retry ${whoOf(workload)}`
+    : way.isAbort
+      ? way.command
+      : commitOr(way);
   return {
     verdict: 'Stalled',
-    sentence: `it is stalled: ${condition.message ?? condition.reason ?? 'no cause given'}`,
-    next:
-      condition.reason?.startsWith('Run') === true
-        ? `fairlead rollout retry ${whoOf(workload)}`
-        : way.isAbort
-          ? way.command
-          : commitOr(way),
+    sentence: `it is stalled: ${condition.message ?? condition.reason ?? 'no cause given'}${held}`,
+    // Neither goes on while it is held.
+    next: wish === undefined ? first : `${first}; then fairlead rollout resume ${whoOf(workload)}`,
   };
 }
 
 function paused(evidence: Evidence): Verdict | undefined {
-  const { workload } = evidence;
+  const { workload, plan } = evidence;
   if (workload.paused === undefined) return undefined;
-  // The same pods would only run into the same deadline again.
-  const instead =
-    workload.paused.by === 'progressDeadlineSeconds' ? `${commitOr(howToGoBack(evidence))}; then ` : '';
+  const back = howToGoBack(evidence);
+  // The same pods would only run into the same deadline again, or fail as they do now, unless it has been gone back already.
+  const isBroken = plan.waiting.some(({ message }) => BROKEN.test(message));
+  const isInVain = (workload.paused.by === 'progressDeadlineSeconds' || isBroken) && !back.isThere;
+  const instead = isInVain ? `${commitOr(back)}; then ` : '';
   return {
     verdict: 'Paused',
     sentence: `it is paused${by(describeWish(workload.paused))}${workload.paused.at === undefined ? '' : ` since ${workload.paused.at}`}`,
@@ -214,12 +222,20 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
+/** What the worker's writes were answered, which no plan that is made here knows of; undefined where none was refused. */
+export function refusalOf(
+  object: WorkloadObject,
+): { readonly message: string; readonly next: string } | undefined {
+  const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
+  const next = condition?.status === 'True' ? WORKER_ONLY[condition.reason ?? ''] : undefined;
+  return next === undefined ? undefined : { message: condition?.message ?? '', next };
+}
+
 function waiting(evidence: Evidence): Verdict | undefined {
   const { object, plan, now } = evidence;
-  const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
-  const refused = condition?.status === 'True' ? WORKER_ONLY[condition.reason ?? ''] : undefined;
-  if (refused !== undefined) {
-    return { verdict: 'Waiting', sentence: `it waits: ${condition?.message ?? ''}`, next: refused };
+  const refusal = refusalOf(object);
+  if (refusal !== undefined) {
+    return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: refusal.next };
   }
   const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);
   if (cause === undefined) return undefined;
@@ -242,8 +258,9 @@ const BROKEN =
 function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): string | undefined {
   const { namespace } = evidence.workload.ref;
   const [pod = ''] = pods;
+  const back = commitOr(howToGoBack(evidence));
   const steps: Partial<Record<Reason['code'], string>> = {
-    ...(BROKEN.test(message) && { PodNotReady: commitOr(howToGoBack(evidence)) }),
+    ...(BROKEN.test(message) && { PodNotReady: back, InPlaceRestarting: back }),
     DrainTimedOut: `loosen what keeps its pods (kubectl get pdb -A; \`kubectl get events -n ${namespace}\` names them), give it more time (timeoutSeconds), or ${UNDRAINED}`,
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
@@ -255,31 +272,40 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
 
 /** How to leave a revision that does not work. */
 interface GoBack {
+  /** It has been gone back to the present one, and there is none better. */
+  readonly isThere: boolean;
   readonly isAbort: boolean;
   /** Empty where there is no other revision. */
   readonly command: string;
 }
 
-/** An abort, where it leads to a revision that was complete; else which one is better, only people can say. */
+/**
+ * An abort, where it leads to a revision that was complete, or where nothing is left to be aborted an undo to that one; else which
+ * revision is better, only people can say.
+ */
 function howToGoBack({ object, workload, plan, snapshot }: Evidence): GoBack {
   const revisions = revisionsOf(workload, snapshot.revisions);
   const present = revisions.find(({ metadata }) => metadata.name === plan.updateRevision);
   const who = whoOf(workload);
-  if (wayBackOf(object, present, revisions).outcome === 'to') {
-    return { isAbort: true, command: `fairlead rollout abort ${who}` };
+  const way = wayBackOf(object, present, revisions);
+  if (way.outcome === 'to') {
+    const undo = `fairlead rollout undo ${who} --to-revision ${String(way.revision.revision)}`;
+    const isAbort = !isIdle(object);
+    return { isThere: false, isAbort, command: isAbort ? `fairlead rollout abort ${who}` : undo };
   }
+  const isThere = way.outcome === 'there';
   const isAlone = revisions.every((one) => one === present);
   const command = `fairlead rollout undo ${who} --to-revision N (one of \`fairlead rollout history ${who}\`)`;
-  return { isAbort: false, command: isAlone ? '' : command };
+  return { isThere, isAbort: false, command: isAlone ? '' : command };
 }
 
 function commitOr({ command }: GoBack): string {
   return `commit a template that works${command === '' ? '' : `, or go back: ${command}`}`;
 }
 
-/** `statefulset/web -n shop`, as verbs take it. */
-function whoOf({ ref: { kind, name, namespace } }: Workload): string {
-  return `${kind.toLowerCase()}/${name} -n ${namespace}`;
+/** `statefulset.apps/web -n shop`: with the group, so that it is the right one whatever `--workload-api` says. */
+function whoOf({ ref: { kind, group, name, namespace } }: Workload): string {
+  return `${kind.toLowerCase()}.${group}/${name} -n ${namespace}`;
 }
 
 /** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */

@@ -9,7 +9,7 @@ import { LeaseWatch } from './lease-watch.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Session } from './session.ts';
 import { readPlan } from './snapshot.ts';
-import { causesFirst } from './verdict.ts';
+import { causesFirst, refusalOf } from './verdict.ts';
 import { describeWish, pausedOf, stateOfWorkload } from './workload-state.ts';
 
 /** A look costs a few reads: at once after a change, then ever more seldom while nothing moves. */
@@ -83,6 +83,8 @@ export class WhyItWaits {
       // Said once: it only gets longer.
       this.#silent = silent === undefined ? undefined : (this.#silent ?? `${silent}, so nobody acts`);
       if (this.#silent !== undefined) return this.#silent;
+      const refusal = this.#object && refusalOf(this.#object);
+      if (refusal !== undefined) return refusal.message;
       const { plan } = await readPlan(this.#session, this.#target);
       // What is about to be written waits for nobody.
       if (plan.batch.length > 0) return '';

@@ -23,6 +23,8 @@ export interface RepositoryPollerOptions {
   readonly suspension: (repository: string) => Promise<Suspension | undefined>;
   /** Whether the sync workflow runs and knows all of this: the last that it was told of. */
   readonly isKnown: (repository: string, seen: SeenCommit) => Promise<boolean>;
+  /** Whether the sync workflow has tried the commit while the cluster tells nothing of it: it is told to try it again. */
+  readonly isForgotten: (repository: string, seen: SeenCommit) => Promise<boolean>;
   /** After each look, beside what is told to Temporal; a rejection is reported by `onError` and changes nothing. */
   readonly onLook: (repository: Repository, look: Look) => Promise<void> | void;
   /** Temporal or the apiserver did not answer; it is tried again. */
@@ -32,7 +34,10 @@ export interface RepositoryPollerOptions {
 
 /** Milliseconds to the next try when Temporal did not take a commit. */
 const SIGNAL_RETRY_MS = 2_000;
-/** Milliseconds between two checks that a sync workflow has not been terminated, or told of another commit by an earlier leader. */
+/**
+ * Milliseconds between two checks that a sync workflow has not been terminated, or told of another commit by an earlier leader, and that
+ * nobody has deleted what the cluster holds of it.
+ */
 const KNOWN_CHECK_MS = 60_000;
 const JITTER = 0.2;
 const STOPPED = 'this worker has stopped looking at repositories';
@@ -218,6 +223,8 @@ export class RepositoryPoller {
       if (followed.signalled?.seen === text && isDue) {
         followed.checkedAt = now;
         if (!(await this.#options.isKnown(name, seen))) followed.signalled = undefined;
+        else if (await this.#options.isForgotten(name, seen))
+          await this.#options.commitSeen(name, { ...seen, unrecorded: true });
       }
       if (followed.signalled?.seen !== text) {
         await this.#options.commitSeen(name, seen);

@@ -1,8 +1,10 @@
 /** Starts the run of a rolling update, for the command line and for commits; one that is open is told to look again. */
 
 import type { Client } from '@temporalio/client';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
+import type { UpdateRun } from '../planners/rolling-update-run.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { RollingUpdateInput, UpdateCause } from '../workflows/rolling-update-messages.ts';
 import {
@@ -60,4 +62,20 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
     staticSummary: clipBytes(summary.join(', '), SUMMARY_LIMIT),
   });
   return workflowId;
+}
+
+/** Asks for the last run of an update. @throws ServiceError as Temporal answers */
+export async function readRollingUpdateRun(
+  client: Client,
+  cluster: string,
+  update: Pick<RollingUpdateInput, 'namespace' | 'name'>,
+): Promise<UpdateRun> {
+  const workflowId = rollingUpdateWorkflowId(cluster, update);
+  try {
+    const { status } = await client.workflow.getHandle(workflowId).describe();
+    return { state: status.name === 'RUNNING' ? 'running' : 'closed', status: status.name, workflowId };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { state: 'none' };
+    throw error;
+  }
 }

@@ -37,7 +37,10 @@ export interface RolloutRunsOptions {
   readonly onStarted: (workload: Workload, runId: string) => void;
   /** A run that an earlier leader started, or that was there before. */
   readonly onTakenOver: (workload: Workload, runId: string) => void;
+  /** Seen by this leader. */
   readonly onBadEnding: (workload: Workload, revision: string | undefined, ending: BadEnding) => void;
+  /** It was over when this leader asked for it: another may have told of it, or nobody was there. */
+  readonly onFoundEnded: (workload: Workload, revision: string, ending: BadEnding) => void;
   /** A call failed. */
   readonly onError: (key: string, error: unknown) => void;
   /** Temporal will not start the run: its words, when they are new. */
@@ -264,18 +267,21 @@ export class RolloutRuns {
   }
 
   async #learn(entry: RunEntry): Promise<void> {
-    const { client, clusterUid, now, onTakenOver, onBadEnding } = this.#options;
+    const { client, clusterUid, now, onTakenOver, onBadEnding, onFoundEnded } = this.#options;
     const { workflowId, wanted } = entry;
-    entry.run = await learnRun({ client, workflowId, clusterUid, wanted, now: now() });
+    const run = await learnRun({ client, workflowId, clusterUid, wanted, now: now() });
+    entry.run = run;
     entry.leftOpen = false;
     if (wanted === undefined) {
       return;
     }
-    const { workload } = wanted;
-    if (entry.run.state === 'running') {
-      onTakenOver(workload, entry.run.runId);
-    } else if (entry.run.state === 'ended badly' && entry.run.ending.reason === 'RunOfAnotherCluster') {
-      onBadEnding(workload, undefined, entry.run.ending);
+    const { workload, target, plan } = wanted;
+    if (run.state === 'running') {
+      onTakenOver(workload, run.runId);
+    } else if (run.state === 'ended badly' && run.ending.reason === 'RunOfAnotherCluster') {
+      onBadEnding(workload, undefined, run.ending);
+    } else if (run.state === 'ended badly' && run.uid === workload.ref.uid && run.target === target) {
+      if (plan.updateRevision !== undefined) onFoundEnded(workload, plan.updateRevision, run.ending);
     }
   }
 

@@ -201,6 +201,28 @@ export class SyncRuns {
     }
   }
 
+  /**
+   * Whether the sync has tried the commit, and nothing else is to be done, while nothing in the cluster tells of it: a commit is recorded
+   * before its sync knows of its end. Only where nothing is recorded the sync is asked, which costs one action.
+   */
+  async isForgotten(
+    repository: string,
+    { sha }: Pick<SeenCommit, 'sha'>,
+    isRecorded: () => Promise<boolean>,
+  ): Promise<boolean> {
+    if (await isRecorded()) return false;
+    const { temporal, cluster } = this.#options;
+    try {
+      const handle = temporal.workflow.getHandle(syncWorkflowId(cluster, repository));
+      const { wanted, running, last } = await handle.query(syncStatusQuery);
+      if (wanted !== undefined || running !== undefined || last?.sha !== sha) return false;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+    return !(await isRecorded());
+  }
+
   async #startOf(repository: string, carried?: SyncState) {
     const { cluster, clusterUid, historyLimit } = this.#options;
     const searchAttributes = await this.#options.searchAttributes();

@@ -12,8 +12,11 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
+import { isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import { makesSamePods, ownLabel, plainController } from '../planners/rolling-update-definition.ts';
 import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
+import { decideStart } from '../planners/rolling-update-start.ts';
+import type { StartRequest } from '../planners/rolling-update-start.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { replacedBy, viewUpdate } from '../planners/rolling-update-view.ts';
 import type { CommitContext } from './commit.ts';
@@ -112,25 +115,22 @@ export async function rollController(
   if (replaced !== undefined)
     throw new NotYetError(`${object.label}: it is to take the place of ${replaced}, which has to end first`);
   const isInProgress = view.record !== undefined || view.nextController !== undefined || view.isRollback;
+  // What git wants is made anew, or was, and not taken up by an update of before.
+  const isEnded = isInProgress && isNothingLeft(view);
+  if (isEnded) await turnUpdate(context.worker, reference, context.sha, Date.now());
   if (live === undefined) {
-    if (isInProgress) throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);
+    if (isInProgress && !isEnded)
+      throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);
     return false;
   }
   // One that only waits for its pods is joined by its own manifest; another one is rolled out instead.
-  const isOver = view.isRenamed && recordedHash(view) !== object.manifest.hash;
-  if (isInProgress && !isOver) return await joinUpdate(context, object, reference, view);
+  const isOver = isEnded || (view.isRenamed && recordedHash(view) !== object.manifest.hash);
+  if (isInProgress && !isOver) return await joinUpdate(context, object, reference, { view, live });
   if (sizeOf(live) === 0) return false;
-  const wanted = await context.client.patch<ReplicationController>(
-    object.path,
-    'apply',
-    bodyToApply(context, object, live),
-    { dryRun: true, force: true, fieldValidation: 'Strict', ...withSignal(context.signal) },
-  );
+  const wanted = await dryRun(context, object, live);
   if (makesSamePods(wanted.spec, live.spec)) return false;
-  const change = { kind: 'manifest', manifest: plainController(wanted, object.manifest.name) } as const;
-  const key = keyOf(live) ?? ROLLING_UPDATE.deployment;
   // The account may change the controller, as the dry run has shown; the record is the worker's own.
-  const { decision } = await beginUpdate(context.worker, reference, { change, key }, SETTINGS);
+  const { decision } = await beginUpdate(context.worker, reference, requestFor(wanted, live), SETTINGS);
   if (decision.do === 'finished') return false;
   if (decision.do === 'refuse') {
     if (decision.code === 'NoChange' || decision.code === 'NoReplicas') return false;
@@ -162,15 +162,50 @@ async function joinUpdate(
   context: CommitContext,
   object: PreparedObject,
   reference: UpdateReference,
-  view: UpdateView,
+  { view, live }: { readonly view: UpdateView; readonly live: ReplicationController },
 ): Promise<boolean> {
   if (recordedHash(view) === object.manifest.hash && !view.isRollback) {
     await start(context, reference);
     return true;
   }
+  if (await rollsOutTheSame(context, object, { view, live })) {
+    await start(context, reference);
+    throw new NotYetError(`${object.label}: its rolling update, to the same pods, has to end first`);
+  }
   const { message } = await turnUpdate(context.worker, reference, context.sha, Date.now());
   await start(context, reference);
   throw new NotYetError(`${object.label}: another update of it has to end first (${message})`);
+}
+
+/** Only the size, or what no pod has, is another: nobody's pods are to be taken back for that. @throws ApiError */
+async function rollsOutTheSame(
+  context: CommitContext,
+  object: PreparedObject,
+  { view, live }: { readonly view: UpdateView; readonly live: ReplicationController },
+): Promise<boolean> {
+  if (view.isRollback || view.record === undefined) return false;
+  const wanted = await dryRun(context, object, live);
+  return decideStart(view, requestFor(wanted, live)).do === 'attach';
+}
+
+/** What the manifest makes of the controller. @throws ApiError */
+async function dryRun(
+  context: CommitContext,
+  object: PreparedObject,
+  live: ReplicationController,
+): Promise<ReplicationController> {
+  const options = { dryRun: true, force: true, fieldValidation: 'Strict' } as const;
+  return await context.client.patch<ReplicationController>(
+    object.path,
+    'apply',
+    bodyToApply(context, object, live),
+    { ...options, ...withSignal(context.signal) },
+  );
+}
+
+function requestFor(wanted: ReplicationController, live: ReplicationController): StartRequest {
+  const manifest = plainController(wanted, live.metadata.name);
+  return { change: { kind: 'manifest', manifest }, key: keyOf(live) ?? ROLLING_UPDATE.deployment };
 }
 
 async function start(

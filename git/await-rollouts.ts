@@ -7,13 +7,14 @@ import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { ResourcePath, WatchEvent } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
-import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
+import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { RUN_GRACE_MS, describeNoRun } from '../planners/rolling-update-run.ts';
 import { updateOf } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
-import { controllerState } from './controller-state.ts';
+import { controllerState, needsRun } from './controller-state.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
@@ -141,15 +142,30 @@ export async function awaitRollouts(
 const CONTROLLER_MS = 1_000;
 
 async function lookAtController(
-  { worker, sha, signal }: CommitContext,
+  context: CommitContext,
   object: PreparedObject,
   looked: (state: RolloutState, isOurs: boolean) => void,
 ): Promise<void> {
+  const { worker, sha, signal } = context;
   if (signal === undefined) return;
+  const update = updateOf(object);
+  const { hash } = object.manifest;
+  let runlessSince: number | undefined;
   while (!signal.aborted) {
-    const plan = planRollingUpdate(await readUpdate(worker, updateOf(object), signal), Date.now());
-    const { state, commit } = controllerState(plan, object.manifest.hash);
-    looked(state, commit === sha);
+    let plan = planRollingUpdate(await readUpdate(worker, update, signal), Date.now());
+    let judged = controllerState(plan, hash);
+    if (judged.state.state === 'Failed') {
+      // What was read while a rename went on may never have been so.
+      plan = planRollingUpdate(await readUpdateAtOnce(worker, update, signal), Date.now());
+      judged = controllerState(plan, hash);
+    }
+    const run = needsRun(plan, judged) ? await context.rollingUpdateRun?.(update) : undefined;
+    const isRunless = run !== undefined && run.state !== 'running';
+    runlessSince = isRunless ? (runlessSince ?? Date.now()) : undefined;
+    if (isRunless && Date.now() - (runlessSince ?? Date.now()) >= RUN_GRACE_MS) {
+      judged = controllerState(plan, hash, describeNoRun(run));
+    }
+    looked(judged.state, judged.commit === sha);
     await pause(CONTROLLER_MS, signal);
   }
 }

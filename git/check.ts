@@ -9,8 +9,8 @@ import type { CommitContent, CommitContext } from './commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from './commit.ts';
 import { entryKey, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
-import type { Inventory } from './inventory.ts';
-import { foreignSource } from './inventory.ts';
+import type { Inventory, InventoryStore } from './inventory.ts';
+import { APPLYSET, foreignSource } from './inventory.ts';
 import type { ApplyStep } from './order.ts';
 import { STAGES, applySteps } from './order.ts';
 import { CHECK_WAIT_MS } from './other-commits.ts';
@@ -40,6 +40,8 @@ export interface CheckResult {
    * that is not about single objects.
    */
   readonly refused?: readonly string[];
+  /** What is worth knowing and no failure. Absent: nothing. */
+  readonly notes?: readonly string[];
 }
 
 /**
@@ -91,6 +93,7 @@ export async function checkCommit(
     problems.push(...(await checkDeletes(context, await deleted(context, candidates))));
   const refused = context.heal === undefined ? [] : refusedAlone(prepared.objects, problems);
   const rest = prepared.objects.filter((object) => !refused.includes(object));
+  const isLost = prunes && entries.size === 0 && !todo.every((object) => check.changes.has(object));
   return {
     problems: byPlace(problems),
     stages: STAGES.map((_, stage) => rest.filter((object) => object.stage === stage).length),
@@ -100,7 +103,13 @@ export async function checkCommit(
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
     ...(refused.length > 0 && { refused: refused.map((object) => entryKey(inventoryEntry(object))) }),
+    ...(isLost && problems.length === 0 && { notes: [describeLost(context.store)] }),
   };
+}
+
+/** Of an inventory that lists nothing though objects are as the repository has applied them: it was deleted. */
+function describeLost({ applySetId }: Pick<InventoryStore, 'applySetId'>): string {
+  return `its inventory was deleted and is made anew: what left git before that is not known to it and stays, with the label ${APPLYSET.partOf}=${applySetId}`;
 }
 
 /** The objects that the problems are about; none where one is about something else. */

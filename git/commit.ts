@@ -5,6 +5,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
+import type { UpdateRun } from '../planners/rolling-update-run.ts';
 import { TRANSIENT_CODES } from './git-errors.ts';
 import { entryKey } from './inventory-content.ts';
 import type { InventoryStore } from './inventory.ts';
@@ -34,6 +35,8 @@ export interface CommitContext {
   readonly workloadApi: WorkloadApi;
   /** Makes sure that the run of a rolling update is open. */
   readonly startRollingUpdate: (update: CommittedUpdate) => Promise<void>;
+  /** Its last run; undefined while Temporal is away. Absent: nobody can be asked. */
+  readonly rollingUpdateRun?: ((update: UpdateReference) => Promise<UpdateRun | undefined>) | undefined;
   /** Whether the workers follow a repository of that name. */
   readonly isFollowed: (repository: string) => boolean;
   /** What the other repositories want. Absent: that is not known, and nothing is handed over. */

@@ -1,9 +1,8 @@
 /** Secrets and ConfigMaps: what is wrong with their values, said here because the apiserver's words are withheld (they may quote a Secret). */
 
 import type { JsonObject } from '../planners/objects.ts';
+import { whyUnfound } from './yaml-scalars.ts';
 
-/** In YAML 1.1, which kubectl reads, `y`, `n`, `yes`, `no`, `on` and `off` are these. */
-const READ_AS = new Set(['true', 'false']);
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** A value that cannot be, without the value itself. */
@@ -42,9 +41,8 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
     if (!isMapping(values)) continue;
     for (const [key, value] of Object.entries(values)) {
       const where = `${field}[${key}]`;
-      const note = READ_AS.has(key)
-        ? ` (a key y, n, yes, no, on or off is read as ${key}: quote the key, too, if that is meant)`
-        : '';
+      const why = whyUnfound(key);
+      const note = why === undefined ? '' : ` (${why}: quote the key, too, if that is meant)`;
       if (value === null) continue;
       if (typeof value !== 'string') {
         const what = Array.isArray(value)

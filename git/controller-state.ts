@@ -4,6 +4,7 @@ import { readPinned } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import type { RolloutState } from './rollout-state.ts';
 
 /** The state, and whether the commit is the one that brought the manifest which is (being) rolled out. */
@@ -12,8 +13,14 @@ export interface ControllerState {
   readonly commit: string | undefined;
 }
 
-/** `hash` is that of the manifest whose rollout is awaited. */
-export function controllerState({ view, step }: RollingUpdatePlan, hash: string): ControllerState {
+/**
+ * `hash` is that of the manifest whose rollout is awaited; `noRun` says that no run carries the update out, and none is about to.
+ */
+export function controllerState(
+  { view, step }: RollingUpdatePlan,
+  hash: string,
+  noRun?: string,
+): ControllerState {
   const { old, record, last, paused, name } = view;
   const underWay = record?.controller.metadata.annotations;
   const present = old?.metadata.annotations;
@@ -33,12 +40,17 @@ export function controllerState({ view, step }: RollingUpdatePlan, hash: string)
       const message = `paused${by}${paused.reason === undefined ? '' : `: ${paused.reason}`}`;
       return { state: { state: 'InProgress', paused: true, message }, commit };
     }
-    const why =
-      step.do === 'await' ? step.waiting[0]?.message : step.do === 'refuse' ? step.message : undefined;
+    // Its run ends with that, and another would end so too.
+    if (step.do === 'refuse') return { state: failed(step.message, wayOn(view)), commit };
+    if (noRun !== undefined) {
+      return { state: failed(`its rolling update does not go on: ${noRun}`), commit };
+    }
+    const why = step.do === 'await' ? step.waiting[0]?.message : undefined;
     return { state: inProgress(why ?? 'its rolling update goes on'), commit };
   }
   if (old === undefined) {
-    return { state: failed('the object was deleted while its rollout was awaited'), commit: undefined };
+    const message = 'the object was deleted while its rollout was awaited';
+    return { state: failed(message, AGAIN), commit: undefined };
   }
   const commit = present?.[ANNOTATION.commit];
   if (present?.[ANNOTATION.manifestHash] !== hash) {
@@ -63,10 +75,25 @@ export function controllerState({ view, step }: RollingUpdatePlan, hash: string)
     : { state: { state: 'Done' }, commit };
 }
 
+/** Whether the rollout goes on only as long as a run carries it out. */
+export function needsRun({ view }: RollingUpdatePlan, { state }: ControllerState): boolean {
+  return state.state === 'InProgress' && !state.paused && view.record !== undefined;
+}
+
 function inProgress(message: string): RolloutState {
   return { state: 'InProgress', message, paused: false };
 }
 
-function failed(message: string): RolloutState {
-  return { state: 'Failed', message, rolledBack: false };
+function failed(message: string, next?: string): RolloutState {
+  return { state: 'Failed', message, rolledBack: false, ...(next !== undefined && { next }) };
+}
+
+const AGAIN = '`fairlead sync` makes it anew.';
+
+/** A retry would end as the run did. */
+function wayOn(view: RollingUpdatePlan['view']): string {
+  const abort = `fairlead rollout abort rc/${view.name} -n ${view.namespace}`;
+  return isNothingLeft(view)
+    ? `${AGAIN} \`${abort}\` only gives the update up.`
+    : `Give the update up: \`${abort}\`; then \`fairlead sync\` tries the commit again.`;
 }

@@ -96,6 +96,16 @@ export function driftStatus(
   return { count: drifts.size, objects, ...(unwatched.length > 0 && { unwatched: unwatched.slice(0, 10) }) };
 }
 
+/** What becomes of it, as a clause: `; it stays: …`, `; it is put back at …`; of what another owner has taken that is said already. */
+export function whatFollows({
+  change,
+  held,
+  putBackAt,
+}: Pick<DriftedObject, 'change' | 'held' | 'putBackAt'>): string {
+  if (held !== undefined) return change === 'taken' ? '' : `; it stays: ${held}`;
+  return putBackAt === undefined ? '' : `; it is put back at ${putBackAt}`;
+}
+
 /**
  * Writes the status. False: a commit has been begun since `seen` was read, which may have written what was looked at.
  * @throws ApiError; ProblemError InventoryForeign

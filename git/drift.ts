@@ -4,7 +4,9 @@ import { isConflict, isNotFound } from '../kubernetes/api-error.ts';
 import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { lastManager } from '../kubernetes/managed-fields.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
-import { asRecord } from '../kubernetes/values.ts';
+import { causeOfObject } from '../kubernetes/template-change.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
+import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
@@ -43,8 +45,8 @@ const MANAGER_LIMIT = 5;
 
 /**
  * Compares one object with its manifest by dry runs of server-side apply, so that defaults, and fields that the manifest does not
- * name, make no difference. Undefined: it is as the commit wants it, or it is not to be: an operator went back (a pin, or an undo of
- * the workload's own), it is being deleted, or the manifest has not been applied yet.
+ * name, make no difference. Undefined: it is as the commit wants it, or it is not to be: it is being deleted, or the manifest has not
+ * been applied yet. What an operator went back from (a pin, or an undo of the workload's own) differs, and is held.
  * @param isApplied The commit was applied as a whole: an object with another manifest's hash was changed, not left behind.
  * @throws ApiError when the apiserver cannot be asked
  */
@@ -71,7 +73,7 @@ export async function lookAtDrift(
   if (decision.do === 'refuse') return { ...nothing, change: 'taken', held: decision.message };
   const isOther =
     decision.do === 'apply' && live.metadata.annotations?.[ANNOTATION.manifestHash] !== undefined;
-  if ((decision.do !== 'nothing' && decision.do !== 'apply') || (isOther && !isApplied)) return undefined;
+  if (decision.do === 'wait' || decision.do === 'unpin' || (isOther && !isApplied)) return undefined;
   // An update that was turned round leaves the manifest of before.
   if (isController(manifest) && decision.do === 'apply') return undefined;
   const differing = await differingPaths(context, object, live);
@@ -81,10 +83,14 @@ export async function lookAtDrift(
   const { paths, refusal } = differing;
   if (paths.length === 0 && refusal === undefined) return undefined;
   const conflicts = await findConflicts(context, object, live);
-  if (isUndone(conflicts)) return undefined;
   const managers = [...new Set(conflicts.map(({ manager }) => manager))];
   const last = lastManager(live, FIELD_MANAGER);
-  const held = refusal ?? heldBack(input, object);
+  const rejected = decision.do === 'leave' ? decision.why : undefined;
+  const aside = rejected ?? (isUndone(conflicts) ? describeUndo(live) : undefined);
+  const held =
+    aside === undefined
+      ? (refusal ?? heldBack(input, object))
+      : `${aside}; git has it again when its manifest changes`;
   return {
     object: label,
     change: 'changed',
@@ -93,6 +99,13 @@ export async function lookAtDrift(
     by: (managers.length > 0 ? managers : last === undefined ? [] : [last]).slice(0, MANAGER_LIMIT),
     ...(held !== undefined && { held }),
   };
+}
+
+/** Who set a workload aside from git by its own means, and how, as far as it tells. Pure. */
+export function describeUndo(live: KubernetesObject): string {
+  const hasTemplate = asRecord(asRecord(live)['spec'])['template'] !== undefined;
+  const { by, reason } = hasTemplate ? causeOfObject(trusted<WorkloadObject>(live)) : {};
+  return `${by ?? 'an operator'} has set it aside from git${reason === undefined ? '' : ` (${reason})`}`;
 }
 
 async function isUnderUpdate(context: CommitContext, object: PreparedObject): Promise<boolean> {

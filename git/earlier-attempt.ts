@@ -11,14 +11,14 @@ export type EarlierAttempt = (
 /**
  * Reads it from the objects and the inventory, so that the counts of a commit do not depend on who was killed when. One that the
  * inventory does not know by its uid yet was created. One that the commit changed was changed by this run, unless an earlier run
- * of the same commit has applied anything: then the time tells, in whole seconds of the apiserver's clock. Pure.
+ * of the same commit has applied anything, or may have: then the time tells, in whole seconds of the apiserver's clock. Pure.
  */
 export function earlierAttempt(
   { entries, status }: Pick<Inventory, 'entries' | 'status'>,
   { sha, runId }: Pick<CommitRun, 'sha' | 'runId'>,
 ): EarlierAttempt {
   const isAgain = (status.history ?? []).some(
-    (other) => other.sha === sha && other.runId !== runId && other.applied > 0,
+    (other) => other.sha === sha && other.runId !== runId && other.applied !== 0,
   );
   const { commit: begun } = status;
   const since = begun?.runId === runId ? Date.parse(begun.startedAt ?? '') : Number.NaN;

@@ -1,6 +1,7 @@
 /** From a field path of the apiserver to a line of the file. Not a parser: a good place to look. */
 
 import type { SourceText } from './source-text.ts';
+import { spellings } from './yaml-scalars.ts';
 
 /**
  * The line (1-based) of a field such as `spec.template.spec.containers[0].image`, `.spec.containers[name="main"].image` or
@@ -52,7 +53,8 @@ function findBracket(document: Document, from: number, inside: string): number |
 }
 
 function findKey({ lines, end }: Document, from: number, name: string): number | undefined {
-  return find(lines, from, end, (line) => isKey(line, name));
+  const names = spellings(name);
+  return find(lines, from, end, (line) => names.some((one) => isKey(line, one)));
 }
 
 /** The key at the beginning of a line, or anywhere in one of flow style. */

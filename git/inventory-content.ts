@@ -124,6 +124,22 @@ export function pruneCandidates(
   return [...entries].filter(([key]) => !keep.has(key)).map(([, entry]) => entry);
 }
 
+/**
+ * Which inventories, by the name of their repository, have every object of this one, as after a rename: the very objects, applied since.
+ * Empty: some object is in none of them.
+ */
+export function takenBy(entries: Entries, others: ReadonlyMap<string, Entries>): readonly string[] {
+  const takers = [...entries].map(([key, { uid }]) =>
+    [...others].find(([, other]) => {
+      const taken = other.get(key)?.uid;
+      return taken !== undefined && (uid === undefined || uid === taken);
+    }),
+  );
+  return takers.includes(undefined)
+    ? []
+    : [...new Set(takers.flatMap((taker) => taker?.[0] ?? []))].toSorted();
+}
+
 export type PruneVerdict =
   | { readonly verdict: 'delete'; readonly uid: string; readonly resourceVersion: string }
   /** It stays, without what marks it as ours. */

@@ -32,3 +32,9 @@ async function read(store: InventoryStore, signal?: AbortSignal): Promise<ReadIn
     throw error;
   }
 }
+
+/** Whether the cluster tells of any commit of the repository. Where its inventory is somebody else's, nothing is missing. @throws as {@link readInventory} */
+export async function isRecorded(store: InventoryStore): Promise<boolean> {
+  const inventory = await read(store);
+  return inventory === 'unknown' || inventory?.status.commit !== undefined;
+}

@@ -130,9 +130,10 @@ export interface CommitAttempt {
   readonly tries?: number | undefined;
   /** RFC 3339: the start of the last of several. */
   readonly lastStartedAt?: string | undefined;
-  readonly applied: number;
-  readonly unchanged: number;
-  readonly pruned: number;
+  /** Absent, like the other counts: it is not known what was done. */
+  readonly applied?: number | undefined;
+  readonly unchanged?: number | undefined;
+  readonly pruned?: number | undefined;
   /** The first one, formatted, and how many there are. */
   readonly problem?: string | undefined;
   readonly problemCount?: number | undefined;

@@ -103,7 +103,7 @@ export async function notify(
           ? 'broke the connection before it answered'
           : undefined;
     throw how === undefined
-      ? cannot(code ?? 'no answer')
+      ? cannot((code === undefined ? undefined : distrust(code, call.url)) ?? code ?? 'no answer')
       : new NewsUnansweredError(`${who} ${how} (${ANSWER_FIRST})`);
   });
   if (status >= 200 && status <= 299) return;
@@ -111,6 +111,20 @@ export async function notify(
   if (status === GATEWAY_TIMEOUT) throw new NewsUnansweredError(`${message} (${ANSWER_FIRST})`);
   const isFinal = status >= 300 && status <= 499 && !PASSING_STATUSES.has(status);
   throw isFinal ? new NewsRefusedError(message) : new Error(message);
+}
+
+/** Certificates that an authority of one's own would make good. */
+const UNKNOWN_AUTHORITY =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT\w*|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CERT_UNTRUSTED|INVALID_CA)$/;
+
+/** Whose certificate is not taken, and what helps; undefined for other errors. Of the address no more than the host: the rest may be a secret. */
+function distrust(code: string, url: string): string | undefined {
+  const isUnknown = UNKNOWN_AUTHORITY.test(code);
+  if (!isUnknown && !/^CERT_|^ERR_TLS_CERT_/.test(code)) return undefined;
+  const next = isUnknown
+    ? "if its authority is one of your own, name that one's certificate (PEM) with `caFile` beside the receiver, or in NODE_EXTRA_CA_CERTS of the worker; else the server must get a valid one"
+    : 'the server must get a valid one';
+  return `the certificate of ${new URL(url).host} is not trusted (${code}): ${next}`;
 }
 
 const ANSWER_FIRST = 'it should answer first, and work then';

@@ -15,6 +15,7 @@ import { isController, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF } from './problems.ts';
 import type { SourceText } from './source-text.ts';
+import { whyUnfound } from './yaml-scalars.ts';
 
 const OWN_FIELDS = [
   'partition',
@@ -97,7 +98,7 @@ export function toProblem(
     return {
       ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line),
       ...policyFor(message),
-      ...hintFor(text),
+      ...hintFor(text, field),
       ...renewalOf(object, text),
       ...annotationFor(object, text),
     };
@@ -143,7 +144,10 @@ function handOver({ manifest, namespace }: PreparedObject, heals: boolean): Pick
 }
 
 /** What to do about a value of the wrong type, where that is plain. */
-function hintFor(text: string): Pick<Problem, 'next'> {
+function hintFor(text: string, field: string | undefined): Pick<Problem, 'next'> {
+  const [, key = ''] = /(?:^|[.[])(true|false)(?=$|[.\]])/.exec(field ?? '') ?? [];
+  const why = whyUnfound(key);
+  if (why !== undefined) return { next: `Quote the key: ${why}.` };
   // A selector of nodes is labels; with matchLabels it would be one of pods.
   if (/nodeSelector\.match(?:Labels|Expressions): expected string, got/i.test(text))
     return { next: 'Write the labels of the nodes themselves: nodeSelector: {disk: ssd}.' };

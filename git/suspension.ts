@@ -6,7 +6,8 @@ import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import { SUSPENDED } from '../planners/names.ts';
 import type { Wish } from '../planners/workload.ts';
-import type { InventoryStore } from './inventory.ts';
+import type { InventoryStore, RepositoryStatus } from './inventory.ts';
+import { shortSha } from './problems.ts';
 
 /** Who suspended the repository and why; undefined: it is not suspended. @throws ApiError; ProblemError InventoryForeign */
 export async function readSuspension(store: InventoryStore): Promise<Wish | undefined> {
@@ -26,13 +27,14 @@ export async function suspendRepository(
   let result: WishResult | undefined;
   await store.update((present) => {
     const known = readSuspended(present.annotations);
+    const goingOn = describeGoingOn(present.status.commit);
     if (known !== undefined) {
       result = nothing(
-        `repository ${store.repository} is already suspended${describeSuspension(known)}`,
+        `repository ${store.repository} is already suspended${describeSuspension(known)}${goingOn}`,
       ).result;
       return undefined;
     }
-    result = { changed: true, message: `repository ${store.repository} suspended` };
+    result = { changed: true, message: `repository ${store.repository} suspended${goingOn}` };
     const value = JSON.stringify(wish(wisher, now));
     return { ...present, annotations: { ...present.annotations, [SUSPENDED]: value } };
   });
@@ -48,6 +50,13 @@ export async function resumeRepository(store: InventoryStore): Promise<WishResul
     return { ...present, annotations };
   });
   return { changed: true, message: `repository ${store.repository} resumed` };
+}
+
+/** `; 56124dbb, which is under way, goes to its end`; empty where nothing is. */
+export function describeGoingOn(commit: RepositoryStatus['commit'] | undefined): string {
+  return commit?.outcome === 'Progressing'
+    ? `; ${shortSha(commit.sha)}, which is under way, goes to its end`
+    : '';
 }
 
 /** ` by ada: disk alarm`; what is not known is left out. */

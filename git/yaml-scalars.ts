@@ -26,6 +26,23 @@ const NAMED = new Map<string, boolean | null | number>([
   ...['-.inf', '-.Inf', '-.INF'].map((word) => [word, Number.NEGATIVE_INFINITY] as const),
 ]);
 
+/** How the text of a key that is a boolean may be written in the file: `false` may be `n`, `no`, `off`. Of any other, itself. */
+export function spellings(key: string): readonly string[] {
+  if (!READ_AS.has(key)) return [key];
+  return [
+    key,
+    ...[...NAMED].flatMap(([word, value]) => (String(value) === key && word !== key ? [word] : [])),
+  ];
+}
+
+/** Why nobody may find such a key in the file; undefined for any other. */
+export function whyUnfound(key: string): string | undefined {
+  return READ_AS.has(key) ? `a key y, n, yes, no, on or off is read as ${key}` : undefined;
+}
+
+/** What words become that are no strings in YAML 1.1, which kubectl reads. */
+const READ_AS: ReadonlySet<string> = new Set(['true', 'false']);
+
 const INTEGER = /^([-+]?)(?:0[bB]([01]+)|0[oO]([0-7]+)|0[xX]([0-9a-fA-F]+)|0([0-7]+)|(0|[1-9][0-9]*))$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 

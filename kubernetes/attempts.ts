@@ -40,8 +40,8 @@ const REASON_LIMIT = 500;
 /**
  * Adds or updates (by `runId`) an attempt of a revision. Idempotent, safe against concurrent writers.
  *
- * @returns the revision as written; undefined when it does not exist (any more) or is not the workload's: nothing is lost then,
- *   a revision that is gone has no history
+ * @returns whether the run was not among the attempts before. Also false when the revision does not exist (any more) or is not the
+ *   workload's: nothing is lost then, a revision that is gone has no history
  * @throws ApiError as the apiserver answers, or the last conflict after 12 tries
  */
 export async function recordAttempt(
@@ -49,7 +49,7 @@ export async function recordAttempt(
   ref: Owner & Pick<WorkloadTarget, 'namespace'>,
   revisionName: string,
   attempt: Attempt,
-): Promise<KubernetesObject | undefined> {
+): Promise<boolean> {
   const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
   return await recordAttemptAt(client, path, ref, attempt);
 }
@@ -71,22 +71,24 @@ export async function recordAttemptAt(
   path: ResourcePath,
   owner: Owner | undefined,
   attempt: Attempt,
-): Promise<KubernetesObject | undefined> {
+): Promise<boolean> {
   for (let tries = 1; ; tries += 1) {
     const revision = await getOrUndefined(client, path);
     if (revision === undefined || (owner !== undefined && !isOf(revision, owner))) {
-      return undefined;
+      return false;
     }
     const before = revision.metadata.annotations?.[ANNOTATION.attempts];
-    const after = JSON.stringify(upsertAttempt(readAttempts(revision), attempt));
+    const known = readAttempts(revision);
+    const after = JSON.stringify(upsertAttempt(known, attempt));
     if (after === before) {
-      return revision;
+      return false;
     }
     const { uid, resourceVersion } = revision.metadata;
     try {
-      return await client.patch(path, 'merge', {
+      await client.patch(path, 'merge', {
         metadata: { uid, resourceVersion, annotations: { [ANNOTATION.attempts]: after } },
       });
+      return known.every(({ runId }) => runId !== attempt.runId);
     } catch (error) {
       if (!isConflict(error) || tries === CONFLICT_LIMIT) {
         throw error;

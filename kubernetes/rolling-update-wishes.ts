@@ -3,6 +3,7 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import type { Refused } from '../planners/rolling-update-start.ts';
+import { describeNothingLeft, isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
 import type { UpdateStep } from '../planners/rolling-update-steps.ts';
 import { annotate } from '../planners/rolling-update-steps.ts';
@@ -36,20 +37,22 @@ export async function pauseUpdate(
   wisher: Wisher,
   now: number,
 ): Promise<WishResult> {
-  return await edit(client, reference, (view) => {
-    const { name, old, nextController: next, record, paused } = view;
-    const subject = old ?? next;
-    if (subject === undefined && record !== undefined) {
+  const result = await edit(client, reference, ({ name, old, nextController: next, record }) => {
+    const both = [old, next].flatMap((one) => one ?? []);
+    if (both.length === 0 && record !== undefined) {
       return nothing(`${name} is being renamed, and its pods have no controller: that is finished first`);
     }
-    if (subject === undefined || (next === undefined && record === undefined)) {
+    if (both.length === 0 || (next === undefined && record === undefined)) {
       return nothing(`no update of ${name} is in progress`);
     }
-    if (paused !== undefined) return nothing(`the update of ${name} is already paused`);
+    const free = both.find((one) => !isHeld(one));
+    if (free === undefined) return nothing(`the update of ${name} is already paused`);
     const text = JSON.stringify(wish(wisher, now));
     const message = `the update of ${name} is paused`;
-    return change(message, annotate(subject, { [ANNOTATION.paused]: text }, 'Annotate', message));
+    return change(message, annotate(free, { [ANNOTATION.paused]: text }, 'Annotate', message));
   });
+  // On both: on one alone it would go with that one.
+  return result.changed ? { ...(await pauseUpdate(client, reference, wisher, now)), ...result } : result;
 }
 
 /** Lets it go on. @throws ApiError */
@@ -58,15 +61,17 @@ export async function resumeUpdate(
   reference: UpdateReference,
 ): Promise<WishResult> {
   const result = await edit(client, reference, ({ name, old, nextController }) => {
-    const isHeld = (one: ReplicationController | undefined): one is ReplicationController =>
-      one !== undefined && readPaused(one.metadata.annotations, undefined) !== undefined;
-    const held = [old, nextController].find(isHeld);
+    const held = [old, nextController].find((one) => one !== undefined && isHeld(one));
     if (held === undefined) return nothing(`the update of ${name} is not paused`);
     const message = `the update of ${name} goes on`;
     return change(message, annotate(held, { [ANNOTATION.paused]: null }, 'Annotate', message));
   });
   // Both may have been held.
   return result.changed ? { ...(await resumeUpdate(client, reference)), ...result } : result;
+}
+
+function isHeld({ metadata }: ReplicationController): boolean {
+  return readPaused(metadata.annotations, undefined) !== undefined;
 }
 
 /** Turns it round: the old controller gets its size back (seed, "Abort"). @throws ApiError */
@@ -103,10 +108,12 @@ function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
       return { ...nothing(decision.message), ...(!isIdle && { refused: decision }) };
     }
     case 'turn':
-      return change(describeTurn(view, 'is being rolled back', 'is to be rolled back'), {
-        do: 'write',
-        write: decision.write,
-      });
+      return change(
+        isNothingLeft(view)
+          ? describeNothingLeft(view)
+          : describeTurn(view, 'is being rolled back', 'is to be rolled back'),
+        { do: 'write', write: decision.write },
+      );
     case 'attach':
       return nothing(describeTurn(view, 'is being rolled back already', 'is to be rolled back already'));
   }

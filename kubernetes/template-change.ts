@@ -73,8 +73,13 @@ function templateFromGit({ metadata, spec }: WorkloadObject): string | undefined
   return writerAfterGit(metadata.managedFields) === undefined ? present : undefined;
 }
 
+/** {@link rolloutCause} of a workload as the apiserver has it. */
+export function causeOfObject({ metadata, spec }: WorkloadObject): RolloutCause {
+  return rolloutCause({ metadata, template: normaliseTemplate(spec.template) });
+}
+
 /** What brought about the present template of a workload. Empty when nobody has said. */
-export function rolloutCause({ metadata, template }: Workload): RolloutCause {
+export function rolloutCause({ metadata, template }: Pick<Workload, 'metadata' | 'template'>): RolloutCause {
   const annotations = metadata.annotations ?? {};
   const commit = annotations[ANNOTATION.commit]?.slice(0, LONGEST_SHA);
   const repository = annotations[ANNOTATION.repository]?.slice(0, LONGEST_TEXT);

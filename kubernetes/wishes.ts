@@ -29,6 +29,7 @@ import type { Edit, WishResult, WorkloadObject, WorkloadTarget } from './workloa
 import { annotationOperations, editWorkload } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
 import {
+  currentRevision,
   listRevisions,
   presentRevision,
   revisionBefore,
@@ -86,7 +87,7 @@ export async function resumeWorkload(client: KubernetesClient, target: WorkloadT
 
 /**
  * Asks for another run after one that failed, timed out or was terminated. While none did there is nothing to ask for: the
- * wish would stand until one does.
+ * wish would stand until one does. `hasEnded`: Temporal tells of such an end, which no controller may have seen yet.
  * @throws ApiError as the apiserver answers
  */
 export async function retryWorkload(
@@ -94,12 +95,13 @@ export async function retryWorkload(
   target: WorkloadTarget,
   wisher: Wisher,
   now: number,
+  hasEnded = false,
 ): Promise<WishResult> {
   return await editWorkload(client, target, (object) => {
     if (isIdle(object)) {
       return nothing(`the rollout of ${short(target)} is complete`);
     }
-    if (!hasEndedBadly(object)) {
+    if (!hasEnded && !hasEndedBadly(object)) {
       return nothing(whyNoRetry(short(target), target.namespace));
     }
     return {
@@ -168,8 +170,16 @@ export async function undoWorkload(
     }
     const forbidden = forbiddenChanges(object, templateOfData(back));
     if (forbidden.length > 0) return notInPlace(object, target, request, { back, forbidden, now });
-    return rollbackEdit(object, target, request, present, back, now);
+    const lost = request.verb === 'undo' ? '' : lostRevision(object, revisions);
+    return rollbackEdit(object, target, request, { present, back, lost, now });
   });
+}
+
+/** Whoever gives a rollout up expects what ran before it: where somebody has deleted that revision, it is another. */
+function lostRevision(object: WorkloadObject, revisions: readonly ControllerRevision[]): string {
+  const current = currentRevision(object) ?? '';
+  const isLost = current !== '' && revisions.every(({ metadata }) => metadata.name !== current);
+  return isLost ? `, for the ControllerRevision ${current}, which was rolled out last, was deleted` : '';
 }
 
 /** The apiserver would refuse the way back: `undo` says so, who acts for safety's sake holds the rollout where it is. */
@@ -220,9 +230,18 @@ function rollbackEdit(
   object: WorkloadObject,
   target: WorkloadTarget,
   request: UndoRequest,
-  present: ControllerRevision | undefined,
-  back: ControllerRevision,
-  now: number,
+  {
+    present,
+    back,
+    lost,
+    now,
+  }: {
+    readonly present: ControllerRevision | undefined;
+    readonly back: ControllerRevision;
+    /** Why it is this one, if that needs to be said. */
+    readonly lost: string;
+    readonly now: number;
+  },
 ): Edit<UndoResult> {
   const { annotations } = object.metadata;
   const template = templateOfData(back);
@@ -247,7 +266,7 @@ function rollbackEdit(
     ],
     result: {
       changed: true,
-      message: `${short(target)} goes back to revision ${label(back)}${neverDone(back)}${pausedHint(object, target)}`,
+      message: `${short(target)} goes back to revision ${label(back)}${neverDone(back)}${lost}${pausedHint(object, target)}`,
       effect: 'rolledBack',
       revision: back.metadata.name,
     },

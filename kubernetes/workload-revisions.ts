@@ -73,7 +73,7 @@ export function lastComplete(
 }
 
 /** `status.currentRevision`, of kinds that have it. */
-function currentRevision({ status }: WorkloadObject): string | undefined {
+export function currentRevision({ status }: WorkloadObject): string | undefined {
   const name = status?.['currentRevision'];
   return typeof name === 'string' ? name : undefined;
 }

@@ -44,6 +44,9 @@ const RESTART_PAYS_MS = 5_000;
 /** unless the apiserver has begun to answer so lately, milliseconds: kwok leaves where its discovery is not complete yet. */
 const SETTLING_MS = 30_000;
 
+/** An apiserver that was killed is known to have ended within this, milliseconds. */
+const APISERVER_END_MS = 3_000;
+
 /** Where the instance's apiserver listens. */
 export function serverUrlOf({ ports }: InstanceRecord): string {
   return `https://127.0.0.1:${ports.apiserver}`;
@@ -159,7 +162,7 @@ export class RunningControlPlane implements ControlPlane {
         if (RESTARTED.has(component) && pays) {
           this.#restartAfter(failure);
         } else {
-          this.#fail(failure);
+          void this.#failOrAwait(failure);
         }
       },
       () => undefined,
@@ -179,10 +182,21 @@ export class RunningControlPlane implements ControlPlane {
         this.#onRestart(failure);
       },
       (error: unknown) => {
-        if (this.#closed || this.#mayAwait(failure.component)) return;
-        this.#fail(error instanceof ComponentFailure ? error : failure);
+        void this.#failOrAwait(error instanceof ComponentFailure ? error : failure);
       },
     );
+  }
+
+  /** An apiserver that is killed takes a moment to end, and kwok, which loses its connections at once, may have left twice before. */
+  async #failOrAwait(failure: ComponentFailure): Promise<void> {
+    const until = performance.now() + (failure.component === 'kwok' ? APISERVER_END_MS : 0);
+    while (!this.#closed && !this.#mayAwait(failure.component)) {
+      if (performance.now() >= until) {
+        this.#fail(failure);
+        return;
+      }
+      await delay(ASK_MS);
+    }
   }
 
   #fail(failure: ComponentFailure): void {

@@ -6,6 +6,7 @@
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
 import type { Pod } from './objects.ts';
+import type { ReplicationController } from './replication-controller.ts';
 import type { ReplacedController, UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { wait } from './rolling-update-steps.ts';
@@ -43,6 +44,35 @@ export function leftPods(view: UpdateView): readonly Pod[] {
   const isNext = (pod: Pod) =>
     isActive(pod) && controllerOf(pod) === undefined && matchesSelector(coming, pod.metadata.labels);
   return [...pods.filter(isNext), ...abandonedPods(view)];
+}
+
+/**
+ * Both were deleted with their pods in the middle of an update: it has nothing to roll any more, and makes nothing again. A controller that
+ * somebody has made of the name since is none of its business.
+ */
+export function isNothingLeft(view: UpdateView): boolean {
+  const { old, nextController, record, isRenamed } = view;
+  if (record?.state.phase !== 'Rolling' || nextController !== undefined || isRenamed) return false;
+  return (old === undefined || isMadeSince(old, record)) && leftPods(view).length === 0;
+}
+
+/**
+ * Whether a controller is another than the one that was there when the update began: names live on, objects do not. Where a record of
+ * before does not say which it was, the times of creation tell.
+ */
+export function isMadeSince(
+  { metadata }: ReplicationController,
+  { replaced, revision }: UpdateRecord,
+): boolean {
+  if (replaced?.uid !== undefined) return metadata.uid !== replaced.uid;
+  const [made, begun] = [metadata.creationTimestamp, revision.metadata.creationTimestamp];
+  return made !== undefined && begun !== undefined && Date.parse(made) > Date.parse(begun);
+}
+
+/** What giving up an update means of which nothing is left. */
+export function describeNothingLeft({ name, old }: Pick<UpdateView, 'name' | 'old'>): string {
+  const since = old === undefined ? '' : `, and ${name} was made anew since: it stays as it is`;
+  return `the update of ${name} is given up: both controllers were deleted with their pods${since}`;
 }
 
 /** What pods that may have been abandoned are looked for by. */

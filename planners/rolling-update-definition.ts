@@ -128,7 +128,17 @@ export function describeReplaced(
   return {
     selector: isLabelled ? { ...selector, [key]: labelOfOld(old, key) } : selector,
     images: Object.fromEntries(containers.map(({ name, image = '' }) => [name, image])),
+    uid: old.metadata.uid,
   };
+}
+
+/** The same when the update begins: later nobody knows whether somebody has edited the template in the middle. */
+export function describeBefore(
+  data: Pick<RecordData, 'key' | 'controller'>,
+  old: ReplicationController,
+): ReplacedController {
+  const { template } = old.spec;
+  return { ...describeReplaced(data, old), ...(template && { template }) };
 }
 
 function relabelled(

@@ -2,7 +2,7 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
-import { awaitAbandoned } from './rolling-update-abandoned.ts';
+import { awaitAbandoned, isMadeSince } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { strippedMarks } from './replication-controller.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
@@ -51,8 +51,14 @@ export function finish(
     const message = `delete the record ${oldest.revision.metadata.name}: ${String(KEPT)} newer ones are kept`;
     return remove('controllerrevisions', oldest.revision, false, 'TrimHistory', message);
   }
-  const verb = outcome === 'Succeeded' ? 'is rolled out' : 'is as it was before the update';
-  return { do: 'done', outcome, message: `${final.metadata.name} ${verb}` };
+  return { do: 'done', outcome, message: `${final.metadata.name} ${whatItIs(view, final, outcome)}` };
+}
+
+function whatItIs({ last }: UpdateView, final: ReplicationController, outcome: UpdateEnding): string {
+  if (outcome === 'Succeeded') return 'is rolled out';
+  return last !== undefined && isMadeSince(final, last)
+    ? 'was made anew since the update began, which is given up'
+    : 'is as it was before the update';
 }
 
 /** One that had been renamed, and waited for its pods, when another began: were that rolled back, it would go on. */

@@ -5,10 +5,11 @@
 
 import { compareRevisions, nextRevisionNumber } from './revision.ts';
 import { ANNOTATION, LABEL } from './names.ts';
-import type { ControllerRevision, JsonObject } from './objects.ts';
+import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationControllerSpec } from './replication-controller.ts';
 import type { UpdateBudget } from './rolling-update-scale.ts';
 import { SHIPPED_BUDGET } from './rolling-update-scale.ts';
+import type { Fields } from './values.ts';
 import { asFields, trusted } from './values.ts';
 import type { Wish } from './workload.ts';
 
@@ -78,6 +79,10 @@ export interface ReplacedController {
   readonly selector: Readonly<Record<string, string>>;
   /** By container: what to roll out again, for whoever wants it back. No record of before has those of the first controller. */
   readonly images?: Readonly<Record<string, string>>;
+  /** Which object it was. Records of earlier versions do not say. */
+  readonly uid?: string;
+  /** What its pods were made of when the update began, for the way back. Records of earlier versions have none. */
+  readonly template?: PodTemplate;
 }
 
 export interface UpdateRecord extends RecordData {
@@ -119,9 +124,15 @@ function readRecord(revision: ControllerRevision): UpdateRecord | undefined {
   const { from, next, to, key, hash, controller, replaced } = revision.data;
   const texts = [from, next, to, key, hash].every((field) => typeof field === 'string');
   if (!texts || asFields(asFields(controller)?.['spec']) === undefined) return undefined;
-  if (replaced !== undefined && asFields(asFields(replaced)?.['selector']) === undefined) return undefined;
+  if (replaced !== undefined && !isReplaced(asFields(replaced))) return undefined;
   const data = trusted<RecordData>(revision.data);
   return { ...data, revision, state: readState(revision, data.controller) };
+}
+
+function isReplaced(fields: Fields | undefined): boolean {
+  const template = fields?.['template'];
+  const isTemplate = template === undefined || asFields(asFields(template)?.['spec']) !== undefined;
+  return asFields(fields?.['selector']) !== undefined && isTemplate;
 }
 
 function readState({ metadata }: ControllerRevision, controller: ControllerManifest): RecordState {

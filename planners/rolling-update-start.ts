@@ -2,10 +2,11 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { isPartlyReplaced, partnerOf, templateEditors } from './replication-controller.ts';
+import { desiredOf, isPartlyReplaced, partnerOf, templateEditors } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   dataOfNext,
+  describeBefore,
   describeReplaced,
   gitMarks,
   labelOfOld,
@@ -18,11 +19,12 @@ import {
 import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
-import { annotate } from './rolling-update-steps.ts';
+import { annotate, setState } from './rolling-update-steps.ts';
+import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
 import { asMade, describeUnknown, editedSince } from './rolling-update-template.ts';
-import { areSiblings } from './rolling-update-roles.ts';
+import { areSiblings, otherHalf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import type { Pin } from './workload.ts';
@@ -132,6 +134,9 @@ function stranger(view: UpdateView): Refused | undefined {
   const owner = partnerOf(next);
   if (owner === name || (old !== undefined && partnerOf(old) === nextName)) return undefined;
   if (owner !== undefined) return ofOther(view, next, owner);
+  // The seed's "only foo-next": where its mark of the partner is gone too, who names both tells.
+  const isAlone = old === undefined && otherHalf(next, view.controllers) === undefined;
+  if (isAlone && desiredOf(next) !== undefined) return undefined;
   if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
   if (areSiblings(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
   return refuse('NameTaken', `${nextName} exists already, and belongs to no update of ${name}`);
@@ -194,6 +199,10 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   const partner = next?.metadata.name ?? record?.next;
   if (partner === undefined && !isLost) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);
+  }
+  if (record !== undefined && isNothingLeft(view)) {
+    const closing = setState(record, { phase: 'Aborted', turned }, describeNothingLeft(view));
+    return closing.do === 'write' ? { do: 'turn', write: closing.write } : { do: 'attach' };
   }
   if (old === undefined) {
     const place = view.keepsName ? 'has taken its place' : 'is about to get its name';
@@ -403,7 +412,7 @@ function beginWithManifest(
   }
   const { hash } = labelled(wanted, key);
   const data = { from: name, next: target, to: target, key, hash, controller: wanted };
-  return { do: 'begin', desired, data: { ...data, replaced: describeReplaced(data, old) } };
+  return { do: 'begin', desired, data: { ...data, replaced: describeBefore(data, old) } };
 }
 
 function begin(
@@ -429,7 +438,7 @@ function begin(
   return {
     do: 'begin',
     desired,
-    data: { ...data, ...(old && { replaced: describeReplaced(data, old) }) },
+    data: { ...data, ...(old && { replaced: describeBefore(data, old) }) },
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The template of a next controller that somebody edits in the middle (`kubectl set image`): the record says what is rolled out, so it
- * is put back, and pods that were made of the edited one do not count as replaced.
+ * The template of the controller that grows, edited by somebody in the middle (`kubectl set image`): the record says what is rolled out,
+ * and what there was before, so it is put back, and pods that were made of the edited one do not count.
  */
 
 import { isActive, isAvailable } from './availability.ts';
@@ -9,7 +9,7 @@ import { ANNOTATION } from './names.ts';
 import type { JsonObject, Pod, PodTemplate } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isMadeByUpdate, podsOf, templateEditors } from './replication-controller.ts';
-import { isHashValue, plainController, proven } from './rolling-update-definition.ts';
+import { isHashValue, plainController, proven, selectsSame } from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
@@ -24,44 +24,80 @@ export const EDITED = 'PodOfEditedTemplate';
 const KEPT_IMAGES = 10;
 
 /**
- * The write that gives the next controller the template of its record again, and remembers which images the edited one had; undefined
- * when it has it. What nobody but a rolling update has written is left: a webhook made it, and would make it again.
+ * The write that gives a controller of the update the template of the record again, and remembers which images the edited one had;
+ * undefined when it has it. What nobody but a rolling update has written is left: a webhook made it, and would make it again.
  */
-export function putBack(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
-  const template = changeBack(view.record, next);
-  const wanted = view.record?.controller.spec.template;
-  const present = next.spec.template;
+export function putBack(view: UpdateView, one: ReplicationController): UpdateStep | undefined {
+  const wanted = wantedTemplate(view, one);
+  const present = one.spec.template;
+  const template = changeBack(wanted, one);
   if (template === undefined || wanted === undefined || present === undefined) return undefined;
   if (view.paused !== undefined) return undefined;
   const right = imagesOf(wanted.spec);
   const images = [...imagesOf(present.spec)].flatMap(([name, image]) =>
     right.get(name) === image ? [] : [image],
   );
-  const edited = [...new Set([...editedImages(next), ...images])].slice(-KEPT_IMAGES);
+  const edited = [...new Set([...editedImages(one), ...images])].slice(-KEPT_IMAGES);
   const annotations = edited.length === 0 ? {} : { [ANNOTATION.editedImages]: JSON.stringify(edited) };
-  const { name } = next.metadata;
-  const who = templateEditors(next)?.join(', ') ?? 'somebody';
-  const message = `the template of ${name} was changed by ${who}: put back as the update rolls it out`;
+  const { name } = one.metadata;
+  const who = templateEditors(one)?.join(', ') ?? 'somebody';
+  const as = isGoingBackTo(view, one) ? 'it was before' : 'the update rolls it out';
+  const message = `the template of ${name} was changed by ${who}: put back as ${as}`;
   return patch(
     'replicationcontrollers',
-    next,
+    one,
     { metadata: { annotations }, spec: { template } },
     'PutBack',
     message,
   );
 }
 
+/** Whether a controller of the update has another template than {@link putBack} gives it. */
+export function isEdited(view: UpdateView, one: ReplicationController): boolean {
+  return changeBack(wantedTemplate(view, one), one) !== undefined;
+}
+
+/** What its pods are to be made of: as the record rolls it out, and of what gets its pods back as it was when the update began. */
+function wantedTemplate(view: UpdateView, one: ReplicationController): PodTemplate | undefined {
+  const { record } = view;
+  if (record === undefined || !isGoingBackTo(view, one)) return record?.controller.spec.template;
+  return templateBefore(record, one);
+}
+
+/** Of the controller that was replaced, as it was when the update began; undefined where that is not known. */
+function templateBefore(
+  { replaced, key }: UpdateRecord,
+  one: ReplicationController,
+): PodTemplate | undefined {
+  // One that somebody has made anew under the name is another, and its template theirs.
+  if (replaced === undefined || !selectsSame(one.spec, replaced)) return undefined;
+  const before = replaced.template;
+  // Its label came when the update had begun.
+  const label = one.spec.template?.metadata?.labels?.[key];
+  if (before === undefined || label === undefined) return before;
+  const { labels } = before.metadata ?? {};
+  return { ...before, metadata: { ...before.metadata, labels: { ...labels, [key]: label } } };
+}
+
+function isGoingBackTo({ old, isRollback, isRenamed }: UpdateView, one: ReplicationController): boolean {
+  return isRollback && !isRenamed && one === old;
+}
+
 /** Whether anybody but a rolling update has given a controller another template than the record of one says. */
 export function editedSince(record: UpdateRecord | undefined, controller: ReplicationController): boolean {
-  return changeBack(record, controller) !== undefined;
+  return changeBack(record?.controller.spec.template, controller) !== undefined;
+}
+
+/** The same of one that got its pods back, where the record says what it was before. */
+export function editedSinceBack(record: UpdateRecord, controller: ReplicationController): boolean {
+  return changeBack(templateBefore(record, controller), controller) !== undefined;
 }
 
 /** The merge patch of its template; undefined where nobody has edited it. */
 function changeBack(
-  record: UpdateRecord | undefined,
+  wanted: PodTemplate | undefined,
   controller: ReplicationController,
 ): JsonObject | undefined {
-  const wanted = record?.controller.spec.template;
   const present = controller.spec.template;
   if (wanted === undefined || present === undefined || templateEditors(controller)?.length === 0)
     return undefined;
@@ -105,16 +141,16 @@ export function describeUnknown(next: ReplicationController): string {
 }
 
 /**
- * Pods of the next controller with an image that an edited template had, and its own has not. Where somebody has edited it and put it
- * back by hand, those that are not as its other pods are.
+ * Pods of a controller of the update with an image that an edited template had, and its own has not. Where somebody has edited the next
+ * one and put it back by hand, those that are not as its other pods are.
  */
-export function editedPods({ record, pods }: UpdateView, next: ReplicationController): readonly Pod[] {
-  const edited = editedImages(next);
-  const template = record?.controller.spec.template;
-  const isByHand = editorsOf(next).length > 0;
+export function editedPods(view: UpdateView, one: ReplicationController): readonly Pod[] {
+  const edited = editedImages(one);
+  const template = wantedTemplate(view, one);
+  const isByHand = !isGoingBackTo(view, one) && editorsOf(one).length > 0;
   if ((edited.length === 0 && !isByHand) || template === undefined) return [];
   const right = imagesOf(template.spec);
-  const own = podsOf(next, pods).filter(isActive);
+  const own = podsOf(one, view.pods).filter(isActive);
   // Where none has it, something else than the template decides: a webhook that writes images of pods.
   const isPlain = (name: string) => own.some(({ spec }) => imagesOf(spec).get(name) === right.get(name));
   return own.filter(({ spec }) =>
@@ -132,27 +168,27 @@ export function editedPods({ record, pods }: UpdateView, next: ReplicationContro
  */
 export function deleteEdited(
   view: UpdateView,
-  next: ReplicationController,
+  one: ReplicationController,
   now: number,
 ): UpdateStep | undefined {
   if (view.paused !== undefined) return undefined;
-  const edited = editedPods(view, next);
-  const both = new Set([view.old, next]);
-  const available = [...both].reduce((sum, one) => sum + countPods(one, view.pods, now).available, 0);
-  const minReadySeconds = next.spec.minReadySeconds ?? 0;
+  const edited = editedPods(view, one);
+  const both = new Set([view.old, view.nextController, one]);
+  const available = [...both].reduce((sum, half) => sum + countPods(half, view.pods, now).available, 0);
+  const minReadySeconds = one.spec.minReadySeconds ?? 0;
   const isSpare = available - 1 >= view.state.desired - view.budget.unavailable;
   const victim = edited.find((pod) => isSpare || !isAvailable(pod, minReadySeconds, now));
   if (victim === undefined) return undefined;
-  const message = `delete pod ${victim.metadata.name}: made of a template of ${next.metadata.name} that somebody had changed`;
+  const message = `delete pod ${victim.metadata.name}: made of a template of ${one.metadata.name} that somebody had changed`;
   return remove('pods', victim, false, 'DeleteEdited', message);
 }
 
 /** Where none may go: what was rolled out is not all that there is. */
-export function awaitEdited(view: UpdateView, next: ReplicationController): UpdateStep | undefined {
-  const names = editedPods(view, next).map(({ metadata }) => metadata.name);
+export function awaitEdited(view: UpdateView, one: ReplicationController): UpdateStep | undefined {
+  const names = editedPods(view, one).map(({ metadata }) => metadata.name);
   if (names.length === 0) return undefined;
   const message =
-    `${names.slice(0, KEPT_IMAGES).join(', ')} of ${next.metadata.name}: made of a template that somebody had changed, ` +
+    `${names.slice(0, KEPT_IMAGES).join(', ')} of ${one.metadata.name}: made of a template that somebody had changed, ` +
     `and none may be unavailable`;
   return wait(EDITED, message, names);
 }

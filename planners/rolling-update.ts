@@ -6,6 +6,7 @@
  * |---|---|---|---|
  * | there | there | any | mark, label, roll; at its end clean up or rename |
  * | there | gone | active | create the next, for the pods it left; or, renamed already, finish |
+ * | made anew since | gone | `Rolling`, and no pods that it left | it is another one: given up |
  * | there | gone | none | marked: refuse, `foo` says how many are wanted; turned round: back to that size |
  * | gone | there | any | it is called so: finish; else rename, also when it is being deleted: the record is written again before it is let go |
  * | gone | gone | `Renaming` | create the old name again |
@@ -18,7 +19,7 @@ import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { partnerOf, scaledBy, sizeOf, strippedMarks } from './replication-controller.ts';
-import { ABANDONED, leftPods } from './rolling-update-abandoned.ts';
+import { ABANDONED, describeNothingLeft, isNothingLeft, leftPods } from './rolling-update-abandoned.ts';
 import {
   dataOfNext,
   describeReplaced,
@@ -59,6 +60,7 @@ import {
   describeUnknown,
   editedPods,
   editedSince,
+  isEdited,
   patchTowards,
   putBack,
 } from './rolling-update-template.ts';
@@ -110,14 +112,14 @@ function withBoth(
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   if (view.isRollback && (partnerOf(next) ?? view.name) !== view.name) {
     // Two began at once with the same next controller: this one gives up without it.
-    return isOwnNext(view, next) ? ['RollingBack', markBack(view, next)] : backAlone(view, old);
+    return isOwnNext(view, next) ? ['RollingBack', markBack(view, next)] : backAlone(view, old, now);
   }
   const phase = view.isRollback ? 'RollingBack' : sizeOf(next) > 0 ? 'Rolling' : 'Initialising';
   const wrong = contradiction(view, old, next) ?? recordStep(view, next, 'Rolling');
   if (wrong !== undefined) return [phase, wrong];
   const mark = view.isRollback ? moveMarks(view, old, next) : setMarks(view, old, next);
   if (mark !== undefined) return [phase, mark];
-  const back = view.isRollback ? undefined : putBack(view, next);
+  const back = putBack(view, view.isRollback ? old : next);
   if (back !== undefined) return [phase, back];
   const label = view.isRollback ? undefined : labelStep(view, old, next);
   if (label !== undefined) return [phase, label];
@@ -148,7 +150,7 @@ function roll(
 ): UpdateStep | undefined {
   const { desired } = view.state;
   const leaving = countPods(from, view.pods, now);
-  const edited = view.isRollback ? [] : editedPods(view, to);
+  const edited = editedPods(view, to);
   const replacing = edited.length === 0 ? undefined : deleteEdited(view, to, now);
   if (replacing !== undefined) return replacing;
   const coming = countPods(to, view.pods, now);
@@ -202,7 +204,7 @@ function roll(
     const names = leaving.active.map(({ metadata }) => metadata.name);
     return wait('PodLeaving', message, names);
   }
-  return view.isRollback ? undefined : awaitEdited(view, to);
+  return awaitEdited(view, to);
 }
 
 /** "Assume that we are in the rename phase" (seed), unless the next controller keeps its name. */
@@ -231,8 +233,16 @@ function withoutOld(view: UpdateView, next: ReplicationController, now: number):
 
 /** What stays is what was to be rolled out, pods included: after the marks are gone nothing would tell. */
 function restoreTemplate(view: UpdateView, next: ReplicationController, now: number): UpdateStep | undefined {
-  if (view.paused !== undefined && editedSince(view.record, next)) return paused(view);
-  return putBack(view, next) ?? deleteEdited(view, next, now) ?? awaitEdited(view, next);
+  return giveBack(view, next) ?? replaceEdited(view, next, now);
+}
+
+/** The template of the record, unless a pause holds it. */
+function giveBack(view: UpdateView, one: ReplicationController): UpdateStep | undefined {
+  return view.paused !== undefined && isEdited(view, one) ? paused(view) : putBack(view, one);
+}
+
+function replaceEdited(view: UpdateView, one: ReplicationController, now: number): UpdateStep | undefined {
+  return deleteEdited(view, one, now) ?? awaitEdited(view, one);
 }
 
 /** Somebody has deleted the old controller in the middle: nothing shrinks any more, so the next one grows at once (K5). */
@@ -310,7 +320,8 @@ function recordStep(
   };
   const ofName = view.old === undefined || view.keepsName ? undefined : gitMarks(view.old);
   const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);
-  const replaced = view.old === undefined ? record?.replaced : describeReplaced(plain, view.old);
+  // Somebody may have edited the old one since: of its template only what was recorded when the update began counts.
+  const replaced = record?.replaced ?? (view.old && describeReplaced(plain, view.old));
   const data = { ...plain, ...(replaced && { replaced }) };
   const { turned: _, ...rest } = state;
   return createRecord(data, { ...rest, ...change }, view.records, message);
@@ -325,15 +336,17 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
     return taken === undefined ? succeed(view, old, now) : ['Renaming', taken];
   }
   if (record !== undefined && selectsAsReplaced(record)) {
-    if (view.isRollback) return backAlone(view, old);
+    if (view.isRollback) return backAlone(view, old, now);
     const message = `${record.next}, which is to replace ${view.name}, would have the selector of ${view.name}: each would count the pods of the other`;
     return ['Initialising', refuse('SelectorSame', message)];
   }
+  if (record !== undefined && isNothingLeft(view))
+    return ['CleaningUp', setState(record, { phase: 'Aborted' }, describeNothingLeft(view))];
   // Deleted without its pods: of a smaller size it would adopt them only to delete them.
   const left = leftPods(view).length;
   if (record !== undefined && left > 0)
     return [view.isRollback ? 'RollingBack' : 'Rolling', createNext(record, state.desired, left)];
-  if (view.isRollback) return backAlone(view, old);
+  if (view.isRollback) return backAlone(view, old, now);
   if (record !== undefined)
     return ['Initialising', closeEarlier(view, record) ?? createNext(record, state.desired, 0)];
   if (isNextLost(view)) return ['Rolling', refuse('NextLost', whatIsLost(view, old))];
@@ -355,9 +368,14 @@ function whatIsLost({ name, state }: UpdateView, old: ReplicationController): st
 }
 
 /** The way back is over, or the next controller was deleted by hand in the middle of it. */
-function backAlone(view: UpdateView, old: ReplicationController): Decision {
+function backAlone(view: UpdateView, old: ReplicationController, now: number): Decision {
   const { desired } = view.state;
+  // First, for pods that are missing are made of it.
+  const restored = giveBack(view, old);
+  if (restored !== undefined) return ['RollingBack', restored];
   if (sizeOf(old) < desired) return ['RollingBack', resize(old, desired)];
+  const edited = replaceEdited(view, old, now);
+  if (edited !== undefined) return ['RollingBack', edited];
   // The record first: without the marks nothing else would tell an update given up from one that is to begin.
   const turned = readTurned(old.metadata.annotations?.[ANNOTATION.turned]);
   const closing =
@@ -400,7 +418,11 @@ function withNeither(view: UpdateView, now: number): Decision {
   if (record === undefined && last?.state.phase === 'Done' && final !== undefined) {
     return ['Finished', finish(view, final, 'Succeeded', now)];
   }
-  if (record === undefined || (record.state.phase !== 'Renaming' && leftPods(view).length === 0)) {
+  if (record === undefined && last?.state.phase === 'Aborted') {
+    const message = `nothing is left of ${name}, and its update was given up`;
+    return ['Finished', { do: 'done', outcome: 'Aborted', message }];
+  }
+  if (record === undefined || isNothingLeft(view)) {
     return [
       record === undefined ? 'Initialising' : 'Rolling',
       refuse('NotFound', `there is no ReplicationController ${name}, nor one that is to replace it`),

@@ -14,12 +14,14 @@ import type { StatefulSetStatus } from './workload.ts';
 
 /**
  * The whole status of the snapshot (S17, S19), conditions untouched (S20). As long as the template has no revision,
- * observedGeneration stays behind: nobody may take the old rollout for the new one.
+ * observedGeneration stays behind: nobody may take the old rollout for the new one. Where it had one, which somebody has deleted, no pod
+ * counts as updated until it is made again.
  */
 export function statusOfSet(view: StatefulSetView): StatefulSetStatus {
   const { workload: set, update, current, latest } = view;
   const stored = set.status;
-  const [currentName, updateName] = [current?.metadata.name, latest?.metadata.name];
+  const isLost = update === undefined && stored.observedGeneration === set.generation;
+  const [currentName, updateName] = [current?.metadata.name, isLost ? undefined : latest?.metadata.name];
   const count = {
     replicas: 0,
     readyReplicas: 0,
@@ -75,7 +77,7 @@ function countMember(
   }
   if (member.terminating) return;
   if (member.revision === currentName) count.currentReplicas += 1;
-  if (member.revision === updateName) count.updatedReplicas += 1;
+  if (updateName !== undefined && member.revision === updateName) count.updatedReplicas += 1;
 }
 
 /** What a rollout has done so far (P18). */

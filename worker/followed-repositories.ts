@@ -10,7 +10,8 @@ import { createSyncActivities } from '../activities/sync.ts';
 import { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import { DriftMonitor } from '../controllers/drift-monitor.ts';
 import { RepositoryPoller } from '../controllers/repository-poller.ts';
-import { startRollingUpdate } from '../controllers/rolling-update-runs.ts';
+import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
+import { isTemporalAway } from '../controllers/temporal-failure.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../controllers/unfollowed-runs.ts';
 import { CommitReader } from '../git/commit.ts';
@@ -19,6 +20,7 @@ import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
 import type { FollowedRow, Troubles } from '../git/followed-list.ts';
 import { InventoryStore } from '../git/inventory.ts';
+import { isRecorded } from '../git/inventory-reading.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import { readSuspension } from '../git/suspension.ts';
 import type { Wish } from '../planners/workload.ts';
@@ -130,8 +132,9 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     mirror,
     commitSeen: async (repository, seen) => {
       await runs.commitSeen(repository, seen);
-      const { sha, suspended } = seen;
-      log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, 'commit seen');
+      const { sha, suspended, unrecorded } = seen;
+      const why = unrecorded === true ? ', its inventory was deleted: it is applied again' : '';
+      log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, `commit seen${why}`);
     },
     suspension: async (name) => {
       const suspension = await suspensionOf(new InventoryStore(client, inventoryNamespace, name));
@@ -141,6 +144,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       return suspension;
     },
     isKnown: async (repository, seen) => await runs.knows(repository, seen),
+    isForgotten: async (repository, seen) => {
+      const store = new InventoryStore(client, inventoryNamespace, repository);
+      return await runs.isForgotten(repository, seen, async () => await isRecorded(store));
+    },
     onLook: async (repository, look) => {
       const { name } = repository;
       metrics.looks.inc({ repository: name, result: look.ok ? 'ok' : 'failed' });
@@ -177,6 +184,14 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         reader,
         workloadApi: config.workloadApi,
         inventoryNamespace,
+        rollingUpdateRun: async (update) => {
+          try {
+            return await readRollingUpdateRun(temporal, config.cluster, update);
+          } catch (error) {
+            if (isTemporalAway(error)) return undefined;
+            throw error;
+          }
+        },
         startRollingUpdate: async ({ namespace, name, repository, commit }) => {
           const searchAttributes = await options.searchAttributes();
           const { cluster } = config;

@@ -20,16 +20,14 @@ import { Spacing } from '../controllers/spacing.ts';
 import { StatusWriter } from '../controllers/status-writer.ts';
 import { WorkQueue } from '../controllers/work-queue.ts';
 import { WorkloadWatch } from '../controllers/workload-watch.ts';
-import { rolloutCause } from '../kubernetes/template-change.ts';
-import { recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
 import { LABEL } from '../planners/names.ts';
 import type { Workload } from '../planners/workload.ts';
-import { rolloutWorkflowId } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
+import { BadEndings } from './bad-endings.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
 import { InProcessRuns } from './in-process-runs.ts';
@@ -108,6 +106,7 @@ export async function startLeader(options: LeaderOptions) {
       log.debug({ workload: workload.ref.name, verb, resource, name, purpose, charged, outcome }, 'action');
     },
   });
+  const endings = new BadEndings({ client, cluster: config.cluster, events, log });
   const runs = new RolloutRuns({
     client: temporal,
     cluster: config.cluster,
@@ -125,19 +124,13 @@ export async function startLeader(options: LeaderOptions) {
       log.info({ workload: keyOf(workload), runId }, 'rollout goes on under this leader');
     },
     onBadEnding: (workload, revision, ending) => {
-      log.warn({ workload: keyOf(workload), reason: ending.reason }, ending.message);
-      events.record(workload, 'Warning', ending.reason, ending.message);
-      if (revision !== undefined) {
-        recordAttempt(client, workload.ref, revision, {
-          runId: ending.runId,
-          workflowId: rolloutWorkflowId(config.cluster, workload.ref),
-          startedAt: new Date(ending.startedAt).toISOString(),
-          endedAt: new Date(ending.closedAt).toISOString(),
-          outcome: ending.reason === 'RunTerminated' ? 'Terminated' : 'Failed',
-          reason: ending.message,
-          ...commitOf(workload),
-        }).catch((error: unknown) => log.warn({ error: toMessage(error) }, 'attempt not recorded'));
-      }
+      endings.report(workload, ending);
+      if (revision !== undefined) void endings.record(workload, revision, ending);
+    },
+    onFoundEnded: (workload, revision, ending) => {
+      void endings.record(workload, revision, ending).then((isNews) => {
+        if (isNews) endings.report(workload, ending);
+      });
     },
     onError: (key, error) => {
       if (isTemporalAway(error)) {
@@ -259,9 +252,4 @@ function keyOf({ ref: { kind, namespace, name } }: Workload): string {
 /** Of a ReplicationController, as {@link workloadKey} forms it. */
 function workloadKeyOf(namespace: string, name: string): string {
   return `ReplicationController/${namespace}/${name}`;
-}
-
-function commitOf(workload: Workload): { readonly commit?: string } {
-  const { commit } = rolloutCause(workload);
-  return commit === undefined ? {} : { commit };
 }

@@ -11,8 +11,9 @@ import type {
   PruneResult,
 } from '../activities/commit-types.ts';
 import type { Problem, ProblemList } from '../git/problems.ts';
+import { cutOff } from './commit-end.ts';
 import { markdown } from './markdown.ts';
-import type { CommitInput, CommitPhase, CommitView } from './sync-messages.ts';
+import type { CommitInput, CommitPhase, CommitView, HeldWave } from './sync-messages.ts';
 
 /** Problems kept; histories and the failure's message are bounded. */
 const PROBLEM_LIMIT = 20;
@@ -39,7 +40,7 @@ export class CommitDisplay {
   #stage = 0;
   #isWriting = false;
   /** Which wave is held up by the wait. */
-  #held = '';
+  #held: HeldWave | undefined;
 
   constructor(input: CommitInput) {
     this.#input = input;
@@ -80,6 +81,11 @@ export class CommitDisplay {
     this.#show();
   }
 
+  /** Nothing in git or in the commit was the reason: by hand, if no other was told. */
+  cancelled(): void {
+    this.#failure ??= cutOff(this.#input.repository, 'it was cancelled');
+  }
+
   /** The commit ends because a step of its failed, which is no problem of one object. */
   failed(message: string): void {
     this.#failure = `${this.#phase}: ${message}`.slice(0, 1_000);
@@ -87,7 +93,7 @@ export class CommitDisplay {
 
   enter(phase: CommitPhase): void {
     this.#phase = phase;
-    this.#held = '';
+    this.#held = undefined;
     this.#waiting = [];
     this.#show();
   }
@@ -95,13 +101,14 @@ export class CommitDisplay {
   /** The wait for what is before a wave. */
   enterWave(stage: string, wave: number): void {
     this.#phase = 'AwaitingWave';
-    this.#held = `before wave ${wave} of ${stage}`;
+    this.#held = { stage, wave, text: `before wave ${wave} of ${stage}` };
     this.#waiting = [];
     this.#show();
   }
 
   checked(result: CheckCommitResult): void {
     this.#stages = result.stages;
+    this.#left.push(...(result.notes ?? []));
     this.#add(result.problems);
     // Counted one by one as soon as anything is written, be it the list of what may be pruned.
     if (result.changes === 0 && !this.#isWriting)
@@ -145,7 +152,7 @@ export class CommitDisplay {
   closed(outcome: CommitOutcome, supersededBy?: string): void {
     this.#phase = outcome;
     this.#supersededBy = supersededBy;
-    this.#held = '';
+    this.#held = undefined;
     this.#waiting = [];
     if (this.#input.searchAttributes.includes('RolloutPhase')) {
       upsertSearchAttributes([
@@ -162,6 +169,7 @@ export class CommitDisplay {
       sha: this.#input.sha,
       phase: this.#phase,
       ...this.#objects,
+      ...(this.#held !== undefined && { held: this.#held }),
       waiting: this.#waiting,
       notes: this.notes,
       problems: this.#lines,
@@ -184,7 +192,9 @@ export class CommitDisplay {
       markdown([
         `**${this.#phase}**${by} · \`${this.#input.repository}\` at \`${this.#input.sha.slice(0, 8)}\``,
         notes.map((note) => `- ${note}`).join('\n'),
-        this.#phase === 'Applying' ? `stage ${this.#stage + 1} of ${this.#stages.length}` : this.#held,
+        this.#phase === 'Applying'
+          ? `stage ${this.#stage + 1} of ${this.#stages.length}`
+          : (this.#held?.text ?? ''),
         [
           '| objects | applied | unchanged | pruned | rollouts | problems |',
           '|---|---|---|---|---|---|',

@@ -60,6 +60,11 @@ export function mendedAt({ finishedAt, tries = 1 }: LastCommit, now: number): nu
   return Math.max(now, Date.parse(finishedAt) + Math.min(retryDelay(tries), MEND_WAIT_MS));
 }
 
+/** Whether the cluster did not take it; one that was ended from outside has neither failed nor succeeded. */
+export function hasFailed(outcome: LastCommit['outcome']): boolean {
+  return outcome === 'Refused' || outcome === 'Failed';
+}
+
 /** What a commit that was refused before its first write has left as it was applied, of what `before` tells. */
 export function leftAsApplied(
   outcome: LastCommit['outcome'],
@@ -78,6 +83,11 @@ export function puttingBack(
 ): WantedCommit {
   const as = settings !== undefined && { settings };
   return { sha, ...as, again: true, by: 'fairlead', reason, heal: objects };
+}
+
+/** The note of a commit that somebody has ended in the middle: `how`, and what to do. */
+export function cutOff(repository: string, how: 'it was cancelled' | 'its run was terminated'): string {
+  return `${how}, what it has done stays: \`fairlead sync ${repository}\` tries it again`;
 }
 
 /** What the end of a child means; `superseded`: a newer commit was the reason for its cancellation. */

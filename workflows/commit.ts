@@ -18,10 +18,10 @@ import {
 
 import type { CommitActivities } from '../activities/commit.ts';
 import type {
+  BegunCommit,
   CheckCommitResult,
   CommitOutcome,
   RecordCommitResult,
-  CommitReference,
 } from '../activities/commit-types.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
@@ -47,9 +47,8 @@ type Ending = Extract<CommitOutcome, 'Succeeded' | 'Refused' | 'Failed' | 'Super
 
 class CommitRun {
   readonly #input: CommitInput;
-  #reference: CommitReference;
+  #reference: BegunCommit;
   readonly #display: CommitDisplay;
-  readonly #startedAt: string;
   readonly #taskQueue: string;
   #supersededBy: string | undefined;
   /** Problems of objects that are left out, which nothing waits for. */
@@ -58,10 +57,17 @@ class CommitRun {
   constructor(input: CommitInput) {
     const { workflowId, runId, startTime } = workflowInfo();
     this.#input = input;
-    this.#startedAt = startTime.toISOString();
     this.#taskQueue = leaderTaskQueue(input.cluster);
     const { clusterUid, repository, sha, heal } = input;
-    this.#reference = { clusterUid, repository, sha, workflowId, runId, ...(heal !== undefined && { heal }) };
+    this.#reference = {
+      clusterUid,
+      repository,
+      sha,
+      workflowId,
+      runId,
+      startedAt: startTime.toISOString(),
+      ...(heal !== undefined && { heal }),
+    };
     this.#display = new CommitDisplay(input);
     setHandler(
       supersededSignal,
@@ -85,6 +91,7 @@ class CommitRun {
     } catch (error) {
       if (isCancellation(error) || CancellationScope.current().consideredCancelled) {
         const outcome = this.#supersededBy === undefined ? 'Canceled' : 'Superseded';
+        if (outcome === 'Canceled') this.#display.cancelled();
         await CancellationScope.nonCancellable(() => this.#record(outcome));
         throw isCancellation(error) ? error : new CancelledFailure('the commit was cancelled');
       }
@@ -135,7 +142,7 @@ class CommitRun {
   /** Undefined: everything was written. */
   async #write(checked: CheckCommitResult): Promise<Ending | undefined> {
     const { claimInventory } = this.#mutate('claim the inventory');
-    await claimInventory({ ...this.#reference, startedAt: this.#startedAt });
+    await claimInventory(this.#reference);
     this.#display.enter('Applying');
     const steps = stepsOf(checked);
     let isDeferred = checked.deferred > 0;
@@ -249,7 +256,7 @@ class CommitRun {
     });
     for (;;) {
       const { waiting: shown } = this.#display;
-      const result = await awaitRollouts({ ...this.#reference, shown, startedAt: this.#startedAt });
+      const result = await awaitRollouts({ ...this.#reference, shown });
       this.#display.awaited(result);
       if (result.outcome === 'finished') return;
     }
@@ -272,7 +279,6 @@ class CommitRun {
     return await recordCommit({
       ...this.#reference,
       outcome,
-      startedAt: this.#startedAt,
       ...this.#display.counts,
       ...(this.#supersededBy !== undefined && { supersededBy: this.#supersededBy }),
       problems: this.#display.problems,

@@ -4,12 +4,13 @@ import { proxyActivities } from '@temporalio/workflow';
 
 import type { CommitActivities } from '../activities/commit.ts';
 import { mutating } from './activity-options.ts';
+import { cutOff } from './commit-end.ts';
 import { leaderTaskQueue } from './messages.ts';
 import { askedBy } from './start-commit.ts';
 import type { SyncInput, WantedCommit } from './sync-messages.ts';
 import { commitWorkflowId } from './sync-messages.ts';
 
-/** `startedAt`: RFC 3339. What the run has done is not known here, and stays. */
+/** `startedAt`: RFC 3339. What the run has done is not known here, so nothing is counted; it stays. */
 export async function recordTerminated(
   { cluster, clusterUid, repository }: SyncInput,
   wanted: WantedCommit,
@@ -30,10 +31,7 @@ export async function recordTerminated(
     ...(heal !== undefined && { heal }),
     ...askedBy(wanted),
     outcome: 'Terminated',
-    applied: 0,
-    unchanged: 0,
-    pruned: 0,
     problems: { total: 0, first: [], lines: [] },
-    notes: [`its run was terminated, what it has done stays: \`fairlead sync ${repository}\` tries it again`],
+    notes: [cutOff(repository, 'its run was terminated')],
   });
 }

@@ -70,6 +70,8 @@ export interface SeenCommit {
   readonly suspended?: Suspension;
   /** Receivers that are told of what becomes of commits. */
   readonly notify?: readonly string[];
+  /** The inventory knows of no commit, be this one tried or not: somebody has deleted it. Absent: nobody has looked, or it does. */
+  readonly unrecorded?: boolean;
 }
 
 /** A commit of which it is not known how it was applied, by an earlier version, counts as applied in the present way. */
@@ -187,6 +189,15 @@ export const syncStatusQuery = defineQuery<SyncView>('status');
 
 export type CommitPhase = 'Checking' | 'Applying' | 'AwaitingWave' | 'Pruning' | 'AwaitingRollouts';
 
+/** A wave that waits for what is before it. */
+export interface HeldWave {
+  /** Its stage, in words. */
+  readonly stage: string;
+  readonly wave: number;
+  /** `before wave 1 of workloads` */
+  readonly text: string;
+}
+
 export interface CommitView {
   readonly repository: string;
   /** As in {@link RepositoryRun}. */
@@ -196,6 +207,8 @@ export interface CommitView {
   readonly applied: number;
   readonly unchanged: number;
   readonly pruned: number;
+  /** What is not begun yet, where the wait is between two waves; absent in runs of earlier workers, too. */
+  readonly held?: HeldWave;
   /** Why nothing moves. */
   readonly waiting: readonly string[];
   /** What is worth knowing and no failure: pinned workloads, objects that were not pruned. */
@@ -238,8 +251,12 @@ export function readReason(payload: unknown): string {
 export function readSeenCommit(payload: unknown): SeenCommit | undefined {
   const sha = readSha(payload);
   if (sha === undefined || typeof payload !== 'object' || payload === null) return undefined;
-  const { settings, suspended, notify }: { settings?: unknown; suspended?: unknown; notify?: unknown } =
-    payload;
+  const {
+    settings,
+    suspended,
+    notify,
+    unrecorded,
+  }: { settings?: unknown; suspended?: unknown; notify?: unknown; unrecorded?: unknown } = payload;
   return {
     sha,
     ...(typeof settings === 'string' && { settings: settings.slice(0, 64) }),
@@ -247,6 +264,7 @@ export function readSeenCommit(payload: unknown): SeenCommit | undefined {
     ...(Array.isArray(notify) && {
       notify: notify.filter((id) => typeof id === 'string').slice(0, MOST_RECEIVERS),
     }),
+    ...(unrecorded === true && { unrecorded }),
   };
 }
 

@@ -2,7 +2,8 @@
 
 import { patched } from '@temporalio/workflow';
 
-import type { SeenCommit, LastCommit } from './sync-messages.ts';
+import { hasFailed } from './commit-end.ts';
+import type { LastCommit, SeenCommit, WantedCommit } from './sync-messages.ts';
 import { isSameCommit } from './sync-messages.ts';
 
 /** The moment of a request. */
@@ -18,11 +19,12 @@ export interface LastRun {
   readonly last: LastCommit | undefined;
   /** Its number. */
   readonly begun: number;
+  /** Nobody had asked for it: the same commit again, by itself. */
+  readonly isRetry: boolean;
 }
 
 /** Milliseconds: no request is on its way for longer. */
 const LONGEST_WAY_MS = 60_000;
-const TRIED: ReadonlySet<LastCommit['outcome']> = new Set(['Succeeded', 'Refused', 'Failed']);
 
 /**
  * Milliseconds that the request in this payload was on its way, by the clock of whoever made it; anybody may send anything.
@@ -33,17 +35,26 @@ export function readWay(payload: unknown): number {
   return typeof ms === 'number' && ms > 0 ? Math.min(ms, LONGEST_WAY_MS) : 0;
 }
 
+/** Whether a run is the last commit again, by itself: nobody has asked for it. */
+export function isRetryOf({ sha, again, by }: WantedCommit, last: LastCommit | undefined): boolean {
+  return again && by === undefined && last?.sha === sha;
+}
+
 /**
  * Whether a run of the newest commit has ended that is what was asked for: it began after the request arrived, or was under way when the
- * request was made. One that had ended before is no answer: objects may have been changed since.
+ * request was made. One that had ended before is no answer: objects may have been changed since. Nor is a retry that failed: what it
+ * failed for may have been mended after it had looked, and just for that somebody asks.
  */
 export function wasTriedSince(
   asked: AskedAt,
-  { last, begun }: LastRun,
+  { last, begun, isRetry }: LastRun,
   newest: Pick<SeenCommit, 'sha' | 'settings'> | undefined,
 ): boolean {
   if (last === undefined || newest === undefined || !isSameCommit(last, newest)) return false;
   if (begun > asked.begun) return patched('asked-once');
-  const wasUnderWay = TRIED.has(last.outcome) && Date.parse(last.finishedAt) > asked.at;
-  return wasUnderWay && patched('asked-under-way');
+  const isFailure = hasFailed(last.outcome);
+  const wasUnderWay = Date.parse(last.finishedAt) > asked.at;
+  if (!wasUnderWay || (last.outcome !== 'Succeeded' && !isFailure)) return false;
+  if (isRetry && isFailure && patched('asked-while-retried')) return false;
+  return patched('asked-under-way');
 }

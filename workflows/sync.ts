@@ -21,7 +21,7 @@ import type { LookResult } from '../activities/commit-types.ts';
 import type { SyncActivities } from '../activities/sync.ts';
 import { awaiting } from './activity-options.ts';
 import type { CommitEnd } from './commit-end.ts';
-import { describeEnd, leftAsApplied, mendedAt, puttingBack, retryDelay } from './commit-end.ts';
+import { describeEnd, hasFailed, leftAsApplied, mendedAt, puttingBack, retryDelay } from './commit-end.ts';
 import type { commit } from './commit.ts';
 import type { OperatorMessage } from './messages.ts';
 import { leaderTaskQueue, readOperatorMessage } from './messages.ts';
@@ -40,7 +40,7 @@ import { recordTerminated } from './record-terminated.ts';
 import { startCommit } from './start-commit.ts';
 import { describeSync } from './sync-display.ts';
 import { SyncNews } from './sync-news.ts';
-import { readWay, wasTriedSince } from './sync-request.ts';
+import { isRetryOf, readWay, wasTriedSince } from './sync-request.ts';
 import {
   commitSeenSignal,
   driftSignal,
@@ -78,6 +78,10 @@ class SyncRun {
   /** How many runs were begun, and the number of the one that `last` is about. */
   #begun = 0;
   #lastBegun = 0;
+  /** Nobody had asked for the run that `last` is about: it was the same commit again, by itself. */
+  #lastWasRetry = false;
+  /** Who asked while it was tried again by itself. */
+  #askedMeanwhile: OperatorMessage | undefined;
   readonly #news: SyncNews;
   /** Looks that were asked for: one that is under way, and one after it for all who came since. */
   #looking: Promise<LookResult> | undefined;
@@ -196,6 +200,17 @@ class SyncRun {
     this.#suspended = seen.suspended;
     this.#news.receivers = seen.notify ?? [];
     this.#seen(seen);
+    if (seen.unrecorded === true) this.#tryUnrecorded(seen);
+  }
+
+  /** What was tried is in no inventory any more: the commit makes it anew. One that is under way does so anyway. */
+  #tryUnrecorded({ sha }: SeenCommit): void {
+    const last = this.#last;
+    const isBusy = this.#running !== undefined || this.#wanted !== undefined;
+    if (isBusy || last?.sha !== sha || !patched('unrecorded-tried')) return;
+    const { settings } = last;
+    const reason = 'its inventory was deleted';
+    this.#wanted = { sha, ...(settings !== undefined && { settings }), again: true, reason };
   }
 
   #seen({ sha, settings }: Pick<SeenCommit, 'sha' | 'settings'>): void {
@@ -212,9 +227,24 @@ class SyncRun {
   #askedFor(message: OperatorMessage): void {
     const newest = this.#newest;
     if (newest === undefined) return;
-    if (this.#running !== undefined && isSameCommit(this.#running, newest) && !this.#isCancelling) return;
-    const { sha, settings } = newest;
+    if (this.#running !== undefined && isSameCommit(this.#running, newest) && !this.#isCancelling) {
+      if (isRetryOf(this.#running, this.#last) && patched('asked-while-retried'))
+        this.#askedMeanwhile = message;
+      return;
+    }
+    this.#tryAgain(newest, message);
+  }
+
+  #tryAgain({ sha, settings }: Pick<SeenCommit, 'sha' | 'settings'>, message: OperatorMessage): void {
     this.#wanted = { sha, ...(settings !== undefined && { settings }), again: true, ...message };
+  }
+
+  /** What it was refused for may have been mended after it had looked: one that began before somebody asked is no answer. */
+  #answerMeanwhile({ outcome }: Pick<CommitEnd, 'outcome'>): void {
+    const [asked, newest] = [this.#askedMeanwhile, this.#newest];
+    this.#askedMeanwhile = undefined;
+    if (asked === undefined || newest === undefined || !hasFailed(outcome)) return;
+    if (this.#wanted === undefined) this.#tryAgain(newest, asked);
   }
 
   /** The leader finds it again, and says so, if something else is to be done first. */
@@ -274,7 +304,7 @@ class SyncRun {
       if (!isCancellation(error) || this.#unfollowed === undefined) throw error;
       return { problem: this.#unfollowed };
     });
-    const last = { last: this.#last, begun: this.#lastBegun };
+    const last = { last: this.#last, begun: this.#lastBegun, isRetry: this.#lastWasRetry };
     if ('sha' in found && !wasTriedSince(asked, last, this.#newest))
       this.#askedFor(readOperatorMessage(message));
     return found;
@@ -288,7 +318,7 @@ class SyncRun {
     const before = this.#last;
     const startedAt = new Date().toISOString();
     // What is tried again by itself is news when it ends otherwise.
-    const isRetry = wanted.again && wanted.by === undefined && before?.sha === wanted.sha;
+    const isRetry = isRetryOf(wanted, before);
     if (!isRetry && wanted.heal === undefined) this.#news.tell({ sha: wanted.sha, outcome: 'Pending' });
     // A cancellation of this run ends it too, but not before it was told why.
     const scope = new CancellationScope({
@@ -328,8 +358,9 @@ class SyncRun {
     this.#isCancelling = false;
     // The commit was applied, whatever becomes of single objects later; the leader says again what is still to be put back.
     if (wanted.heal !== undefined) return;
-    if (!isRetry || end.outcome !== before.outcome) this.#news.tell({ sha: wanted.sha, ...end });
+    if (!isRetry || end.outcome !== before?.outcome) this.#news.tell({ sha: wanted.sha, ...end });
     this.#lastBegun = this.#begun;
+    this.#lastWasRetry = isRetry;
     const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
       sha: wanted.sha,
@@ -340,6 +371,7 @@ class SyncRun {
       ...leftAsApplied(end.outcome, before),
       ...(mayPassLater && { retryAt: Date.now() + retryDelay(tries) }),
     };
+    this.#answerMeanwhile(end);
   }
 
   async #runChild(wanted: WantedCommit): Promise<CommitEnd> {

@@ -17,6 +17,8 @@ import type { Cluster } from '../support/cluster.ts';
 import { runCli } from '../support/cli.ts';
 import { useCliGround } from '../support/cli-ground.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
+import { statusOf } from '../support/in-place-ground.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { statefulSetManifest } from '../support/statefulset-manifest.ts';
 
@@ -58,7 +60,7 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       await cli('set image sts/web main=web:2');
       expect(await json('explain sts/web')).toMatchObject({
         verdict: 'Paused',
-        next: `fairlead rollout resume statefulset/web -n ${namespace}`,
+        next: `fairlead rollout resume ${workload} -n ${namespace}`,
       });
       const timedOut = await cli('rollout status sts/web --timeout 1s');
       expect(timedOut).toMatchObject({ code: 3, err: expect.stringContaining('paused by') });
@@ -108,13 +110,15 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       await breakIt();
       await cli('rollout abort sts/web');
       expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
-      expect((await cli('rollout undo sts/web')).out).toMatch(
+      expect((await cli('rollout undo sts/web --by bob --reason again')).out).toMatch(
         /^statefulset\/web goes back to revision 2 .*never finished/,
       );
       expect(await image()).toBe('web:bad');
       await untilStuck();
+      // Not who ended the attempt of before.
+      expect((await cli('rollout history sts/web')).out).toMatch(/ present +Running +bob .* undo: again\n/);
       expect(await json('explain sts/web')).toMatchObject({
-        next: expect.stringContaining(`fairlead rollout abort statefulset/web -n ${namespace}`),
+        next: expect.stringContaining(`fairlead rollout abort ${workload} -n ${namespace}`),
       });
       expect((await cli('rollout abort sts/web')).out).toMatch(/^statefulset\/web goes back to revision 3 /);
       expect(await image()).toBe('web:1');
@@ -201,7 +205,38 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       await cli('set image sts/web main=web:2');
       const { out } = await cli('rollout history sts/web');
       expect(out.match(/restarted by alice: new certificate/g)).toHaveLength(1);
+      await cli('rollout abort sts/web');
+      const { out: back } = await cli('rollout history sts/web -o wide');
+      expect(back.split('\n').filter((line) => line.includes('restarted by alice'))).toEqual([
+        expect.stringMatching(/ present.* web:1 /),
+      ]);
     }, 60_000);
+
+    it('status of a resize: over when the last pod has the resources, and one that is refused says why', async () => {
+      const resized = {
+        ...description,
+        name: 'big',
+        replicas: 1,
+        podUpdatePolicy: 'InPlaceOnly',
+        sidecars: { proxy: 'proxy:1' },
+        templateAnnotations: { 'sim.fairlead.dev/resize-delay': '2s' },
+      } as const;
+      await cluster.applySet({ ...resized, cpu: { proxy: '10m' } });
+      await cluster.untilReady(namespace, 'big');
+      await cluster.applySet({ ...resized, cpu: { proxy: '20m' } });
+      const status = await cli('rollout status sts/big --timeout 60s');
+      expect(status).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/its last pods are being updated\.\.\.\n.*complete/),
+      });
+      const pods = await cluster.pods(namespace, 'big');
+      expect(pods.map((pod) => statusOf(pod, 'proxy')?.resources)).toEqual([{ requests: { cpu: '20m' } }]);
+      await cluster.applySet({ ...resized, cpu: { proxy: '9999999' } });
+      expect(await cli('rollout status sts/big --timeout 5s')).toMatchObject({
+        code: 3,
+        err: expect.stringMatching(/^error: timed out .*: the apiserver refuses to resize big-0: /m),
+      });
+    }, 90_000);
 
     it('rolled back by its deadline: a pipeline that waits for the rollout fails, with the cause', async () => {
       const pin = { verb: 'deadline', revision: 'web-bad', to: 'web-good', reason: 'no progress for 9 s' };
@@ -232,11 +267,39 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       expect(status).toMatchObject({ code: 1, err: expect.stringMatching(/is stalled: .*terminated/) });
       expect(await json('explain sts/web')).toMatchObject({
         verdict: 'Stalled',
-        next: `fairlead rollout retry statefulset/web -n ${namespace}`,
+        next: `fairlead rollout retry ${workload} -n ${namespace}`,
       });
       expect(await json('rollout retry sts/web')).toMatchObject({ changed: true, effect: 'seen' });
       expect((await json<{ items: { state: string }[] }>('get sts/web')).items[0]?.state).toBe('Progressing');
     }, 60_000);
+
+    it('a run that was terminated while no worker was there: told and recorded all the same, and once', async () => {
+      await breakIt();
+      await ground.withoutWorker(async () => {
+        const connection = await TemporalConnection.connect({ address: controlPlane().temporalAddress });
+        const client = new Client({ connection });
+        await client.workflow.getHandle(rolloutWorkflowId('cli', target())).terminate('a test');
+        await connection.close();
+      });
+      const attempts = async () => {
+        const { revisions } = await json<{
+          revisions: { roles: string[]; attempts: { outcome: string }[] }[];
+        }>('rollout history sts/web');
+        const present = revisions.find(({ roles }) => roles.includes('present'));
+        return present?.attempts.map(({ outcome }) => outcome);
+      };
+      const told = async () => {
+        const events = await cluster.events(namespace);
+        const count = events.filter(({ reason }) => reason === 'RunTerminated').length;
+        return count === 0 ? undefined : count;
+      };
+      expect(await found('it is told', told)).toBe(1);
+      expect(await attempts()).toEqual(['Terminated']);
+      // The next leader finds it told.
+      await ground.withoutWorker(async () => undefined);
+      expect((await cli('rollout status sts/web --timeout 10s')).code).toBe(1);
+      expect([await attempts(), await told()]).toEqual([['Terminated'], 1]);
+    }, 90_000);
 
     it('a workload of the API that the leader does not keep: nothing is written that nobody would honour', async () => {
       const other = api === 'apps/v1' ? 'fairlead.dev/v1beta1' : 'apps/v1';

@@ -470,8 +470,31 @@ describe('drift that is put back', () => {
     await repository.commit({ 'web.yaml': MANIFESTS['web.yaml'].replace('app:1', 'app:5') });
     await found('the commit is applied', async () => ((await imageOf()) === 'app:5' ? true : undefined));
     await untilShop('rolled out', ({ state }) => state === 'Synced');
+    const healings = async () =>
+      (
+        JSON.parse(await cli('history shop -o json')) as { attempts: readonly { reason?: string }[] }
+      ).attempts.filter(({ reason = '' }) => reason.includes(`${namespace}/web:`)).length;
+    const healed = await healings();
     await cli(`rollout undo deployment/web -n ${namespace}`);
     expect(await imageOf()).toBe('app:1');
+    const setAside = {
+      state: 'Drifted',
+      drift: { objects: [{ fields: ['spec.template.spec.containers[main].image'], by: ['fairlead'] }] },
+    };
+    const undone = await drifted(1);
+    expect(undone).toMatchObject(setAside);
+    expect(undone.drift?.objects[0]?.held).toMatch(
+      /^this manifest was rejected by \S+; git has it again when its manifest changes$/,
+    );
+    await repository.commit({ 'web.yaml': MANIFESTS['web.yaml'].replace('app:1', 'app:6') });
+    await found('the commit is applied', async () => ((await imageOf()) === 'app:6' ? true : undefined));
+    await untilShop('rolled out', ({ state }) => state === 'Synced');
+    await cli(`set image deployment/web main=app:7 -n ${namespace} --reason look`);
+    const byHand = await drifted(1);
+    expect(byHand).toMatchObject(setAside);
+    expect(byHand.drift?.objects[0]?.held).toMatch(
+      /^\S+ has set it aside from git \(set image main=app:7: look\); git has it again when its manifest changes$/,
+    );
     await edit(core('configmaps', 'settings'), { data: { color: 'black' } });
     await cluster.until<KubernetesObject>(
       core('configmaps', 'settings'),
@@ -479,8 +502,18 @@ describe('drift that is put back', () => {
       (object) => dataOf(object)['color'] === 'blue',
       60_000,
     );
-    await untilShop('settled', ({ drift }) => drift === undefined);
-    expect(await imageOf()).toBe('app:1');
+    const settled = await drifted(1);
+    expect(settled.drift?.objects[0]).toEqual(byHand.drift?.objects[0]);
+    expect(await imageOf()).toBe('app:7');
+    expect(await healings()).toBe(healed);
+    const ofWeb = `${namespace}/web:`;
+    expect(await events('DriftFought', ofWeb)).toEqual([]);
+    expect((await events('DriftDetected', ofWeb)).filter((text) => text.includes('set image'))).toHaveLength(
+      1,
+    );
+    await repository.commit({ 'web.yaml': MANIFESTS['web.yaml'].replace('app:1', 'app:8') });
+    await found('git has it again', async () => ((await imageOf()) === 'app:8' ? true : undefined));
+    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
   }, 180_000);
 
   it('what was changed while the repository was suspended, by the commit that changes the same fields', async () => {

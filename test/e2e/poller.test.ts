@@ -50,6 +50,7 @@ function poll(repositories: readonly Repository[], options: Partial<RepositoryPo
     suspension: async () => undefined,
     commitSeen: async (name, { sha }) => void seen.commits.push(`${name} ${sha}`),
     isKnown: async () => true,
+    isForgotten: async () => false,
     onLook: ({ name }, look) => void seen.looks.push([name, look]),
     onError: (_repository, error) => void seen.errors.push(error),
     ...options,
@@ -179,6 +180,25 @@ describe('the poller', () => {
       expect(gap).toBeLessThan(most);
     }
   }, 15_000);
+
+  it('tells again of a commit that was tried and of which the cluster knows nothing, at each look that asks', async () => {
+    await good.commit({ a: 'forgotten' });
+    const told: boolean[] = [];
+    let isForgotten = false;
+    poll([repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' })], {
+      commitSeen: async (_name, { unrecorded }) => void told.push(unrecorded === true),
+      isForgotten: async () => isForgotten,
+    });
+    await poller?.look('good');
+    await poller?.look('good');
+    expect(told).toEqual([false]);
+    isForgotten = true;
+    await poller?.look('good');
+    expect(told).toEqual([false, true]);
+    isForgotten = false;
+    await poller?.look('good');
+    expect(told).toEqual([false, true]);
+  }, 10_000);
 
   it('tries again soon when Temporal does not take a commit, and reports it', async () => {
     const told: string[] = [];

@@ -234,6 +234,33 @@ describe('sync and history', () => {
     expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
   }, 60_000);
 
+  it('notes what is no failure: what was not pruned', async () => {
+    const claim =
+      'apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: kept}\n' +
+      'spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}\n';
+    await shop.commit({ 'claim.yaml': claim }, 'a claim');
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+    const sha = await shop.commit({ 'claim.yaml': undefined }, 'and none');
+    const note = `PersistentVolumeClaim ${namespace}/kept was not pruned: deleting a PersistentVolumeClaim may lose data`;
+    try {
+      const { code, out } = await cli('sync shop --timeout 30s');
+      expect(code).toBe(0);
+      expect(out).toMatch(
+        new RegExp(`✔ shop at ${sha.slice(0, 8)} is applied \\(\\d+s\\)\\n  note: ${note}.*\\n$`),
+      );
+      const { out: json } = await cli('sync shop --timeout 30s -o json');
+      expect(JSON.parse(json)).toMatchObject({
+        outcome: 'Succeeded',
+        notes: [expect.stringContaining(note)],
+      });
+    } finally {
+      const path = { group: '', version: 'v1', resource: 'persistentvolumeclaims', namespace, name: 'kept' };
+      await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
+      await cluster.client.delete(path);
+    }
+    expect((await cli('sync shop --timeout 30s')).out).not.toContain('note: ');
+  }, 60_000);
+
   it('that is given up ends in time, although the look goes on', async () => {
     await using server = await silentServer();
     const silent = { name: 'silent', url: server.url, interval: '1s' };
@@ -641,6 +668,11 @@ describe('the repositories file', () => {
       const { status } = await temporal.workflow.getHandle(syncWorkflowId('verbs', 'shop')).describe();
       return status.name === 'CANCELLED' ? true : undefined;
     });
+    // The same under another name takes it all; the command that is told then clears the row.
+    await writeFile(file, JSON.stringify([{ ...entry, name: 'renamed', path: 'deploy' }]));
+    const { message } = await untilShop('of another', (one) => one.message.includes('renamed has all'));
+    expect(message).toContain('kubectl delete configmap fairlead-shop -n fairlead-system');
+    expect((await cli('get repositories/shop -o wide')).out).toContain(message);
     const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: 'fairlead-system' };
     await cluster.client.delete({ ...inventories, name: 'fairlead-shop' });
     expect((await repositories()).map(({ name }) => name)).not.toContain('shop');

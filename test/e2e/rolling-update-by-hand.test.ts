@@ -12,6 +12,7 @@ import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
+import { found } from '../support/eventually.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { untilObjects } from '../support/until-objects.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -164,6 +165,9 @@ describe('a rolling update that somebody works against by hand', () => {
     await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
       fieldManager: 'kubectl-set',
     });
+    expect((await cli('rollout status rc/foo')).out).toContain(
+      'successfully rolled out; its template was changed since by kubectl-set, so',
+    );
     const [victim] = await cluster.pods(namespace, 'foo');
     await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
     await untilPods('a pod of the edited template', (pods) => pods.some((pod) => imageOf(pod) === 'foo:9'));
@@ -248,6 +252,9 @@ describe('a rolling update that somebody works against by hand', () => {
       'watch rc/foo --until-done',
     ])
       expect(await cli(verb)).toMatchObject({ code: 1, err: expect.stringContaining(cause) });
+    expect((await cli('get rc')).out).toMatch(
+      /foo .* Stalled +no run is open \(the last one is terminated\) /,
+    );
     expect(await cli(`rolling-update ${next} foo --image=foo:3`)).toMatchObject({
       code: 2,
       err: expect.stringContaining('takes no --image and no -f'),
@@ -262,6 +269,19 @@ describe('a rolling update that somebody works against by hand', () => {
       code: 1,
       out: expect.stringContaining('was rolled back by'),
     });
+  }, 240_000);
+
+  it('the run cancelled, which is a pause: whoever waits goes on waiting, and a resume ends it', async () => {
+    const { namespace, cli, done } = await halfway({ isPaused: false });
+    const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+    const workflowId = rollingUpdateWorkflowId('rc-by-hand', { namespace, name: 'foo' });
+    await new Client({ connection }).workflow.getHandle(workflowId).cancel();
+    await connection.close();
+    const isPaused = async () => ((await cli('get rc')).out.includes('Paused') ? true : undefined);
+    await found('it is paused', isPaused);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
+    const { code, out } = await done;
+    expect([code, out]).toEqual([0, expect.stringContaining('foo is rolled out')]);
   }, 240_000);
 
   it('the worker killed: whoever gives up waiting is told so', async () => {
@@ -434,6 +454,13 @@ describe('a rolling update that somebody works against by hand', () => {
     expect(await cli('rollout retry rc/foo')).toMatchObject({
       code: 1,
       err: expect.stringContaining('another run would end as the last one did'),
+    });
+    expect((await cli('rollout abort rc/foo')).out).toBe(
+      'the update of foo is given up: both controllers were deleted with their pods\n',
+    );
+    expect(await cli('rollout status rc/foo')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('nothing is left of foo, and its update was given up'),
     });
     expect((await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items).toEqual([]);
   }, 240_000);

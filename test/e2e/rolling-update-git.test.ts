@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../planners/objects.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -217,6 +218,44 @@ describe('a ReplicationController in git', () => {
     expect(await cli('rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
     await committed({ 'foo.yaml': foo('foo:4') });
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+  }, 120_000);
+
+  it('its run terminated: the commit has failed, and says so; the next one goes on', async () => {
+    const sha = await commitBad();
+    const update = { namespace: ground.namespace, name: 'foo' };
+    await temporal.workflow.getHandle(rollingUpdateWorkflowId('rc-git', update)).terminate('a test');
+    await ground
+      .commitRuns(sha)
+      .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
+    expect((await cli('get', 'repositories', '-o', 'wide')).out).toContain(
+      'its rolling update does not go on: no run is open (the last one is terminated)',
+    );
+    await committed({ 'foo.yaml': foo('foo:3') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
+
+  it('both controllers deleted with their pods: the commit has failed, and the next makes it anew', async () => {
+    const sha = await commitBad();
+    const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+    const next = (await controllers()).find(isNext)?.metadata.name ?? 'no next controller';
+    const metadata = { annotations: { [ANNOTATION.paused]: JSON.stringify({ by: 'test' }) } };
+    // The old one first: held, the next one waits.
+    for (const name of ['foo', next])
+      await cluster.client.patch({ ...RCS, namespace: ground.namespace, name }, 'merge', { metadata });
+    for (const name of ['foo', next]) {
+      const path = { ...RCS, namespace: ground.namespace, name };
+      await cluster.client.delete(path, { propagationPolicy: 'Background' });
+      await cluster.untilGone(path);
+    }
+    await ground
+      .commitRuns(sha)
+      .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
+    await committed({ 'foo.yaml': foo('foo:4') });
+    await untilControllers('foo is there', (all) =>
+      all.some(({ metadata: { name }, status }) => name === 'foo' && status?.availableReplicas === 3),
+    );
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+    expect((await controllers()).filter(isNext)).toEqual([]);
   }, 120_000);
 
   it('is pruned after a rename too', async () => {

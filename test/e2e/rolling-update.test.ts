@@ -187,6 +187,12 @@ describe('rolling update of a ReplicationController', () => {
       code: 0,
       out: 'the update of foo is paused\n',
     });
+    // On both, for either may be deleted.
+    const controllers = await here.controllers();
+    expect(controllers.map(({ metadata }) => metadata.annotations?.[ANNOTATION.paused])).toEqual([
+      expect.stringContaining('ann'),
+      expect.stringContaining('ann'),
+    ]);
     expect((await cli('explain rc/foo')).out).toContain('paused by ann: look');
     expect((await cli('rollout status rc/foo --watch=false')).out).toContain('paused by ann: look');
     expect((await cli('rollout pause rc/foo')).out).toContain('already paused');
@@ -349,7 +355,13 @@ describe('rolling update of a ReplicationController', () => {
 
   it('refuses what cannot be, with the next command, and writes nothing', async () => {
     const { cli, records } = await scene();
+    const folder = await mkdtemp(join(tmpdir(), 'fairlead-rc-'));
+    const file = join(folder, 'foo.yaml');
+    const labels = { ...FOO.spec.template.metadata.labels, fast: true };
+    const template = { ...FOO.spec.template, metadata: { labels } };
+    await writeFile(file, JSON.stringify({ ...FOO, spec: { ...FOO.spec, template } }));
     const cases: readonly [string, number, string][] = [
+      [`rolling-update foo -f ${file}`, 1, `${file}: the apiserver does not take it: `],
       ['rolling-update bar --image=x', 1, 'there is no ReplicationController bar'],
       ['rolling-update foo --image=foo:1', 1, 'has the image foo:1 already'],
       ['rolling-update foo', 2, '--image=IMAGE or -f FILE'],
@@ -366,6 +378,7 @@ describe('rolling update of a ReplicationController', () => {
       /^foo would be replaced by foo-[0-9a-f]{10} with 3 replicas, which then becomes foo/,
     );
     expect(await records()).toEqual([]);
+    await rm(folder, { recursive: true });
   }, 60_000);
 
   it.concurrent(

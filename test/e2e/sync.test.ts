@@ -24,7 +24,7 @@ import {
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
-import { found } from '../support/eventually.ts';
+import { eventually, found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { TestRepository } from '../support/git-repository.ts';
@@ -301,6 +301,8 @@ describe('a newer commit', () => {
         old.closeTime?.getTime() ?? Infinity,
       );
       expect(await eventsOf(stuck)).toEqual(['CommitSuperseded']);
+      const { history } = (await sync.inventory(name))?.status ?? {};
+      expect(history?.find(({ sha }) => sha === stuck)?.notes?.join() ?? '').not.toContain('cancelled');
       stuck = newer;
     }
     await setStatus(set, true);
@@ -404,6 +406,9 @@ describe('clicks in the UI', () => {
     await awaiting(name, sha);
     await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).cancel();
     expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Canceled' });
+    expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+      `it was cancelled, what it has done stays: \`fairlead sync ${name}\` tries it again`,
+    ]);
     expect(await eventsOf(sha)).toEqual(['CommitCanceled']);
     const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
     expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
@@ -443,6 +448,11 @@ describe('clicks in the UI', () => {
       `its run was terminated, what it has done stays: \`fairlead sync ${name}\` tries it again`,
     ]);
     expect(history?.map(({ outcome }) => outcome)).toEqual(['Terminated']);
+    // It has made the set, which nobody has counted.
+    for (const told of [commit, history?.[0]]) {
+      expect(told).not.toHaveProperty('applied');
+      expect(told).not.toHaveProperty('pruned');
+    }
     expect(await eventsOf(sha)).toEqual(['CommitTerminated']);
     const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
     expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
@@ -572,6 +582,53 @@ describe('who asks for a commit that is tried meanwhile', () => {
   }, 60_000);
 });
 
+describe('who asks while a commit that was refused is tried again by itself', () => {
+  it('has it tried once more: what it was refused for may have been mended meanwhile', async () => {
+    // The retry has looked, and nobody knows yet what it found.
+    let letAnswer: () => void = () => undefined;
+    const mayAnswer = new Promise<void>((resolve) => (letAnswer = resolve));
+    let isHeld = false;
+    const { kubeconfig, temporalAddress } = controlPlane();
+    const proxy = await TemporalProxy.start({
+      address: temporalAddress,
+      onCall: async ({ key, occurrence }, side) => {
+        if (key !== 'RespondActivityTaskCompleted checkCommit' || side !== 'before' || occurrence !== 2)
+          return;
+        isHeld = true;
+        await mayAnswer;
+      },
+    });
+    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }));
+    const own = await GitSync.start({ client, temporalAddress: proxy.address, cluster: 'retrying' });
+    try {
+      const git = await TestRepository.create();
+      repositories.push(git);
+      const [name, namespace] = ['retried', await cluster.createNamespace('retried')];
+      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+      const taken = { group: '', version: 'v1', resource: 'configmaps', namespace };
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'config' }, data: { key: 'x' } };
+      await client.create(taken, body, { fieldManager: 'somebody' });
+      const sha = await git.commit({ 'a.yaml': configMap('1') });
+      expect(await own.apply(name, sha)).toMatchObject({ outcome: 'Refused' });
+      await eventually('the retry has looked', () => isHeld, 30_000);
+      await client.delete({ ...taken, name: 'config' });
+      const handle = own.temporal.workflow.getHandle(syncWorkflowId('retrying', name));
+      await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
+      letAnswer();
+      const tries = await found('it was applied', async () => {
+        const { history = [] } = (await own.inventory(name))?.status ?? {};
+        return history.at(-1)?.outcome === 'Succeeded' ? history : undefined;
+      });
+      expect(tries.at(-1)).toMatchObject({ sha, askedBy: 'ada' });
+    } finally {
+      letAnswer();
+      await own.stop();
+      client.close();
+      await proxy.close();
+    }
+  }, 90_000);
+});
+
 describe('a repository that is followed no more', () => {
   const leave = async (
     name: string,
@@ -676,6 +733,7 @@ describe('a repository that is followed no more', () => {
     await sync.commitSeen(name, sha);
     await awaiting(name, sha);
     await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+    sync.unfollow(name);
     const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
     await cluster.client.delete({ ...inventories, name: `fairlead-${name}` });
     await leave(name);
@@ -735,6 +793,46 @@ describe('a leader that was frozen during a look', () => {
     expect(await sync.knows(name, newest)).toBe(false);
     await sync.apply(name, newest);
     expect(await sync.knows(name, newest)).toBe(true);
+  }, 60_000);
+});
+
+describe('an inventory that somebody deletes', () => {
+  it('is made anew by the newest commit, which is tried once for it, and not while it is under way', async () => {
+    const { git, name, set } = await follow('deleted');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1'), 'a.yaml': configMap('1') });
+    await sync.commitSeen(name, sha);
+    await awaiting(name, sha);
+    const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    const forget = async () => await cluster.client.delete({ ...inventories, name: `fairlead-${name}` });
+    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    await forget();
+    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    await setStatus(set, true);
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    await forget();
+    // The leader's ordinary word of it changes nothing.
+    await sync.commitSeen(name, sha);
+    expect(await sync.status(name)).not.toHaveProperty('wanted');
+    expect(await sync.inventory(name)).toBeUndefined();
+    expect(await sync.toldOfForgotten(name, sha)).toBe(true);
+    const { entries, status } = await found('it was applied again', async () => {
+      const inventory = await sync.inventory(name);
+      return inventory?.status.commit?.outcome === 'Succeeded' ? inventory : undefined;
+    });
+    expect(entries.size).toBe(2);
+    expect(status.history).toMatchObject([
+      {
+        sha,
+        outcome: 'Succeeded',
+        reason: 'its inventory was deleted',
+        applied: 0,
+        unchanged: 2,
+        notes: [expect.stringMatching(/what left git before that is not known .*part-of=applyset-/)],
+      },
+    ]);
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ tries: 2 });
+    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
   }, 60_000);
 });
 

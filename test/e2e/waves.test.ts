@@ -7,12 +7,13 @@ import { repositoryFromFlags } from '../../git/repositories.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { CommitView } from '../../workflows/sync-messages.ts';
 import { commitProgressQuery, commitWorkflowId } from '../../workflows/sync-messages.ts';
+import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
-import { GitSync } from '../support/git-sync.ts';
+import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
 const repositories: TestRepository[] = [];
@@ -48,6 +49,17 @@ async function follow(name: string): Promise<Followed> {
   sync.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
   const set = { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets', namespace };
   return { git, name, namespace, web: { ...set, name: 'web' }, api: { ...set, name: 'api' } };
+}
+
+async function cli(...words: string[]): Promise<CliRun> {
+  const { kubeconfig, temporalAddress, workloadApi } = controlPlane();
+  const environment = {
+    KUBECONFIG: kubeconfig,
+    TEMPORAL_ADDRESS: temporalAddress,
+    FAIRLEAD_CLUSTER: 'waves',
+    FAIRLEAD_WORKLOAD_API: workloadApi,
+  };
+  return await runCli(words, { environment });
 }
 
 const both = (web: string, api = web): Record<string, string> => ({
@@ -130,6 +142,34 @@ describe('a later wave', () => {
     expect(await sync.dealtWith(name, second)).toMatchObject({ outcome: 'Succeeded' });
   }, 120_000);
 
+  it('is applied also where somebody deletes the inventory meanwhile: the commit makes it anew', async () => {
+    const { git, name, web, api } = await follow('forgotten');
+    const sha = await git.commit(both('1'));
+    await sync.commitSeen(name, sha);
+    await shows(name, sha, 'the wave is awaited', waitsForWave);
+    await playStatus(cluster.client, web, false);
+    const claimed = async (not?: string) =>
+      await found(
+        'the inventory tells of the commit',
+        async () => {
+          const inventory = await sync.inventory(name);
+          const isUnderWay = inventory?.status.commit?.outcome === 'Progressing';
+          return isUnderWay && inventory.uid !== not ? inventory : undefined;
+        },
+        45_000,
+      );
+    const { uid } = await claimed();
+    const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+    await cluster.client.delete({ ...inventories, name: `fairlead-${name}` });
+    const { entries, run } = await claimed(uid);
+    expect({ entries: entries.size, sha: run?.sha }).toEqual({ entries: 2, sha });
+    await playStatus(cluster.client, web, true);
+    await shows(name, sha, 'all is applied', ({ phase }) => phase === 'AwaitingRollouts');
+    expect(await exists(api)).toBe(true);
+    await playStatus(cluster.client, api, true);
+    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+  }, 120_000);
+
   it('also waits for a Pod, and for nothing that is ready as soon as it is written', async () => {
     const { git, name, namespace, api } = await follow('pod');
     const sha = await git.commit({
@@ -153,7 +193,7 @@ describe('a later wave', () => {
 
 describe('a wave that does not get ready', () => {
   it('holds up what is later, which is tried again by itself and applied once it is well', async () => {
-    const { git, name, web, api } = await follow('held');
+    const { git, name, namespace, web, api } = await follow('held');
     const first = await git.commit({ ...both('1'), 'old.yaml': configMap('1') });
     await sync.commitSeen(name, first);
     await shows(name, first, 'the wave is awaited', waitsForWave);
@@ -164,6 +204,27 @@ describe('a wave that does not get ready', () => {
     const second = await git.commit({ ...both('2'), 'old.yaml': undefined });
     await sync.commitSeen(name, second);
     await shows(name, second, 'the wave is awaited', waitsForWave);
+    await playStatus(cluster.client, web, false);
+    // The rollout of the later one is done; that what the commit has for it comes later is known before its run shows for what it waits.
+    await cluster.client.patch({ ...api, subresource: 'status' }, 'merge', {
+      status: { readyReplicas: 1, updatedReplicas: 1, currentRevision: 'one', updateRevision: 'one' },
+    });
+    const why = `commit ${second.slice(0, 8)} of ${name} waits before wave 1 of workloads for StatefulSet.fairlead.dev ${namespace}/web: one pod to go; what`;
+    const status = async (workload: string) =>
+      await cli('rollout', 'status', `statefulset/${workload}`, '-n', namespace, '--watch=false');
+    let told: CliRun | undefined;
+    const { code, err } = await found(
+      'the later one says so',
+      async () => {
+        told = await status('api');
+        return told.err.includes(' for ') ? told : undefined;
+      },
+      20_000,
+      () => JSON.stringify(told),
+    );
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining(`note: ${why}`) });
+    expect((await cli('explain', 'statefulset/api', '-n', namespace)).out).toContain(why);
+    expect((await status('web')).err).not.toContain('commit');
     await playStatus(cluster.client, web, false, 'ProgressDeadlineExceeded');
     const failed = await sync.dealtWith(name, second);
     expect(failed).toMatchObject({ outcome: 'Failed', tries: 1 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { explain } from '../../cli/controller-views.ts';
 import { judgeUpdate } from '../../cli/update-state.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
-import { decideStart } from '../../planners/rolling-update-start.ts';
+import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
@@ -276,13 +276,75 @@ describe('both controllers are deleted in the middle', () => {
       verdict: 'NotFound',
       sentence: 'there is no ReplicationController foo, nor one that is to replace it',
       next:
-        "create what was to be rolled out: kubectl get controllerrevision foo-1 -n default -o jsonpath='{.data.controller}' | kubectl create -f -; " +
-        'or forget it: kubectl delete controllerrevision foo-1 -n default',
+        'give it up: fairlead rollout abort rc/foo -n default; then, if it is wanted again, create it: ' +
+        "kubectl get controllerrevision foo-1 -n default -o jsonpath='{.data.controller}' | kubectl create -f -",
     });
-    // As that command does.
+    // As those commands do.
     const { spec } = plan.view.record?.controller ?? { spec: {} };
+    turn(world);
+    expect(run(world)).toEqual({ outcome: 'Aborted', written: [] });
+    const sentence = 'nothing is left of foo, and its update was given up';
+    expect(judgeUpdate(said(world).plan)).toEqual({ outcome: 'rolledBack', sentence });
     world.controller('foo', spec);
     world.settle();
-    expect(run(world).outcome).toBe('Succeeded');
+    expect(run(world).written).toEqual(['Own']);
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    expect(world.activePods.map(({ spec: { containers } }) => containers[0]?.image)).toEqual([
+      'app:2',
+      'app:2',
+      'app:2',
+    ]);
+  });
+
+  it('with their pods, and one is made anew: it is another one, and neither a run nor an abort touches it', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('ScaleDown', 2) });
+    for (const { metadata } of world.controllers) world.forget('replicationcontrollers', metadata.name);
+    for (const { metadata } of world.pods) world.forget('pods', metadata.name);
+    world.controller('foo', { replicas: 5, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:7') });
+    world.settle();
+    const before = world.find('foo');
+    const given =
+      'the update of foo is given up: both controllers were deleted with their pods, and foo was made anew since: it stays as it is';
+    const plan = () => planRollingUpdate(world.snapshot('foo'), NOW);
+    expect(plan().step).toMatchObject({
+      do: 'write',
+      write: { resource: 'controllerrevisions', purpose: 'Phase', message: given },
+    });
+    const turned = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort', by: 'ann' });
+    expect(turned).toMatchObject({ do: 'turn', write: { resource: 'controllerrevisions', message: given } });
+    // A record of before uids were kept: one that was there when the update began is its own.
+    const dated = (made: string) => {
+      const { controllers, revisions, ...rest } = world.snapshot('foo');
+      const at = <T extends { metadata: object }>(one: T, creationTimestamp: string) => ({
+        ...one,
+        metadata: { ...one.metadata, creationTimestamp },
+      });
+      const records = revisions.map(({ data, ...one }) => {
+        const { uid: _, ...replaced } = (data as { replaced: { uid: string } }).replaced;
+        return at({ ...one, data: { ...(data as object), replaced } }, '2026-01-01T00:00:10Z');
+      });
+      const snapshot = {
+        ...rest,
+        controllers: controllers.map((one) => at(one, made)),
+        revisions: records,
+      };
+      return planRollingUpdate(snapshot, NOW).step;
+    };
+    expect(dated('2026-01-01T00:05:00Z')).toMatchObject({ write: { purpose: 'Phase', message: given } });
+    expect(dated('2026-01-01T00:00:10Z')).toMatchObject({ write: { purpose: 'CreateNext' } });
+
+    for (let step = plan().step; step.do === 'write'; step = plan().step) {
+      expect(step.write.resource).toBe('controllerrevisions');
+      expect(world.apply(step.write)).toBe('done');
+    }
+    expect(plan().step).toEqual({
+      do: 'done',
+      outcome: 'Aborted',
+      message: 'foo was made anew since the update began, which is given up',
+    });
+    expect(world.find('foo')).toEqual(before);
+    expect(judgeUpdate(plan())).toMatchObject({ outcome: expect.not.stringMatching('rolledBack') });
   });
 });

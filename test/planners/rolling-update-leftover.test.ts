@@ -148,4 +148,22 @@ describe('what is said of an update that cannot be had', () => {
       /^foo is gone already: .*\n {2}`fairlead explain rc\/foo -n default` says how it stands; /,
     );
   });
+
+  it('names what has taken its place', () => {
+    const world = foo();
+    begin(world, 'foo-v2');
+    expect(run(world, { next: 'foo-v2' }).outcome).toBe('Succeeded');
+    const view = viewUpdate(world.snapshot('foo'));
+    const back = decideRollback(view, { verb: 'rollback' });
+    if (back.do !== 'refuse') throw new Error(JSON.stringify(back));
+    expect(updateRefusal(view, back).message).toMatch(/ fairlead rolling-update foo-v2 --image=/);
+  });
+
+  it('names the file where that has no replicas, and not a scaling that would not help', () => {
+    const view = viewUpdate(foo().snapshot('foo'));
+    const refused = { do: 'refuse', code: 'NoReplicas', message: 'foo is to have 0 replicas' } as const;
+    expect(updateRefusal(view, refused).message).toMatch(/the file has `replicas: 0`: /);
+    const none = viewUpdate(foo(0).snapshot('foo'));
+    expect(updateRefusal(none, refused).message).toMatch(/kubectl scale rc\/foo --replicas=1/);
+  });
 });

@@ -2,10 +2,11 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { judgeUpdate } from '../../cli/update-state.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
-import { NOW, begin, foo, run, stepOf } from '../support/simulated-update.ts';
+import { NOW, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';
 
 const fieldsV1 = { 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': {} } } } };
 
@@ -97,5 +98,117 @@ describe('the template of the next controller is edited in the middle', () => {
     const paused = { ...world.snapshot('foo'), paused: { by: 'ann' } };
     expect(JSON.stringify(planRollingUpdate(paused, NOW).step)).not.toContain('PutBack');
     expect(stepOf(world)).toMatchObject({ write: { purpose: 'PutBack', name: next } });
+  });
+});
+
+describe('the template of the old controller is edited in the middle, and it gets its pods back', () => {
+  /** Two pods are replaced, and one of the others was made of the edited template. */
+  function editedOld() {
+    const world = foo(4);
+    const next = begin(world);
+    run(world, {
+      until: ({ purpose }) => purpose === 'ScaleUp' && world.find(next)?.spec.replicas === 2,
+    });
+    setImage(world, 'foo', 'app:7');
+    const [pod] = world.activePods.filter(({ spec }) => spec.containers[0]?.image === 'app:1');
+    world.forget('pods', pod?.metadata.name ?? '');
+    world.settle();
+    expect(images(world)).toContain('app:7');
+    return { world, next };
+  }
+
+  it('is as it was before, with its label, and no pod of the edited one is left', () => {
+    const { world } = editedOld();
+    const label = world.find('foo')?.spec.selector;
+    turn(world);
+    const { outcome, written } = run(world);
+
+    expect(outcome).toBe('Aborted');
+    expect(written).toEqual(expect.arrayContaining(['PutBack', 'DeleteEdited']));
+    expect(images(world)).toEqual(['app:1', 'app:1', 'app:1', 'app:1']);
+    const { spec, metadata } = world.find('foo') ?? {};
+    expect(spec?.template).toEqual(IMAGE_TEMPLATE('app:1', label));
+    expect(spec?.selector).toEqual(label);
+    expect(metadata?.annotations).toEqual({});
+    const sentence = () => judgeUpdate(planRollingUpdate(world.snapshot('foo'), NOW)).sentence;
+    expect(sentence()).toMatch(/; foo is as it was before$/);
+    setImage(world, 'foo', 'app:9');
+    expect(sentence()).toMatch(
+      /; the template of foo was changed since by .*, so pods made from now on differ/,
+    );
+  });
+
+  it('also where somebody deletes the next one with its pods', () => {
+    const { world, next } = editedOld();
+    turn(world);
+    world.forget('replicationcontrollers', next);
+    for (const { metadata, spec } of world.activePods)
+      if (spec.containers[0]?.image === 'app:2') world.forget('pods', metadata.name);
+    world.settle();
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    world.edit('foo', (one) => ({ ...one, spec: { ...one.spec, replicas: 4 } }));
+    world.settle();
+    const edited = world.activePods.find(({ spec }) => spec.containers[0]?.image === 'app:7');
+    // None may be unavailable: whoever looks is told which one it is.
+    expect(stepOf(world)).toMatchObject({
+      do: 'await',
+      waiting: [{ code: 'PodOfEditedTemplate', pods: [edited?.metadata.name] }],
+    });
+    world.forget('pods', edited?.metadata.name ?? '');
+    world.settle();
+    expect(run(world).outcome).toBe('Aborted');
+    expect(images(world)).toEqual(['app:1', 'app:1', 'app:1', 'app:1']);
+  });
+
+  it('a record that was made anew tells nothing of it: the end says that its pods differ', () => {
+    const { world } = editedOld();
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    turn(world);
+    expect(run(world).outcome).toBe('Aborted');
+    expect(judgeUpdate(planRollingUpdate(world.snapshot('foo'), NOW)).sentence).toMatch(
+      /foo is as it was before, but for its template: 1 of its 4 pods have other images$/,
+    );
+  });
+
+  it('a record that was made anew tells nothing of it: who mends it by hand is not hindered', () => {
+    const { world } = editedOld();
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    turn(world);
+    setImage(world, 'foo', 'app:1');
+    const { outcome, written } = run(world);
+    expect([outcome, written.includes('PutBack')]).toEqual(['Aborted', false]);
+    expect(world.find('foo')?.spec.template?.spec.containers[0]?.image).toBe('app:1');
+  });
+
+  it('one that somebody has made anew under the name keeps its own', () => {
+    const { world, next } = editedOld();
+    for (const name of ['foo', next]) world.forget('replicationcontrollers', name);
+    for (const { metadata } of world.pods) world.forget('pods', metadata.name);
+    world.controller('foo', { replicas: 4, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:5') });
+    world.settle();
+    turn(world);
+    const { outcome, written } = run(world);
+    expect([outcome, written.includes('PutBack')]).toEqual(['Aborted', false]);
+    expect(images(world)).toEqual(['app:5', 'app:5', 'app:5', 'app:5']);
+    expect(judgeUpdate(planRollingUpdate(world.snapshot('foo'), NOW)).sentence).not.toContain('was changed');
+  });
+
+  it('until then it is left alone: it is on its way out', () => {
+    const { world } = editedOld();
+    const { outcome, written } = run(world);
+    expect([outcome, written.includes('PutBack')]).toEqual(['Succeeded', false]);
+    expect(images(world)).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
+  });
+
+  it('a pause holds that too', () => {
+    const { world, next } = editedOld();
+    turn(world);
+    const paused = () => planRollingUpdate({ ...world.snapshot('foo'), paused: { by: 'ann' } }, NOW).step;
+    expect(JSON.stringify(paused())).not.toContain('PutBack');
+    world.forget('replicationcontrollers', next);
+    world.settle();
+    expect(paused()).toMatchObject({ do: 'paused' });
   });
 });

@@ -10,6 +10,7 @@ import { awaitPods } from '../../planners/rolling-update-pods.ts';
 import { recordManifest } from '../../planners/rolling-update-record.ts';
 import { decideDefaulted, decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
+import { plainController } from '../../planners/rolling-update-definition.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
@@ -227,6 +228,22 @@ describe('recovered from the objects alone', () => {
 
     expect(run(world)).toMatchObject({ outcome: 'Succeeded', written: ['Record', ...RENAME.slice(2)] });
     expect(world.find('foo')?.spec.replicas).toBe(3);
+  });
+
+  it('the seed: only the next exists, without a record and without its mark of the partner: both names are asked for', () => {
+    const world = foo();
+    const next = begin(world, 'foo-v2');
+    run(world, { next, until: ({ purpose }) => purpose === 'DeleteOld' });
+    world.forget('replicationcontrollers', 'foo');
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    const annotations = { [ROLLING_UPDATE.desiredReplicas]: '3' };
+    world.edit(next, (one) => ({ ...one, metadata: { ...one.metadata, annotations } }));
+
+    const asked = { newName: next, change: { kind: 'none' }, key: KEY } as const;
+    expect(decideStart(viewUpdate(world.snapshot('foo', next)), asked)).toEqual({ do: 'attach' });
+    expect(run(world, { next }).outcome).toBe('Succeeded');
+    expect(world.find(next)).toMatchObject({ metadata: { annotations: {} }, spec: { replicas: 3 } });
+    expect(decideStart(viewUpdate(world.snapshot('foo', next)), asked)).toMatchObject({ do: 'finished' });
   });
 
   it('the seed: only the old exists, and a record says what was to come', () => {
@@ -711,6 +728,27 @@ describe('what a request means', () => {
     expect(decide(world, { change: { kind: 'image', image: 'app:3' } })).toMatchObject({
       code: 'OtherChange',
     });
+  });
+
+  it('a manifest of the same pods in another number attaches in the middle: none is taken back for a size', () => {
+    const world = foo();
+    /** As a dry run answers, with the label that the controller has got meanwhile. */
+    const asked = (replicas: number, image: string): StartRequest => {
+      const live = world.find('foo');
+      const template = live?.spec.template;
+      if (live === undefined || template === undefined) throw new Error('foo is gone');
+      const containers = IMAGE_TEMPLATE(image).spec.containers;
+      const spec = { ...live.spec, replicas, template: { ...template, spec: { containers } } };
+      return { change: { kind: 'manifest', manifest: plainController({ ...live, spec }, 'foo') }, key: KEY };
+    };
+    const decision = decide(world, asked(3, 'app:2'));
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, { ...STATE, desired: decision.desired });
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+
+    expect(decide(world, asked(3, 'app:2'))).toEqual({ do: 'attach' });
+    expect(decide(world, asked(5, 'app:2'))).toEqual({ do: 'attach' });
+    expect(decide(world, asked(5, 'app:3'))).toMatchObject({ code: 'OtherChange' });
   });
 
   it('the same command again after the end: nothing to do', () => {

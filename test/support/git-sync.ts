@@ -13,6 +13,7 @@ import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import type { Inventory } from '../../git/inventory.ts';
 import { InventoryStore } from '../../git/inventory.ts';
+import { isRecorded } from '../../git/inventory-reading.ts';
 import { openMirror } from '../../git/mirror.ts';
 import type { Repository } from '../../git/repositories.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
@@ -176,6 +177,14 @@ export class GitSync {
   /** What the poller asks every minute. */
   async knows(repository: string, sha: string): Promise<boolean> {
     return await this.runs.knows(repository, { sha });
+  }
+
+  /** What the poller does then, if nothing is new; whether it has told of it. */
+  async toldOfForgotten(repository: string, sha: string): Promise<boolean> {
+    const store = new InventoryStore(this.#options.client, INVENTORY_NAMESPACE, repository);
+    const isForgotten = await this.runs.isForgotten(repository, { sha }, async () => await isRecorded(store));
+    if (isForgotten) await this.commitSeen(repository, sha, { unrecorded: true });
+    return isForgotten;
   }
 
   async status(repository: string): Promise<SyncView> {

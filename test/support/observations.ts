@@ -30,6 +30,7 @@ export function observationOf(plan: Partial<Plan<object>>, change: Partial<Obser
     waiting: [],
     needsRollout: true,
     finished: false,
+    updateRevision: 'api-1',
     ...plan,
   };
   return { workload, plan: all, target: 't', timedOut: false, ...change };

@@ -18,6 +18,12 @@ const GIT = (hash: string, commit: string) => ({
   [ANNOTATION.commit]: commit,
 });
 
+function deleted(all: SimulatedControllers): SimulatedControllers {
+  for (const { metadata } of all.controllers) all.forget('replicationcontrollers', metadata.name);
+  for (const { metadata } of all.pods) all.forget('pods', metadata.name);
+  return all;
+}
+
 /** `foo` of `h1`, available as far as said; with an update to `h2` in the phase, if one is given. */
 function world(
   phase?: RecordState['phase'],
@@ -86,7 +92,18 @@ describe('a ReplicationController of a commit', () => {
       'has failed when it was deleted',
       new SimulatedControllers(),
       'h1',
-      { state: { state: 'Failed', rolledBack: false } },
+      { state: { state: 'Failed', rolledBack: false, next: '`fairlead sync` makes it anew.' } },
+    ],
+    [
+      'has failed when it was deleted in the middle of its update, with all of its pods',
+      deleted(world('Rolling')),
+      'h2',
+      {
+        state: {
+          state: 'Failed',
+          next: '`fairlead sync` makes it anew. `fairlead rollout abort rc/foo -n default` only gives the update up.',
+        },
+      },
     ],
     [
       'has failed when an operator has rejected it',
@@ -111,5 +128,14 @@ describe('a ReplicationController of a commit', () => {
 
     expect(record.metadata.name).toMatch(/^foo-/);
     expect(stateOf(all, 'h2')).toMatchObject({ state: { state: 'InProgress' }, commit: 'c2' });
+  });
+
+  it('has failed when both controllers are gone with their pods: no run makes them again', () => {
+    const all = world('Rolling');
+    all.forget('replicationcontrollers', 'foo');
+    for (const { metadata } of all.pods) all.forget('pods', metadata.name);
+    expect(stateOf(all, 'h2')).toMatchObject({
+      state: { state: 'Failed', message: expect.stringContaining('there is no ReplicationController foo') },
+    });
   });
 });

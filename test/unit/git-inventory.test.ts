@@ -151,6 +151,10 @@ describe('what an attempt applied whose answer was lost', () => {
     const before = earlierAttempt({ entries, status: { history } }, run);
     expect(before('known', at('u-1', 'b'))).toBe('unchanged');
     expect(before('new', at('u-9', 'b'))).toBe('created');
+    // Of one that was terminated nobody knows.
+    const terminated = [{ ...attempt, outcome: 'Terminated', sha: 'b', runId: 'r-1' } as const];
+    const uncounted = earlierAttempt({ entries, status: { history: terminated } }, run);
+    expect(uncounted('known', at('u-1', 'b'))).toBe('unchanged');
     const refused = [{ ...attempt, sha: 'b', runId: 'r-1', applied: 0 }];
     const after = earlierAttempt({ entries, status: { history: refused } }, run);
     expect(after('known', at('u-1', 'b'))).toBe('changed');

@@ -54,7 +54,7 @@ const object: PreparedObject = {
   deferred: false,
 };
 
-function refusal(message: string, code = 500, of = object): string {
+function refusal(message: string, code = 500, of = object, text = TEXT): string {
   const status = { kind: 'Status', status: 'Failure', code, message };
   const error = responseError(
     { method: 'PATCH', path, server: 'https://kubernetes' },
@@ -62,7 +62,7 @@ function refusal(message: string, code = 500, of = object): string {
     JSON.stringify(status),
     undefined,
   );
-  const found = toProblems(error, of, { source: new SourceText(TEXT) }) ?? [];
+  const found = toProblems(error, of, { source: new SourceText(text) }) ?? [];
   return found.map((item) => formatProblem(item)).join('\n');
 }
 
@@ -113,6 +113,18 @@ describe('a value that the apiserver quotes', () => {
     ],
   ])('says what to do: %s', (_, said, next) => {
     expect(refusal(`${PATCH}${said}`)).toContain(next);
+  });
+
+  it('finds a key that YAML reads as a boolean, and says so', () => {
+    const text = TEXT.replace('  template:', '  n: x\n  template:');
+    const of = (message: string, status: number) => refusal(message, status, object, text);
+    expect(of(`${PATCH}.spec.false: expected numeric (int or float), got a string`, 500)).toMatch(
+      /^Invalid web\.yaml:5: .*\.spec\.false: expected numeric .* Quote the key: a key y, n, yes, no, on or off is read as false\.$/,
+    );
+    expect(of('strict decoding error: unknown field "spec.false"', 400)).toMatch(
+      /^UnknownField web\.yaml:5: .* Quote the key: a key y, n, /,
+    );
+    expect(of(`${PATCH}.spec.falsehood: expected map, got &{x}`, 500)).not.toContain('Quote the key');
   });
 
   it('names a policy that is not ours', () => {

@@ -52,6 +52,11 @@ describe('the payload of a signal', () => {
       { sha: SHA, notify: ['slack', 'github'] },
     ],
     [{ sha: SHA, notify: 'slack' }, { sha: SHA }],
+    [
+      { sha: SHA, unrecorded: true },
+      { sha: SHA, unrecorded: true },
+    ],
+    [{ sha: SHA, unrecorded: 'yes' }, { sha: SHA }],
     [{ suspended: {} }, undefined],
     ['x', undefined],
   ])('commit seen %j', (payload, seen) => {

@@ -139,6 +139,23 @@ export const ROLLOVER_CASES: readonly FaultCase[] = [
     },
   },
   {
+    name: 'the revision deleted by hand mid-rollout: it is made again, and the rollout goes on (S6)',
+    run: async (bench) => {
+      const scene = await bench.deployed('revision');
+      await scene.apply({ image: 'app:2' });
+      await scene.untilMidRollout('app:2');
+      const collection = { group: 'apps', version: 'v1', resource: 'controllerrevisions' };
+      const { namespace, cluster } = scene;
+      const { updateRevision: name } = (await scene.set()).status ?? {};
+      await cluster.client.delete({ ...collection, namespace, name });
+      await scene.untilDone();
+      expect((await scene.set()).status?.updateRevision).toBe(name);
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'COMPLETED']);
+      expect(await scene.warnings()).toEqual([]);
+      await scene.judge();
+    },
+  },
+  {
     name: 'pods deleted by hand mid-rollout, an old and a new one: healed, and the rollout goes on',
     run: async (bench) => {
       const scene = await bench.deployed('by-hand');

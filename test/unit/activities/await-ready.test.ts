@@ -93,6 +93,16 @@ describe('a rollout past its deadline', () => {
   });
 });
 
+it('a run whose revision somebody has deleted: a batch, which makes it again', () => {
+  const present = observationOf({});
+  const { updateRevision: _, ...plan } = present.plan;
+  const lost = { ...present, plan };
+  const input = { ...rolloutInput, deadlineReported: true };
+  expect(judge(lost, input)).toMatchObject({ outcome: 'batch' });
+  const paused = { ...lost, workload: { ...lost.workload, paused: { by: 'ann' } } };
+  expect(judge(paused, input)).toMatchObject({ outcome: 'paused' });
+});
+
 describe('how much of a batch there is before it is written', () => {
   const input = { ...rolloutInput, deadlineReported: true };
   const shrink = (pods: number, charged: boolean) => ({

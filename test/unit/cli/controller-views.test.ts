@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import type { UpdateRun } from '../../../cli/controller-session.ts';
+import type { AskedRun } from '../../../cli/controller-session.ts';
 import { controllerName } from '../../../cli/controller-argument.ts';
 import { rowsOf, viewControllers } from '../../../cli/controller-list.ts';
 import { explain } from '../../../cli/controller-views.ts';
@@ -16,8 +16,8 @@ import { decideRollback, decideStart } from '../../../planners/rolling-update-st
 import { updateNameOf, viewUpdate } from '../../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../../support/simulated-controllers.ts';
 
-const RUNNING: UpdateRun = { state: 'running', status: 'RUNNING', workflowId: 'w' };
-const TERMINATED: UpdateRun = { state: 'closed', status: 'TERMINATED', workflowId: 'w' };
+const RUNNING: AskedRun = { state: 'running', status: 'RUNNING', workflowId: 'w' };
+const TERMINATED: AskedRun = { state: 'closed', status: 'TERMINATED', workflowId: 'w' };
 const NOBODY = 'no Fairlead worker holds the Lease fairlead';
 
 /** An update that has come so far that `until` is the next write. */
@@ -48,7 +48,7 @@ function world(until?: string): SimulatedControllers {
   }
 }
 
-function said(all: SimulatedControllers, run: UpdateRun, nobody?: string) {
+function said(all: SimulatedControllers, run: AskedRun, nobody?: string) {
   return explain(planRollingUpdate(all.snapshot('foo'), 0), { run, nobody, git: undefined });
 }
 
@@ -64,7 +64,7 @@ describe('explain of a rolling update', () => {
     expect(said(world('Create'), RUNNING).sentence).toMatch(/not there yet$/);
   });
 
-  it.each<[string, SimulatedControllers, UpdateRun, string | undefined, string]>([
+  it.each<[string, SimulatedControllers, AskedRun, string | undefined, string]>([
     ['no run', world('ScaleUp'), TERMINATED, undefined, 'NoRun'],
     ['no worker', world('ScaleUp'), RUNNING, NOBODY, 'NoRun'],
     ['Temporal away', world('ScaleUp'), { state: 'unreachable', message: 'away' }, undefined, 'NoRun'],
@@ -319,7 +319,7 @@ describe('pods that do not become available', () => {
 });
 
 describe('an update that kubectl began, and nobody goes on with (K1)', () => {
-  const NO_RUN: UpdateRun = { state: 'none' };
+  const NO_RUN: AskedRun = { state: 'none' };
 
   /** Two of three pods are still those of before. */
   function shipped(): SimulatedControllers {

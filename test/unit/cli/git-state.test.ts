@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
-import { gitTrouble, wasRolledOutSince } from '../../../cli/git-state.ts';
+import { gitTrouble, isAppliedSince, mayStillChange, wasRolledOutSince } from '../../../cli/git-state.ts';
+import { waitingIn } from '../../../cli/temporal-sync.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 
 const WEB = { kind: 'StatefulSet', namespace: 'default', name: 'web' } as const;
@@ -44,6 +45,70 @@ describe('what is wrong with git, for one workload', () => {
     expect(wasRolledOutSince(stateOf({}), of('ca198eb3ff'))).toBe(true);
     expect(wasRolledOutSince(stateOf({}), of('0123456789'))).toBe(false);
     expect(wasRolledOutSince(undefined, of('ca198eb3ff'))).toBe(false);
+  });
+
+  it('drift is over when the commit that is under way has written the object since, to the second of the apiserver', () => {
+    const since = '2026-01-02T03:04:05.700Z';
+    const of = (time: string, manager = 'fairlead') => ({
+      name: 'web',
+      uid: 'u',
+      resourceVersion: '1',
+      managedFields: [{ manager, operation: 'Apply', time, fieldsV1: {} }],
+    });
+    expect(isAppliedSince({ since }, 'Progressing', of('2026-01-02T03:04:05Z'))).toBe(true);
+    expect(isAppliedSince({ since }, 'Progressing', of('2026-01-02T03:04:04Z'))).toBe(false);
+    expect(isAppliedSince({ since }, 'Progressing', of('2026-01-02T03:05:00Z', 'kubectl'))).toBe(false);
+    expect(isAppliedSince({ since }, 'Progressing', { name: 'web', uid: 'u', resourceVersion: '1' })).toBe(
+      false,
+    );
+    // What is seen after its end is drift again.
+    expect(isAppliedSince({ since }, 'Succeeded', of('2026-01-02T03:04:05Z'))).toBe(false);
+  });
+
+  it('a commit that waits for an earlier wave says for what, and one of which nobody can say where it is that it is under way', () => {
+    const held = { stage: 'workloads', wave: 1, text: 'before wave 1 of workloads' };
+    const waiting = ['StatefulSet.fairlead.dev default/w1: w1-2: ImagePullBackOff.'];
+    const of = (underWay: NonNullable<GitState['underWay']>) =>
+      gitTrouble(stateOf({ outcome: 'Progressing', problems: [], underWay }), WEB, true)?.text;
+    expect(of({ phase: 'AwaitingWave', held, waiting })).toBe(
+      'commit ca198eb3 of shop waits before wave 1 of workloads for StatefulSet.fairlead.dev default/w1: w1-2: ImagePullBackOff; ' +
+        'what it changes here, if anything, comes later',
+    );
+    expect(of({ phase: 'AwaitingWave', waiting: [] })).toBe(
+      'commit ca198eb3 of shop waits; what it changes here, if anything, comes later',
+    );
+    expect(of({})).toContain('commit ca198eb3 of shop is under way; ');
+    expect(gitTrouble(stateOf({ outcome: 'Progressing', problems: [] }), WEB, true)).toBeUndefined();
+  });
+
+  it('heartbeats of a wait name what is not done', () => {
+    expect(waitingIn([['ds a/x: done', 'sts a/w: 1 of 2'], undefined, 'x', [7]])).toEqual([
+      'sts a/w: 1 of 2',
+    ]);
+  });
+
+  it('a commit may still change what is of a wave that it has not come to', () => {
+    const of = (wave?: string) => ({
+      metadata: {
+        name: 'web',
+        uid: 'u',
+        resourceVersion: '1',
+        annotations: { ...(wave !== undefined && { 'fairlead.dev/wave': wave }) },
+      },
+    });
+    const before = (stage: string, wave: number) => ({
+      phase: 'AwaitingWave' as const,
+      held: { stage, wave, text: '' },
+    });
+    expect(mayStillChange(before('workloads', 1), of('1'))).toBe(true);
+    expect(mayStillChange(before('workloads', 1), of('2'))).toBe(true);
+    expect(mayStillChange(before('workloads', 1), of())).toBe(false);
+    expect(mayStillChange(before('configuration', 7), of())).toBe(true);
+    expect(mayStillChange(before('the rest', 1), of('2'))).toBe(false);
+    expect(mayStillChange({ phase: 'AwaitingWave' }, of())).toBe(true);
+    expect(mayStillChange({ phase: 'Applying' }, of())).toBe(true);
+    expect(mayStillChange({ phase: 'AwaitingRollouts' }, of('1'))).toBe(false);
+    expect(mayStillChange(undefined, of())).toBe(true);
   });
 
   it('a repository that cannot be read comes first', () => {

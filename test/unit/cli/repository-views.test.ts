@@ -5,11 +5,20 @@ import { describe, expect, it } from '@jest/globals';
 import { besides, repositoryWhy } from '../../../cli/get-repositories.ts';
 import { historyColumns } from '../../../cli/repository-history.ts';
 import { viewRepository } from '../../../cli/repository-views.ts';
-import { whyLate } from '../../../cli/sync-repository.ts';
+import { notesOf, whyLate } from '../../../cli/sync-repository.ts';
 import { formatTable } from '../../../cli/table.ts';
 import { withAttempt } from '../../../git/commit-report.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
-import type { CommitAttempt, CommitStatus, RepositoryStatus } from '../../../git/inventory.ts';
+import type {
+  CommitAttempt,
+  CommitStatus,
+  InventoryDraft,
+  InventoryStore,
+  RepositoryStatus,
+} from '../../../git/inventory.ts';
+import { entryKey, takenBy } from '../../../git/inventory-content.ts';
+import { suspendRepository } from '../../../git/suspension.ts';
+import { trusted } from '../../../kubernetes/values.ts';
 import { SUSPENDED } from '../../../planners/names.ts';
 
 const [OLD, NEW] = ['a'.repeat(40), 'b'.repeat(40)];
@@ -108,6 +117,43 @@ describe('the state of a repository', () => {
       },
     ],
     [
+      'changed in the cluster, and not to be put back: no path is known, but why',
+      row(),
+      {
+        status: {
+          ...commit('Succeeded'),
+          drift: {
+            count: 1,
+            objects: drift.objects.map((one) => ({
+              ...one,
+              fields: [],
+              fieldCount: 0,
+              held: 'its manifest would be refused now: may not patch.',
+            })),
+          },
+        },
+      },
+      {
+        state: 'Drifted',
+        message:
+          'one object drifted: ConfigMap shop/a: changed by "kubectl-edit"; it stays: its manifest would be refused now: may not patch.',
+      },
+    ],
+    [
+      'taken by another owner, which is said once',
+      row(),
+      {
+        status: {
+          ...commit('Succeeded'),
+          drift: {
+            count: 1,
+            objects: drift.objects.map((one) => ({ ...one, change: 'taken', held: 'repository b has it.' })),
+          },
+        },
+      },
+      { state: 'Drifted', message: 'one object drifted: ConfigMap shop/a: repository b has it.' },
+    ],
+    [
       'not to be watched',
       row(),
       {
@@ -169,6 +215,15 @@ describe('the state of a repository', () => {
       { state: 'Suspended', message: 'suspended by ada: alarm', suspended: { by: 'ada', reason: 'alarm' } },
     ],
     [
+      'suspended in the middle of a commit, which goes on',
+      row(),
+      { status: commit('Progressing'), annotations: suspended('{"by":"ada"}') },
+      {
+        state: 'Suspended',
+        message: 'suspended by ada; bbbbbbbb, which is under way, goes to its end',
+      },
+    ],
+    [
       'suspended by hand',
       row(),
       { status: {}, annotations: suspended('true') },
@@ -207,6 +262,29 @@ it.each<[Parameters<typeof whyLate>[0], string]>([
   expect(whyLate(view)).toBe(told);
 });
 
+it('who suspends a repository in the middle of a commit is told that it goes on', async () => {
+  const suspend = async (status: RepositoryStatus) => {
+    const present = { entries: new Map(), status };
+    const store = {
+      repository: 'shop',
+      update: async (change: (from: InventoryDraft) => unknown) => void change(present),
+    };
+    return (await suspendRepository(trusted<InventoryStore>(store), { by: 'ada' }, 0)).message;
+  };
+  expect(await suspend(commit('Progressing'))).toBe(
+    'repository shop suspended; bbbbbbbb, which is under way, goes to its end',
+  );
+  expect(await suspend(commit('Succeeded'))).toBe('repository shop suspended');
+});
+
+it('notes are those of this end of the commit', () => {
+  const status = commit('Succeeded', { notes: ['web is pinned'] });
+  expect(notesOf(status, { sha: NEW, outcome: 'Succeeded' })).toEqual(['web is pinned']);
+  expect(notesOf(status, { sha: OLD, outcome: 'Succeeded' })).toEqual([]);
+  expect(notesOf(status, { sha: NEW, outcome: 'Canceled' })).toEqual([]);
+  expect(notesOf(undefined, { sha: NEW, outcome: 'Succeeded' })).toEqual([]);
+});
+
 describe('why, in the list of repositories', () => {
   it.each<[RepositoryStatus, string]>([
     [commit('Succeeded'), '-'],
@@ -231,6 +309,29 @@ describe('why, in the list of repositories', () => {
       'UnbornBranch: it is empty. It had aaaaaaaa before; what that has applied stays.',
     );
     expect(viewRepository('shop', empty, undefined).message).toBe('UnbornBranch: it is empty.');
+  });
+
+  it('one whose objects are all of another by now, as after a rename, may go', () => {
+    const entry = (name: string, uid?: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name, uid });
+    const of = (...entries: ReturnType<typeof entry>[]) =>
+      new Map(entries.map((one) => [entryKey(one), one] as const));
+    const old = of(entry('a', '1'), entry('b', '2'));
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b', '2'), entry('c', '3'))]]))).toEqual([
+      'new',
+    ]);
+    const both = new Map([
+      ['z', of(entry('a', '1'))],
+      ['y', of(entry('b', '2'))],
+    ]);
+    expect(takenBy(old, both)).toEqual(['y', 'z']);
+    // Made again by somebody else, about to be applied, in none of them.
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b', '9'))]]))).toEqual([]);
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'), entry('b'))]]))).toEqual([]);
+    expect(takenBy(old, new Map([['new', of(entry('a', '1'))]]))).toEqual([]);
+    const taken = { by: ['new'], toClear: 'kubectl delete configmap fairlead-shop -n fairlead-system' };
+    expect(viewRepository('shop', undefined, { status: commit('Succeeded') }, { taken }).message).toBe(
+      'no worker follows it; new has all that it applied, and this row goes with its inventory: kubectl delete configmap fairlead-shop -n fairlead-system',
+    );
   });
 
   it('one that workers of another FAIRLEAD_CLUSTER apply is said to be theirs', () => {
@@ -352,6 +453,13 @@ describe('the history of a repository', () => {
     const [, line = ''] = formatTable(historyColumns(now, false), history).split('\n');
     expect(line).toMatch(/^aaaaaaaa +<unknown> +Refused ×2 +58s +60s .* x{99}…$/);
     expect(formatTable(historyColumns(now, true), history)).toContain('x'.repeat(300));
+  });
+
+  it('counts nothing of a try that nobody has counted', () => {
+    const { applied: _, unchanged: __, pruned: ___, ...uncounted } = attempt(1, { outcome: 'Terminated' });
+    const now = Date.parse('2026-01-01T00:02:00Z');
+    const [, line = ''] = formatTable(historyColumns(now, false), [uncounted]).split('\n');
+    expect(line).toMatch(/ Terminated +\S+ +\S+ +- +- /);
   });
 
   it('fits into a ConfigMap whatever went wrong', () => {

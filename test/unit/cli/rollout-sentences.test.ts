@@ -49,6 +49,15 @@ describe("kubectl's sentences of `rollout status` for a StatefulSet", () => {
     expect(sentence({ spec })).toBe('done: statefulset rolling update complete 3 pods at revision web-a...');
   });
 
+  it('the counters are complete, and the last pod is still being resized', () => {
+    const atWork = [{ type: 'Reconciling', status: 'True', reason: 'PodNotReady' }] as const;
+    expect(sentence({ conditions: atWork })).toBe(
+      'waits: Waiting for stateful set "web" rollout to finish: its last pods are being updated...',
+    );
+    const atRest = [{ type: 'Reconciling', status: 'False', reason: 'Reconciled' }] as const;
+    expect(sentence({ conditions: atRest })).toMatch(/^done: /);
+  });
+
   it('OnDelete has nothing to wait for', () => {
     const spec = { updateStrategy: { type: 'OnDelete' } };
     expect(() => sentence({ spec })).toThrow(

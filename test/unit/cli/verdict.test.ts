@@ -182,13 +182,13 @@ describe('explain', () => {
       { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
     ] as const;
     expect(verdict({ object: { conditions }, updated: 1 })).toBe(
-      'Stalled: it is stalled: run x was terminated → fairlead rollout retry statefulset/web -n default',
+      'Stalled: it is stalled: run x was terminated → fairlead rollout retry statefulset.fairlead.dev/web -n default',
     );
   });
 
   it('paused: by whom, why and since when', () => {
     expect(verdict({ object: { annotations: PAUSED }, updated: 1 })).toBe(
-      'Paused: it is paused by alice: db alarm since 2026-01-01T00:56:00Z → fairlead rollout resume statefulset/web -n default',
+      'Paused: it is paused by alice: db alarm since 2026-01-01T00:56:00Z → fairlead rollout resume statefulset.fairlead.dev/web -n default',
     );
   });
 
@@ -197,7 +197,13 @@ describe('explain', () => {
       'fairlead.dev/paused': JSON.stringify({ by: 'progressDeadlineSeconds', reason: 'no progress' }),
     };
     expect(verdict({ object: { annotations }, updated: 1 })).toMatch(
-      /^Paused: .* → commit a template that works, or go back: fairlead rollout abort statefulset\/web -n default; then fairlead rollout resume/,
+      /^Paused: .* → commit a template that works, or go back: fairlead rollout abort statefulset\.fairlead\.dev\/web -n default; then fairlead rollout resume/,
+    );
+    const [, present] = rollout({ updated: 1 }).revisions;
+    const pinned = JSON.stringify({ to: present.metadata.name, verb: 'abort' });
+    const back = { ...annotations, 'fairlead.dev/pinned': pinned };
+    expect(verdict({ object: { annotations: back }, updated: 1, marked: ['web:2'] })).toMatch(
+      /^Paused: .* → fairlead rollout resume/,
     );
   });
 
@@ -212,6 +218,15 @@ describe('explain', () => {
     );
   });
 
+  it('stalled and paused: both are told', () => {
+    const conditions = [
+      { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
+    ] as const;
+    expect(verdict({ object: { conditions, annotations: PAUSED }, updated: 1 })).toMatch(
+      /it is stalled: run x was terminated; it is paused too by alice: db alarm → fairlead rollout retry (\S+ -n \S+); then fairlead rollout resume \1$/,
+    );
+  });
+
   it('stalled: an abort where it leads to a better revision, else the revision is to be chosen', () => {
     const conditions = [
       { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded', message: 'no progress for 9 s' },
@@ -221,16 +236,16 @@ describe('explain', () => {
     const annotations = { 'fairlead.dev/pinned': JSON.stringify(pin) };
     const marked = ['web:2'];
     expect(verdict({ object: { conditions }, updated: 1 })).toMatch(
-      /→ fairlead rollout abort statefulset\/web -n default$/,
+      /→ fairlead rollout abort statefulset\.fairlead\.dev\/web -n default$/,
     );
     const another =
-      'fairlead rollout undo statefulset/web -n default --to-revision N (one of `fairlead rollout history statefulset/web -n default`)';
+      'fairlead rollout undo statefulset.fairlead.dev/web -n default --to-revision N (one of `fairlead rollout history statefulset.fairlead.dev/web -n default`)';
     expect(verdict({ object: { conditions, annotations }, updated: 1, marked })).toContain(
       `→ commit a template that works, or go back: ${another}`,
     );
     // Where an undo has led, and the one before was complete.
     expect(verdict({ object: { conditions, annotations }, updated: 1, marked: ['web:1'] })).toMatch(
-      /→ fairlead rollout abort statefulset\/web -n default$/,
+      /→ fairlead rollout abort statefulset\.fairlead\.dev\/web -n default$/,
     );
   });
 
@@ -247,7 +262,17 @@ describe('explain', () => {
         },
       }));
     expect(verdict({ updated: 1, pods: broken })).toMatch(
-      /^Waiting: it waits: .*ImagePullBackOff.* → commit a template that works, or go back: fairlead rollout abort statefulset\/web -n default$/,
+      /^Waiting: it waits: .*ImagePullBackOff.* → commit a template that works, or go back: fairlead rollout abort statefulset\.fairlead\.dev\/web -n default$/,
+    );
+    // An abort with nothing to go back to has held it: resuming alone leads to the same pods.
+    const annotations = { 'fairlead.dev/paused': JSON.stringify({ by: 'ann' }) };
+    expect(verdict({ object: { annotations }, updated: 1, pods: broken })).toMatch(
+      /^Paused: .* → commit a template that works, .*; then fairlead rollout resume /,
+    );
+    // Nothing is under way that could be aborted: the rollout had ended well before.
+    const conditions = [{ type: 'Reconciling', status: 'False', reason: 'Reconciled' }] as const;
+    expect(verdict({ object: { conditions }, updated: 3, pods: broken })).toMatch(
+      /or go back: fairlead rollout undo statefulset\.fairlead\.dev\/web -n default --to-revision 1$/,
     );
   });
 
@@ -268,6 +293,14 @@ describe('explain', () => {
     ] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
       'Waiting: it waits: the apiserver refuses to create web-2: quota → mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
+    );
+  });
+
+  it('a name that a pod has which no selector finds: only the worker sees it', () => {
+    const reason = { reason: 'NameTaken', message: 'a pod stands in the place of web-2' };
+    const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
+    expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
+      /^Waiting: it waits: a pod stands in the place of web-2 → delete the pod/,
     );
   });
 

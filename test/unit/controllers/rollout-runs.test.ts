@@ -47,6 +47,7 @@ function lead(): RolloutRuns {
     onStarted: () => whenStarted(),
     onTakenOver: () => undefined,
     onBadEnding: () => undefined,
+    onFoundEnded: () => undefined,
     onError: (_, error) => errors.push(error),
     onRefused: (_, words) => refusals.push(words),
   });

@@ -3,11 +3,15 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Drift } from '../../../git/drift.ts';
-import { describeDrift } from '../../../git/drift.ts';
+import { describeDrift, describeUndo } from '../../../git/drift.ts';
 import type { KnownDrift } from '../../../git/drift-report.ts';
 import { driftEvents, driftStatus } from '../../../git/drift-report.ts';
 import { fightOf, healAllAt, healedAll } from '../../../git/heal-pace.ts';
 import type { Healing, Healings } from '../../../git/heal-pace.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import { templateHash } from '../../../kubernetes/workload-key.ts';
+import type { KubernetesObject, PodTemplate } from '../../../planners/objects.ts';
+import { normaliseTemplate } from '../../../planners/template-defaults.ts';
 
 const drift = (more: Partial<Drift> = {}): Drift => ({
   object: 'ConfigMap shop/settings',
@@ -39,6 +43,38 @@ describe('a drift in words', () => {
     [{ fields: [], fieldCount: 0, held: 'refused' }, 'ConfigMap shop/settings: changed by "kubectl-edit"'],
   ])('%j', (more, words) => {
     expect(describeDrift(drift(more))).toBe(words);
+  });
+});
+
+describe('a workload that was set aside from git', () => {
+  const template = {
+    metadata: { labels: { app: 'web' } },
+    spec: { containers: [{ name: 'main', image: 'a' }] },
+  };
+  const live = (changed?: object) =>
+    ({
+      metadata: {
+        name: 'web',
+        annotations: {
+          'fairlead.dev/commit': 'b',
+          ...(changed !== undefined && { 'fairlead.dev/changed': JSON.stringify(changed) }),
+        },
+      },
+      spec: { template },
+    }) as unknown as KubernetesObject;
+  const target = templateHash(normaliseTemplate(trusted<PodTemplate>(template)));
+  const change = { verb: 'set image main=a', target, commit: 'b', by: 'ada', reason: 'leaks' };
+
+  it.each<[string, object | undefined, string]>([
+    ['by a verb', change, 'ada has set it aside from git (set image main=a: leaks)'],
+    [
+      'by a verb that made another template',
+      { ...change, target: 'x' },
+      'an operator has set it aside from git',
+    ],
+    ['by nobody known', undefined, 'an operator has set it aside from git'],
+  ])('%s', (_name, changed, words) => {
+    expect(describeUndo(live(changed))).toBe(words);
   });
 });
 

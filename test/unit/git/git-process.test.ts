@@ -44,7 +44,7 @@ describe('a git command', () => {
 
   it('that takes too long is ended with all that it started', async () => {
     await using server = await silentServer();
-    const running = runGit({ args: ['ls-remote', server.url], protocols: 'https', timeoutMs: 1_000 });
+    const running = runGit({ args: ['ls-remote', server.url], protocols: 'https', timeoutMs: 3_000 });
     running.catch(() => undefined);
     const socket = await server.connected;
     const closed = once(socket, 'close');

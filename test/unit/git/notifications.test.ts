@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { CommitNews, Receiver } from '../../../git/notifications.ts';
 import { NewsRefusedError, NewsUnansweredError, notify } from '../../../git/notifications.ts';
 import { parseRepositories } from '../../../git/repositories.ts';
+import { GitServer } from '../../support/git-server.ts';
 import { ReceivingServer } from '../../support/receiving-server.ts';
 
 const SECRET = 'planted-receiver-secret';
@@ -200,6 +201,24 @@ describe('a receiver that cannot be told', () => {
     await writeFile(join(folder, 'slack'), 'planted, no address');
     const none = notify(receiver('slack'), shop, news());
     await expect(none).rejects.toThrow('slack of repository shop cannot be told: ERR_INVALID_URL');
+  });
+
+  it('whose certificate is not trusted is named by its host alone, with what helps', async () => {
+    const https = await GitServer.start(folder);
+    try {
+      const url = new URL(https.url('planted'));
+      await writeFile(join(folder, 'slack'), url.href);
+      const error: unknown = await notify(receiver('slack'), shop, news()).catch((reason: unknown) => reason);
+      expect(String(error)).toContain(
+        `slack of repository shop cannot be told: the certificate of ${url.host} is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT): if its authority is one of your own, name`,
+      );
+      expect(String(error)).not.toContain('planted');
+      https.behaviour = 200;
+      await notify({ ...receiver('slack'), caFile: https.caFile }, shop, news());
+      expect(https.requests.map(({ path }) => path)).toEqual([url.pathname]);
+    } finally {
+      await https.stop();
+    }
   });
 
   it('that hangs is given up when the activity is', async () => {

@@ -31,6 +31,15 @@ it.each<['True' | 'False', string, boolean]>([
   expect(ground.writes).toHaveLength(written ? 1 : 0);
 });
 
+it('`retry` of a run that Temporal says to be over, which no controller has seen: written', async () => {
+  ground.object = workloadObject({ conditions: [{ type: 'Stalled', status: 'False' }] });
+  const { client, reference } = ground;
+  const retry = async (hasEnded: boolean) =>
+    (await retryWorkload(client, reference.workload, { by: 'alice' }, Date.now(), hasEnded)).changed;
+  expect([await retry(false), ground.writes.length]).toEqual([false, 0]);
+  expect([await retry(true), ground.writes.length]).toEqual([true, 1]);
+});
+
 it('`retry` with nothing to do names what to ask, with the namespace', async () => {
   ground.object = workloadObject({ conditions: [{ type: 'Stalled', status: 'False' }] });
   const { client, reference } = ground;
@@ -134,6 +143,16 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
     amend({}, { currentRevision: bad?.metadata.name });
     expect(await give()).toMatchObject({ effect: 'rolledBack', revision: good?.metadata.name });
     expect(ground.writes).toEqual([expect.stringContaining('"image":"web:2"')]);
+  });
+
+  it('and says so where the one that was rolled out last was deleted', async () => {
+    const [good] = plant(['web:1', 'web:bad'], ['web:1']);
+    amend({}, { currentRevision: good?.metadata.name });
+    expect((await give()).message).not.toContain('deleted');
+    amend({}, { currentRevision: 'web-5d8f' });
+    expect((await give()).message).toContain(
+      ', for the ControllerRevision web-5d8f, which was rolled out last, was deleted',
+    );
   });
 
   it('also from a revision that an undo has led to', async () => {

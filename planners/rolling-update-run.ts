@@ -1,0 +1,14 @@
+/** An update that is under way without a run: nothing on its controllers says that. Pure. */
+
+/** The last run of an update; `status` in Temporal's words. */
+export type UpdateRun =
+  | { readonly state: 'none' }
+  | { readonly state: 'running' | 'closed'; readonly status: string; readonly workflowId: string };
+
+/** An update is written down before its run is started, and another may begin while a run closes: that takes a moment, milliseconds. */
+export const RUN_GRACE_MS = 3_000;
+
+/** `no run is open (the last one is terminated)` */
+export function describeNoRun(run: UpdateRun): string {
+  return `no run is open${run.state === 'closed' ? ` (the last one is ${run.status.toLowerCase()})` : ''}`;
+}
