@@ -55,7 +55,7 @@ const COALESCE_MS = 300;
 const UNDER_WAY_MS = 2_000;
 /** What differs is looked at anew: what holds it may have gone without a trace on the object. */
 const RECHECK_MS = 60_000;
-/** What is not among the watched is looked at anew the first time: it may have been made again, without our label. */
+/** What is not among the watched, or under way, is looked at anew the first time: it may have been made again, without our label. */
 const FIRST_RECHECK_MS = 1_000;
 const FIRST_BACKOFF_MS = 1_000;
 const LAST_BACKOFF_MS = 60_000;
@@ -67,8 +67,8 @@ interface Judged {
   readonly at: number;
   /** Since when the digest is that. */
   readonly since: number;
-  /** Nothing of it is watched. */
-  readonly isAbsent: boolean;
+  /** Nothing of it is watched, or it is not to be judged yet and will not tell when it is. */
+  readonly isUntold: boolean;
 }
 
 export class DriftWatch {
@@ -225,9 +225,16 @@ export class DriftWatch {
     const known = before?.digest === digest ? before : undefined;
     if (known !== undefined && now() < recheckAt(known)) return;
     const isOurs = found !== 'absent' && this.#ownsAll(context, object, found.owned);
-    const drift = isOurs ? undefined : await lookAtDrift(context, object, isApplied);
+    const seen = isOurs ? undefined : await lookAtDrift(context, object, isApplied);
+    const isUnderWay = seen === 'under way';
     const at = now();
-    this.#judged.set(key, { digest, drift, at, since: known?.since ?? at, isAbsent: found === 'absent' });
+    this.#judged.set(key, {
+      digest,
+      drift: isUnderWay ? undefined : seen,
+      at,
+      since: known?.since ?? at,
+      isUntold: isUnderWay || found === 'absent',
+    });
   }
 
   #ownsAll(context: CommitContext, object: PreparedObject, owned: string | undefined): boolean {
@@ -258,11 +265,11 @@ export class DriftWatch {
     for (const [key, judged] of this.#judged) {
       const { drift } = judged;
       const past = this.#healing.get(key);
+      next = Math.min(next, Math.max(0, recheckAt(judged) - at));
       if (drift === undefined) {
         if (past !== undefined && areOver(past, at)) this.#healing.delete(key);
         continue;
       }
-      next = Math.min(next, Math.max(0, recheckAt(judged) - at));
       const wait = mayHeal && drift.held === undefined ? healAllAt(past, drift.by, at) - at : undefined;
       const known = before.get(drift.object);
       const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
@@ -333,12 +340,12 @@ export class DriftWatch {
 }
 
 /**
- * When what differs is looked at anew, in milliseconds since the epoch: of what is not watched soon, then ever less often. Never of what
- * does not differ.
+ * When it is looked at anew, in milliseconds since the epoch: what tells nobody of its changes soon, then ever less often. Never what
+ * does not differ and is watched.
  */
-function recheckAt({ drift, at, since, isAbsent }: Judged): number {
-  if (drift === undefined) return Number.POSITIVE_INFINITY;
-  return at + (isAbsent ? Math.min(Math.max(at - since, FIRST_RECHECK_MS), RECHECK_MS) : RECHECK_MS);
+function recheckAt({ drift, at, since, isUntold }: Judged): number {
+  if (isUntold) return at + Math.min(Math.max(at - since, FIRST_RECHECK_MS), RECHECK_MS);
+  return drift === undefined ? Number.POSITIVE_INFINITY : at + RECHECK_MS;
 }
 
 /** Why nothing of the repository is put back now, although it heals. */

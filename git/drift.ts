@@ -46,7 +46,8 @@ const MANAGER_LIMIT = 5;
 /**
  * Compares one object with its manifest by dry runs of server-side apply, so that defaults, and fields that the manifest does not
  * name, make no difference. Undefined: it is as the commit wants it, or it is not to be: it is being deleted, or the manifest has not
- * been applied yet. What an operator went back from (a pin, or an undo of the workload's own) differs, and is held.
+ * been applied yet. What an operator went back from (a pin, or an undo of the workload's own) differs, and is held. `under way`: only
+ * the end of its rolling update tells, which need not change the object.
  * @param isApplied The commit was applied as a whole: an object with another manifest's hash was changed, not left behind.
  * @throws ApiError when the apiserver cannot be asked
  */
@@ -55,13 +56,13 @@ export async function lookAtDrift(
   object: PreparedObject,
   isApplied: boolean,
   tries = STALE_TRIES,
-): Promise<Drift | undefined> {
+): Promise<Drift | 'under way' | undefined> {
   const { client, repository, store, signal } = context;
   const { manifest, label } = object;
   const live = await getOrUndefined(client, object.path, signal);
   const nothing = { object: label, fields: [], fieldCount: 0, by: [] };
   // A rolling update makes, renames and deletes controllers.
-  if (isController(manifest) && (await isUnderUpdate(context, object))) return undefined;
+  if (isController(manifest) && (await isUnderUpdate(context, object))) return 'under way';
   if (live === undefined) return { ...nothing, change: 'deleted' };
   const input: DecisionInput = {
     manifest,
@@ -74,8 +75,8 @@ export async function lookAtDrift(
   const isOther =
     decision.do === 'apply' && live.metadata.annotations?.[ANNOTATION.manifestHash] !== undefined;
   if (decision.do === 'wait' || decision.do === 'unpin' || (isOther && !isApplied)) return undefined;
-  // An update that was turned round leaves the manifest of before.
-  if (isController(manifest) && decision.do === 'apply') return undefined;
+  // An update that was turned round leaves the manifest of before, and its commit failed.
+  if (isController(manifest) && decision.do === 'apply' && !isApplied) return undefined;
   const differing = await differingPaths(context, object, live);
   // The next change of it is looked at again.
   if (differing === 'stale')

@@ -60,15 +60,22 @@ export function scaledBy(
   return isOwned || sizeOf(controller) !== 0 ? undefined : 'somebody';
 }
 
-/** Field managers, but rolling updates, that own a part of its template; undefined where the apiserver tells no managers. */
+/**
+ * Field managers, but rolling updates, that own a part of its template; undefined where the apiserver tells no managers. Whoever has
+ * only made the controller owns a part as well, and is named where nobody has written it since.
+ */
 export function templateEditors({ metadata }: ReplicationController): readonly string[] | undefined {
-  const editors = metadata.managedFields?.flatMap((entry) => {
-    const { manager, fieldsV1 } = asFields(entry) ?? {};
+  const { creationTimestamp = '', managedFields } = metadata;
+  const owners = managedFields?.flatMap((entry) => {
+    const { manager, time, fieldsV1 } = asFields(entry) ?? {};
     const isOfTemplate = asFields(asFields(fieldsV1)?.['f:spec'])?.['f:template'] !== undefined;
     const name = asText(manager);
-    return isOfTemplate && name !== undefined && name !== UPDATE_FIELD_MANAGER ? [name] : [];
+    if (!isOfTemplate || name === undefined || name === UPDATE_FIELD_MANAGER) return [];
+    return [{ name, isLater: (asText(time) ?? '') > creationTimestamp }];
   });
-  return editors && [...new Set(editors)];
+  if (owners === undefined) return undefined;
+  const later = owners.filter(({ isLater }) => isLater);
+  return [...new Set((later.length > 0 ? later : owners).map(({ name }) => name))];
 }
 
 /** Whether a rolling update has made it, as far as field managers tell: nobody else then has given it its selector. */

@@ -31,7 +31,10 @@ export function effectiveResources(container: Container): Resources {
   return { requests: { ...limits, ...resources?.requests }, limits };
 }
 
-/** The change between two versions of a container; `impossible` if more than amounts of cpu and memory differ, or one comes or goes. */
+/**
+ * The change between two versions of a container; `impossible` if more than amounts of cpu and memory differ, or one of them goes:
+ * the apiserver adds requests and limits to a running pod, and takes none away (KEP-1287).
+ */
 export function resizeOf(
   list: ContainerList,
   old: Container,
@@ -44,7 +47,7 @@ export function resizeOf(
     for (const name of new Set([...Object.keys(before[kind]), ...Object.keys(after[kind])])) {
       const [oldAmount, newAmount] = [before[kind][name], after[kind][name]];
       if (oldAmount !== undefined && newAmount !== undefined && sameQuantity(oldAmount, newAmount)) continue;
-      if (oldAmount === undefined || newAmount === undefined || !RESIZABLE.has(name)) return 'impossible';
+      if (newAmount === undefined || !RESIZABLE.has(name)) return 'impossible';
       names.add(name);
       change[kind][name] = newAmount;
     }

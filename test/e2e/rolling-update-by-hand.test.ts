@@ -464,4 +464,32 @@ describe('a rolling update that somebody works against by hand', () => {
     });
     expect((await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items).toEqual([]);
   }, 240_000);
+
+  it('the same, and the old name made anew: what somebody made is left as it is, until it is rolled out itself', async () => {
+    const { namespace, cli, done, next, untilPods } = await halfway();
+    for (const name of ['foo', next])
+      await cluster.client.delete({ ...RCS, namespace, name }, { propagationPolicy: 'Background' });
+    await untilPods('no pod', (pods) => pods.length === 0);
+    expect((await done).code).toBe(1);
+    const made = await cluster.client.create<ReplicationController>(
+      { ...RCS, namespace },
+      { ...FOO, spec: { ...FOO.spec, replicas: 2 } },
+    );
+    await untilPods('its pods', (pods) => pods.length === 2 && pods.every(isReady));
+    const before = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+
+    expect((await cli('rollout retry rc/foo')).code).toBe(1);
+    expect((await cli('rollout abort rc/foo')).out).toContain('foo was made anew since: it stays as it is');
+    const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
+    expect(items.map(({ metadata, spec }) => [metadata.uid, spec.replicas])).toEqual([
+      [made.metadata.uid, 2],
+    ]);
+    expect((await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
+
+    expect(await cli('rolling-update foo --image=foo:3 --update-period 0s')).toMatchObject({
+      code: 0,
+      err: '',
+    });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:3', 'foo:3']);
+  }, 240_000);
 });

@@ -155,6 +155,27 @@ describe('a ReplicationController in git', () => {
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
   }, 120_000);
 
+  it('one that changes the size alone waits for the end of the update, and takes none of its pods back', async () => {
+    const sha = await ground.commit({ 'foo.yaml': foo('foo:sized') });
+    const isNew = (pod: Pod) => pod.spec.containers[0]?.image === 'foo:sized';
+    const path = { ...PODS, namespace: ground.namespace };
+    const isBegun = (pods: readonly Pod[]) => pods.some(isNew);
+    const [early] = (await untilObjects<Pod>(cluster.client, path, 'a new pod', isBegun, 30_000)).filter(
+      isNew,
+    );
+    const resized = await committed({ 'foo.yaml': foo('foo:sized', { replicas: 4 }) });
+
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, only?.spec.replicas, others]).toEqual(['foo', 4, []]);
+    expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: resized });
+    const records = (await cli('rollout', 'history', 'rc/foo')).out;
+    expect(records).toMatch(new RegExp(`Succeeded.*${sha.slice(0, 8)}`));
+    const pods = await cluster.pods(ground.namespace, 'foo');
+    expect(pods.map(({ metadata }) => metadata.uid)).toContain(early?.metadata.uid);
+    expect([pods.length, imagesOf(pods)]).toEqual([4, ['foo:sized']]);
+    await committed({ 'foo.yaml': foo('foo:3') });
+  }, 120_000);
+
   it('so does one that takes the place of a command, which is told so', async () => {
     const command = cli('rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
     await untilControllers('the next controller has a pod', (all) =>
@@ -172,6 +193,19 @@ describe('a ReplicationController in git', () => {
       },
     });
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:5']);
+  }, 120_000);
+
+  it('rolled by a command to its end it is Drifted, and so until a commit has it again', async () => {
+    expect(await cli('rolling-update', 'foo', '--image=foo:hand', '--update-period=0s')).toMatchObject({
+      code: 0,
+    });
+    await ground.untilDrifted(1);
+    const { out } = await cli('explain', 'rc/foo');
+    expect(out).toContain('spec.template.spec.containers[main].image changed');
+
+    await committed({ 'foo.yaml': foo('foo:6') });
+    await ground.untilDrifted(0);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:6']);
   }, 120_000);
 
   it('a label of its own with the name of kubectl’s key stays, and another such key is refused', async () => {

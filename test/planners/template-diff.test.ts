@@ -112,7 +112,12 @@ describe('what differs between templates', () => {
       template({ resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }] }),
       'spec.containers[main].resizePolicy',
     ],
-    ['resources that were not there', template(CPU_1), 'spec.containers[main].resources'],
+    ['resources where there were none', template(CPU_1), 'spec (QoS class BestEffort → Burstable)'],
+    [
+      'a request of storage',
+      template({ resources: { requests: { 'ephemeral-storage': '1Gi' } } }),
+      'spec.containers[main].resources',
+    ],
     [
       'a claim of a resource',
       template({ resources: { claims: [{ name: 'gpu' }] } }),
@@ -156,6 +161,18 @@ describe('what differs between templates', () => {
       resources: [{ resources: { requests: { cpu: '2' }, limits: { cpu: '2' } } }],
       impossible: [],
     });
+  });
+
+  it('A19: a limit or a request that was not there is added while the QoS class stays', () => {
+    const limited = template({ resources: { requests: { cpu: '1' }, limits: { cpu: '2', memory: '1Gi' } } });
+    expect(diffTemplates(template(CPU_1), limited)).toMatchObject({
+      resources: [{ resources: { requests: { memory: '1Gi' }, limits: { cpu: '2', memory: '1Gi' } } }],
+      impossible: [],
+    });
+    const guaranteed = template({ resources: { limits: { cpu: '1', memory: '1Gi' } } });
+    expect(diffTemplates(template(CPU_1), guaranteed).impossible).toEqual([
+      'spec (QoS class Burstable → Guaranteed)',
+    ]);
   });
 
   it.each([
