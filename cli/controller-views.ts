@@ -183,6 +183,7 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
     io.out(`${oneLine(`replicationcontroller/${reference.name}: ${sentence}.`)}\n`);
     const isLost = plan.step.do === 'refuse' && plan.step.code === 'NextLost';
     if (isUnderWay(plan) || isLost) io.out(`${oneLine(`  progress: ${describeProgress(plan.progress)}`)}\n`);
+    if (git?.drift !== undefined) io.out(`${oneLine(`  drift:    ${git.drift}`)}\n`);
     if (next !== undefined) io.out(`${oneLine(`  next:     ${next}`)}\n`);
     return EXIT.ok;
   });

@@ -202,7 +202,7 @@ export class HistoryGround {
   /** Until so many objects are known not to be as the commit wants them. */
   async untilDrifted(count: number): Promise<void> {
     const store = new InventoryStore(this.cluster.client, INVENTORY_NAMESPACE, this.owner);
-    const look = async () => ((await store.read())?.status.drift?.count === count ? true : undefined);
+    const look = async () => (((await store.read())?.status.drift?.count ?? 0) === count ? true : undefined);
     await found(`${count} objects differ`, look, PATIENCE_MS);
   }
 
