@@ -146,7 +146,22 @@ describe.each(APIS)('in-place update of a StatefulSet (%s)', (api) => {
       { requests: { cpu: '20m' } },
       { requests: { cpu: '20m' } },
     ]);
-  }, 60_000);
+    // What was not there is added; the apiserver takes nothing away.
+    await update(description, { ...resized, limits: { proxy: { cpu: '1', memory: '64Mi' } } });
+    const limited = await cluster().pods(namespace, name);
+    expect(limited.map(identityOf)).toEqual(before.map(identityOf));
+    expect(limited.map((pod) => statusOf(pod, 'proxy')?.resources)).toEqual(
+      limited.map(() => ({
+        requests: { cpu: '20m', memory: '64Mi' },
+        limits: { cpu: '1', memory: '64Mi' },
+      })),
+    );
+    await update(description, resized);
+    const last = await cluster().pods(namespace, name);
+    expect(last.filter(({ metadata }) => before.some((pod) => pod.metadata.uid === metadata.uid))).toEqual(
+      [],
+    );
+  }, 90_000);
 
   it('makes new pods, there and back, where the apiserver refuses to resize, one at a time and never out of service for nothing', async () => {
     const description = await deploy({ replicas: 3, maxUnavailable: 1, ...small });

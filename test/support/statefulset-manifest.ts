@@ -13,6 +13,8 @@ export interface StatefulSetDescription {
   readonly sidecars?: Readonly<Record<string, string>>;
   /** What containers request of CPU, by name. */
   readonly cpu?: Readonly<Record<string, string>>;
+  /** Limits of containers, by name. */
+  readonly limits?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly parallel?: boolean;
   readonly maxUnavailable?: number | string;
   readonly partition?: number;
@@ -45,9 +47,10 @@ export function statefulSetManifest(
   const { name, namespace, replicas, maxUnavailable, partition, podUpdatePolicy, gracePeriodSeconds } =
     description;
   const { progressDeadlineSeconds, onDeadline } = description;
-  const requests = (container: string) => {
-    const cpu = description.cpu?.[container];
-    return cpu === undefined ? {} : { resources: { requests: { cpu } } };
+  const resources = (container: string) => {
+    const [cpu, limits] = [description.cpu?.[container], description.limits?.[container]];
+    if (cpu === undefined && limits === undefined) return {};
+    return { resources: { ...(cpu !== undefined && { requests: { cpu } }), ...(limits && { limits }) } };
   };
   const inPlace = podUpdatePolicy !== undefined && podUpdatePolicy !== 'ReCreate';
   const ours = {
@@ -101,7 +104,7 @@ export function statefulSetManifest(
             {
               name: 'main',
               image: description.image,
-              ...requests('main'),
+              ...resources('main'),
               ...(description.environment && {
                 env: Object.entries(description.environment).map(([key, value]) => ({ name: key, value })),
               }),
@@ -112,7 +115,7 @@ export function statefulSetManifest(
             ...Object.entries(description.sidecars ?? {}).map(([sidecar, image]) => ({
               name: sidecar,
               image,
-              ...requests(sidecar),
+              ...resources(sidecar),
             })),
           ],
         },
