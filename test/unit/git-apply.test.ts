@@ -3,14 +3,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { applyObject } from '../../git/apply.ts';
-import type { CommitContext } from '../../git/commit.ts';
-import { InventoryStore } from '../../git/inventory.ts';
-import { ManifestReader } from '../../git/manifests.ts';
-import { prepareObjects } from '../../git/prepare.ts';
-import { repositoryFromFlags } from '../../git/repositories.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
-import { Discovery } from '../../kubernetes/discovery.ts';
 import { ANNOTATION } from '../../planners/names.ts';
+import { commitContext, preparedObjects } from '../support/commit-context.ts';
 import { WatchServer, answer, plainConnection } from '../support/watch-server.ts';
 
 const PATH = '/api/v1/namespaces/ns/configmaps/one';
@@ -53,26 +48,12 @@ afterEach(async () => {
 });
 
 async function apply() {
-  const context: CommitContext = {
-    repository: repositoryFromFlags({ repo: '/srv/shop', namespace: 'ns' }),
-    sha: 'a',
-    client,
-    worker: client,
-    discovery: new Discovery(client),
-    store: new InventoryStore(client, 'system', 'shop'),
-    workloadApi: 'apps/v1',
-    isFollowed: () => true,
-    startRollingUpdate: async () => await Promise.reject(new Error('none is expected')),
-    inTurn: async (_object, section) => await section(),
-  };
-  const reader = new ManifestReader();
+  const context = commitContext(client);
   const text = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'one' } });
-  for (const _document of reader.read({ path: 'one.json', text }));
-  const { objects } = await prepareObjects(reader.manifests, {
-    defaultNamespace: 'ns',
-    find: async (version, wanted) => await context.discovery.find(version, wanted),
-    versions: () => Promise.resolve([]),
-  });
+  const objects = await preparedObjects(
+    { path: 'one.json', text },
+    async (version, wanted) => await context.discovery.find(version, wanted),
+  );
   const [object] = objects;
   if (object === undefined) throw new Error('nothing was prepared');
   return await applyObject(context, object);

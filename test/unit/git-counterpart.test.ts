@@ -4,12 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { CommitContext } from '../../git/commit.ts';
 import { findCounterpart } from '../../git/counterpart.ts';
-import { InventoryStore } from '../../git/inventory.ts';
-import { prepareObjects } from '../../git/prepare.ts';
-import { repositoryFromFlags } from '../../git/repositories.ts';
-import { ManifestReader } from '../../git/manifests.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
-import { Discovery } from '../../kubernetes/discovery.ts';
+import { commitContext, preparedObjects } from '../support/commit-context.ts';
 import { WatchServer, answer, plainConnection } from '../support/watch-server.ts';
 
 const DEPLOYER = 'system:serviceaccount:ns:deployer';
@@ -43,18 +39,7 @@ beforeEach(async () => {
     return true;
   };
   worker = new KubernetesClient(plainConnection(server.url));
-  context = {
-    repository: repositoryFromFlags({ repo: '/srv/shop', namespace: 'ns' }),
-    sha: 'a',
-    client: worker.impersonating(DEPLOYER),
-    worker,
-    discovery: new Discovery(worker),
-    store: new InventoryStore(worker, 'system', 'shop'),
-    workloadApi: 'apps/v1',
-    isFollowed: () => true,
-    startRollingUpdate: async () => await Promise.reject(new Error('none is expected')),
-    inTurn: async (_object, section) => await section(),
-  };
+  context = commitContext(worker, worker.impersonating(DEPLOYER));
 });
 
 afterEach(async () => {
@@ -63,14 +48,11 @@ afterEach(async () => {
 });
 
 async function find(apiVersion: string, kind: string) {
-  const reader = new ManifestReader();
   const text = JSON.stringify({ apiVersion, kind, metadata: { name: 'web' } });
-  for (const _document of reader.read({ path: 'web.json', text }));
-  const { objects } = await prepareObjects(reader.manifests, {
-    defaultNamespace: 'ns',
-    find: async (version, wanted) => await context.discovery.find(version, wanted),
-    versions: () => Promise.resolve([]),
-  });
+  const objects = await preparedObjects(
+    { path: 'web.json', text },
+    async (version, wanted) => await context.discovery.find(version, wanted),
+  );
   const [object] = objects;
   if (object === undefined) throw new Error('nothing was prepared');
   return await findCounterpart(context, object);

@@ -5,15 +5,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { CommitContext } from '../../git/commit.ts';
 import type { LiveFoundation } from '../../git/foundations.ts';
 import { awaitFoundations, foundationState } from '../../git/foundations.ts';
-import { InventoryStore } from '../../git/inventory.ts';
-import { ManifestReader } from '../../git/manifests.ts';
-import { prepareObjects } from '../../git/prepare.ts';
 import type { PreparedObject } from '../../git/prepare.ts';
 import { formatProblem } from '../../git/problems.ts';
-import { repositoryFromFlags } from '../../git/repositories.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
-import { Discovery } from '../../kubernetes/discovery.ts';
 import type { Condition } from '../../planners/objects.ts';
+import { commitContext, preparedObjects } from '../support/commit-context.ts';
 import { WatchServer, answer, plainConnection } from '../support/watch-server.ts';
 
 const FILE = `# one definition and its object
@@ -49,19 +45,7 @@ beforeEach(async () => {
     else answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
     return true;
   };
-  const client = new KubernetesClient(plainConnection(server.url));
-  context = {
-    repository: repositoryFromFlags({ repo: '/srv/shop', namespace: 'ns' }),
-    sha: 'a',
-    client,
-    worker: client,
-    discovery: new Discovery(client),
-    store: new InventoryStore(client, 'system', 'shop'),
-    workloadApi: 'apps/v1',
-    isFollowed: () => true,
-    startRollingUpdate: async () => await Promise.reject(new Error('none is expected')),
-    inTurn: async (_object, section) => await section(),
-  };
+  context = commitContext(new KubernetesClient(plainConnection(server.url)));
 });
 
 afterEach(async () => {
@@ -70,17 +54,11 @@ afterEach(async () => {
 });
 
 async function prepared(): Promise<readonly PreparedObject[]> {
-  const reader = new ManifestReader();
-  for (const _document of reader.read({ path: 'things.yaml', text: FILE }));
-  const { objects } = await prepareObjects(reader.manifests, {
-    defaultNamespace: 'ns',
-    find: (_apiVersion, kind) =>
-      Promise.resolve(
-        kind === 'Thing' ? undefined : { resource: 'customresourcedefinitions', namespaced: false },
-      ),
-    versions: () => Promise.resolve([]),
-  });
-  return objects;
+  return await preparedObjects({ path: 'things.yaml', text: FILE }, (_apiVersion, kind) =>
+    Promise.resolve(
+      kind === 'Thing' ? undefined : { resource: 'customresourcedefinitions', namespaced: false },
+    ),
+  );
 }
 
 async function wait(
