@@ -12,6 +12,7 @@ import type { Wish } from '../planners/workload.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
 import { ANNOTATION } from '../planners/names.ts';
+import { sizeOf } from '../planners/replication-controller.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
@@ -130,14 +131,16 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
   }
 }
 
-/** Git knows nothing of a new name: it would have the old controller made again beside the new one. */
+/** Git knows nothing of it: not of what is rolled out, and of a new name least, beside which it would have the old controller made again. */
 function noteRepository({ io }: Session, { name, newName }: RollingUpdateRequest, view: UpdateView): void {
   const old = view.controllers.find(({ metadata }) => metadata.name === name);
   const repository = old?.metadata.annotations?.[ANNOTATION.repository];
-  if (newName === undefined || repository === undefined) return;
-  io.err(
-    `note: ${name} comes from repository ${oneLine(repository)}: rename it there to ${newName} as well, or its next commit makes ${name} again beside it\n`,
-  );
+  if (repository === undefined) return;
+  const then =
+    newName === undefined
+      ? 'commit what you roll out as well, or it is Drifted there, and goes when its manifest changes'
+      : `rename it there to ${newName} as well, or its next commit makes ${name} again beside it`;
+  io.err(`note: ${name} comes from repository ${oneLine(repository)}: ${then}\n`);
 }
 
 /** @throws CliError for a budget that is none, in a flag or in an annotation (usage), and for a file that the apiserver does not take */
@@ -211,8 +214,10 @@ async function showPlan(
   } as const;
   if (!(await printStructured(io, options, document))) {
     const end = data.to === data.next ? '' : `, which then becomes ${data.to}`;
+    const present = view.old === undefined ? desired : sizeOf(view.old);
+    const now = present === desired ? '' : ` (${String(present)} now)`;
     io.out(
-      `${request.name} would be replaced by ${data.next} with ${String(desired)} replicas${end} (dry run)\n`,
+      `${request.name} would be replaced by ${data.next} with ${String(desired)} replicas${now}${end} (dry run)\n`,
     );
   }
   return EXIT.ok;

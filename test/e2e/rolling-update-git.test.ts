@@ -198,6 +198,7 @@ describe('a ReplicationController in git', () => {
   it('rolled by a command to its end it is Drifted, and so until a commit has it again', async () => {
     expect(await cli('rolling-update', 'foo', '--image=foo:hand', '--update-period=0s')).toMatchObject({
       code: 0,
+      err: expect.stringContaining('foo comes from repository rc-git: commit what you roll out as well'),
     });
     await ground.untilDrifted(1);
     const { out } = await cli('explain', 'rc/foo');

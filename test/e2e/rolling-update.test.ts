@@ -330,6 +330,9 @@ describe('rolling update of a ReplicationController', () => {
     await writeFile(file, JSON.stringify({ ...FOO, spec: { ...FOO.spec, replicas: 4, template } }));
     const begun = performance.now();
     const words = `rolling-update foo -f ${file} --max-surge 100% --poll-interval 100ms --deployment-label-key stage`;
+    expect((await cli(`${words} --dry-run`)).out).toMatch(
+      /^foo would be replaced by \S+ with 4 replicas \(3 now\), which/,
+    );
     const done = await cli(`${words} -o json`);
     await rm(folder, { recursive: true });
 
