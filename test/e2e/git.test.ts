@@ -2,9 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import type { ControlPlane } from '../../local/control-plane.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
@@ -18,39 +17,16 @@ import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { SourceReporter } from '../../git/source-report.ts';
 import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
-import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
 import type { FileChange } from '../support/git-repository.ts';
-import { TestRepository } from '../support/git-repository.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { useSyncGround } from '../support/sync-ground.ts';
+import type { Followed } from '../support/sync-ground.ts';
 
-const repositories: TestRepository[] = [];
-let cluster: Cluster;
-let sync: GitSync;
+const ground = useSyncGround({ cluster: 'git' });
+const { controlPlane, cluster, sync } = ground;
 
-// Hooks after all run in this order: the worker ends before the servers.
-afterAll(async () => {
-  await sync?.stop();
-  await Promise.all(repositories.map(async (repository) => await repository.remove()));
-}, 30_000);
-
-const controlPlane = useControlPlane({ nodes: 1 });
-
-beforeAll(async () => {
-  const plane: ControlPlane = controlPlane();
-  cluster = await Cluster.connect(plane.kubeconfig, plane.workloadApi);
-  sync = await GitSync.start({
-    client: cluster.client,
-    temporalAddress: plane.temporalAddress,
-    cluster: 'git',
-  });
-}, 60_000);
-
-interface Followed {
-  readonly git: TestRepository;
-  readonly name: string;
-  readonly namespace: string;
+interface Committed extends Followed {
   commit(
     files: Readonly<Record<string, FileChange>>,
   ): Promise<Awaited<ReturnType<GitSync['apply']>> & { readonly sha: string }>;
@@ -64,33 +40,25 @@ interface Followed {
   get(resource: string, name: string, group?: string): Promise<KubernetesObject | undefined>;
 }
 
-/** A repository of its own, with a namespace of its own for its objects. */
-async function follow(
-  name: string,
-  flags: { readonly path?: string; readonly serviceAccount?: string; readonly heal?: boolean } = {},
-): Promise<Followed> {
-  const git = await TestRepository.create();
-  repositories.push(git);
-  const namespace = await cluster.createNamespace(name);
-  sync.follow(repositoryFromFlags({ repo: git.path, name, namespace, ...flags }));
+async function follow(name: string, flags?: Parameters<typeof ground.follow>[1]): Promise<Committed> {
+  const followed = await ground.follow(name, flags);
+  const { git, namespace } = followed;
   return {
-    git,
-    name,
-    namespace,
+    ...followed,
     commit: async (files) => {
       const sha = await git.commit(files);
-      return { ...(await sync.apply(name, sha)), sha };
+      return { ...(await sync().apply(name, sha)), sha };
     },
     bad: async (files) => {
       const sha = await git.commit(files);
-      const { outcome, message = '' } = await sync.apply(name, sha);
-      const lines = (await sync.inventory(name))?.status.commit?.problems ?? [];
+      const { outcome, message = '' } = await sync().apply(name, sha);
+      const lines = (await sync().inventory(name))?.status.commit?.problems ?? [];
       return { outcome, message, lines, sha };
     },
     get: async (resource, objectName, group = '') => {
       const path: ResourcePath = { group, version: 'v1', resource, namespace, name: objectName };
       try {
-        return await cluster.client.get(path);
+        return await cluster().client.get(path);
       } catch (error) {
         if (isNotFound(error)) return undefined;
         throw error;
@@ -109,7 +77,7 @@ async function planOf({ git, name, namespace }: Followed, sha: string): Promise<
     api: 'fairlead.dev/v1beta1',
     cluster: 'git',
   } as const;
-  return await planCommit(cluster.client, session, repository, sha, content);
+  return await planCommit(cluster().client, session, repository, sha, content);
 }
 
 const configMap = (name: string, value: string): string =>
@@ -133,7 +101,7 @@ describe('a commit', () => {
       metadata: { annotations: { 'fairlead.dev/repository': 'basic', 'fairlead.dev/commit': first.sha } },
     });
     expect(await repository.get('configmaps', 'two')).toBeDefined();
-    expect((await sync.inventory('basic'))?.entries.size).toBe(3);
+    expect((await sync().inventory('basic'))?.entries.size).toBe(3);
 
     const second = await repository.commit({ 'a.yaml': configMap('one', 'b'), 'c.json': undefined });
     expect(second).toMatchObject({ outcome: 'Succeeded' });
@@ -145,7 +113,7 @@ describe('a commit', () => {
     expect((await repository.get('services', 'web'))?.metadata.resourceVersion).toBe(
       web?.metadata.resourceVersion,
     );
-    const inventory = await sync.inventory('basic');
+    const inventory = await sync().inventory('basic');
     expect([...(inventory?.entries.values() ?? [])].map((entry) => entry.name).sort()).toEqual([
       'one',
       'web',
@@ -154,7 +122,7 @@ describe('a commit', () => {
       commit: { sha: second.sha, outcome: 'Succeeded', pruned: 1 },
       lastSucceeded: { sha: second.sha },
     });
-    const events = (await cluster.events(INVENTORY_NAMESPACE)).filter((event) =>
+    const events = (await cluster().events(INVENTORY_NAMESPACE)).filter((event) =>
       event.message.includes(second.sha.slice(0, 8)),
     );
     expect(events).toMatchObject([{ reason: 'CommitApplied', type: 'Normal' }]);
@@ -425,7 +393,8 @@ describe('a commit of many objects that changes nothing', () => {
       /^apiserver_request_total\{code="200",[^}]*resource="configmaps",scope="resource",[^}]*verb="GET",[^}]*\} (\d+)$/gm;
     return [...response.matchAll(line)].reduce((sum, [, count]) => sum + Number(count), 0);
   }
-  const fetchMetrics = async () => await cluster.client.request<string>({ method: 'GET', path: '/metrics' });
+  const fetchMetrics = async () =>
+    await cluster().client.request<string>({ method: 'GET', path: '/metrics' });
 
   it('asks for them by lists; what is missing is made again, and what is left to somebody else is not missed', async () => {
     const repository = await follow('many');
@@ -435,7 +404,7 @@ describe('a commit of many objects that changes nothing', () => {
     expect(await repository.commit(files)).toMatchObject({ outcome: 'Succeeded' });
     const before = await reads();
     expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    expect((await sync.inventory('many'))?.status.commit).toMatchObject({ applied: 0, unchanged: 60 });
+    expect((await sync().inventory('many'))?.status.commit).toMatchObject({ applied: 0, unchanged: 60 });
     expect((await reads()) - before).toBeLessThan(40);
     // One by one they would have been counted.
     const counted = await reads();
@@ -443,18 +412,18 @@ describe('a commit of many objects that changes nothing', () => {
     expect((await reads()) - counted).toBeGreaterThanOrEqual(40);
 
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
-    await cluster.client.delete({ ...path, name: 'many-7' });
-    await cluster.client.patch({ ...path, name: 'many-8' }, 'merge', {
+    await cluster().client.delete({ ...path, name: 'many-7' });
+    await cluster().client.patch({ ...path, name: 'many-8' }, 'merge', {
       metadata: { labels: { 'applyset.kubernetes.io/part-of': null } },
     });
-    await cluster.annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'another' });
+    await cluster().annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'another' });
     const { outcome, lines } = await repository.bad({ 'README.md': 'y' });
     expect(outcome).toBe('Refused');
     expect(lines).toEqual([expect.stringMatching(/^OwnedByOther 9\.yaml:1@/)]);
-    await cluster.annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'many' });
+    await cluster().annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'many' });
     expect(await repository.commit({ 'README.md': 'z' })).toMatchObject({ outcome: 'Succeeded' });
     expect(await repository.get('configmaps', 'many-7')).toBeDefined();
-    expect((await sync.inventory('many'))?.status.commit).toMatchObject({ applied: 1, unchanged: 59 });
+    expect((await sync().inventory('many'))?.status.commit).toMatchObject({ applied: 1, unchanged: 59 });
   }, 60_000);
 });
 
@@ -476,7 +445,7 @@ describe('the same object, once with its namespace and once without', () => {
 describe('a commit of more than Temporal takes in one payload', () => {
   /** Bytes of everything that Temporal keeps of a run, and the run as text. */
   async function exported(workflowId: string): Promise<{ readonly bytes: number; readonly text: string }> {
-    const handle = sync.temporal.workflow.getHandle(workflowId);
+    const handle = sync().temporal.workflow.getHandle(workflowId);
     const text = textOf(await handle.fetchHistory());
     return { bytes: (await handle.describe()).historySize ?? Infinity, text };
   }
@@ -491,7 +460,7 @@ describe('a commit of more than Temporal takes in one payload', () => {
     const repository = await follow('large');
     const first = await repository.commit(files);
     expect(first).toMatchObject({ outcome: 'Succeeded' });
-    const last = await cluster.client.get<KubernetesObject & { data: Record<string, string> }>({
+    const last = await cluster().client.get<KubernetesObject & { data: Record<string, string> }>({
       group: '',
       version: 'v1',
       resource: 'configmaps',
@@ -528,7 +497,7 @@ describe('a commit of more than Temporal takes in one payload', () => {
     });
     expect(outcome).toBe('Refused');
     expect(lines).toHaveLength(20);
-    expect((await sync.inventory('wrong'))?.status.commit?.problemCount).toBe(300);
+    expect((await sync().inventory('wrong'))?.status.commit?.problemCount).toBe(300);
     for (const id of [commitWorkflowId('git', 'wrong', sha), syncWorkflowId('git', 'wrong')])
       expect((await exported(id)).bytes).toBeLessThan(128 * 1024);
     expect(await repository.get('configmaps', 'large-0')).toBeUndefined();
@@ -581,11 +550,11 @@ describe('who may do what', () => {
   ): Promise<void> {
     const metadata = { name: 'deployer', namespace };
     const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespace };
-    await cluster.client.create(
+    await cluster().client.create(
       { group: '', version: 'v1', resource: 'serviceaccounts', namespace },
       { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
     );
-    await cluster.client.create(
+    await cluster().client.create(
       { ...rbac, resource: 'roles' },
       {
         apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -594,7 +563,7 @@ describe('who may do what', () => {
         rules: [{ apiGroups, resources, verbs }],
       },
     );
-    await cluster.client.create(
+    await cluster().client.create(
       { ...rbac, resource: 'rolebindings' },
       {
         apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -680,7 +649,7 @@ describe('who may do what', () => {
     ).toMatchObject({ outcome: 'Succeeded' });
 
     const kind = { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets' };
-    await cluster.client.create(
+    await cluster().client.create(
       { ...kind, namespace: repository.namespace },
       {
         apiVersion: 'fairlead.dev/v1beta1',
@@ -724,7 +693,7 @@ describe('who may do what', () => {
     const first = await follow('theirs');
     const { sha } = await first.commit({ 'a.yaml': configMap('mine', 'a') });
     const others = await GitSync.start({
-      client: cluster.client,
+      client: cluster().client,
       temporalAddress: controlPlane().temporalAddress,
       cluster: 'elsewhere',
     });
@@ -760,7 +729,7 @@ describe('who may do what', () => {
       }),
     );
     for (const [index, { name }] of both.entries()) {
-      const commit = (await sync.inventory(name))?.status.commit;
+      const commit = (await sync().inventory(name))?.status.commit;
       const own = owners.filter((owner) => owner === name).length;
       // One that was taken over would have been made by both.
       expect([name, commit?.applied ?? 0]).toEqual([name, own]);
@@ -787,7 +756,7 @@ describe('who may do what', () => {
       },
     ]);
     expect(await first.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    const inventory = await sync.inventory('detach-a');
+    const inventory = await sync().inventory('detach-a');
     expect(inventory?.entries.size).toBe(1);
     expect(inventory?.status.commit?.notes).toEqual([
       `ConfigMap ${first.namespace}/mine was detached, not deleted: its annotation client.lifecycle.config.k8s.io/deletion says so`,
@@ -824,13 +793,13 @@ describe('who may do what', () => {
     const repository = await follow('leaving');
     const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
     const leaving = `${repository.namespace}-2`;
-    await cluster.client.create(namespaces, {
+    await cluster().client.create(namespaces, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: { name: leaving },
       spec: { finalizers: ['kubernetes', 'example.com/held'] },
     });
-    await cluster.client.delete({ ...namespaces, name: leaving });
+    await cluster().client.delete({ ...namespaces, name: leaving });
     const { lines } = await repository.bad({
       'a.yaml': configMap('one', 'a').replace('name: one', `name: one\n  namespace: ${leaving}`),
       'b.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ${leaving}}\n`,
@@ -840,10 +809,10 @@ describe('who may do what', () => {
       expect(line).toMatch(
         /^Forbidden .* Wait until the namespace is gone, then make it again \(`kubectl describe/,
       );
-    await cluster.client.replace(
+    await cluster().client.replace(
       { ...namespaces, name: leaving, subresource: 'finalize' },
       {
-        ...(await cluster.client.get({ ...namespaces, name: leaving })),
+        ...(await cluster().client.get({ ...namespaces, name: leaving })),
         spec: { finalizers: [] },
       },
     );
@@ -869,7 +838,7 @@ describe('who may do what', () => {
     };
     // As earlier versions left an object that was detached.
     const copy = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, labels, annotations } };
-    await cluster.client.patch(path, 'apply', copy);
+    await cluster().client.patch(path, 'apply', copy);
     expect(await second.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
@@ -878,19 +847,19 @@ describe('who may do what', () => {
     await old.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
     const before = await old.get('configmaps', 'one');
     const flags = { repo: old.git.path, name: 'renamed-new', namespace: old.namespace };
-    sync.follow(repositoryFromFlags(flags));
+    sync().follow(repositoryFromFlags(flags));
     const sha = await old.git.commit({ 'b.yaml': undefined });
     // Both are followed.
-    const refused = await sync.apply('renamed-new', sha);
+    const refused = await sync().apply('renamed-new', sha);
     expect(refused.message).toMatch(/ConfigMap \S+\/one: repository renamed-old applies this object too\./);
-    sync.unfollow('renamed-old');
+    sync().unfollow('renamed-old');
     const next = await old.git.commit({ 'a.yaml': configMap('one', 'c') });
-    expect(await sync.apply('renamed-new', next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply('renamed-new', next)).toMatchObject({ outcome: 'Succeeded' });
     expect(await old.get('configmaps', 'one')).toMatchObject({
       data: { key: 'c' },
       metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'renamed-new' } },
     });
-    expect((await sync.inventory('renamed-new'))?.entries.size).toBe(1);
+    expect((await sync().inventory('renamed-new'))?.entries.size).toBe(1);
   }, 60_000);
 
   it('what another repository has left behind is handed over by a command that the refusal names', async () => {
@@ -901,13 +870,16 @@ describe('who may do what', () => {
       `name: mine\n  namespace: ${old.namespace}`,
     );
     await old.commit({ 'a.yaml': manifest });
-    sync.unfollow('left-old');
+    sync().unfollow('left-old');
     const { lines } = await heir.bad({ 'a.yaml': manifest });
     expect(lines[0]).toContain(
       `: repository left-old applied this object from ${old.git.path}, and is not followed any more. To let left-heir have what left-old had: kubectl annotate configmap fairlead-left-old -n ${INVENTORY_NAMESPACE} --overwrite fairlead.dev/source=${heir.git.path} (`,
     );
     const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    await cluster.annotate({ ...place, name: 'fairlead-left-old' }, { 'fairlead.dev/source': heir.git.path });
+    await cluster().annotate(
+      { ...place, name: 'fairlead-left-old' },
+      { 'fairlead.dev/source': heir.git.path },
+    );
     expect(await heir.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
@@ -923,7 +895,12 @@ describe('who may do what', () => {
       namespace: repository.namespace,
       name: 'one',
     };
-    await cluster.client.patch(path, 'merge', { data: { key: 'theirs' } }, { fieldManager: 'kubectl-edit' });
+    await cluster().client.patch(
+      path,
+      'merge',
+      { data: { key: 'theirs' } },
+      { fieldManager: 'kubectl-edit' },
+    );
     expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
       outcome: 'Succeeded',
     });
@@ -941,7 +918,7 @@ describe('who may do what', () => {
     expect(first).toMatchObject({ outcome: 'Succeeded' });
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
     const edit = async (data: object) =>
-      await cluster.client.patch(
+      await cluster().client.patch(
         { ...path, name: 'one' },
         'merge',
         { data },
@@ -953,11 +930,11 @@ describe('who may do what', () => {
     expect(await repository.get('configmaps', 'one')).toMatchObject({
       data: { key: 'b', 'dotted.key': 'b', other: 'theirs' },
     });
-    const notes = (await sync.inventory('healing'))?.status.commit?.notes;
+    const notes = (await sync().inventory('healing'))?.status.commit?.notes;
     expect(notes).toEqual([
       `ConfigMap ${repository.namespace}/one: git has taken back data.dotted.key, data.key from "kubectl-edit"`,
     ]);
-    const events = await cluster.events(INVENTORY_NAMESPACE);
+    const events = await cluster().events(INVENTORY_NAMESPACE);
     expect(events.find(({ message }) => message.includes(second.sha.slice(0, 8)))?.message).toContain(
       notes?.[0],
     );
@@ -996,16 +973,16 @@ describe('who may do what', () => {
     const begin = { 'a.json': secret({ data: { b: base64('data') }, stringData: { a: 'git', b: 'wins' } }) };
     expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
     const data = { a: base64('git'), b: base64('wins') };
-    const made = await cluster.client.get<KubernetesObject & { data: object }>(path);
+    const made = await cluster().client.get<KubernetesObject & { data: object }>(path);
     expect(made.data).toEqual(data);
 
     // As it was applied before: the values have no owner.
     const { labels, annotations } = made.metadata;
     const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one', labels, annotations } };
     const values = { stringData: { a: 'git', b: 'wins' } };
-    await cluster.client.patch(path, 'apply', { ...manifest, ...values }, { force: true });
+    await cluster().client.patch(path, 'apply', { ...manifest, ...values }, { force: true });
     const ownedBy = async () => {
-      const { metadata } = await cluster.client.get(path);
+      const { metadata } = await cluster().client.get(path);
       const entries = readManagedFields((metadata as { managedFields?: unknown }).managedFields);
       const fields = entries.find(({ manager }) => manager === 'fairlead')?.fieldsV1 ?? {};
       return Object.keys(fields).filter((name) => name !== 'f:metadata');
@@ -1016,7 +993,7 @@ describe('who may do what', () => {
     expect(await ownedBy()).toEqual(['f:data']);
     expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64('git-2') } });
 
-    await cluster.client.patch(
+    await cluster().client.patch(
       path,
       'merge',
       { data: { a: base64('theirs') } },
@@ -1037,18 +1014,18 @@ describe('who may do what', () => {
     });
     const all = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
     const path = { ...all, name: 'one' };
-    const { metadata, ...rest } = await cluster.client.get<KubernetesObject & { data: object }>(path);
+    const { metadata, ...rest } = await cluster().client.get<KubernetesObject & { data: object }>(path);
     const { name, labels, annotations } = metadata;
-    await cluster.client.delete(path);
+    await cluster().client.delete(path);
     const restored = { ...rest, metadata: { name, labels, annotations } };
-    await cluster.client.create(all, restored, { fieldManager: 'backup' });
+    await cluster().client.create(all, restored, { fieldManager: 'backup' });
     const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'b') });
     expect(lines[0]).toMatch(
       /: "backup" owns \.data\.key\. Remove the field from the manifest; or let git have it/,
     );
     // The command that the refusal prints.
     const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { key: 'b' } };
-    await cluster.client.patch(path, 'apply', manifest, { force: true });
+    await cluster().client.patch(path, 'apply', manifest, { force: true });
     expect(await repository.commit({ 'a.yaml': configMap('one', 'c') })).toMatchObject({
       outcome: 'Succeeded',
     });
@@ -1110,14 +1087,14 @@ describe('what comes with the commit', () => {
       namespace: `fresh-${suffix}`,
       name: 'it',
     };
-    expect(await cluster.client.get(path)).toMatchObject({ spec: { size: 3 } });
+    expect(await cluster().client.get(path)).toMatchObject({ spec: { size: 3 } });
     const last = await repository.commit({
       'namespace.yaml': undefined,
       'thing.yaml': undefined,
       'config.yaml': undefined,
     });
     expect(last).toMatchObject({ outcome: 'Succeeded' });
-    const status = (await sync.inventory('fresh'))?.status.commit;
+    const status = (await sync().inventory('fresh'))?.status.commit;
     expect(status).toMatchObject({ pruned: 2 });
     expect(status?.notes).toEqual([
       expect.stringMatching(
@@ -1125,9 +1102,11 @@ describe('what comes with the commit', () => {
       ),
     ]);
     const namespacePath = { group: '', version: 'v1', resource: 'namespaces', name: `fresh-${suffix}` };
-    await cluster.annotate(namespacePath, { 'fairlead.dev/prune': 'confirmed' });
+    await cluster().annotate(namespacePath, { 'fairlead.dev/prune': 'confirmed' });
     expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    const gone = await cluster.client.get(namespacePath).catch(() => undefined);
+    const gone = await cluster()
+      .client.get(namespacePath)
+      .catch(() => undefined);
     expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
   }, 60_000);
 });
@@ -1174,16 +1153,18 @@ describe('a confirmed Namespace and a confirmed definition', () => {
     const areLeft = async (): Promise<readonly boolean[]> =>
       await Promise.all(
         containers.map(async (path) => {
-          const live = await cluster.client.get(path).catch((error: unknown) => {
-            if (isNotFound(error)) return undefined;
-            throw error;
-          });
+          const live = await cluster()
+            .client.get(path)
+            .catch((error: unknown) => {
+              if (isNotFound(error)) return undefined;
+              throw error;
+            });
           return live !== undefined && live.metadata.deletionTimestamp === undefined;
         }),
       );
     expect(await areLeft()).toEqual([true, true]);
     const notes = async (): Promise<readonly string[]> =>
-      (await sync.inventory('holder'))?.status.commit?.notes ?? [];
+      (await sync().inventory('holder'))?.status.commit?.notes ?? [];
     const told = await notes();
     expect(told).toEqual([
       expect.stringMatching(`^Thing\\.${group} ${repository.namespace}/it was detached`),
@@ -1214,7 +1195,7 @@ describe('a confirmed Namespace and a confirmed definition', () => {
       namespace: box,
       name: 'data',
     };
-    await cluster.annotate(claim, { 'fairlead.dev/prune': 'confirmed' });
+    await cluster().annotate(claim, { 'fairlead.dev/prune': 'confirmed' });
     await other.commit({ 'a.yaml': inBox(configMap('lodged', 'a'), 'lodged') });
     await repository.commit({ 'README.md': 'y' });
     expect(await areLeft()).toEqual([true, true]);
@@ -1224,7 +1205,7 @@ describe('a confirmed Namespace and a confirmed definition', () => {
     const mine = { group: '', version: 'v1', resource: 'configmaps', namespace: box, name: 'mine' };
     const thing = { group, version: 'v1', resource: 'things', namespace: repository.namespace, name: 'it' };
     for (const path of [mine, thing])
-      await cluster.annotate(path, { 'client.lifecycle.config.k8s.io/deletion': undefined });
+      await cluster().annotate(path, { 'client.lifecycle.config.k8s.io/deletion': undefined });
     await repository.commit({ 'README.md': 'z' });
     expect(await areLeft()).toEqual([true, false]);
     await other.commit({ 'a.yaml': undefined, 'b.yaml': configMap('base', 'a') });
@@ -1302,7 +1283,7 @@ spec:
     ]);
     expect(message).toContain('NotEstablished b.yaml:2');
     const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-    await cluster.client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
+    await cluster().client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
   }, 60_000);
 });
 
@@ -1311,14 +1292,14 @@ describe('whose inventory it is', () => {
     const repository = await follow('taken');
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fairlead-taken' } };
-    const before = await cluster.client.create(path, { ...body, data: { 'repositories.yaml': '[]' } });
+    const before = await cluster().client.create(path, { ...body, data: { 'repositories.yaml': '[]' } });
     const { outcome, message = '' } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
     expect(outcome).toBe('Refused');
     expect(message).toContain(
       `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory: give the repository another \`name\`.`,
     );
     expect(await repository.get('configmaps', 'one')).toBeUndefined();
-    expect(await cluster.client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);
+    expect(await cluster().client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);
   });
 });
 
@@ -1327,17 +1308,16 @@ describe('another repository of the same name', () => {
     const first = await follow('shop');
     await first.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
     const one = await first.get('configmaps', 'one');
-    const inventory = await sync.inventory('shop');
+    const inventory = await sync().inventory('shop');
     expect(inventory).toMatchObject({ source: first.git.path });
 
-    const git = await TestRepository.create();
-    repositories.push(git);
-    sync.follow(repositoryFromFlags({ repo: git.path, name: 'shop', namespace: first.namespace }));
+    const git = await ground.newRepository();
+    sync().follow(repositoryFromFlags({ repo: git.path, name: 'shop', namespace: first.namespace }));
     const other = await git.commit({
       'b.yaml': configMap('two', 'changed'),
       'c.yaml': configMap('three', 'c'),
     });
-    const refused = await sync.apply('shop', other);
+    const refused = await sync().apply('shop', other);
     expect(refused.outcome).toBe('Refused');
     expect(refused.message).toContain(
       `has 2 objects in the cluster: ${first.git.path}. This one is ${git.path}.`,
@@ -1345,7 +1325,7 @@ describe('another repository of the same name', () => {
     expect(await first.get('configmaps', 'one')).toEqual(one);
     expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'b' } });
     expect(await first.get('configmaps', 'three')).toBeUndefined();
-    const { entries, source, run, status } = (await sync.inventory('shop')) ?? {};
+    const { entries, source, run, status } = (await sync().inventory('shop')) ?? {};
     expect({ entries, source, run }).toEqual({
       entries: inventory?.entries,
       source: inventory?.source,
@@ -1356,9 +1336,9 @@ describe('another repository of the same name', () => {
     const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
     const handOver =
       /annotate configmap (\S+) -n \S+ --overwrite (\S+)=(\S+) /.exec(refused.message ?? '') ?? [];
-    await cluster.annotate({ ...place, name: handOver[1] }, { [String(handOver[2])]: String(handOver[3]) });
+    await cluster().annotate({ ...place, name: handOver[1] }, { [String(handOver[2])]: String(handOver[3]) });
     const next = await git.commit({ 'README.md': 'x' });
-    expect(await sync.apply('shop', next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply('shop', next)).toMatchObject({ outcome: 'Succeeded' });
     expect(await first.get('configmaps', 'one')).toBeUndefined();
     expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'changed' } });
   });
@@ -1367,33 +1347,37 @@ describe('another repository of the same name', () => {
     const repository = await follow('older');
     await repository.commit({ 'a.yaml': configMap('one', 'a') });
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    await cluster.client.patch({ ...path, name: 'fairlead-older' }, 'merge', {
+    await cluster().client.patch({ ...path, name: 'fairlead-older' }, 'merge', {
       metadata: { annotations: { 'fairlead.dev/source': null } },
     });
-    expect((await sync.inventory('older'))?.source).toBeUndefined();
+    expect((await sync().inventory('older'))?.source).toBeUndefined();
     expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    expect((await sync.inventory('older'))?.source).toBe(repository.git.path);
+    expect((await sync().inventory('older'))?.source).toBe(repository.git.path);
   });
 });
 
 describe('a source that fails', () => {
   it('is shown in the inventory and as an Event, once, and when it is well again', async () => {
     const reporter = (): SourceReporter =>
-      new SourceReporter({ client: cluster.client, inventoryNamespace: INVENTORY_NAMESPACE, now: Date.now });
+      new SourceReporter({
+        client: cluster().client,
+        inventoryNamespace: INVENTORY_NAMESPACE,
+        now: Date.now,
+      });
     const first = reporter();
     await first.report('sourceless', { sha: 'a' });
-    expect(await sync.inventory('sourceless')).toBeUndefined();
+    expect(await sync().inventory('sourceless')).toBeUndefined();
     const broken = problem('RepositoryNotFound', '/srv/x does not exist.');
     await first.report('sourceless', { problem: broken });
     await first.report('sourceless', { problem: broken });
     await reporter().report('sourceless', { problem: broken });
     const text =
       'RepositoryNotFound: /srv/x does not exist. Check `url`; for a private repository set `tokenFile`, or `sshKeyFile` with an ssh address.';
-    expect((await sync.inventory('sourceless'))?.status.source).toMatchObject({ ok: false, problem: text });
+    expect((await sync().inventory('sourceless'))?.status.source).toMatchObject({ ok: false, problem: text });
     await reporter().report('sourceless', { sha: 'b' });
-    expect((await sync.inventory('sourceless'))?.status.source).toMatchObject({ ok: true });
-    const uid = (await sync.inventory('sourceless'))?.uid;
-    const events = await cluster.client.list<
+    expect((await sync().inventory('sourceless'))?.status.source).toMatchObject({ ok: true });
+    const uid = (await sync().inventory('sourceless'))?.uid;
+    const events = await cluster().client.list<
       KubernetesObject & { involvedObject: { uid: string }; reason: string; message: string }
     >({ group: '', version: 'v1', resource: 'events', namespace: INVENTORY_NAMESPACE });
     const own = events.items

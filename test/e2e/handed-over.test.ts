@@ -3,7 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { RepositoryPlan } from '../../cli/plan-changes.ts';
 import { commitWorkflowId, rolledOutSignal, syncWorkflowId } from '../../workflows/sync-messages.ts';
@@ -14,42 +14,17 @@ import type { ResourcePath } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
-import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
-import type { FileChange } from '../support/git-repository.ts';
-import { TestRepository } from '../support/git-repository.ts';
+import type { FileChange, TestRepository } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
 import { GitSync } from '../support/git-sync.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
+import { useSyncGround } from '../support/sync-ground.ts';
 
-const repositories: TestRepository[] = [];
-let cluster: Cluster;
-let sync: GitSync;
-
-afterAll(async () => {
-  await sync?.stop();
-  await Promise.all(repositories.map(async (repository) => await repository.remove()));
-}, 30_000);
-
-const controlPlane = useControlPlane({ nodes: 1 });
-
-beforeAll(async () => {
-  const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
-  cluster = await Cluster.connect(kubeconfig, workloadApi);
-  sync = await GitSync.start({
-    client: cluster.client,
-    temporalAddress,
-    cluster: 'handing',
-    handsOver: true,
-  });
-}, 60_000);
-
-async function newRepository(): Promise<TestRepository> {
-  const git = await TestRepository.create();
-  repositories.push(git);
-  return git;
-}
+const { controlPlane, cluster, sync, newRepository } = useSyncGround({
+  cluster: 'handing',
+  handsOver: true,
+});
 
 /** Two entries of one repository, each with a folder of its own, `x` and `y`, and the same namespace. */
 interface Pair {
@@ -60,9 +35,9 @@ interface Pair {
   commit(files: Readonly<Record<string, FileChange>>): Promise<string>;
 }
 
-async function followPair(name: string, runs = sync): Promise<Pair> {
+async function followPair(name: string, runs = sync()): Promise<Pair> {
   const git = await newRepository();
-  const namespace = await cluster.createNamespace(name);
+  const namespace = await cluster().createNamespace(name);
   const names = [`${name}-x`, `${name}-y`] as const;
   for (const [index, path] of ['x', 'y'].entries())
     runs.follow(repositoryFromFlags({ repo: git.path, name: names[index] ?? '', path, namespace }));
@@ -92,7 +67,7 @@ const map = (name: string, value = '1'): string => configMap(value).replace('con
 /** Plays the controller of a workload that is about to be applied. */
 async function playReady(path: ResourcePath): Promise<void> {
   await found(`${String(path.name)} is applied`, async () => await get(path));
-  await playStatus(cluster.client, path, true);
+  await playStatus(cluster().client, path, true);
 }
 
 const claim = `apiVersion: v1
@@ -108,7 +83,7 @@ function pathOf({ namespace }: Pick<Pair, 'namespace'>, resource: string, name: 
 
 async function get(path: ResourcePath): Promise<KubernetesObject | undefined> {
   try {
-    return await cluster.client.get(path);
+    return await cluster().client.get(path);
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
@@ -122,7 +97,7 @@ async function ownerOf(path: ResourcePath): Promise<{ uid: string | undefined; o
 }
 
 async function notesOf(name: string): Promise<readonly string[]> {
-  return (await sync.inventory(name))?.status.commit?.notes ?? [];
+  return (await sync().inventory(name))?.status.commit?.notes ?? [];
 }
 
 describe('an object that moves from one entry to another in one commit', () => {
@@ -133,10 +108,10 @@ describe('an object that moves from one entry to another in one commit', () => {
     const files = { 'web.yaml': statefulSet('1'), 'data.yaml': claim, 'gone.yaml': map('gone') };
     const inX = Object.fromEntries(Object.entries(files).map(([name, text]) => [`x/${name}`, text]));
     const sha = await pair.commit(inX);
-    const applied = sync.apply(from, sha);
+    const applied = sync().apply(from, sha);
     await playReady(set);
     expect(await applied).toMatchObject({ outcome: 'Succeeded' });
-    expect(await sync.apply(to, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(to, sha)).toMatchObject({ outcome: 'Succeeded' });
     const paths = [set, pathOf(pair, 'persistentvolumeclaims', 'data')];
     const before = await Promise.all(paths.map(ownerOf));
     await pair.git.git('mv', 'x/web.yaml', 'x/data.yaml', 'y/');
@@ -158,16 +133,16 @@ describe('an object that moves from one entry to another in one commit', () => {
       ],
       [to, [data, web].map((object) => [object, 'change', 'only where it comes from'])],
     ]);
-    expect(await sync.apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
     expect(await Promise.all(paths.map(ownerOf))).toEqual(
       before.map(({ uid }) => ({ uid, owner: undefined })),
     );
     expect(await get(pathOf(pair, 'configmaps', 'gone'))).toBeUndefined();
-    expect((await sync.inventory(from))?.entries.size).toBe(1);
+    expect((await sync().inventory(from))?.entries.size).toBe(1);
     expect(await notesOf(from)).toEqual(
       [web, data].map((one) => `${one} was handed over, not deleted: ${why}`),
     );
-    expect(await sync.apply(to, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(to, moved)).toMatchObject({ outcome: 'Succeeded' });
     expect(await Promise.all(paths.map(ownerOf))).toEqual(before.map(({ uid }) => ({ uid, owner: to })));
     expect((await get(set))?.metadata.deletionTimestamp).toBeUndefined();
   }, 60_000);
@@ -177,21 +152,21 @@ describe('an object that moves from one entry to another in one commit', () => {
     const [from, to] = pair.names;
     const sha = await pair.commit({ 'x/a.yaml': map('a'), 'x/b.yaml': map('b') });
     for (const name of pair.names)
-      expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
     const paths = ['a', 'b', 'rest-x'].map((name) => pathOf(pair, 'configmaps', name));
     const before = await Promise.all(paths.map(ownerOf));
     await pair.git.git('mv', 'x/a.yaml', 'y/a.yaml');
     const moved = await pair.commit({});
-    expect(await sync.apply(to, moved)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await sync.apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(to, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
     expect(await notesOf(from)).toEqual([
       `ConfigMap ${pair.namespace}/a was handed over, not deleted: repository ${to} wants it`,
     ]);
     await pair.git.git('mv', 'x/b.yaml', 'y/b.yaml');
     await pair.git.git('mv', 'x/rest.yaml', 'y/rest-x.yaml');
     const last = await pair.commit({});
-    expect(await sync.apply(from, last)).toMatchObject({ outcome: 'Refused' });
-    expect(await sync.apply(to, last)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(from, last)).toMatchObject({ outcome: 'Refused' });
+    expect(await sync().apply(to, last)).toMatchObject({ outcome: 'Succeeded' });
     expect(await Promise.all(paths.map(ownerOf))).toEqual(before.map(({ uid }) => ({ uid, owner: to })));
   }, 60_000);
 
@@ -199,13 +174,13 @@ describe('an object that moves from one entry to another in one commit', () => {
     const pair = await followPair('both');
     const sha = await pair.commit({ 'x/a.yaml': map('a'), 'y/b.yaml': map('b') });
     for (const name of pair.names)
-      expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
     const paths = ['a', 'b'].map((name) => pathOf(pair, 'configmaps', name));
     const before = await Promise.all(paths.map(ownerOf));
     await pair.git.git('mv', 'x/a.yaml', 'y/a.yaml');
     await pair.git.git('mv', 'y/b.yaml', 'x/b.yaml');
     const swapped = await pair.commit({ 'x/rest.yaml': map('rest-x', '2') });
-    const ends = await Promise.all(pair.names.map(async (name) => await sync.apply(name, swapped)));
+    const ends = await Promise.all(pair.names.map(async (name) => await sync().apply(name, swapped)));
     expect(ends.map(({ outcome }) => outcome)).toEqual(['Succeeded', 'Succeeded']);
     const [x, y] = pair.names;
     expect(await Promise.all(paths.map(ownerOf))).toEqual(
@@ -221,11 +196,11 @@ describe('an object that moves from one entry to another in one commit', () => {
     const sha = await pair.commit({
       'x/web.yaml': statefulSet('1').replace('fairlead.dev/v1beta1', 'apps/v1'),
     });
-    const applied = sync.apply(from, sha);
+    const applied = sync().apply(from, sha);
     await playReady(native);
     expect(await applied).toMatchObject({ outcome: 'Succeeded' });
     const { uid } = await ownerOf(native);
-    const revision = await cluster.client.create(
+    const revision = await cluster().client.create(
       { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespace: pair.namespace },
       {
         apiVersion: 'apps/v1',
@@ -241,11 +216,11 @@ describe('an object that moves from one entry to another in one commit', () => {
       },
     );
     const moved = await pair.commit({ 'x/web.yaml': undefined, 'y/web.yaml': statefulSet('1') });
-    expect(await sync.apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
     expect(await ownerOf(native)).toEqual({ uid, owner: to });
-    await sync.commitSeen(to, moved);
+    await sync().commitSeen(to, moved);
     await playReady(set);
-    expect(await sync.dealtWith(to, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(to, moved)).toMatchObject({ outcome: 'Succeeded' });
     expect(await get(native)).toBeUndefined();
     // As the pods would have: deleted with its owner it would be on its way out.
     const { name } = revision.metadata;
@@ -267,13 +242,13 @@ describe('an object that moves from one entry to another in one commit', () => {
     const house = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${inner}, annotations: {fairlead.dev/prune: confirmed}}\n`;
     const tenant = map('tenant').replace('name: tenant', `name: tenant, namespace: ${inner}`);
     const sha = await pair.commit({ 'x/house.yaml': house, 'x/tenant.yaml': tenant });
-    expect(await sync.apply(from, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(from, sha)).toMatchObject({ outcome: 'Succeeded' });
     const moved = await pair.commit({
       'x/house.yaml': undefined,
       'x/tenant.yaml': undefined,
       'y/t.yaml': tenant,
     });
-    expect(await sync.apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
     expect(await notesOf(from)).toEqual([
       expect.stringMatching(/^ConfigMap \S+\/tenant was handed over/),
       expect.stringMatching(
@@ -331,21 +306,21 @@ describe('an object that moves from one entry to another in one commit', () => {
 describe('an object that another source wants too', () => {
   it('is refused there with a remedy that deletes nothing, and the refused commit is tried again when it was handed over', async () => {
     const [one, two] = [await newRepository(), await newRepository()];
-    const namespace = await cluster.createNamespace('claimed');
-    sync.follow(repositoryFromFlags({ repo: one.path, name: 'claimed-one', namespace }));
-    sync.follow(repositoryFromFlags({ repo: two.path, name: 'claimed-two', namespace }));
+    const namespace = await cluster().createNamespace('claimed');
+    sync().follow(repositoryFromFlags({ repo: one.path, name: 'claimed-one', namespace }));
+    sync().follow(repositoryFromFlags({ repo: two.path, name: 'claimed-two', namespace }));
     const path = pathOf({ namespace }, 'configmaps', 'mine');
-    await sync.apply('claimed-one', await one.commit({ 'a.yaml': map('mine'), 'b.yaml': map('rest') }));
+    await sync().apply('claimed-one', await one.commit({ 'a.yaml': map('mine'), 'b.yaml': map('rest') }));
     const { uid } = await ownerOf(path);
     const wanting = await two.commit({ 'a.yaml': map('mine', '2') });
-    expect(await sync.apply('claimed-two', wanting)).toMatchObject({ outcome: 'Refused' });
-    expect((await sync.inventory('claimed-two'))?.status.commit?.problems).toEqual([
+    expect(await sync().apply('claimed-two', wanting)).toMatchObject({ outcome: 'Refused' });
+    expect((await sync().inventory('claimed-two'))?.status.commit?.problems).toEqual([
       expect.stringMatching(
         /: repository claimed-one applies this object too\. Leave it to one of the two\. To let claimed-two have it, take it out of claimed-one: it is handed over as it is, not deleted, and the commit is tried again by itself\.$/,
       ),
     ]);
     const without = await one.commit({ 'a.yaml': undefined });
-    expect(await sync.apply('claimed-one', without)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply('claimed-one', without)).toMatchObject({ outcome: 'Succeeded' });
     expect(await notesOf('claimed-one')).toEqual([
       `ConfigMap ${namespace}/mine was handed over, not deleted: repository claimed-two wants it`,
     ]);
@@ -357,8 +332,8 @@ describe('an object that another source wants too', () => {
       }),
     ).toEqual(taken);
     // After few tries its own next one would come as soon.
-    const { events } = await sync.temporal.workflow
-      .getHandle(syncWorkflowId('handing', 'claimed-two'))
+    const { events } = await sync()
+      .temporal.workflow.getHandle(syncWorkflowId('handing', 'claimed-two'))
       .fetchHistory();
     const signals = events?.flatMap(
       ({ workflowExecutionSignaledEventAttributes: signal }) => signal?.signalName ?? [],
@@ -369,9 +344,9 @@ describe('an object that another source wants too', () => {
   it('is kept for one whose server is silent, by the last commit that was tried; one that was never read holds nothing up', async () => {
     const [one, two] = [await newRepository(), await newRepository()];
     const server = await GitServer.start(two.path);
-    const namespace = await cluster.createNamespace('silent');
+    const namespace = await cluster().createNamespace('silent');
     const own = await GitSync.start({
-      client: cluster.client,
+      client: cluster().client,
       temporalAddress: controlPlane().temporalAddress,
       cluster: 'handing-silent',
       handsOver: true,

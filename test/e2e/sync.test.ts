@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
@@ -22,70 +22,44 @@ import {
   syncWorkflowId,
 } from '../../workflows/sync-messages.ts';
 import { runCli } from '../support/cli.ts';
-import { Cluster } from '../support/cluster.ts';
-import { useControlPlane } from '../support/control-plane.ts';
 import { eventually, found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
-import type { FileChange } from '../support/git-repository.ts';
-import { TestRepository } from '../support/git-repository.ts';
+import type { FileChange, TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
+import { useSyncGround } from '../support/sync-ground.ts';
+import type { Followed } from '../support/sync-ground.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
 
-const repositories: TestRepository[] = [];
 /** Those of sync. */
 const requests: string[] = [];
-let cluster: Cluster;
-let counted: KubernetesClient;
-let sync: GitSync;
+const ground = useSyncGround({
+  cluster: 'sync',
+  historyLimit: 60,
+  onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
+});
+const { controlPlane, cluster, sync } = ground;
 
-// Hooks after all run in this order: the worker ends before the servers.
-afterAll(async () => {
-  await sync?.stop();
-  counted?.close();
-  await Promise.all(repositories.map(async (repository) => await repository.remove()));
-}, 30_000);
-
-const controlPlane = useControlPlane({ nodes: 1 });
-
-beforeAll(async () => {
-  const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
-  cluster = await Cluster.connect(kubeconfig, workloadApi);
-  counted = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
-    onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
-  });
-  sync = await GitSync.start({ client: counted, temporalAddress, cluster: 'sync', historyLimit: 60 });
-}, 60_000);
-
-interface Followed {
-  readonly git: TestRepository;
-  readonly name: string;
-  readonly namespace: string;
-  readonly set: ResourcePath;
-}
-
-async function follow(name: string): Promise<Followed> {
-  const git = await TestRepository.create();
-  repositories.push(git);
-  const namespace = await cluster.createNamespace(name);
-  sync.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+async function follow(name: string): Promise<Followed & { readonly set: ResourcePath }> {
+  const followed = await ground.follow(name);
+  const { namespace } = followed;
   return {
-    git,
-    name,
-    namespace,
+    ...followed,
     set: { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets', namespace, name: 'web' },
   };
 }
 
 /** Plays the controller: nobody else writes the status of these objects. */
 async function setStatus(path: ResourcePath, ready: boolean, stalled?: string): Promise<void> {
-  await playStatus(cluster.client, path, ready, stalled);
+  await playStatus(cluster().client, path, ready, stalled);
 }
 
 async function describeCommit(repository: string, sha: string) {
-  return await sync.temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha)).describe();
+  return await sync()
+    .temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha))
+    .describe();
 }
 
 /** Until the wait of the commit has looked at its workloads, and so knows what is under way: its heartbeats say it. */
@@ -100,8 +74,8 @@ async function lookedAt(repository: string, sha: string): Promise<void> {
 /** Until the commit's workflow waits for rollouts. */
 async function awaiting(repository: string, sha: string): Promise<void> {
   await found(`${repository} waits for its rollout`, async () => {
-    const view = await sync.temporal.workflow
-      .getHandle(commitWorkflowId('sync', repository, sha))
+    const view = await sync()
+      .temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha))
       .query<{ phase: string }>('progress')
       .catch(() => undefined);
     return view?.phase === 'AwaitingRollouts' ? true : undefined;
@@ -109,7 +83,7 @@ async function awaiting(repository: string, sha: string): Promise<void> {
 }
 
 async function eventsOf(sha: string): Promise<readonly string[]> {
-  const events = await cluster.events(INVENTORY_NAMESPACE);
+  const events = await cluster().events(INVENTORY_NAMESPACE);
   return events.filter(({ message }) => message.includes(sha.slice(0, 8))).map(({ reason }) => reason);
 }
 
@@ -126,16 +100,16 @@ describe('what waits for a clock', () => {
         const secretFile = join(git.path, '.git', 'secret');
         await writeFile(secretFile, 'secret');
         const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-        sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
-        const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+        sync().follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+        const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
         const runs = new Set<string>();
         const commits: string[] = [];
         for (let index = 0; index < 8; index++) {
           const sha = await git.commit({ 'a.yaml': configMap(String(index)) });
           commits.push(sha);
-          await sync.commitSeen(name, sha, { notify: ['webhook'] });
+          await sync().commitSeen(name, sha, { notify: ['webhook'] });
           // One that hangs is tried for two minutes.
-          expect(await sync.dealtWith(name, sha, 20_000)).toMatchObject({ outcome: 'Succeeded' });
+          expect(await sync().dealtWith(name, sha, 20_000)).toMatchObject({ outcome: 'Succeeded' });
           runs.add((await handle.describe()).runId);
         }
         expect(runs.size).toBeGreaterThan(1);
@@ -172,16 +146,16 @@ describe('what waits for a clock', () => {
     inLane(async () => {
       const { git, name, set } = await follow('quiet');
       const slow = await git.commit({ 'web.yaml': statefulSet('slow') });
-      await sync.commitSeen(name, slow);
+      await sync().commitSeen(name, slow);
       await awaiting(name, slow);
       await setStatus(set, false);
       const quiet = await git.commit({ 'README.md': 'nothing of the cluster' });
-      await sync.commitSeen(name, quiet);
+      await sync().commitSeen(name, quiet);
       await awaiting(name, quiet);
       await lookedAt(name, quiet);
       await setStatus(set, false, 'RunTerminated');
-      expect(await sync.dealtWith(name, quiet)).toMatchObject({ outcome: 'Failed' });
-      const { commit } = (await sync.inventory(name))?.status ?? {};
+      expect(await sync().dealtWith(name, quiet)).toMatchObject({ outcome: 'Failed' });
+      const { commit } = (await sync().inventory(name))?.status ?? {};
       expect(commit).toMatchObject({ sha: quiet, outcome: 'Failed' });
       expect(commit?.failedRollouts).toEqual([
         expect.stringMatching(/^StatefulSet\.fairlead\.dev \S+\/web$/),
@@ -189,12 +163,12 @@ describe('what waits for a clock', () => {
       // What the leader says once it is rolled out; of another commit it is nothing.
       await setStatus(set, true);
       const reason = 'rolled out since';
-      await sync.runs.rolledOut(name, { sha: slow, reason });
-      await sync.runs.rolledOut(name, { sha: quiet, reason });
+      await sync().runs.rolledOut(name, { sha: slow, reason });
+      await sync().runs.rolledOut(name, { sha: quiet, reason });
       await found('it was tried again', async () =>
-        (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
+        (await sync().status(name)).last?.outcome === 'Succeeded' ? true : undefined,
       );
-      const { history = [], commit: last } = (await sync.inventory(name))?.status ?? {};
+      const { history = [], commit: last } = (await sync().inventory(name))?.status ?? {};
       expect(last).toMatchObject({ sha: quiet, outcome: 'Succeeded' });
       expect(history.map(({ sha, outcome, reason: why }) => [sha, outcome, why])).toEqual([
         [slow, 'Superseded', undefined],
@@ -213,18 +187,18 @@ describe('what waits for a clock', () => {
       const sha = await git.commit({
         'a.yaml': configMap('1').replace('name: config', `name: config, namespace: ${missing}`),
       });
-      const refused = await sync.apply(name, sha);
+      const refused = await sync().apply(name, sha);
       expect(refused).toMatchObject({ outcome: 'Refused', tries: 1 });
       expect((refused.retryAt ?? 0) - Date.parse(refused.finishedAt)).toBe(10_000);
-      expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+      expect((await sync().inventory(name))?.status.commit?.notes).toEqual([
         expect.stringMatching(/^it is tried again by itself/),
       ]);
-      await cluster.client.create(
+      await cluster().client.create(
         { group: '', version: 'v1', resource: 'namespaces' },
         { apiVersion: 'v1', kind: 'Namespace', metadata: { name: missing } },
       );
       const applied = await found('it was applied', async () => {
-        const { last } = await sync.status(name);
+        const { last } = await sync().status(name);
         return last?.outcome === 'Succeeded' ? last : undefined;
       });
       expect(applied).toMatchObject({ sha, tries: 2 });
@@ -238,7 +212,7 @@ describe('a commit with a workload', () => {
   it('is done when its rollout is, and says why it waits', async () => {
     const { git, name, set } = await follow('rollout');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
     await setStatus(set, false);
     await found('the reason is shown', async () => {
@@ -251,8 +225,10 @@ describe('a commit with a workload', () => {
       return details.includes('one pod to go') ? true : undefined;
     });
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    const result = await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).result();
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const result = await sync()
+      .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
+      .result();
     expect(result).toEqual({ outcome: 'Succeeded', applied: 1, unchanged: 0, pruned: 0, rollouts: 1 });
     expect(await eventsOf(sha)).toEqual(['CommitApplied']);
   }, 60_000);
@@ -260,20 +236,20 @@ describe('a commit with a workload', () => {
   it('fails with its rollout, is not tried again by itself, and again when asked', async () => {
     const { git, name, set } = await follow('stuck');
     const sha = await git.commit({ 'web.yaml': statefulSet('bad') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
     await setStatus(set, false, 'ProgressDeadlineExceeded');
-    const last = await sync.dealtWith(name, sha);
+    const last = await sync().dealtWith(name, sha);
     expect(last.outcome).toBe('Failed');
     expect(last.message).toMatch(
       /RolloutFailed web\.yaml:1@\w{8}: StatefulSet\.fairlead\.dev \S+\/web: ProgressDeadlineExceeded: no progress for 60 s\. \S/,
     );
     const first = await describeCommit(name, sha);
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await setStatus(set, true);
-    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
+    await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
     await found('it was tried again', async () =>
-      (await sync.status(name)).last?.outcome === 'Succeeded' ? true : undefined,
+      (await sync().status(name)).last?.outcome === 'Succeeded' ? true : undefined,
     );
     const second = await describeCommit(name, sha);
     expect(second.runId).not.toBe(first.runId);
@@ -285,14 +261,14 @@ describe('a newer commit', () => {
   it('cancels a stuck one within a second, and starts when that has closed', async () => {
     const { git, name, set } = await follow('newer');
     let stuck = await git.commit({ 'web.yaml': statefulSet('bad') });
-    await sync.commitSeen(name, stuck);
+    await sync().commitSeen(name, stuck);
     await awaiting(name, stuck);
     // A machine that does something else for a moment may be late once; what is slow is late each time.
     for (let tries = 3, lag = Infinity; lag > 2_000; tries -= 1) {
       if (tries === 0) throw new Error(`cancelled only after ${String(lag)} ms`);
       const newer = await git.commit({ 'web.yaml': statefulSet(`good${String(tries)}`) });
       const asked = Date.now();
-      await sync.commitSeen(name, newer);
+      await sync().commitSeen(name, newer);
       await awaiting(name, newer);
       const old = await describeCommit(name, stuck);
       expect(old.status.name).toBe('CANCELLED');
@@ -301,35 +277,35 @@ describe('a newer commit', () => {
         old.closeTime?.getTime() ?? Infinity,
       );
       expect(await eventsOf(stuck)).toEqual(['CommitSuperseded']);
-      const { history } = (await sync.inventory(name))?.status ?? {};
+      const { history } = (await sync().inventory(name))?.status ?? {};
       expect(history?.find(({ sha }) => sha === stuck)?.notes?.join() ?? '').not.toContain('cancelled');
       stuck = newer;
     }
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, stuck)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(name, stuck)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
   it('that is taken back while the one before it is closing: that one is applied anew', async () => {
     const { git, name, set } = await follow('back');
     const wanted = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, wanted);
+    await sync().commitSeen(name, wanted);
     await awaiting(name, wanted);
     const first = await describeCommit(name, wanted);
     const other = await git.commit({ 'a.yaml': configMap('1') });
-    await sync.commitSeen(name, other);
+    await sync().commitSeen(name, other);
     // The answer to the query comes after the task in which sync has cancelled the first: it is closing now.
     await found('the other one was seen', async () => {
-      const { running, wanted: next, last } = await sync.status(name);
+      const { running, wanted: next, last } = await sync().status(name);
       return running === other || next === other || last !== undefined ? true : undefined;
     });
-    await sync.commitSeen(name, wanted);
+    await sync().commitSeen(name, wanted);
     await found('it runs again', async () => {
       const { runId, status } = await describeCommit(name, wanted);
       return runId !== first.runId && status.name === 'RUNNING' ? true : undefined;
     });
     await awaiting(name, wanted);
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, wanted)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(name, wanted)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
   it('ten in a storm: the last one wins and no two ever run at once', async () => {
@@ -337,14 +313,14 @@ describe('a newer commit', () => {
     let last = '';
     for (let index = 0; index < 10; index++) {
       last = await git.commit({ 'a.yaml': configMap(String(index)) });
-      await sync.commitSeen(name, last);
+      await sync().commitSeen(name, last);
       await new Promise((resolve) => {
         setTimeout(resolve, 100);
       });
     }
-    expect(await sync.dealtWith(name, last)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(name, last)).toMatchObject({ outcome: 'Succeeded' });
     expect(
-      await cluster.client.get({
+      await cluster().client.get({
         group: '',
         version: 'v1',
         resource: 'configmaps',
@@ -353,7 +329,7 @@ describe('a newer commit', () => {
       }),
     ).toMatchObject({ data: { key: '9' } });
     const runs: { readonly start: number; readonly end: number }[] = [];
-    for await (const run of sync.temporal.workflow.list({
+    for await (const run of sync().temporal.workflow.list({
       query: `WorkflowId STARTS_WITH '${commitWorkflowPrefix('sync', name)}'`,
     })) {
       runs.push({ start: run.startTime.getTime(), end: run.closeTime?.getTime() ?? Infinity });
@@ -369,17 +345,17 @@ describe('a commit after one that changed a workload', () => {
   it('awaits what is still under way, and names what was not well before', async () => {
     const { git, name, set } = await follow('after');
     const first = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, first);
+    await sync().commitSeen(name, first);
     await awaiting(name, first);
     const second = await git.commit({ 'a.yaml': configMap('1') });
-    await sync.commitSeen(name, second);
+    await sync().commitSeen(name, second);
     await awaiting(name, second);
     await lookedAt(name, second);
     await setStatus(set, false, 'ProgressDeadlineExceeded');
-    expect(await sync.dealtWith(name, second)).toMatchObject({ outcome: 'Failed' });
+    expect(await sync().dealtWith(name, second)).toMatchObject({ outcome: 'Failed' });
     const third = await git.commit({ 'a.yaml': configMap('2') });
-    expect(await sync.apply(name, third)).toMatchObject({ outcome: 'Succeeded' });
-    expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+    expect(await sync().apply(name, third)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync().inventory(name))?.status.commit?.notes).toEqual([
       expect.stringMatching(
         /^StatefulSet\.fairlead\.dev after-\w+\/web: ProgressDeadlineExceeded: no progress for 60 s$/,
       ),
@@ -391,10 +367,10 @@ describe('a commit that the cluster does not take', () => {
   it('for a reason that is in the commit: is not tried again by itself', async () => {
     const { git, name } = await follow('never');
     const sha = await git.commit({ 'a.yaml': 'kind: [' });
-    const refused = await sync.apply(name, sha);
+    const refused = await sync().apply(name, sha);
     expect(refused).toMatchObject({ outcome: 'Refused' });
     expect(refused.retryAt).toBeUndefined();
-    expect((await sync.inventory(name))?.status.commit?.notes).toBeUndefined();
+    expect((await sync().inventory(name))?.status.commit?.notes).toBeUndefined();
   }, 60_000);
 });
 
@@ -402,47 +378,51 @@ describe('clicks in the UI', () => {
   it('Cancel: recorded, and nothing more until another commit', async () => {
     const { git, name } = await follow('cancelled');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
-    await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).cancel();
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Canceled' });
-    expect((await sync.inventory(name))?.status.commit?.notes).toEqual([
+    await sync()
+      .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
+      .cancel();
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Canceled' });
+    expect((await sync().inventory(name))?.status.commit?.notes).toEqual([
       `it was cancelled, what it has done stays: \`fairlead sync ${name}\` tries it again`,
     ]);
     expect(await eventsOf(sha)).toEqual(['CommitCanceled']);
     const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
-    expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
   it('Cancel of a commit that has done everything in the same moment: what it did is recorded', async () => {
     const { git, name, set } = await follow('cancelled-done');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
-    const handle = sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha));
+    const handle = sync().temporal.workflow.getHandle(commitWorkflowId('sync', name, sha));
     const ended = async () => {
       const { events } = await handle.fetchHistory();
       return events?.filter((event) => event.activityTaskCompletedEventAttributes != null).length ?? 0;
     };
-    await sync.withoutWorkflows(async () => {
+    await sync().withoutWorkflows(async () => {
       const before = await ended();
       await setStatus(set, true);
       await found('its wait is over', async () => ((await ended()) > before ? true : undefined));
       await handle.cancel();
     });
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    const { history } = (await sync.inventory(name))?.status ?? {};
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const { history } = (await sync().inventory(name))?.status ?? {};
     expect(history?.map(({ outcome }) => outcome)).toEqual(['Succeeded']);
   }, 60_000);
 
   it('Terminate of a commit is recorded by its sync, which goes on', async () => {
     const { git, name } = await follow('terminated');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
-    await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).terminate('clicked');
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Terminated' });
-    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    await sync()
+      .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
+      .terminate('clicked');
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Terminated' });
+    const { commit, history } = (await sync().inventory(name))?.status ?? {};
     expect(commit).toMatchObject({ sha, outcome: 'Terminated' });
     expect(commit?.notes).toEqual([
       `its run was terminated, what it has done stays: \`fairlead sync ${name}\` tries it again`,
@@ -455,18 +435,18 @@ describe('clicks in the UI', () => {
     }
     expect(await eventsOf(sha)).toEqual(['CommitTerminated']);
     const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
-    expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
   it('Terminate of a sync leaves a commit that the next sync ends first', async () => {
     const { git, name } = await follow('orphan');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
-    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+    await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
     expect((await describeCommit(name, sha)).status.name).toBe('RUNNING');
     const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
-    expect(await sync.apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
     expect((await describeCommit(name, sha)).status.name).toBe('CANCELLED');
   }, 60_000);
 });
@@ -478,13 +458,13 @@ describe('a sync that lives long', () => {
     let last = '';
     for (let index = 0; index < 8; index++) {
       last = await git.commit({ 'a.yaml': configMap(String(index)) });
-      expect(await sync.apply(name, last)).toMatchObject({ outcome: 'Succeeded' });
-      runs.add((await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).describe()).runId);
+      expect(await sync().apply(name, last)).toMatchObject({ outcome: 'Succeeded' });
+      runs.add((await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).describe()).runId);
     }
     expect(runs.size).toBeGreaterThan(1);
     const before = await describeCommit(name, last);
-    await sync.commitSeen(name, last);
-    expect(await sync.status(name)).toMatchObject({ last: { sha: last, outcome: 'Succeeded' } });
+    await sync().commitSeen(name, last);
+    expect(await sync().status(name)).toMatchObject({ last: { sha: last, outcome: 'Succeeded' } });
     expect((await describeCommit(name, last)).runId).toBe(before.runId);
   }, 90_000);
 });
@@ -494,7 +474,7 @@ function holdLook() {
   let looks = 0;
   let goOn: () => void = () => undefined;
   const may = new Promise<void>((resolve) => (goOn = resolve));
-  sync.beforeLook = async () => {
+  sync().beforeLook = async () => {
     looks += 1;
     await may;
   };
@@ -503,7 +483,7 @@ function holdLook() {
     goOn: () => goOn(),
     end: () => {
       goOn();
-      sync.beforeLook = async () => undefined;
+      sync().beforeLook = async () => undefined;
     },
   };
 }
@@ -511,20 +491,20 @@ function holdLook() {
 describe('who asks for a commit that is tried meanwhile', () => {
   it('has it tried once', async () => {
     const { git, name } = await follow('once');
-    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }));
     const look = holdLook();
     try {
       const sha = await git.commit({ 'a.yaml': configMap('2') });
-      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
       const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
       await look.begun();
-      await sync.apply(name, sha);
+      await sync().apply(name, sha);
       look.goOn();
       expect(await asking).toEqual({ sha });
       // One who asks after it was tried has it tried again.
       await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob' }] });
       const tries = await found('it was tried again', async () => {
-        const { history = [] } = (await sync.inventory(name))?.status ?? {};
+        const { history = [] } = (await sync().inventory(name))?.status ?? {};
         const of = history.filter((one) => one.sha === sha);
         return of.length > 1 ? of : undefined;
       });
@@ -536,13 +516,13 @@ describe('who asks for a commit that is tried meanwhile', () => {
 
   it('hears of it where the repository is not followed any more meanwhile, and its sync ends', async () => {
     const { git, name } = await follow('left-asked');
-    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }));
     const look = holdLook();
     try {
-      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
       const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
       await look.begun();
-      expect(await sync.runs.unfollow(name, 'it has left')).toBe(true);
+      expect(await sync().runs.unfollow(name, 'it has left')).toBe(true);
       expect(await asking).toEqual({ problem: 'it has left' });
       await expect(handle.result()).rejects.toThrow('Workflow execution cancelled');
       const { events } = await handle.fetchHistory();
@@ -557,22 +537,22 @@ describe('who asks for a commit that is tried meanwhile', () => {
     const look = holdLook();
     try {
       const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-      await sync.commitSeen(name, sha);
+      await sync().commitSeen(name, sha);
       await awaiting(name, sha);
-      const handle = sync.temporal.workflow.getHandle(syncWorkflowId('sync', name));
+      const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
       const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
       await look.begun();
       await setStatus(set, true);
-      expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
       look.goOn();
       expect(await asking).toEqual({ sha });
       // Typed while the commit was under way, and arrived after its end.
       await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob', wayMs: 50_000 }] });
-      const { running, wanted, last } = await sync.status(name);
+      const { running, wanted, last } = await sync().status(name);
       expect({ running, wanted, tries: last?.tries }).toEqual({ tries: 1 });
       await handle.executeUpdate(syncUpdate, { args: [{ by: 'cleo' }] });
       const again = await found('it was tried again', async () => {
-        const tries = (await sync.inventory(name))?.status.history ?? [];
+        const tries = (await sync().inventory(name))?.status.history ?? [];
         return tries.length > 1 ? tries : undefined;
       });
       expect(again.map(({ askedBy }) => askedBy)).toEqual([undefined, 'cleo']);
@@ -601,9 +581,8 @@ describe('who asks while a commit that was refused is tried again by itself', ()
     const client = new KubernetesClient(await loadConnection({}, { kubeconfig }));
     const own = await GitSync.start({ client, temporalAddress: proxy.address, cluster: 'retrying' });
     try {
-      const git = await TestRepository.create();
-      repositories.push(git);
-      const [name, namespace] = ['retried', await cluster.createNamespace('retried')];
+      const git = await ground.newRepository();
+      const [name, namespace] = ['retried', await cluster().createNamespace('retried')];
       own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
       const taken = { group: '', version: 'v1', resource: 'configmaps', namespace };
       const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'config' }, data: { key: 'x' } };
@@ -635,13 +614,15 @@ describe('a repository that is followed no more', () => {
     isForgotten = false,
     receivers: readonly string[] = [],
   ): Promise<void> => {
-    sync.unfollow(name, isForgotten);
-    await found('its run can be found', async () => ((await sync.runs.open()).has(name) ? true : undefined));
+    sync().unfollow(name, isForgotten);
+    await found('its run can be found', async () =>
+      (await sync().runs.open()).has(name) ? true : undefined,
+    );
     const ended: string[] = [];
     const errors: unknown[] = [];
     const leaving = new UnfollowedRuns({
-      runs: sync.runs,
-      isFollowed: (one) => sync.follows(one),
+      runs: sync().runs,
+      isFollowed: (one) => sync().follows(one),
       receivers: () => receivers,
       onEnded: (one) => ended.push(one),
       onError: (error) => errors.push(error),
@@ -654,20 +635,20 @@ describe('a repository that is followed no more', () => {
   };
   const closed = async (workflowId: string): Promise<string> =>
     await found(`${workflowId} has closed`, async () => {
-      const { status } = await sync.temporal.workflow.getHandle(workflowId).describe();
+      const { status } = await sync().temporal.workflow.getHandle(workflowId).describe();
       return status.name === 'RUNNING' ? undefined : status.name;
     });
 
   it('has its commit and its sync cancelled, which say why, and keeps its objects', async () => {
     const { git, name, set } = await follow('left');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
     await leave(name);
     expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
     expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
-    expect(await cluster.client.get(set)).toMatchObject({ metadata: { name: 'web' } });
-    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(await cluster().client.get(set)).toMatchObject({ metadata: { name: 'web' } });
+    const { commit, history } = (await sync().inventory(name))?.status ?? {};
     expect(commit).toMatchObject({ outcome: 'Canceled' });
     expect(commit?.notes).toEqual([expect.stringContaining('no worker follows the repository any more')]);
     expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled', author: expect.stringMatching(/\S/) });
@@ -677,9 +658,9 @@ describe('a repository that is followed no more', () => {
     const secretFile = join(git.path, '.git', 'secret');
     await writeFile(secretFile, 'secret');
     const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-    sync.follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+    sync().follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha, { notify: ['webhook'] });
+    await sync().commitSeen(name, sha, { notify: ['webhook'] });
     await awaiting(name, sha);
     await found('it was begun', async () => (receiver.received.length > 0 ? true : undefined));
     return sha;
@@ -700,7 +681,7 @@ describe('a repository that is followed no more', () => {
         sha,
         message: expect.stringContaining('no worker follows the repository any more'),
       });
-      expect((await sync.inventory(name))?.status.receivers).toBeUndefined();
+      expect((await sync().inventory(name))?.status.receivers).toBeUndefined();
     } finally {
       await receiver.stop();
     }
@@ -715,8 +696,8 @@ describe('a repository that is followed no more', () => {
       expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
       expect(receiver.received.length).toBe(1);
       const why = `webhook of repository ${name} cannot be told: its entry, with address and credentials, is in no file that this worker has read: not told of ${sha.slice(0, 8)} Canceled`;
-      expect((await sync.inventory(name))?.status.receivers?.['webhook']?.problem).toBe(why);
-      const events = (await cluster.events(INVENTORY_NAMESPACE)).filter(({ message }) =>
+      expect((await sync().inventory(name))?.status.receivers?.['webhook']?.problem).toBe(why);
+      const events = (await cluster().events(INVENTORY_NAMESPACE)).filter(({ message }) =>
         message.includes(why),
       );
       expect(events).toMatchObject([
@@ -730,15 +711,15 @@ describe('a repository that is followed no more', () => {
   it('has a commit ended whose sync is gone, and an inventory that was deleted does not come back', async () => {
     const { git, name } = await follow('left-alone');
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
-    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
-    sync.unfollow(name);
+    await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+    sync().unfollow(name);
     const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    await cluster.client.delete({ ...inventories, name: `fairlead-${name}` });
+    await cluster().client.delete({ ...inventories, name: `fairlead-${name}` });
     await leave(name);
     expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
-    expect(await sync.inventory(name)).toBeUndefined();
+    expect(await sync().inventory(name)).toBeUndefined();
   }, 60_000);
 
   it('tells its receivers also where somebody has terminated its sync', async () => {
@@ -746,7 +727,7 @@ describe('a repository that is followed no more', () => {
     const receiver = await ReceivingServer.start();
     try {
       const sha = await told(name, git, namespace, receiver);
-      await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
+      await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
       await leave(name, false, ['webhook']);
       expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
       expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
@@ -759,7 +740,7 @@ describe('a repository that is followed no more', () => {
           message: expect.stringContaining('no worker follows the repository any more'),
         },
       ]);
-      expect((await sync.inventory(name))?.status.receivers).toBeUndefined();
+      expect((await sync().inventory(name))?.status.receivers).toBeUndefined();
     } finally {
       await receiver.stop();
     }
@@ -767,16 +748,16 @@ describe('a repository that is followed no more', () => {
 
   it('that another cluster of the same name follows is left alone', async () => {
     const { git, name } = await follow('of-another');
-    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }));
     const other = new SyncRuns({
-      temporal: sync.temporal,
+      temporal: sync().temporal,
       cluster: 'sync',
       clusterUid: 'another',
       searchAttributes: async () => [],
     });
     expect(await other.unfollow(name, 'x')).toBe(false);
-    expect(await sync.status(name)).toMatchObject({ repository: name });
-    expect(await sync.runs.unfollow('never-was', 'x')).toBe(false);
+    expect(await sync().status(name)).toMatchObject({ repository: name });
+    expect(await sync().runs.unfollow('never-was', 'x')).toBe(false);
   }, 60_000);
 });
 
@@ -785,14 +766,14 @@ describe('a leader that was frozen during a look', () => {
     const { git, name } = await follow('frozen');
     const older = await git.commit({ 'a.yaml': configMap('1') });
     const newest = await git.commit({ 'a.yaml': configMap('2') });
-    expect(await sync.knows(name, newest)).toBe(false);
-    await sync.apply(name, newest);
-    expect(await sync.knows(name, newest)).toBe(true);
-    expect(await sync.knows(name, newest)).toBe(true);
-    await sync.apply(name, older);
-    expect(await sync.knows(name, newest)).toBe(false);
-    await sync.apply(name, newest);
-    expect(await sync.knows(name, newest)).toBe(true);
+    expect(await sync().knows(name, newest)).toBe(false);
+    await sync().apply(name, newest);
+    expect(await sync().knows(name, newest)).toBe(true);
+    expect(await sync().knows(name, newest)).toBe(true);
+    await sync().apply(name, older);
+    expect(await sync().knows(name, newest)).toBe(false);
+    await sync().apply(name, newest);
+    expect(await sync().knows(name, newest)).toBe(true);
   }, 60_000);
 });
 
@@ -800,24 +781,24 @@ describe('an inventory that somebody deletes', () => {
   it('is made anew by the newest commit, which is tried once for it, and not while it is under way', async () => {
     const { git, name, set } = await follow('deleted');
     const sha = await git.commit({ 'web.yaml': statefulSet('1'), 'a.yaml': configMap('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await awaiting(name, sha);
     const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    const forget = async () => await cluster.client.delete({ ...inventories, name: `fairlead-${name}` });
-    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    const forget = async () => await cluster().client.delete({ ...inventories, name: `fairlead-${name}` });
+    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
     await forget();
-    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
     await forget();
     // The leader's ordinary word of it changes nothing.
-    await sync.commitSeen(name, sha);
-    expect(await sync.status(name)).not.toHaveProperty('wanted');
-    expect(await sync.inventory(name)).toBeUndefined();
-    expect(await sync.toldOfForgotten(name, sha)).toBe(true);
+    await sync().commitSeen(name, sha);
+    expect(await sync().status(name)).not.toHaveProperty('wanted');
+    expect(await sync().inventory(name)).toBeUndefined();
+    expect(await sync().toldOfForgotten(name, sha)).toBe(true);
     const { entries, status } = await found('it was applied again', async () => {
-      const inventory = await sync.inventory(name);
+      const inventory = await sync().inventory(name);
       return inventory?.status.commit?.outcome === 'Succeeded' ? inventory : undefined;
     });
     expect(entries.size).toBe(2);
@@ -831,23 +812,23 @@ describe('an inventory that somebody deletes', () => {
         notes: [expect.stringMatching(/what left git before that is not known .*part-of=applyset-/)],
       },
     ]);
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ tries: 2 });
-    expect(await sync.toldOfForgotten(name, sha)).toBe(false);
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ tries: 2 });
+    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
   }, 60_000);
 });
 
 describe('a commit that changes nothing', () => {
   it('writes none of its objects, and one line about itself', async () => {
     const { git, name, namespace } = await follow('noop');
-    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }));
+    await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }));
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'config' };
-    const before = await cluster.client.get(path);
-    const inventory = await sync.inventory(name);
+    const before = await cluster().client.get(path);
+    const inventory = await sync().inventory(name);
     const sha = await git.commit({ 'a.yaml': `# a comment\n${configMap('1')}`, 'README.md': 'hello' });
-    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await cluster.client.get(path)).toEqual(before);
+    expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await cluster().client.get(path)).toEqual(before);
     expect(before.metadata.annotations?.['fairlead.dev/commit']).not.toBe(sha);
-    const after = await sync.inventory(name);
+    const after = await sync().inventory(name);
     expect(after?.entries).toEqual(inventory?.entries);
     expect(after?.status.commit).toMatchObject({ sha, applied: 0, unchanged: 1 });
   }, 60_000);
@@ -855,20 +836,20 @@ describe('a commit that changes nothing', () => {
   it('and waits for a rollout is shown to be under way', async () => {
     const { git, name, set } = await follow('noop-waits');
     const first = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, first);
+    await sync().commitSeen(name, first);
     await awaiting(name, first);
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, first)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(name, first)).toMatchObject({ outcome: 'Succeeded' });
     await setStatus(set, false);
     const sha = await git.commit({ 'README.md': 'hello' });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await found('it is under way', async () => {
-      const { commit } = (await sync.inventory(name))?.status ?? {};
+      const { commit } = (await sync().inventory(name))?.status ?? {};
       return commit?.sha === sha && commit.outcome === 'Progressing' ? true : undefined;
     });
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    const { commit, lastSucceeded, history } = (await sync.inventory(name))?.status ?? {};
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const { commit, lastSucceeded, history } = (await sync().inventory(name))?.status ?? {};
     expect(commit).toMatchObject({ sha, outcome: 'Succeeded', applied: 0, unchanged: 1 });
     expect(lastSucceeded?.sha).toBe(sha);
     expect(history?.map((attempt) => attempt.sha)).toEqual([first, sha]);
@@ -882,11 +863,11 @@ describe('a commit that changes one of many objects', () => {
       Array.from({ length: 60 }, (_, index) =>
         configMap(index === 30 ? color : 'same').replace('{name: config}', `{name: config-${index}}`),
       ).join('---\n');
-    await sync.apply(name, await git.commit({ 'all.yaml': all('blue') }));
+    await sync().apply(name, await git.commit({ 'all.yaml': all('blue') }));
     requests.length = 0;
     const sha = await git.commit({ 'all.yaml': all('green') });
-    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const { commit, history } = (await sync().inventory(name))?.status ?? {};
     expect(commit).toMatchObject({ sha, applied: 1, unchanged: 59 });
     expect(history?.at(-1)).toMatchObject({ applied: 1, unchanged: 59 });
     // Inventories, and the object that changes.
@@ -900,12 +881,17 @@ describe('the counts of a commit', () => {
 
   it('that changes nothing while an object is kept have each object once', async () => {
     const { git, name } = await follow('kept');
-    await sync.apply(name, await git.commit({ 'a.yaml': configMap('1'), 'n.yaml': namespace('kept-team') }));
+    await sync().apply(
+      name,
+      await git.commit({ 'a.yaml': configMap('1'), 'n.yaml': namespace('kept-team') }),
+    );
     const sha = await git.commit({ 'n.yaml': undefined });
-    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    const result = await sync.temporal.workflow.getHandle(commitWorkflowId('sync', name, sha)).result();
+    expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    const result = await sync()
+      .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
+      .result();
     expect(result).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
-    const { commit, history } = (await sync.inventory(name))?.status ?? {};
+    const { commit, history } = (await sync().inventory(name))?.status ?? {};
     expect(commit).toMatchObject({ applied: 0, unchanged: 1 });
     expect(commit?.notes).toEqual([expect.stringContaining('was not pruned')]);
     expect(history?.at(-1)).toMatchObject({ applied: 0, unchanged: 1, pruned: 0 });
@@ -917,17 +903,17 @@ describe('the counts of a commit', () => {
   it('hold what an attempt applied that was not the last', async () => {
     const { git, name, namespace: home } = await follow('attempts');
     const map = (called: string, value: string) => configMap(value).replace('config', called);
-    await sync.apply(name, await git.commit({ 'a.yaml': map('one', '1'), 'b.yaml': map('two', '1') }));
+    await sync().apply(name, await git.commit({ 'a.yaml': map('one', '1'), 'b.yaml': map('two', '1') }));
     // It is on its way out and stays so: the attempt does what it can with the others, and is tried again.
     const path = { group: '', version: 'v1', resource: 'configmaps', namespace: home, name: 'two' };
-    await cluster.client.patch(path, 'merge', { metadata: { finalizers: ['fairlead.dev/test'] } });
-    await cluster.client.delete(path, {});
+    await cluster().client.patch(path, 'merge', { metadata: { finalizers: ['fairlead.dev/test'] } });
+    await cluster().client.delete(path, {});
     const sha = await git.commit({
       'a.yaml': map('one', '2'),
       'b.yaml': map('two', '2'),
       'c.yaml': map('three', '2'),
     });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await found('it is tried again', async () => {
       const { raw } = await describeCommit(name, sha).catch(() => ({ raw: undefined }));
       const applying = raw?.pendingActivities?.find(
@@ -935,9 +921,12 @@ describe('the counts of a commit', () => {
       );
       return (applying?.attempt ?? 0) > 1 ? true : undefined;
     });
-    await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
-    expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    expect((await sync.inventory(name))?.status.history?.at(-1)).toMatchObject({ applied: 3, unchanged: 0 });
+    await cluster().client.patch(path, 'merge', { metadata: { finalizers: null } });
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync().inventory(name))?.status.history?.at(-1)).toMatchObject({
+      applied: 3,
+      unchanged: 0,
+    });
   }, 60_000);
 });
 
@@ -1005,52 +994,52 @@ describe('an operator who went back', () => {
   it('keeps a pinned object as it is until its manifest changes, which is then forced and unpins', async () => {
     const { git, name, set } = await follow('pinned');
     const first = await git.commit({ 'web.yaml': statefulSet('2') });
-    await sync.commitSeen(name, first);
+    await sync().commitSeen(name, first);
     await awaiting(name, first);
-    const hash = (await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/manifest-hash'] ?? '';
-    await cluster.client.patch(set, 'merge', {
+    const hash = (await cluster().client.get(set)).metadata.annotations?.['fairlead.dev/manifest-hash'] ?? '';
+    await cluster().client.patch(set, 'merge', {
       metadata: { annotations: pinned(hash) },
       spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } },
     });
-    const rolledBack = await sync.dealtWith(name, first);
+    const rolledBack = await sync().dealtWith(name, first);
     expect(rolledBack.message).toMatch(
       /RolledBack web\.yaml:1@\w{8}: StatefulSet\S* \S+: rolled back by ann: errors\. Correct the manifest/,
     );
     const unrelated = await git.commit({ 'a.yaml': configMap('1') });
-    expect(await sync.apply(name, unrelated)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await cluster.client.get(set)).toMatchObject({
+    expect(await sync().apply(name, unrelated)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await cluster().client.get(set)).toMatchObject({
       spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
     });
     const fixed = await git.commit({ 'web.yaml': statefulSet('3') });
-    await sync.commitSeen(name, fixed);
+    await sync().commitSeen(name, fixed);
     await awaiting(name, fixed);
-    const live = await cluster.client.get(set);
+    const live = await cluster().client.get(set);
     expect(live).toMatchObject({
       spec: { template: { spec: { containers: [{ image: 'example.com/web:3' }] } } },
     });
     expect(live.metadata.annotations?.['fairlead.dev/pinned']).toBeUndefined();
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, fixed)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(name, fixed)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 
   it('with kubectl rollout undo is not put back, and does not block the next manifest', async () => {
     const { git, name, set } = await follow('undone');
     const first = await git.commit({ 'web.yaml': statefulSet('2') });
-    await sync.commitSeen(name, first);
+    await sync().commitSeen(name, first);
     await awaiting(name, first);
     await setStatus(set, true);
-    await sync.dealtWith(name, first);
-    await cluster.client.patch(
+    await sync().dealtWith(name, first);
+    await cluster().client.patch(
       set,
       'merge',
       { spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } } },
       { fieldManager: 'kubectl-rollout' },
     );
     await setStatus(set, true);
-    expect(await sync.apply(name, await git.commit({ 'a.yaml': configMap('1') }))).toMatchObject({
+    expect(await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }))).toMatchObject({
       outcome: 'Succeeded',
     });
-    expect(await cluster.client.get(set)).toMatchObject({
+    expect(await cluster().client.get(set)).toMatchObject({
       spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
     });
     const environment = { KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' };
@@ -1062,13 +1051,13 @@ describe('an operator who went back', () => {
       /web would be left alone: it was changed in the cluster .*\n.*image\n.*- example.com\/web:1\n.*\+ example.com\/web:2\n/,
     );
     const next = await git.commit({ 'web.yaml': statefulSet('3') });
-    await sync.commitSeen(name, next);
+    await sync().commitSeen(name, next);
     await awaiting(name, next);
-    expect(await cluster.client.get(set)).toMatchObject({
+    expect(await cluster().client.get(set)).toMatchObject({
       spec: { template: { spec: { containers: [{ image: 'example.com/web:3' }] } } },
     });
     await setStatus(set, true);
-    expect(await sync.dealtWith(name, next)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await sync().dealtWith(name, next)).toMatchObject({ outcome: 'Succeeded' });
   }, 60_000);
 });
 
@@ -1078,13 +1067,13 @@ describe('a field that somebody else has taken', () => {
     const size = (replicas: number) => statefulSet('1').replace('replicas: 1', `replicas: ${replicas}`);
     const rolledOut = async (sha: string, replicas: number) => {
       await awaiting(name, sha);
-      expect(await cluster.client.get(set)).toMatchObject({ spec: { replicas } });
+      expect(await cluster().client.get(set)).toMatchObject({ spec: { replicas } });
       await setStatus(set, true);
-      expect(await sync.dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
     };
     const path = 'deploy here/web.yaml';
     const first = await git.commit({ [path]: size(1) });
-    await sync.commitSeen(name, first);
+    await sync().commitSeen(name, first);
     await rolledOut(first, 1);
     const shell = async (command: string) =>
       await promisify(execFile)('/bin/sh', ['-ec', `kubectl() { "$KUBECTL" "$@"; }\n${command}`], {
@@ -1094,21 +1083,21 @@ describe('a field that somebody else has taken', () => {
     await shell(`kubectl scale fsts/web -n ${namespace} --replicas=3`);
 
     const second = await git.commit({ [path]: size(2) });
-    const refused = await sync.apply(name, second);
+    const refused = await sync().apply(name, second);
     expect(refused).toMatchObject({ outcome: 'Refused' });
     expect(refused.message).toMatch(
       /Conflict deploy here\/web\.yaml:1@\w+: StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
     );
-    expect(await cluster.client.get(set)).toMatchObject({ spec: { replicas: 3 } });
+    expect(await cluster().client.get(set)).toMatchObject({ spec: { replicas: 3 } });
     const [command = 'none'] = /kubectl apply .*(?= \(then)/.exec(refused.message ?? '') ?? [];
     await shell(command);
     // It is tried again by itself after ten seconds; nobody need wait for that.
-    await sync.temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
+    await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
     await rolledOut(second, 2);
-    expect((await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/commit']).toBe(second);
+    expect((await cluster().client.get(set)).metadata.annotations?.['fairlead.dev/commit']).toBe(second);
 
     const third = await git.commit({ [path]: size(4) });
-    await sync.commitSeen(name, third);
+    await sync().commitSeen(name, third);
     await rolledOut(third, 4);
   }, 90_000);
 });
@@ -1118,49 +1107,51 @@ describe('migration between the workload APIs', () => {
     const { git, name, namespace, set } = await follow('migrate');
     const native: ResourcePath = { ...set, group: 'apps', version: 'v1' };
     const first = await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) });
-    await sync.commitSeen(name, first);
+    await sync().commitSeen(name, first);
     const pods: ResourcePath = { group: '', version: 'v1', resource: 'pods', namespace, name: 'web-0' };
-    const pod = await cluster.until(
+    const pod = await cluster().until(
       pods,
       'a pod of the native controller',
       (object) => object.metadata.uid !== '',
     );
     expect(pod.metadata.ownerReferences).toMatchObject([{ kind: 'StatefulSet', apiVersion: 'apps/v1' }]);
     const pause = JSON.stringify({ by: 'ann', reason: 'careful' });
-    await cluster.annotate(native, { 'fairlead.dev/paused': pause });
+    await cluster().annotate(native, { 'fairlead.dev/paused': pause });
     const second = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync.commitSeen(name, second);
+    await sync().commitSeen(name, second);
     await awaiting(name, second);
-    await expect(cluster.client.get(native)).rejects.toMatchObject({ status: 404 });
-    const moved = await cluster.client.get(set);
+    await expect(cluster().client.get(native)).rejects.toMatchObject({ status: 404 });
+    const moved = await cluster().client.get(set);
     expect(JSON.parse(moved.metadata.annotations?.['fairlead.dev/paused'] ?? '{}')).toEqual({
       by: 'ann',
       reason: 'careful',
     });
-    const after = await cluster.client.get(pods);
+    const after = await cluster().client.get(pods);
     expect(after.metadata.uid).toBe(pod.metadata.uid);
     expect(after.metadata.deletionTimestamp).toBeUndefined();
     expect(after.metadata.ownerReferences).toBeUndefined();
     const third = await git.commit({
       'web.yaml': statefulSet('1').replace('{name: web}', '{name: web, labels: {a: b}}'),
     });
-    await sync.commitSeen(name, third);
+    await sync().commitSeen(name, third);
     await awaiting(name, third);
-    expect((await cluster.client.get(set)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
+    expect((await cluster().client.get(set)).metadata.annotations?.['fairlead.dev/paused']).toBeDefined();
     // Controllers that know no pause would replace its pods at once.
-    const early = await sync.apply(
+    const early = await sync().apply(
       name,
       await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) }),
     );
     expect(early.message).toMatch(
       /MigrationPaused web\.yaml:1@\w{8}: .* the workload is paused by ann, and apps\/v1/,
     );
-    await cluster.client.patch(set, 'merge', { metadata: { annotations: { 'fairlead.dev/paused': null } } });
+    await cluster().client.patch(set, 'merge', {
+      metadata: { annotations: { 'fairlead.dev/paused': null } },
+    });
     const back = await git.commit({ 'web.yaml': `# again\n${statefulSet('1', { apiVersion: 'apps/v1' })}` });
-    expect(await sync.apply(name, back)).toMatchObject({ outcome: 'Succeeded' });
-    await expect(cluster.client.get(set)).rejects.toMatchObject({ status: 404 });
-    expect((await cluster.client.get(pods)).metadata.uid).toBe(pod.metadata.uid);
-    expect([...((await sync.inventory(name))?.entries.keys() ?? [])]).toContain(
+    expect(await sync().apply(name, back)).toMatchObject({ outcome: 'Succeeded' });
+    await expect(cluster().client.get(set)).rejects.toMatchObject({ status: 404 });
+    expect((await cluster().client.get(pods)).metadata.uid).toBe(pod.metadata.uid);
+    expect([...((await sync().inventory(name))?.entries.keys() ?? [])]).toContain(
       `apps/StatefulSet/${namespace}/web`,
     );
   }, 90_000);
@@ -1175,7 +1166,7 @@ describe('migration between the workload APIs', () => {
       name: 'web',
     };
     const container = { name: 'main', image: 'example.com/web:1' };
-    await cluster.client.create(
+    await cluster().client.create(
       { ...path, name: undefined },
       {
         apiVersion: 'apps/v1',
@@ -1190,8 +1181,8 @@ describe('migration between the workload APIs', () => {
       },
     );
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    expect(await sync.apply(name, sha)).toMatchObject({ outcome: 'Refused' });
-    const [line] = (await sync.inventory(name))?.status.commit?.problems ?? [];
+    expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Refused' });
+    const [line] = (await sync().inventory(name))?.status.commit?.problems ?? [];
     expect(line).toMatch(
       /^OwnedByOther web\.yaml:1@\w+: StatefulSet\.fairlead\.dev \S+: the same workload exists as statefulsets\.apps and is not from this repository; .* kubectl annotate statefulsets\.v1\.apps web -n \S+ --overwrite fairlead\.dev\/repository=stranger$/,
     );
@@ -1203,13 +1194,13 @@ describe('servers that go away', () => {
     const { git, name } = await follow('away');
     await controlPlane().stop('kube-apiserver');
     const sha = await git.commit({ 'a.yaml': configMap('1') });
-    await sync.commitSeen(name, sha);
+    await sync().commitSeen(name, sha);
     await found('an attempt failed', async () => {
       const { raw } = await describeCommit(name, sha).catch(() => ({ raw: undefined }));
       return (raw?.pendingActivities?.[0]?.attempt ?? 0) > 1 ? true : undefined;
     });
     await controlPlane().start('kube-apiserver');
-    const last = await sync.dealtWith(name, sha, 60_000);
+    const last = await sync().dealtWith(name, sha, 60_000);
     expect(last.message).toBeUndefined();
     expect(last.outcome).toBe('Succeeded');
   }, 120_000);
@@ -1244,16 +1235,18 @@ describe('secrets', () => {
     ];
     const seen: string[] = [];
     const histories: string[] = [];
-    const history = async (id: string) => await sync.temporal.workflow.getHandle(id).fetchHistory();
+    const history = async (id: string) => await sync().temporal.workflow.getHandle(id).fetchHistory();
     for (const change of files) {
       const sha = await git.commit(change);
-      await sync.apply(name, sha).then((last) => seen.push(JSON.stringify(last)));
+      await sync()
+        .apply(name, sha)
+        .then((last) => seen.push(JSON.stringify(last)));
       histories.push(textOf(await history(commitWorkflowId('sync', name, sha))));
     }
     histories.push(textOf(await history(syncWorkflowId('sync', name))));
     seen.push(
-      JSON.stringify(await sync.inventory(name)),
-      JSON.stringify(await cluster.events(INVENTORY_NAMESPACE)),
+      JSON.stringify(await sync().inventory(name)),
+      JSON.stringify(await cluster().events(INVENTORY_NAMESPACE)),
     );
     expect(seen.filter((text) => text.includes('Refused')).length).toBeGreaterThan(7);
     expect(seen.join()).toMatch(
