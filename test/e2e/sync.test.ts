@@ -1,9 +1,7 @@
 /** Commits that follow each other: what waits, what is cancelled, what survives. Real Temporal, apiserver and git. */
 
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
 import { describe, expect, it } from '@jest/globals';
 
@@ -13,54 +11,31 @@ import { repositoryFromFlags } from '../../git/repositories.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
-import { findBinary } from '../../local/binaries.ts';
 import {
   commitWorkflowId,
   commitWorkflowPrefix,
   syncSignal,
-  syncUpdate,
   syncWorkflowId,
 } from '../../workflows/sync-messages.ts';
 import { runCli } from '../support/cli.ts';
-import { eventually, found } from '../support/eventually.ts';
+import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { FileChange, TestRepository } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
+import { usePlayedSetGround } from '../support/played-set-ground.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
-import { useSyncGround } from '../support/sync-ground.ts';
-import type { Followed } from '../support/sync-ground.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
-import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
+import { configMap, statefulSet } from '../support/small-manifests.ts';
 
 /** Those of sync. */
 const requests: string[] = [];
-const ground = useSyncGround({
-  cluster: 'sync',
-  historyLimit: 60,
-  onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
-});
-const { controlPlane, cluster, sync } = ground;
-
-async function follow(name: string): Promise<Followed & { readonly set: ResourcePath }> {
-  const followed = await ground.follow(name);
-  const { namespace } = followed;
-  return {
-    ...followed,
-    set: { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets', namespace, name: 'web' },
-  };
-}
-
-/** Plays the controller: nobody else writes the status of these objects. */
-async function setStatus(path: ResourcePath, ready: boolean, stalled?: string): Promise<void> {
-  await playStatus(cluster().client, path, ready, stalled);
-}
-
-async function describeCommit(repository: string, sha: string) {
-  return await sync()
-    .temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha))
-    .describe();
-}
+const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting, eventsOf } =
+  usePlayedSetGround({
+    cluster: 'sync',
+    historyLimit: 60,
+    onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
+  });
 
 /** Until the wait of the commit has looked at its workloads, and so knows what is under way: its heartbeats say it. */
 async function lookedAt(repository: string, sha: string): Promise<void> {
@@ -69,22 +44,6 @@ async function lookedAt(repository: string, sha: string): Promise<void> {
     const looks = raw.pendingActivities?.filter(({ heartbeatDetails }) => heartbeatDetails?.payloads?.length);
     return (looks ?? []).length > 0 ? true : undefined;
   });
-}
-
-/** Until the commit's workflow waits for rollouts. */
-async function awaiting(repository: string, sha: string): Promise<void> {
-  await found(`${repository} waits for its rollout`, async () => {
-    const view = await sync()
-      .temporal.workflow.getHandle(commitWorkflowId('sync', repository, sha))
-      .query<{ phase: string }>('progress')
-      .catch(() => undefined);
-    return view?.phase === 'AwaitingRollouts' ? true : undefined;
-  });
-}
-
-async function eventsOf(sha: string): Promise<readonly string[]> {
-  const events = await cluster().events(INVENTORY_NAMESPACE);
-  return events.filter(({ message }) => message.includes(sha.slice(0, 8))).map(({ reason }) => reason);
 }
 
 describe('what waits for a clock', () => {
@@ -374,83 +333,6 @@ describe('a commit that the cluster does not take', () => {
   }, 60_000);
 });
 
-describe('clicks in the UI', () => {
-  it('Cancel: recorded, and nothing more until another commit', async () => {
-    const { git, name } = await follow('cancelled');
-    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync().commitSeen(name, sha);
-    await awaiting(name, sha);
-    await sync()
-      .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
-      .cancel();
-    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Canceled' });
-    expect((await sync().inventory(name))?.status.commit?.notes).toEqual([
-      `it was cancelled, what it has done stays: \`fairlead sync ${name}\` tries it again`,
-    ]);
-    expect(await eventsOf(sha)).toEqual(['CommitCanceled']);
-    const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
-    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
-  }, 60_000);
-
-  it('Cancel of a commit that has done everything in the same moment: what it did is recorded', async () => {
-    const { git, name, set } = await follow('cancelled-done');
-    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync().commitSeen(name, sha);
-    await awaiting(name, sha);
-    const handle = sync().temporal.workflow.getHandle(commitWorkflowId('sync', name, sha));
-    const ended = async () => {
-      const { events } = await handle.fetchHistory();
-      return events?.filter((event) => event.activityTaskCompletedEventAttributes != null).length ?? 0;
-    };
-    await sync().withoutWorkflows(async () => {
-      const before = await ended();
-      await setStatus(set, true);
-      await found('its wait is over', async () => ((await ended()) > before ? true : undefined));
-      await handle.cancel();
-    });
-    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    const { history } = (await sync().inventory(name))?.status ?? {};
-    expect(history?.map(({ outcome }) => outcome)).toEqual(['Succeeded']);
-  }, 60_000);
-
-  it('Terminate of a commit is recorded by its sync, which goes on', async () => {
-    const { git, name } = await follow('terminated');
-    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync().commitSeen(name, sha);
-    await awaiting(name, sha);
-    await sync()
-      .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
-      .terminate('clicked');
-    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Terminated' });
-    const { commit, history } = (await sync().inventory(name))?.status ?? {};
-    expect(commit).toMatchObject({ sha, outcome: 'Terminated' });
-    expect(commit?.notes).toEqual([
-      `its run was terminated, what it has done stays: \`fairlead sync ${name}\` tries it again`,
-    ]);
-    expect(history?.map(({ outcome }) => outcome)).toEqual(['Terminated']);
-    // It has made the set, which nobody has counted.
-    for (const told of [commit, history?.[0]]) {
-      expect(told).not.toHaveProperty('applied');
-      expect(told).not.toHaveProperty('pruned');
-    }
-    expect(await eventsOf(sha)).toEqual(['CommitTerminated']);
-    const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
-    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
-  }, 60_000);
-
-  it('Terminate of a sync leaves a commit that the next sync ends first', async () => {
-    const { git, name } = await follow('orphan');
-    const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-    await sync().commitSeen(name, sha);
-    await awaiting(name, sha);
-    await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
-    expect((await describeCommit(name, sha)).status.name).toBe('RUNNING');
-    const next = await git.commit({ 'web.yaml': undefined, 'a.yaml': configMap('1') });
-    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
-    expect((await describeCommit(name, sha)).status.name).toBe('CANCELLED');
-  }, 60_000);
-});
-
 describe('a sync that lives long', () => {
   it('continues as new between commits and remembers the last', async () => {
     const { git, name } = await follow('long');
@@ -466,145 +348,6 @@ describe('a sync that lives long', () => {
     await sync().commitSeen(name, last);
     expect(await sync().status(name)).toMatchObject({ last: { sha: last, outcome: 'Succeeded' } });
     expect((await describeCommit(name, last)).runId).toBe(before.runId);
-  }, 90_000);
-});
-
-/** Holds every look at a repository back until it may go on. */
-function holdLook() {
-  let looks = 0;
-  let goOn: () => void = () => undefined;
-  const may = new Promise<void>((resolve) => (goOn = resolve));
-  sync().beforeLook = async () => {
-    looks += 1;
-    await may;
-  };
-  return {
-    begun: async () => await found('its look has begun', async () => (looks > 0 ? true : undefined)),
-    goOn: () => goOn(),
-    end: () => {
-      goOn();
-      sync().beforeLook = async () => undefined;
-    },
-  };
-}
-
-describe('who asks for a commit that is tried meanwhile', () => {
-  it('has it tried once', async () => {
-    const { git, name } = await follow('once');
-    await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }));
-    const look = holdLook();
-    try {
-      const sha = await git.commit({ 'a.yaml': configMap('2') });
-      const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
-      const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
-      await look.begun();
-      await sync().apply(name, sha);
-      look.goOn();
-      expect(await asking).toEqual({ sha });
-      // One who asks after it was tried has it tried again.
-      await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob' }] });
-      const tries = await found('it was tried again', async () => {
-        const { history = [] } = (await sync().inventory(name))?.status ?? {};
-        const of = history.filter((one) => one.sha === sha);
-        return of.length > 1 ? of : undefined;
-      });
-      expect(tries.map(({ askedBy }) => askedBy)).toEqual([undefined, 'bob']);
-    } finally {
-      look.end();
-    }
-  }, 60_000);
-
-  it('hears of it where the repository is not followed any more meanwhile, and its sync ends', async () => {
-    const { git, name } = await follow('left-asked');
-    await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }));
-    const look = holdLook();
-    try {
-      const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
-      const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
-      await look.begun();
-      expect(await sync().runs.unfollow(name, 'it has left')).toBe(true);
-      expect(await asking).toEqual({ problem: 'it has left' });
-      await expect(handle.result()).rejects.toThrow('Workflow execution cancelled');
-      const { events } = await handle.fetchHistory();
-      expect(events?.filter(({ workflowTaskFailedEventAttributes: failed }) => failed)).toEqual([]);
-    } finally {
-      look.end();
-    }
-  }, 60_000);
-
-  it('has it tried once also where it was under way already, and not at all again when it was when the request was made', async () => {
-    const { git, name, set } = await follow('under-way');
-    const look = holdLook();
-    try {
-      const sha = await git.commit({ 'web.yaml': statefulSet('1') });
-      await sync().commitSeen(name, sha);
-      await awaiting(name, sha);
-      const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
-      const asking = handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
-      await look.begun();
-      await setStatus(set, true);
-      expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-      look.goOn();
-      expect(await asking).toEqual({ sha });
-      // Typed while the commit was under way, and arrived after its end.
-      await handle.executeUpdate(syncUpdate, { args: [{ by: 'bob', wayMs: 50_000 }] });
-      const { running, wanted, last } = await sync().status(name);
-      expect({ running, wanted, tries: last?.tries }).toEqual({ tries: 1 });
-      await handle.executeUpdate(syncUpdate, { args: [{ by: 'cleo' }] });
-      const again = await found('it was tried again', async () => {
-        const tries = (await sync().inventory(name))?.status.history ?? [];
-        return tries.length > 1 ? tries : undefined;
-      });
-      expect(again.map(({ askedBy }) => askedBy)).toEqual([undefined, 'cleo']);
-    } finally {
-      look.end();
-    }
-  }, 60_000);
-});
-
-describe('who asks while a commit that was refused is tried again by itself', () => {
-  it('has it tried once more: what it was refused for may have been mended meanwhile', async () => {
-    // The retry has looked, and nobody knows yet what it found.
-    let letAnswer: () => void = () => undefined;
-    const mayAnswer = new Promise<void>((resolve) => (letAnswer = resolve));
-    let isHeld = false;
-    const { kubeconfig, temporalAddress } = controlPlane();
-    const proxy = await TemporalProxy.start({
-      address: temporalAddress,
-      onCall: async ({ key, occurrence }, side) => {
-        if (key !== 'RespondActivityTaskCompleted checkCommit' || side !== 'before' || occurrence !== 2)
-          return;
-        isHeld = true;
-        await mayAnswer;
-      },
-    });
-    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }));
-    const own = await GitSync.start({ client, temporalAddress: proxy.address, cluster: 'retrying' });
-    try {
-      const git = await ground.newRepository();
-      const [name, namespace] = ['retried', await cluster().createNamespace('retried')];
-      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
-      const taken = { group: '', version: 'v1', resource: 'configmaps', namespace };
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'config' }, data: { key: 'x' } };
-      await client.create(taken, body, { fieldManager: 'somebody' });
-      const sha = await git.commit({ 'a.yaml': configMap('1') });
-      expect(await own.apply(name, sha)).toMatchObject({ outcome: 'Refused' });
-      await eventually('the retry has looked', () => isHeld, 30_000);
-      await client.delete({ ...taken, name: 'config' });
-      const handle = own.temporal.workflow.getHandle(syncWorkflowId('retrying', name));
-      await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
-      letAnswer();
-      const tries = await found('it was applied', async () => {
-        const { history = [] } = (await own.inventory(name))?.status ?? {};
-        return history.at(-1)?.outcome === 'Succeeded' ? history : undefined;
-      });
-      expect(tries.at(-1)).toMatchObject({ sha, askedBy: 'ada' });
-    } finally {
-      letAnswer();
-      await own.stop();
-      client.close();
-      await proxy.close();
-    }
   }, 90_000);
 });
 
@@ -777,46 +520,6 @@ describe('a leader that was frozen during a look', () => {
   }, 60_000);
 });
 
-describe('an inventory that somebody deletes', () => {
-  it('is made anew by the newest commit, which is tried once for it, and not while it is under way', async () => {
-    const { git, name, set } = await follow('deleted');
-    const sha = await git.commit({ 'web.yaml': statefulSet('1'), 'a.yaml': configMap('1') });
-    await sync().commitSeen(name, sha);
-    await awaiting(name, sha);
-    const inventories = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    const forget = async () => await cluster().client.delete({ ...inventories, name: `fairlead-${name}` });
-    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
-    await forget();
-    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
-    await setStatus(set, true);
-    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
-    await forget();
-    // The leader's ordinary word of it changes nothing.
-    await sync().commitSeen(name, sha);
-    expect(await sync().status(name)).not.toHaveProperty('wanted');
-    expect(await sync().inventory(name)).toBeUndefined();
-    expect(await sync().toldOfForgotten(name, sha)).toBe(true);
-    const { entries, status } = await found('it was applied again', async () => {
-      const inventory = await sync().inventory(name);
-      return inventory?.status.commit?.outcome === 'Succeeded' ? inventory : undefined;
-    });
-    expect(entries.size).toBe(2);
-    expect(status.history).toMatchObject([
-      {
-        sha,
-        outcome: 'Succeeded',
-        reason: 'its inventory was deleted',
-        applied: 0,
-        unchanged: 2,
-        notes: [expect.stringMatching(/what left git before that is not known .*part-of=applyset-/)],
-      },
-    ]);
-    expect(await sync().dealtWith(name, sha)).toMatchObject({ tries: 2 });
-    expect(await sync().toldOfForgotten(name, sha)).toBe(false);
-  }, 60_000);
-});
-
 describe('a commit that changes nothing', () => {
   it('writes none of its objects, and one line about itself', async () => {
     const { git, name, namespace } = await follow('noop');
@@ -984,122 +687,6 @@ describe('the counts of a commit whose worker dies while it prunes', () => {
       await proxy.close();
     }
   }, 120_000);
-});
-
-describe('an operator who went back', () => {
-  const pinned = (hash: string) => ({
-    'fairlead.dev/pinned': JSON.stringify({ rejected: hash, by: 'ann', reason: 'errors' }),
-  });
-
-  it('keeps a pinned object as it is until its manifest changes, which is then forced and unpins', async () => {
-    const { git, name, set } = await follow('pinned');
-    const first = await git.commit({ 'web.yaml': statefulSet('2') });
-    await sync().commitSeen(name, first);
-    await awaiting(name, first);
-    const hash = (await cluster().client.get(set)).metadata.annotations?.['fairlead.dev/manifest-hash'] ?? '';
-    await cluster().client.patch(set, 'merge', {
-      metadata: { annotations: pinned(hash) },
-      spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } },
-    });
-    const rolledBack = await sync().dealtWith(name, first);
-    expect(rolledBack.message).toMatch(
-      /RolledBack web\.yaml:1@\w{8}: StatefulSet\S* \S+: rolled back by ann: errors\. Correct the manifest/,
-    );
-    const unrelated = await git.commit({ 'a.yaml': configMap('1') });
-    expect(await sync().apply(name, unrelated)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await cluster().client.get(set)).toMatchObject({
-      spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
-    });
-    const fixed = await git.commit({ 'web.yaml': statefulSet('3') });
-    await sync().commitSeen(name, fixed);
-    await awaiting(name, fixed);
-    const live = await cluster().client.get(set);
-    expect(live).toMatchObject({
-      spec: { template: { spec: { containers: [{ image: 'example.com/web:3' }] } } },
-    });
-    expect(live.metadata.annotations?.['fairlead.dev/pinned']).toBeUndefined();
-    await setStatus(set, true);
-    expect(await sync().dealtWith(name, fixed)).toMatchObject({ outcome: 'Succeeded' });
-  }, 60_000);
-
-  it('with kubectl rollout undo is not put back, and does not block the next manifest', async () => {
-    const { git, name, set } = await follow('undone');
-    const first = await git.commit({ 'web.yaml': statefulSet('2') });
-    await sync().commitSeen(name, first);
-    await awaiting(name, first);
-    await setStatus(set, true);
-    await sync().dealtWith(name, first);
-    await cluster().client.patch(
-      set,
-      'merge',
-      { spec: { template: { spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] } } } },
-      { fieldManager: 'kubectl-rollout' },
-    );
-    await setStatus(set, true);
-    expect(await sync().apply(name, await git.commit({ 'a.yaml': configMap('1') }))).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    expect(await cluster().client.get(set)).toMatchObject({
-      spec: { template: { spec: { containers: [{ image: 'example.com/web:1' }] } } },
-    });
-    const environment = { KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' };
-    const plan = await runCli(['plan', '--repo', git.path, '--name', name, '-n', set.namespace ?? ''], {
-      environment,
-    });
-    expect(plan).toMatchObject({ code: 0, err: '' });
-    expect(plan.out).toMatch(
-      /web would be left alone: it was changed in the cluster .*\n.*image\n.*- example.com\/web:1\n.*\+ example.com\/web:2\n/,
-    );
-    const next = await git.commit({ 'web.yaml': statefulSet('3') });
-    await sync().commitSeen(name, next);
-    await awaiting(name, next);
-    expect(await cluster().client.get(set)).toMatchObject({
-      spec: { template: { spec: { containers: [{ image: 'example.com/web:3' }] } } },
-    });
-    await setStatus(set, true);
-    expect(await sync().dealtWith(name, next)).toMatchObject({ outcome: 'Succeeded' });
-  }, 60_000);
-});
-
-describe('a field that somebody else has taken', () => {
-  it('refuses a commit that says otherwise, until the command that the refusal names gives it to git, for good', async () => {
-    const { git, name, namespace, set } = await follow('scaled');
-    const size = (replicas: number) => statefulSet('1').replace('replicas: 1', `replicas: ${replicas}`);
-    const rolledOut = async (sha: string, replicas: number) => {
-      await awaiting(name, sha);
-      expect(await cluster().client.get(set)).toMatchObject({ spec: { replicas } });
-      await setStatus(set, true);
-      expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
-    };
-    const path = 'deploy here/web.yaml';
-    const first = await git.commit({ [path]: size(1) });
-    await sync().commitSeen(name, first);
-    await rolledOut(first, 1);
-    const shell = async (command: string) =>
-      await promisify(execFile)('/bin/sh', ['-ec', `kubectl() { "$KUBECTL" "$@"; }\n${command}`], {
-        cwd: git.path,
-        env: { KUBECONFIG: controlPlane().kubeconfig, KUBECTL: await findBinary('kubectl'), HOME: git.path },
-      });
-    await shell(`kubectl scale fsts/web -n ${namespace} --replicas=3`);
-
-    const second = await git.commit({ [path]: size(2) });
-    const refused = await sync().apply(name, second);
-    expect(refused).toMatchObject({ outcome: 'Refused' });
-    expect(refused.message).toMatch(
-      /Conflict deploy here\/web\.yaml:1@\w+: StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
-    );
-    expect(await cluster().client.get(set)).toMatchObject({ spec: { replicas: 3 } });
-    const [command = 'none'] = /kubectl apply .*(?= \(then)/.exec(refused.message ?? '') ?? [];
-    await shell(command);
-    // It is tried again by itself after ten seconds; nobody need wait for that.
-    await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).signal(syncSignal, { by: 'ann' });
-    await rolledOut(second, 2);
-    expect((await cluster().client.get(set)).metadata.annotations?.['fairlead.dev/commit']).toBe(second);
-
-    const third = await git.commit({ [path]: size(4) });
-    await sync().commitSeen(name, third);
-    await rolledOut(third, 4);
-  }, 90_000);
 });
 
 describe('migration between the workload APIs', () => {
