@@ -5,9 +5,10 @@ import { Context } from '@temporalio/activity';
 import type { AwaitedRollouts, RolloutStates } from '../git/await-rollouts.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import type { CommitContext } from '../git/commit.ts';
+import { entryKey } from '../git/inventory-content.ts';
 import { STAGES, compareSteps } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { problemOf } from '../git/prepare.ts';
+import { inventoryEntry, problemOf } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { bounded, formatProblem, problem } from '../git/problems.ts';
 import { rolloutProblem } from '../git/rolled-out.ts';
@@ -32,7 +33,10 @@ export function createCommitWaits(access: CommitAccess) {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
     const onWaiting = showing(context, input, objects);
-    return toResult(await watch(context, objects, input, { onWaiting }), objects, input.sha);
+    const entries = (await context.store.read(context.signal))?.entries;
+    const wasApplied = (object: PreparedObject) =>
+      entries?.get(entryKey(inventoryEntry(object)))?.uid !== undefined;
+    return toResult(await watch(context, objects, input, { onWaiting, wasApplied }), objects, input.sha);
   }
 
   /**
@@ -90,8 +94,10 @@ async function watch(
   { shown }: AwaitRolloutsInput,
   {
     everything,
+    wasApplied,
     onWaiting,
   }: {
+    readonly wasApplied?: (object: PreparedObject) => boolean;
     readonly everything?: { readonly untilMs: number };
     /** When something has been waited for a moment, and now and again after that; nothing hangs on it. */
     readonly onWaiting?: (() => Promise<void>) | undefined;
@@ -120,6 +126,7 @@ async function watch(
       patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
       stop: news.signal,
       ...(everything !== undefined && { everything }),
+      ...(wasApplied !== undefined && { wasApplied }),
       onChange: (present) => {
         latest = present;
         beat(

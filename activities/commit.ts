@@ -47,6 +47,8 @@ export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
 /** Part of a step that one activity applies, milliseconds. */
 const SLICE_MS = 6_000;
+/** In which an object that is on its way out must be gone, to be made again: as long as a wave waits. */
+const DELETION_LIMIT_MS = 10 * 60_000;
 const PRUNE_SLICE = 200;
 /** Share of a step's objects that are to be changed up to which a list of all costs less than a read of each. */
 const FEW_CHANGES = 0.5;
@@ -110,6 +112,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       texts: content.texts,
       untilMs,
       onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
+      patientUntilMs: Context.current().info.scheduledTimestampMs + DELETION_LIMIT_MS,
       before: isFirst ? undefined : earlierAttempt(inventory, input),
       ...(mayList && { listed: await listMetadata(context, rest) }),
     });

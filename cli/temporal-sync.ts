@@ -93,9 +93,6 @@ export async function askWhereItIs(
   return found === undefined || 'outcome' in found ? undefined : found;
 }
 
-/** Phases in which it only waits. */
-const WAITS: ReadonlySet<CommitView['phase']> = new Set(['AwaitingWave', 'AwaitingRollouts']);
-
 /** The view of a run; the latest one of the workflow without `runId`. Undefined: it cannot say. */
 async function readCommitView(
   { workflow }: Client,
@@ -105,14 +102,16 @@ async function readCommitView(
   const handle = workflow.getHandle(workflowId, runId);
   try {
     const view = await handle.query(commitProgressQuery);
-    if (!WAITS.has(view.phase) || view.waiting.length > 0) return view;
-    // The run itself is told of a wait when it has lasted a while; the activity that waits says so at once.
+    if (view.waiting.length > 0) return view;
+    // The run itself is told of a wait when it has lasted a while, and not of a step that is tried again; the activity says so at once.
     const { raw } = await handle.describe();
     const { defaultPayloadConverter } = await import('@temporalio/common');
-    const beats = (raw.pendingActivities ?? []).flatMap(({ heartbeatDetails }) =>
+    const pending = raw.pendingActivities ?? [];
+    const beats = pending.flatMap(({ heartbeatDetails }) =>
       (heartbeatDetails?.payloads ?? []).map((payload) => defaultPayloadConverter.fromPayload(payload)),
     );
-    return { ...view, waiting: waitingIn(beats) };
+    const failures = pending.flatMap(({ lastFailure }) => lastFailure?.message ?? []);
+    return { ...view, waiting: [...waitingIn(beats), ...failures] };
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /**
- * Has a commit that failed for its rollouts tried again when all of them have ended well: nobody else would say that it is applied. And
- * says of one that somebody has rolled back that it is: who reads that it may be, would do it once more.
+ * Has a commit that failed for its rollouts tried again when all of them have ended well: nobody else would say that it is applied; and,
+ * where the repository heals, when somebody has deleted a workload in the middle of its rollout: nobody else would make it again. Says of
+ * one that somebody has rolled back that it is: who reads that it may be, would do it once more.
  */
 
 import type { CommitContext } from '../git/commit.ts';
@@ -51,17 +52,15 @@ export class MendedRollouts {
     this.#awaited = new Set(commit?.failedRollouts);
     const failed = [...objects].filter((object) => this.isAwaited(object));
     const isHeld = readSuspended(inventory.annotations) !== undefined;
-    const [first] = failed;
-    if (first === undefined || commit === undefined || failed.length < this.#awaited.size || isHeld)
+    if (failed.length === 0 || commit === undefined || failed.length < this.#awaited.size || isHeld)
       return Number.POSITIVE_INFINITY;
     const wait = this.#askedAt + ASK_AGAIN_MS - this.#options.now();
     if (wait > 0) return wait;
     const states = new Map<PreparedObject, RolloutState>();
     for (const object of failed) states.set(object, await rolloutNow(context, object));
     await this.#tellRolledBack(context, inventory, states);
-    if (![...states.values()].every(({ state }) => state === 'Done')) return Number.POSITIVE_INFINITY;
-    const more = failed.length > 1 ? `, and ${failed.length - 1} more` : '';
-    const reason = `rolled out since: ${first.label}${more}`;
+    const reason = whyAgain(states, context.repository.heal === true);
+    if (reason === undefined) return Number.POSITIVE_INFINITY;
     await this.#options.rolledOut(context.repository.name, { sha: commit.sha, reason });
     this.#askedAt = this.#options.now();
     return ASK_AGAIN_MS;
@@ -87,4 +86,17 @@ export class MendedRollouts {
         : present,
     );
   }
+}
+
+/** Undefined: another try would end as the last one did. */
+function whyAgain(states: ReadonlyMap<PreparedObject, RolloutState>, heals: boolean): string | undefined {
+  const gone = [...states].filter(([, state]) => state.state === 'Failed' && state.isGone === true);
+  if (heals && gone.length > 0) return `deleted during its rollout: ${namesOf(gone)}`;
+  const isDone = [...states.values()].every(({ state }) => state === 'Done');
+  return isDone ? `rolled out since: ${namesOf([...states])}` : undefined;
+}
+
+function namesOf(found: readonly (readonly [PreparedObject, RolloutState])[]): string {
+  const [first, ...more] = found;
+  return `${first?.[0].label ?? ''}${more.length > 0 ? `, and ${more.length} more` : ''}`;
 }

@@ -11,7 +11,8 @@ import { isApplied } from './listed-metadata.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { NotYetError, retryable, toProblems } from './refusals.ts';
+import { TRIED_BY_ITSELF } from './problems.ts';
+import { BeingDeletedError, NotYetError, retryable, toProblems } from './refusals.ts';
 import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {
@@ -44,6 +45,11 @@ export async function applyStage(
     readonly onProgress?: (applied: number) => void;
     /** What an earlier attempt of the same run did with an object that needs no change. @default nothing */
     readonly before?: EarlierAttempt | undefined;
+    /**
+     * Milliseconds since the epoch after which an object that is still on its way out is a problem of the commit, and nothing waits for
+     * it any more. @default never
+     */
+    readonly patientUntilMs?: number;
     /** Metadata of those that are there, as {@link listMetadata} reads it: what is applied already is not read again. @default none */
     readonly listed?: ReadonlyMap<PreparedObject, KubernetesObject>;
   },
@@ -85,6 +91,8 @@ export async function applyStage(
       const source = options.texts.get(object.manifest.file);
       const found = toProblems(error, object, { source, heals: context.repository.heal });
       if (found !== undefined) problems.push(...found);
+      else if (error instanceof BeingDeletedError && Date.now() >= (options.patientUntilMs ?? Infinity))
+        problems.push(stillThere(object, error));
       else if (error instanceof ApiError || error instanceof NotYetError) delays.push(retryable(error));
       else throw error;
     }
@@ -105,4 +113,14 @@ export async function applyStage(
   const delay = delays[0];
   if (delay !== undefined) throw delay instanceof Error ? delay : new Error(toMessage(delay));
   return { count: next, ...counts, left, takenBack, problems, uids };
+}
+
+/** It cannot be made again before it is gone, and the others are not to wait for that. */
+function stillThere(object: PreparedObject, { message }: BeingDeletedError): Problem {
+  const { resource, namespace, name = '' } = object.path;
+  const where = namespace === undefined ? '' : ` -n ${namespace}`;
+  return {
+    ...problemOf(object, 'NotReady', `${message.replace(`${object.label}: `, '')}.`),
+    next: `\`kubectl get ${resource} ${name}${where} -o yaml\` shows what holds it; ${TRIED_BY_ITSELF}.`,
+  };
 }

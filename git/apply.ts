@@ -19,7 +19,7 @@ import { decisionInput } from './former-owner.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
-import { NotYetError, fieldConflicts } from './refusals.ts';
+import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from './resources.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
@@ -48,7 +48,7 @@ export type Applied =
 /**
  * Brings one object to its manifest. Safe to repeat after any crash: what is applied already is recognised by its hash, and
  * the step between two workload APIs goes on where it stopped.
- * @throws ApiError as the apiserver refuses (see refusals.ts); NotYetError while the old object is going away
+ * @throws ApiError as the apiserver refuses (see refusals.ts); BeingDeletedError, or another NotYetError, while the old object is going away
  */
 export async function applyObject(context: CommitContext, object: PreparedObject): Promise<Applied> {
   const { resource, namespace = '', name = '' } = object.path;
@@ -67,7 +67,7 @@ async function bringToManifest(context: CommitContext, object: PreparedObject): 
     const { code, message, next } = decision;
     return { outcome: 'refused', code, message, ...(next !== undefined && { next }) };
   }
-  if (decision.do === 'wait') throw new NotYetError(`${object.label}: ${decision.why}`);
+  if (decision.do === 'wait') throw new BeingDeletedError(`${object.label}: ${decision.why}`);
   if (decision.do === 'apply') {
     if (heal && live !== undefined && isUndone(await findConflicts(context, object, live)))
       return { outcome: 'left', uid: live.metadata.uid, why: 'an operator has gone back meanwhile' };

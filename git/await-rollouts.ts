@@ -37,8 +37,8 @@ export interface AwaitedRollouts {
 
 /**
  * Watches until no workload of the commit is in progress. Awaited is what this commit changed (annotation
- * `fairlead.dev/commit` is its sha), and what an earlier one changed and is still under way; what had failed or was held
- * before is not.
+ * `fairlead.dev/commit` is its sha), what an earlier one changed and is still under way, and what somebody has deleted since: a commit
+ * makes again what is missing. What had failed or was held before is not.
  * @returns the last state of each; after `patienceMs` also while some are still in progress
  * @throws ApiError when a watch cannot be had (try again); the signal's reason
  */
@@ -49,6 +49,8 @@ export async function awaitRollouts(
     readonly patienceMs: number;
     /** Ends the wait sooner, as `patienceMs` does. */
     readonly stop?: AbortSignal;
+    /** Whether it is known to have been applied: then it was deleted if it is not there, and not left out. @default none is */
+    readonly wasApplied?: (object: PreparedObject) => boolean;
     /** For a wave: all of the objects are awaited, whoever changed them and of whatever kind. */
     readonly everything?: {
       /** Milliseconds since the epoch after which an object that is no workload of ours has failed; those have deadlines of their own. */
@@ -89,7 +91,10 @@ export async function awaitRollouts(
     if (isOver && isComplete()) stop.abort();
   };
   const look = (object: PreparedObject, live: LiveWorkload | undefined): void => {
-    const isOurs = live?.metadata.annotations?.[ANNOTATION.commit] === context.sha;
+    const isOurs =
+      live === undefined
+        ? options.wasApplied?.(object) === true
+        : live.metadata.annotations?.[ANNOTATION.commit] === context.sha;
     note(object, rolloutState(live, object.manifest.hash), isOurs);
   };
   const note = (object: PreparedObject, state: RolloutState, isOurs: boolean): void => {
@@ -110,7 +115,8 @@ export async function awaitRollouts(
   for (const object of controllers) {
     const looked = (state: RolloutState, isOurs: boolean): void => {
       if (!seen.has(object.label)) listed += 1;
-      note(object, state, isOurs);
+      const isGone = state.state === 'Failed' && state.isGone === true;
+      note(object, state, isOurs || (isGone && options.wasApplied?.(object) === true));
       change();
     };
     watches.push(lookAtController(watching, object, looked));

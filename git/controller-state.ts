@@ -50,7 +50,7 @@ export function controllerState(
   }
   if (old === undefined) {
     const message = 'the object was deleted while its rollout was awaited';
-    return { state: failed(message, AGAIN), commit: undefined };
+    return { state: { ...failed(message, AGAIN), isGone: true }, commit: undefined };
   }
   const commit = present?.[ANNOTATION.commit];
   if (present?.[ANNOTATION.manifestHash] !== hash) {
@@ -84,7 +84,7 @@ function inProgress(message: string): RolloutState {
   return { state: 'InProgress', message, paused: false };
 }
 
-function failed(message: string, next?: string): RolloutState {
+function failed(message: string, next?: string): RolloutState & { readonly state: 'Failed' } {
   return { state: 'Failed', message, rolledBack: false, ...(next !== undefined && { next }) };
 }
 

@@ -110,8 +110,7 @@ export function decide({
       message: `${controller.kind} ${controller.name} controls this object.`,
     };
   }
-  if (deletionTimestamp !== undefined)
-    return { do: 'wait', why: `it is being deleted since ${deletionTimestamp}` };
+  if (deletionTimestamp !== undefined) return { do: 'wait', why: describeDeletion(live.metadata) };
   const pin = readPinned(annotations);
   const isLatest = annotations?.[ANNOTATION.manifestHash] === manifest.hash && rolled === manifest.hash;
   const applied = owner === repository && isLatest;
@@ -126,6 +125,11 @@ export function decide({
   if (paused !== undefined) return { do: 'leave', why: `it is paused${describeWish(paused)}` };
   const wasGits = owner === repository || (owner === undefined && isListed);
   return { do: 'apply', create: false, force: wasGits, unpin: false };
+}
+
+function describeDeletion({ deletionTimestamp = '', finalizers = [] }: KubernetesObject['metadata']): string {
+  const held = finalizers.length === 0 ? '' : `, held by ${finalizers.slice(0, 3).join(', ')}`;
+  return `it is being deleted since ${deletionTimestamp}${held}`;
 }
 
 function describeWish({ by, reason }: Wish): string {

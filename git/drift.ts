@@ -45,8 +45,8 @@ const MANAGER_LIMIT = 5;
 
 /**
  * Compares one object with its manifest by dry runs of server-side apply, so that defaults, and fields that the manifest does not
- * name, make no difference. Undefined: it is as the commit wants it, or it is not to be: it is being deleted, or the manifest has not
- * been applied yet. What an operator went back from (a pin, or an undo of the workload's own) differs, and is held. `under way`: only
+ * name, make no difference. Undefined: it is as the commit wants it, or the manifest has not been applied yet. What is on its way out
+ * counts as deleted, and is held until it is gone. What an operator went back from (a pin, or an undo of the workload's own) differs, and is held. `under way`: only
  * the end of its rolling update tells, which need not change the object.
  * @param isApplied The commit was applied as a whole: an object with another manifest's hash was changed, not left behind.
  * @throws ApiError when the apiserver cannot be asked
@@ -74,7 +74,8 @@ export async function lookAtDrift(
   if (decision.do === 'refuse') return { ...nothing, change: 'taken', held: decision.message };
   const isOther =
     decision.do === 'apply' && live.metadata.annotations?.[ANNOTATION.manifestHash] !== undefined;
-  if (decision.do === 'wait' || decision.do === 'unpin' || (isOther && !isApplied)) return undefined;
+  if (decision.do === 'wait') return { ...nothing, change: 'deleted', held: decision.why };
+  if (decision.do === 'unpin' || (isOther && !isApplied)) return undefined;
   // An update that was turned round leaves the manifest of before, and its commit failed.
   if (isController(manifest) && decision.do === 'apply' && !isApplied) return undefined;
   const differing = await differingPaths(context, object, live);

@@ -39,6 +39,9 @@ export class NotYetError extends Error {
   }
 }
 
+/** The object is on its way out: what holds it may hold it for ever. */
+export class BeingDeletedError extends NotYetError {}
+
 /** What to throw for an error that is no problem of the object: a 403 of a starting apiserver must not look final. */
 export function retryable(error: unknown): unknown {
   return isForbidden(error) ? new NotYetError(error.message) : error;

@@ -20,6 +20,8 @@ export type RolloutState =
       readonly rolledBack: boolean;
       /** What to do, where it is not what mostly helps. */
       readonly next?: string;
+      /** There is no such object any more. */
+      readonly isGone?: true;
     };
 
 /**
@@ -30,7 +32,8 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
   if (live === undefined) {
     return {
       ...failed('the object was deleted while its rollout was awaited'),
-      next: 'The next change of its manifest makes it again.',
+      next: '`fairlead sync` makes it again, as does the next change of its manifest.',
+      isGone: true,
     };
   }
   const { annotations, generation } = live.metadata;

@@ -12,6 +12,7 @@ import type { CommitAttempt } from '../../git/inventory.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { CliRun } from '../support/cli.ts';
+import { ANNOTATION } from '../../planners/names.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -27,7 +28,7 @@ import { startWorker } from '../support/worker-process.ts';
 const PATIENCE_MS = 100_000;
 
 /** Each test has a repository of its own, and a namespace of the same name that its objects are in. */
-const SHOPS = ['slow', 'ended', 'held', 'late'] as const;
+const SHOPS = ['slow', 'ended', 'held', 'late', 'healed'] as const;
 
 let folder: string;
 let worker: WorkerProcess;
@@ -65,7 +66,7 @@ beforeAll(async () => {
     shops.set(name, shop);
     const serviceAccount = await grantSyncAccount(cluster.client, namespace);
     const entry = { name, url: git.path, ref: 'main', namespace, serviceAccount, interval: '1s' };
-    entries.push({ ...entry, ...(name === 'slow' && { notify }) });
+    entries.push({ ...entry, heal: name === 'healed', ...(name === 'slow' && { notify }) });
     firsts.set(shop, await git.commit({ 'web.yaml': web('one', '0s', 600) }));
   }
   await writeFile(file, JSON.stringify(entries));
@@ -222,6 +223,37 @@ describe('a commit that failed for a rollout', () => {
       expect(await shop.attemptsOf(sha)).toEqual([
         expect.objectContaining({ outcome: 'Failed' }),
         expect.objectContaining(ROLLED_OUT),
+      ]);
+    }),
+    240_000,
+  );
+
+  it(
+    'that somebody deleted in its middle makes it again, where the repository heals',
+    inLane(async () => {
+      const shop = shops.get('healed') as Shop;
+      const { namespace } = shop;
+      const sha = await shop.git.commit({ 'web.yaml': web('healed', '8s', 600) }, 'healed');
+      const path = {
+        group: 'fairlead.dev',
+        version: 'v1beta1',
+        resource: 'deployments',
+        namespace,
+        name: 'web',
+      } as const;
+      const isApplied = ({ metadata }: KubernetesObject) => metadata.annotations?.[ANNOTATION.commit] === sha;
+      const applied = await cluster.until<KubernetesObject>(path, 'applied', isApplied, PATIENCE_MS);
+      await cluster.client.delete(path, { propagationPolicy: 'Background' });
+
+      await shop.untilSynced(sha);
+      const made = await cluster.client.get(path);
+      expect(made.metadata.uid).not.toBe(applied.metadata.uid);
+      expect(await shop.attemptsOf(sha)).toEqual([
+        expect.objectContaining({ outcome: 'Failed' }),
+        expect.objectContaining({
+          outcome: 'Succeeded',
+          reason: expect.stringContaining('deleted during its rollout: Deployment.fairlead.dev'),
+        }),
       ]);
     }),
     240_000,
