@@ -128,13 +128,27 @@ class SyncVerb {
     const { reason, wait } = this.#call.options;
     const begun = this.#call.io.now();
     const message = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
-    const found = await this.#lookInTime(message, asked);
-    if (found === 'interrupted') return EXIT.interrupted;
-    if ('late' in found) return await this.#report('', 'timeout', found.late);
-    if ('problem' in found) throw new CliError(found.problem);
-    this.#line(`► ${this.#repository} at ${shortSha(found.sha)}`);
-    if (!wait) return await this.#report(found.sha, 'started');
-    return await this.#wait(found.sha, begun);
+    // Once more and no longer: some ends cannot be recorded.
+    for (let isFirst = true; ; isFirst = false) {
+      const found = await this.#lookInTime(message, isFirst ? asked : this.#call.io.now());
+      if (found === 'interrupted') return EXIT.interrupted;
+      if ('late' in found) return await this.#report('', 'timeout', found.late);
+      if ('problem' in found) throw new CliError(found.problem);
+      this.#line(`► ${this.#repository} at ${shortSha(found.sha)}`);
+      if (!wait) return await this.#report(found.sha, 'started');
+      const ended = await this.#wait(found.sha, begun, isFirst);
+      if (ended !== 'known') return ended;
+    }
+  }
+
+  /**
+   * Whether this failure had been told before the command was typed: its run was closing when the request arrived, and stood for an answer.
+   */
+  #wasKnown({ outcome }: LastCommit, status: RepositoryStatus | undefined): boolean {
+    const before = this.#view.commit;
+    const hasFailed = outcome === 'Refused' || outcome === 'Failed';
+    if (!hasFailed || before === undefined || before.outcome === 'Progressing') return false;
+    return status?.commit?.runId === before.runId;
   }
 
   /** A repository that could never be read has no sync yet; a look is worth it all the same. */
@@ -164,14 +178,16 @@ class SyncVerb {
       : `repository ${this.#repository} was not looked at: ${otherwise}`;
   }
 
-  async #wait(first: string, begun: number): Promise<ExitCode> {
+  /** `known`: nothing was tried, and it is to be asked for again. */
+  async #wait(first: string, begun: number, mayAskAgain: boolean): Promise<ExitCode | 'known'> {
     const { io } = this.#session;
     let sha = first;
     let why = 'it has not begun yet';
     while (io.now() < this.#endsAt) {
       const { running, wanted, last, suspended } = await this.#calls.status();
       if (running === undefined && wanted === undefined && last !== undefined) {
-        const notes = await this.#notes(last);
+        const { status, notes } = await this.#recorded(last);
+        if (mayAskAgain && this.#wasKnown(last, status)) return 'known';
         return await this.#report(last.sha, last.outcome, last.message, io.now() - begun, notes);
       }
       if (running === undefined && suspended !== undefined)
@@ -193,12 +209,15 @@ class SyncVerb {
   }
 
   /** As its run has left them in the inventory; beside the outcome, which is known whatever they are. */
-  async #notes(last: LastCommit): Promise<readonly string[]> {
+  async #recorded(
+    last: LastCommit,
+  ): Promise<{ readonly status?: RepositoryStatus | undefined; readonly notes: readonly string[] }> {
     try {
-      return notesOf((await this.#store.read())?.status, last);
+      const status = (await this.#store.read())?.status;
+      return { status, notes: notesOf(status, last) };
     } catch (error) {
       if (error instanceof ApiError || error instanceof ProblemError)
-        return [`not looked at: ${error.message}`];
+        return { notes: [`not looked at: ${error.message}`] };
       throw error;
     }
   }

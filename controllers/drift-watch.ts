@@ -224,7 +224,10 @@ export class DriftWatch {
     const before = this.#judged.get(key);
     const known = before?.digest === digest ? before : undefined;
     if (known !== undefined && now() < recheckAt(known)) return;
-    const isOurs = found !== 'absent' && this.#ownsAll(context, object, found.owned);
+    const isOurs =
+      found !== 'absent' &&
+      found.metadata.deletionTimestamp === undefined &&
+      this.#ownsAll(context, object, found.owned);
     const seen = isOurs ? undefined : await lookAtDrift(context, object, isApplied);
     const isUnderWay = seen === 'under way';
     const at = now();

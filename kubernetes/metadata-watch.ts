@@ -76,7 +76,7 @@ export class MetadataWatch {
 }
 
 function reduce(object: KubernetesObject, manager: string): WatchedMetadata {
-  const { name, namespace, uid, resourceVersion } = object.metadata;
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = object.metadata;
   const owned = appliedFields(object, manager);
   return {
     metadata: {
@@ -84,6 +84,7 @@ function reduce(object: KubernetesObject, manager: string): WatchedMetadata {
       uid,
       resourceVersion,
       ...(namespace !== undefined && { namespace }),
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     },
     owned: owned === undefined ? undefined : JSON.stringify(owned),
     digest: fieldsDigest(object),

@@ -261,6 +261,26 @@ describe('sync and history', () => {
     expect((await cli('sync shop --timeout 30s')).out).not.toContain('note: ');
   }, 60_000);
 
+  it('says what a commit waits for that somebody deletes, and that it is Drifted before', async () => {
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'config' };
+    const held = { metadata: { finalizers: ['example.com/held'] } };
+    await cluster.client.patch(path, 'merge', held);
+    await cluster.client.delete(path);
+    const why = /config: (?:deleted; it stays: )?it is being deleted since \S+, held by example\.com\/held/;
+    expect(await untilShop('drifted', ({ state }) => state === 'Drifted')).toMatchObject({
+      message: expect.stringMatching(why),
+    });
+
+    await shop.commit({ 'beside.yaml': named('beside') }, 'beside');
+    expect(await cli('sync shop --timeout 10s')).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(why),
+    });
+    await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
+    expect(await cli('sync shop --timeout 60s')).toMatchObject({ code: 0 });
+    expect(await namesOf()).toContain('config');
+  }, 120_000);
+
   it('that is given up ends in time, although the look goes on', async () => {
     await using server = await silentServer();
     const silent = { name: 'silent', url: server.url, interval: '1s' };

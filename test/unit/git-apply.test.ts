@@ -2,7 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
+import { applyStage } from '../../git/apply-stage.ts';
 import { applyObject } from '../../git/apply.ts';
+import { mayPassLater } from '../../git/problems.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import { commitContext, preparedObjects } from '../support/commit-context.ts';
@@ -12,14 +14,17 @@ const PATH = '/api/v1/namespaces/ns/configmaps/one';
 
 let server: WatchServer;
 let client: KubernetesClient;
+/** Of what is there, beside its uid. */
+let also: object;
 /** What is there, by uid; each read finds the next. */
 let present: readonly (string | undefined)[];
 
 beforeEach(async () => {
+  also = {};
   server = await WatchServer.start();
   server.intercept = ({ method, url, body }, response) => {
     const found = present[0];
-    const metadata = { name: 'one', uid: found, annotations: { [ANNOTATION.repository]: 'shop' } };
+    const metadata = { name: 'one', uid: found, annotations: { [ANNOTATION.repository]: 'shop' }, ...also };
     const status = (code: number, reason: string) =>
       answer(response, code, { kind: 'Status', code, reason, message: `${reason}: ${url.pathname}` });
     if (url.pathname === '/api/v1') {
@@ -47,7 +52,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-async function apply() {
+async function prepared() {
   const context = commitContext(client);
   const text = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'one' } });
   const objects = await preparedObjects(
@@ -56,6 +61,11 @@ async function apply() {
   );
   const [object] = objects;
   if (object === undefined) throw new Error('nothing was prepared');
+  return { context, object };
+}
+
+async function apply() {
+  const { context, object } = await prepared();
   return await applyObject(context, object);
 }
 
@@ -73,5 +83,35 @@ describe('an apply', () => {
   it('makes what is not there', async () => {
     present = [undefined, undefined];
     expect(await apply()).toMatchObject({ outcome: 'created', uid: 'new' });
+  });
+});
+
+describe('an object that is on its way out', () => {
+  beforeEach(() => {
+    present = ['first', 'first'];
+    also = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/held'] };
+  });
+
+  const why = 'it is being deleted since 2026-01-01T00:00:00Z, held by example.com/held';
+
+  it('is waited for, by another try', async () => {
+    const { context, object } = await prepared();
+    const options = { texts: new Map(), untilMs: Infinity, patientUntilMs: Infinity };
+    await expect(applyStage(context, [object], options)).rejects.toThrow(`ConfigMap ns/one: ${why}`);
+  });
+
+  it('and no longer than anything else: then the commit fails for it, and is tried again', async () => {
+    const { context, object } = await prepared();
+    const options = { texts: new Map(), untilMs: Infinity, patientUntilMs: 0 };
+    const { problems, count } = await applyStage(context, [object], options);
+    expect(count).toBe(1);
+    expect(problems).toMatchObject([
+      {
+        code: 'NotReady',
+        message: `${why}.`,
+        next: expect.stringContaining('`kubectl get configmaps one -n ns -o yaml`'),
+      },
+    ]);
+    expect(mayPassLater({ first: problems })).toBe(true);
   });
 });
