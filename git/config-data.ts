@@ -50,7 +50,9 @@ export function badConfigValues(kind: string, group: string, body: JsonObject): 
           : typeof value === 'object'
             ? 'a mapping'
             : `a ${typeof value}`;
-        bad.push({ field: where, message: `${where} must be a string and is ${what}: quote it${note}` });
+        // Quotes make no string of what has parts.
+        const mend = typeof value === 'object' ? 'write it as a block of text (`|`)' : 'quote it';
+        bad.push({ field: where, message: `${where} must be a string and is ${what}: ${mend}${note}` });
       } else if (field === encoded && !BASE64.test(value.replace(/[\r\n]/g, ''))) {
         const plain = kind === 'Secret' ? 'stringData' : 'data';
         bad.push({

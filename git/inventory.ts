@@ -304,7 +304,7 @@ export class InventoryStore {
 export function foreignSource(
   inventory: Pick<Inventory, 'entries' | 'source'> | undefined,
   source: string,
-  { namespace, name }: Pick<InventoryStore, 'namespace' | 'name'>,
+  { repository, namespace, name }: Pick<InventoryStore, 'repository' | 'namespace' | 'name'>,
 ): Problem | undefined {
   if (inventory?.source === undefined || inventory.source === source || inventory.entries.size === 0)
     return undefined;
@@ -316,7 +316,7 @@ export function foreignSource(
     {
       next:
         'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then ' +
-        `deleted): ${handOver({ namespace, name }, source)} (then commit again, or send its sync the signal \`sync\`).`,
+        `deleted): ${handOver({ namespace, name }, source)} (then commit again, or \`fairlead sync ${repository}\`).`,
     },
   );
 }

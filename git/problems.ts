@@ -160,6 +160,13 @@ export function problemText(item: Problem): string {
   return `${message} ${item.next ?? NEXT_STEPS[item.code]}`;
 }
 
+/** The command that begins to grant a permission: a RoleBinding grants nothing on what has no namespace. */
+export function bindingCommand(namespace: string | undefined): string {
+  return namespace === undefined
+    ? '`kubectl create clusterrolebinding … --clusterrole=…`'
+    : '`kubectl create rolebinding …`';
+}
+
 /** What the cluster answered: it may answer otherwise tomorrow. Everything else is as it is in the commit. */
 const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
   'SignersUnusable',

@@ -12,7 +12,7 @@ import { objectLabel } from './manifests.ts';
 import { NotYetError } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
-import { problem } from './problems.ts';
+import { bindingCommand, problem } from './problems.ts';
 import { judgeWithContent } from './prune-containers.ts';
 import { getOrUndefined, objectPath, servedVersions, withSignal } from './resources.ts';
 
@@ -81,6 +81,7 @@ export async function pruneObjects(
       problems.push(
         problem('Forbidden', `it left the commit but may not be deleted or detached: ${toMessage(error)}.`, {
           object: label,
+          next: `Grant the permission (${bindingCommand(entry.namespace)}), or set \`prune: false\` for the repository.`,
         }),
       );
     }

@@ -13,7 +13,7 @@ import { isObject } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { TRIED_BY_ITSELF } from './problems.ts';
+import { TRIED_BY_ITSELF, bindingCommand } from './problems.ts';
 import type { SourceText } from './source-text.ts';
 import { whyUnfound } from './yaml-scalars.ts';
 
@@ -109,7 +109,11 @@ export function toProblem(
   // Admission of an apiserver that is just starting.
   if (/not yet ready to handle request/.test(message)) return undefined;
   if (isForbidden(error))
-    return { ...problemOf(object, 'Forbidden', end(message)), ...leavingFor(object, error) };
+    return {
+      ...problemOf(object, 'Forbidden', end(message)),
+      ...clusterGrantFor(object),
+      ...leavingFor(object, error),
+    };
   if (isNotFound(error)) {
     const namespace = /namespaces? "[^"]+" not found/.test(message);
     return problemOf(object, namespace ? 'NamespaceNotFound' : 'UnknownKind', end(message));
@@ -119,6 +123,14 @@ export function toProblem(
     return { ...problemOf(object, 'Conflict', describeConflicts(conflicts)), ...handOver(object, heals) };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
+}
+
+/** Of what has no namespace. */
+function clusterGrantFor({ namespace }: PreparedObject): Pick<Problem, 'next'> {
+  if (namespace !== undefined) return {};
+  return {
+    next: `Grant the permission (${bindingCommand(namespace)}), or remove the object from the commit.`,
+  };
 }
 
 /** No permission helps in a namespace that is on its way out. */

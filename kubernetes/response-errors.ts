@@ -86,10 +86,26 @@ function parseDetails(value: unknown, secret: boolean): ErrorDetails | undefined
       const { message, ...rest } = fields(cause, ['field', 'reason', 'message']);
       // Who owns a field holds no value.
       const isWithheld = secret && rest.reason !== 'FieldManagerConflict';
-      if (isWithheld || message === undefined) return rest;
+      if (isWithheld) return { ...rest, ...lastingCause(rest.field, message) };
+      if (message === undefined) return rest;
       return { ...rest, message: withoutQuotedValues(message, rest.field) };
     }),
   };
+}
+
+/** Fields of a Secret that last. A key of its data is not among them: the apiserver names none, a webhook might name a value. */
+const LASTING_FIELDS: ReadonlySet<string | undefined> = new Set(['data', 'immutable', 'type']);
+const LASTING = /(?:^|: )(field is immutable(?: when `immutable` is set)?)$/;
+
+/** The one sentence on a Secret that quotes nothing: what comes before it in the message may be a value, and is left out. */
+function lastingCause(field: string | undefined, message = ''): Pick<ErrorCause, 'message'> {
+  const [, said] = LASTING.exec(message) ?? [];
+  return said === undefined || !LASTING_FIELDS.has(field) ? {} : { message: said };
+}
+
+/** Whether {@link parseDetails} has let the message of a Secret's cause pass. */
+function isTellable(cause: ErrorCause): boolean {
+  return isSchemaCause(cause) || lastingCause(cause.field, cause.message).message !== undefined;
 }
 
 /** What was asked for and not permitted: the verb alone is taken from the message, which may quote a Secret. */
@@ -107,7 +123,7 @@ function missingPermission({ path }: RequestIdentity, message: unknown): string 
 /** What may be told of a refused Secret: names of fields and why, never a message of the server. */
 function secretText(details: ErrorDetails | undefined): string {
   const causes = details?.causes ?? [];
-  if (causes.length > 0 && causes.every(isSchemaCause)) return causes.map(causeText).join(', ');
+  if (causes.length > 0 && causes.every(isTellable)) return causes.map(causeText).join(', ');
   const about = causes.map((cause) => `${cause.field ?? '?'} (${cause.reason ?? 'refused'})`);
   return `${about.length > 0 ? `fields ${about.join(', ')}; ` : ''}the server's message is withheld, it may quote the Secret`;
 }

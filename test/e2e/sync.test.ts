@@ -819,6 +819,8 @@ describe('secrets', () => {
       { 's.yaml': secret(`stringData: {a: *${planted}}\n`) },
       { 's.yaml': secret(`stringData: {a: !${planted} }\n`) },
       { 's.yaml': secret(`stringData: {a: ${number}${number}}\n`) },
+      { 's.yaml': secret(`immutable: true\nstringData: {a: "${planted}"}\n`) },
+      { 's.yaml': secret(`immutable: true\nstringData: {a: "${planted}2"}\n`) },
     ];
     const seen: string[] = [];
     const histories: string[] = [];
@@ -841,6 +843,9 @@ describe('secrets', () => {
     );
     expect(seen.join()).toMatch(
       /Job.batch secretive-\w+\/once: spec.template.spec: Invalid value: field is immutable/,
+    );
+    expect(seen.join()).toMatch(
+      /Secret secretive-\w+\/s: data: field is immutable when `immutable` is set\. .*kubectl delete secrets s /,
     );
     for (const text of histories) expect(text).toContain('"clusterUid"');
     for (const text of [...seen, ...histories])

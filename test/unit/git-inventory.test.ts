@@ -71,7 +71,7 @@ describe('a ConfigMap that Fairlead did not make', () => {
 });
 
 describe('the source of an inventory', () => {
-  const store = { namespace: 'system', name: 'fairlead-shop' };
+  const store = { repository: 'shop', namespace: 'system', name: 'fairlead-shop' };
   const entry: InventoryEntry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'a', name: 'x' };
   const entries = new Map([['key', entry]]);
 
@@ -81,7 +81,7 @@ describe('the source of an inventory', () => {
       "InventoryOfOther: another repository of this name has one object in the cluster: /home/ada/a/shop. This one is /home/ada/b's/shop. " +
         'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then deleted): ' +
         `kubectl annotate configmap fairlead-shop -n system --overwrite fairlead.dev/source='/home/ada/b'\\''s/shop' ` +
-        '(then commit again, or send its sync the signal `sync`).',
+        '(then commit again, or `fairlead sync shop`).',
     );
   });
 

@@ -171,6 +171,14 @@ metadata: {name: three}
       'Invalid a.yaml:5@01234567: Secret x: stringData[port] must be a string and is a number: quote it.',
     ],
     [
+      'kind: Secret\nstringData:\n  password: {a: hunter2}',
+      'Invalid a.yaml:5@01234567: Secret x: stringData[password] must be a string and is a mapping: write it as a block of text (`|`).',
+    ],
+    [
+      'kind: ConfigMap\ndata:\n  hosts:\n  - a',
+      'Invalid a.yaml:5@01234567: ConfigMap x: data[hosts] must be a string and is a list: write it as a block of text (`|`).',
+    ],
+    [
       'kind: ConfigMap\ndata:\n  on: yes',
       'Invalid a.yaml:5@01234567: ConfigMap x: data[true] must be a string and is a boolean: quote it (a key y, n, yes, no, on or off is read as true: quote the key, too, if that is meant).',
     ],

@@ -157,6 +157,39 @@ describe('a value that the apiserver quotes', () => {
     expect(said).not.toContain('kubectl delete');
   });
 
+  it('of a Secret that is immutable says so, and nothing else', () => {
+    const secret: PreparedObject = {
+      ...object,
+      manifest: { ...object.manifest, apiVersion: 'v1', group: '', kind: 'Secret', name: 's' },
+      path: { ...path, group: '', resource: 'secrets', name: 's' },
+      label: 'Secret ns/s',
+    };
+    const told = (field: string, said: string): string => {
+      const causes = [{ field, reason: 'FieldValueForbidden', message: said }];
+      const status = { kind: 'Status', reason: 'Invalid', message: `hunter2 ${said}`, details: { causes } };
+      const request = { method: 'PATCH', path: secret.path, server: 'https://kubernetes' } as const;
+      const error = responseError(request, 422, JSON.stringify(status), undefined);
+      return (toProblems(error, secret) ?? []).map((item) => formatProblem(item)).join('\n');
+    };
+    expect(told('data', 'Forbidden: field is immutable when `immutable` is set')).toBe(
+      'Invalid web.yaml:1: Secret ns/s: data: field is immutable when `immutable` is set. Go back to what it was, or give the object another name; or delete it, and `fairlead sync` makes it anew: kubectl delete secrets s -n ns.',
+    );
+    const quoting = told('data', 'Invalid value: "hunter2": field is immutable');
+    expect(quoting).toContain('data: field is immutable. Go back');
+    expect(quoting).not.toContain('hunter2');
+    expect(told('data[a]', 'hunter2: field is immutable')).toContain('withheld');
+    expect(told('data', 'field is immutable, hunter2')).toMatch(/withheld.* Correct the field\.$/);
+  });
+
+  it('of what has no namespace names the binding that can grant it', () => {
+    const { namespace: _, ...rest } = path;
+    const everywhere = { ...object, namespace: undefined, path: { ...rest, resource: 'namespaces' } };
+    expect(refusal('namespaces "evil" is forbidden', 403, everywhere)).toContain(
+      'Grant the permission (`kubectl create clusterrolebinding … --clusterrole=…`), or remove',
+    );
+    expect(refusal('deployments "web" is forbidden', 403)).toContain('(`kubectl create rolebinding …`)');
+  });
+
   it('our fields are annotations in apps/v1', () => {
     const refused = (field: string) => refusal(`${PATCH}${field}: field not declared in schema`);
     expect(refused('.spec.updateStrategy.rollingUpdate.drain')).toContain(
