@@ -66,6 +66,7 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
     Pending: colors.busy,
     Suspended: colors.held,
     Unreadable: colors.bad,
+    InventoryUnreadable: colors.bad,
     Refused: colors.bad,
     Failed: colors.bad,
     Canceled: colors.held,

@@ -3,7 +3,7 @@
 import type { CommitAttempt } from '../git/inventory.ts';
 import { shortSha } from '../git/problems.ts';
 import { ageOf, formatAge } from './durations.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { repositoryName } from './repository-argument.ts';
@@ -28,7 +28,8 @@ export async function runRepositoryHistory(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const name = repositoryName(call.operands[0]);
-    const { status } = await readRepository(session, name);
+    const { status, damage } = await readRepository(session, name);
+    if (damage !== undefined) throw new CliError(damage);
     const { history = [], commit } = status;
     const document: CommitHistoryDocument = {
       apiVersion: CLI_API_VERSION,

@@ -5,7 +5,7 @@ import { describeDrift } from '../git/drift.ts';
 import type { Followed, FollowedRow, Troubles } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
-import { InventoryStore } from '../git/inventory.ts';
+import { DamagedInventory, InventoryStore } from '../git/inventory.ts';
 import type { Entries } from '../git/inventory-content.ts';
 import { takenBy } from '../git/inventory-content.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
@@ -24,6 +24,7 @@ export type RepositoryState =
   | 'Progressing'
   | 'Suspended'
   | 'Unreadable'
+  | 'InventoryUnreadable'
   | 'Refused'
   | 'Failed'
   | 'Canceled'
@@ -64,6 +65,10 @@ export interface KnownRepository {
   /** What keeps the leader from following as it should. */
   readonly troubles: readonly string[];
   readonly status: RepositoryStatus;
+  /** {@link besideThem}, where no worker follows it. */
+  readonly whyNotFollowed: string;
+  /** Why the inventory cannot be read: what `status` would tell is not known. */
+  readonly damage: string | undefined;
   readonly store: InventoryStore;
 }
 
@@ -108,7 +113,7 @@ export async function readRepository(session: Session, name: string): Promise<Kn
   if (row === undefined && inventory === undefined) {
     const known = rows.map((one) => one.name).join(', ');
     throw new CliError(
-      `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}`,
+      `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}${besideThem(troubles)}`,
     );
   }
   const others = row === undefined ? await readInventories(session, rows) : [];
@@ -117,6 +122,8 @@ export async function readRepository(session: Session, name: string): Promise<Kn
     view: viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster, taken }),
     troubles: sentences(troubles),
     status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
+    whyNotFollowed: row === undefined ? besideThem(troubles) : '',
+    damage: damageOf(inventory),
     store: storeOf(session, name),
   };
 }
@@ -151,12 +158,20 @@ async function followedBy({ client, leaseNamespace, cluster }: Session): Promise
 }
 
 function sentences({ file, temporal }: Troubles): readonly string[] {
-  return [
-    ...(file === undefined
-      ? []
-      : [`the repositories file cannot be used, the repositories stay as they were: ${file}`]),
-    ...(temporal === undefined ? [] : [temporal]),
-  ];
+  return [...describeFile(file), ...(temporal === undefined ? [] : [temporal])];
+}
+
+function describeFile(problem: string | undefined): readonly string[] {
+  return problem === undefined
+    ? []
+    : [`the repositories file cannot be used, the repositories stay as they were: ${problem}`];
+}
+
+/** Why a repository may not be among those that are followed, for the end of a sentence: its entry is in a file that cannot be used. */
+function besideThem({ file }: Troubles): string {
+  return describeFile(file)
+    .map((text) => `; ${text}`)
+    .join('');
 }
 
 /** An inventory that cannot be read may. */
@@ -164,12 +179,21 @@ function mayHoldObjects(inventory: Found): boolean {
   return inventory !== undefined && ('problem' in inventory || inventory.entries.size > 0);
 }
 
-type Viewed =
-  Pick<Inventory, 'source' | 'run' | 'status' | 'annotations'> | { readonly problem: string } | undefined;
+/** Why there is nothing to be told of an inventory: its ConfigMap is not Fairlead's, or its content is damaged. */
+interface Unreadable {
+  readonly problem: string;
+  readonly isDamaged?: true;
+}
+
+type Viewed = Pick<Inventory, 'source' | 'run' | 'status' | 'annotations'> | Unreadable | undefined;
 type Found =
-  | Pick<Inventory, 'entries' | 'source' | 'run' | 'status' | 'annotations'>
-  | { readonly problem: string }
-  | undefined;
+  Pick<Inventory, 'entries' | 'source' | 'run' | 'status' | 'annotations'> | Unreadable | undefined;
+
+function damageOf(inventory: Viewed): string | undefined {
+  return inventory !== undefined && 'problem' in inventory && inventory.isDamaged === true
+    ? inventory.problem
+    : undefined;
+}
 
 async function readInventories<T extends { readonly name: string }>(
   session: Session,
@@ -185,6 +209,8 @@ async function readInventory(session: Session, name: string): Promise<Found> {
     return await storeOf(session, name).read();
   } catch (error) {
     if (error instanceof ProblemError) return { problem: error.message };
+    // One that is damaged takes nothing away from the others.
+    if (error instanceof DamagedInventory) return { problem: error.message, isDamaged: true };
     throw error;
   }
 }
@@ -245,6 +271,7 @@ export function viewRepository(
     taken,
     suspended,
     problem,
+    damage: damageOf(inventory),
     commit,
     drift,
     lastSucceeded,
@@ -278,6 +305,7 @@ function stateOf({
   taken,
   suspended,
   problem,
+  damage,
   commit,
   drift,
   lastSucceeded,
@@ -288,6 +316,8 @@ function stateOf({
   readonly taken: Taken | undefined;
   readonly suspended: Wish | undefined;
   readonly problem: string | undefined;
+  /** Why its inventory cannot be read. */
+  readonly damage: string | undefined;
   readonly commit: RepositoryStatus['commit'] | undefined;
   readonly drift: RepositoryStatus['drift'] | undefined;
   readonly lastSucceeded: RepositoryStatus['lastSucceeded'];
@@ -298,9 +328,10 @@ function stateOf({
 }): Pick<RepositoryView, 'state' | 'message'> {
   if (row === undefined) {
     const left =
-      taken === undefined
+      damage ??
+      (taken === undefined
         ? 'what it applied is left as it is'
-        : `${taken.by.join(', ')} ${taken.by.length === 1 ? 'has' : 'have'} all that it applied, and this row goes with its inventory: ${taken.toClear}`;
+        : `${taken.by.join(', ')} ${taken.by.length === 1 ? 'has' : 'have'} all that it applied, and this row goes with its inventory: ${taken.toClear}`);
     const message =
       elsewhere === undefined
         ? `no worker follows it; ${left}`
@@ -311,6 +342,7 @@ function stateOf({
     const goingOn = describeGoingOn(commit);
     return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}${goingOn}` };
   }
+  if (damage !== undefined) return { state: 'InventoryUnreadable', message: damage };
   if (problem !== undefined) {
     const isEmptied = problem.startsWith('UnbornBranch') && lastSucceeded !== undefined;
     const had = isEmptied

@@ -55,7 +55,10 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const repository = repositoryName(call.operands[0]);
     const known = await readRepository(session, repository);
     const { view } = known;
-    if (view.state === 'NotFollowed') throw new CliError(`no worker follows repository ${repository}`);
+    if (view.state === 'NotFollowed')
+      throw new CliError(`no worker follows repository ${repository}${known.whyNotFollowed}`);
+    // What comes of it could not be told, nor is anything applied.
+    if (known.damage !== undefined) throw new CliError(known.damage);
     if (view.suspended !== undefined) {
       const message = `suspended${describeSuspension(view.suspended)}`;
       const document = resultDocument(repository, view.seen ?? '', 'suspended', message);

@@ -27,8 +27,8 @@ export interface RepositoryPollerOptions {
   readonly isForgotten: (repository: string, seen: SeenCommit) => Promise<boolean>;
   /** After each look, beside what is told to Temporal; a rejection is reported by `onError` and changes nothing. */
   readonly onLook: (repository: Repository, look: Look) => Promise<void> | void;
-  /** Temporal or the apiserver did not answer; it is tried again. */
-  readonly onError: (repository: Repository, error: unknown) => void;
+  /** Temporal or the apiserver did not answer; it is tried again. `isNews`: the round of looking and telling before had no such error. */
+  readonly onError: (repository: Repository, error: unknown, isNews: boolean) => void;
   readonly random?: () => number;
 }
 
@@ -52,6 +52,8 @@ interface Followed {
   signalled: { readonly sha: string; readonly seen: string } | undefined;
   checkedAt: number;
   looked: Look | undefined;
+  /** What went wrong in this round, and in the one before. */
+  errors: { readonly now: Set<string>; readonly before: ReadonlySet<string> };
   /** Those who want to know what a look finds that has not begun yet. */
   asking: Asking[];
 }
@@ -96,6 +98,7 @@ export class RepositoryPoller {
         signalled: undefined,
         checkedAt: 0,
         looked: undefined,
+        errors: { now: new Set(), before: new Set() },
         asking: [],
       }));
     for (const [name, followed] of this.#followed) {
@@ -162,8 +165,9 @@ export class RepositoryPoller {
       // Beside each other: where Temporal does not answer for long, what was found is known all the same.
       const [isTold] = await Promise.all([
         this.#tellThose(followed, look, asking),
-        this.#report(repository, look),
+        this.#report(followed, look),
       ]);
+      followed.errors = { now: new Set(), before: followed.errors.now };
       const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
       await pause(
         isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS),
@@ -180,12 +184,19 @@ export class RepositoryPoller {
     return isTold;
   }
 
-  async #report(repository: Repository, look: Look): Promise<void> {
+  async #report(followed: Followed, look: Look): Promise<void> {
     try {
-      await this.#options.onLook(repository, look);
+      await this.#options.onLook(followed.repository, look);
     } catch (error) {
-      this.#options.onError(repository, error);
+      this.#onError(followed, error);
     }
+  }
+
+  #onError({ repository, errors: { now, before } }: Followed, error: unknown): void {
+    const text = toMessage(error);
+    const isNews = !now.has(text) && !before.has(text);
+    now.add(text);
+    this.#options.onError(repository, error, isNews);
   }
 
   async #look(followed: Followed, signal: AbortSignal): Promise<Look> {
@@ -233,7 +244,7 @@ export class RepositoryPoller {
       }
       return true;
     } catch (error) {
-      this.#options.onError(followed.repository, error);
+      this.#onError(followed, error);
       return false;
     }
   }

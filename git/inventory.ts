@@ -1,7 +1,7 @@
 /** The inventory of a repository: one ConfigMap in the cluster, an ApplySet parent (KEP-3659), and who is writing now. */
 
 import { createHash } from 'node:crypto';
-import { isAlreadyExists, isConflict, isNotFound } from '../kubernetes/api-error.ts';
+import { isAlreadyExists, isConflict, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -164,6 +164,14 @@ interface ConfigMap extends KubernetesObject {
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
+/**
+ * The content of an inventory is damaged. No ProblemError: those are told as what a repository has, and an inventory that cannot be read
+ * must not be taken for somebody else's, or for none.
+ */
+export class DamagedInventory extends Error {
+  override name = 'DamagedInventory';
+}
+
 const EMPTY: InventoryDraft = { entries: new Map(), status: {} };
 const CONFLICT_LIMIT = 12;
 
@@ -188,7 +196,7 @@ export class InventoryStore {
 
   /**
    * Undefined: this repository has never been applied here.
-   * @throws ApiError; ProblemError InventoryForeign for a ConfigMap that Fairlead did not make; Error when the content is damaged
+   * @throws ApiError; ProblemError InventoryForeign for a ConfigMap that Fairlead did not make; DamagedInventory
    */
   async read(signal?: AbortSignal): Promise<Inventory | undefined> {
     try {
@@ -239,24 +247,37 @@ export class InventoryStore {
       const message = `the inventory of repository ${this.repository} would be ConfigMap ${this.namespace}/${this.name}, which ${whose}: give the repository another \`name\`.`;
       throw new ProblemError(problem('InventoryForeign', message));
     }
+    const run = object.data?.['run'];
+    const source = object.metadata.annotations?.[SOURCE_ANNOTATION];
+    return {
+      uid: object.metadata.uid,
+      resourceVersion: object.metadata.resourceVersion,
+      entries: this.#part('objects', () => unpackEntries(object.data, object.binaryData)),
+      ...(source === undefined ? {} : { source }),
+      ...(run === undefined ? {} : { run: this.#part('run', () => trusted<CommitRun>(readMapping(run))) }),
+      status: this.#part('status', () =>
+        trusted<RepositoryStatus>(readMapping(object.data?.['status'] ?? '{}')),
+      ),
+      annotations: Object.fromEntries(
+        Object.entries(object.metadata.annotations ?? {}).filter(([name]) => !OWN_ANNOTATIONS.has(name)),
+      ),
+    };
+  }
+
+  /** One key of the ConfigMap. @throws DamagedInventory */
+  #part<T>(key: 'objects' | 'run' | 'status', read: () => T): T {
     try {
-      const run = object.data?.['run'];
-      const source = object.metadata.annotations?.[SOURCE_ANNOTATION];
-      return {
-        uid: object.metadata.uid,
-        resourceVersion: object.metadata.resourceVersion,
-        entries: unpackEntries(object.data, object.binaryData),
-        ...(source === undefined ? {} : { source }),
-        ...(run === undefined ? {} : { run: trusted<CommitRun>(JSON.parse(run)) }),
-        status: trusted<RepositoryStatus>(JSON.parse(object.data?.['status'] ?? '{}')),
-        annotations: Object.fromEntries(
-          Object.entries(object.metadata.annotations ?? {}).filter(([name]) => !OWN_ANNOTATIONS.has(name)),
-        ),
-      };
+      return read();
     } catch (error) {
-      throw new Error(
-        `the inventory ConfigMap ${this.namespace}/${this.name} cannot be read (${error instanceof Error ? error.message : String(error)}): ` +
-          'nothing is applied or pruned until it is mended or deleted (deleting it forgets what could be pruned)',
+      const where = `${this.name} -n ${this.namespace}`;
+      // Without its status it is as before the first commit: nothing is forgotten that could be pruned.
+      const mend =
+        key === 'status'
+          ? `kubectl patch configmap ${where} --type merge -p '{"data":{"status":null}}' (forgets what became of earlier commits)`
+          : `kubectl edit configmap ${where}, or kubectl delete configmap ${where} (forgets what could be pruned)`;
+      throw new DamagedInventory(
+        `the inventory ConfigMap ${this.namespace}/${this.name} cannot be read (${key}: ${toMessage(error)}): ` +
+          `nothing is applied or pruned until it is mended: ${mend}`,
         { cause: error },
       );
     }
@@ -327,6 +348,14 @@ export function handOver(
   source: string,
 ): string {
   return `kubectl annotate configmap ${name} -n ${namespace} --overwrite ${SOURCE_ANNOTATION}=${shellWord(source)}`;
+}
+
+/** @throws Error for what is no JSON, or no mapping */
+function readMapping(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('it is no mapping');
+  return value;
 }
 
 /** KEP-3659: `applyset-<base64url(sha256(<name>.<namespace>.<kind>.<group>))>-v1`. */

@@ -169,7 +169,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       });
       await reporter.report(name, look.ok ? { sha: look.sha } : { problem: look.problem });
     },
-    onError: ({ name }, error) => log.warn({ repository: name, error: toMessage(error) }, 'repository'),
+    onError: ({ name }, error, isNews) =>
+      log[isNews ? 'warn' : 'debug']({ repository: name, error: toMessage(error) }, 'repository'),
   });
   return {
     activities: {

@@ -212,4 +212,34 @@ describe('the poller', () => {
     await eventually('the commit was told', () => told.length === 1, 5_000);
     expect(seen.errors).toHaveLength(1);
   }, 10_000);
+
+  it('says of an error whether the round before had it', async () => {
+    await good.commit({ a: 'again and again' });
+    const news: string[] = [];
+    let trouble: string | undefined = 'its inventory is damaged';
+    const fail = async (): Promise<undefined> => {
+      if (trouble !== undefined) throw new Error(trouble);
+    };
+    poll([repositoryFromFlags({ repo: good.path, name: 'good', interval: '1h' })], {
+      suspension: fail,
+      onLook: fail,
+      onError: (_repository, error, isNews) =>
+        void news.push(`${error instanceof Error ? error.message : ''} ${String(isNews)}`),
+    });
+    const round = async (): Promise<readonly string[]> => {
+      news.length = 0;
+      await poller?.look('good');
+      // The one that is asked for next begins only when this one has been told in full.
+      return [...news];
+    };
+    await eventually('the first round was told', () => news.length === 2);
+    expect(news).toEqual(['its inventory is damaged true', 'its inventory is damaged false']);
+    expect(new Set(await round())).toEqual(new Set(['its inventory is damaged false']));
+    trouble = 'it is damaged otherwise';
+    expect(await round()).toContain('it is damaged otherwise true');
+    trouble = undefined;
+    await round();
+    trouble = 'it is damaged otherwise';
+    expect(await round()).toContain('it is damaged otherwise true');
+  }, 10_000);
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 
 import { earlierAttempt } from '../../git/earlier-attempt.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
-import { InventoryStore, foreignSource } from '../../git/inventory.ts';
+import { DamagedInventory, InventoryStore, foreignSource } from '../../git/inventory.ts';
 import { formatProblem, problem } from '../../git/problems.ts';
 import { SourceReporter } from '../../git/source-report.ts';
 import { sourceIdentity } from '../../git/source-url.ts';
@@ -67,6 +67,36 @@ describe('a ConfigMap that Fairlead did not make', () => {
     await expect(reporter.report('repositories', broken)).rejects.toThrow('which exists and is no inventory');
     await reporter.report('repositories', broken);
     expect(methods()).toEqual(['GET']);
+  });
+});
+
+describe('a damaged inventory', () => {
+  it.each([
+    [
+      'status',
+      'x',
+      'status: Unexpected token \'x\', "x" is not valid JSON): nothing is applied or pruned until it is mended: ' +
+        `kubectl patch configmap fairlead-shop -n system --type merge -p '{"data":{"status":null}}' (forgets what became of earlier commits)`,
+    ],
+    ['status', 'null', 'status: it is no mapping): nothing'],
+    ['run', '"x"', 'run: it is no mapping): nothing'],
+    [
+      'objects',
+      'x',
+      'objects: line 1 of the inventory cannot be read): nothing is applied or pruned until it is mended: ' +
+        'kubectl edit configmap fairlead-shop -n system, or kubectl delete configmap fairlead-shop -n system (forgets what could be pruned)',
+    ],
+  ])('says which key, and how to mend it: %s %s', async (key, text, told) => {
+    server.intercept = (_request, response) => {
+      const annotations = { 'applyset.kubernetes.io/tooling': 'fairlead/v1' };
+      answer(response, 200, { metadata: { uid: 'u', annotations }, data: { [key]: text } });
+      return true;
+    };
+    const error = await new InventoryStore(client, 'system', 'shop')
+      .read()
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(DamagedInventory);
+    expect(String(error)).toContain(`the inventory ConfigMap system/fairlead-shop cannot be read (${told}`);
   });
 });
 

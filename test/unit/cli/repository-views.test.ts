@@ -209,6 +209,18 @@ describe('the state of a repository', () => {
     ],
     ['with a ConfigMap of somebody else', row(), { problem: 'InventoryForeign' }, { state: 'Unreadable' }],
     [
+      'with an inventory that is damaged',
+      row({ problem: 'RepositoryNotFound: gone.' }),
+      { problem: 'it cannot be read: mend it', isDamaged: true },
+      { state: 'InventoryUnreadable', message: 'it cannot be read: mend it' },
+    ],
+    [
+      'followed by nobody, with an inventory that is damaged',
+      undefined,
+      { problem: 'it cannot be read: mend it', isDamaged: true },
+      { state: 'NotFollowed', message: 'no worker follows it; it cannot be read: mend it' },
+    ],
+    [
       'suspended',
       row(),
       { status: commit('Failed'), annotations: suspended('{"by":"ada","reason":"alarm"}') },
