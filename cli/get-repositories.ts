@@ -32,12 +32,13 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
     if (options.selector !== undefined)
       throw new CliError('repositories have no labels: leave -l away', EXIT.usage);
     const named = repositoryOperand(call.operands[0])?.name;
-    const { items, troubles } =
+    const { items, troubles, isComplete } =
       named === undefined
         ? await listRepositories(session)
         : await readRepository(session, repositoryName(named)).then((found) => ({
             items: [found.view],
             troubles: found.troubles,
+            isComplete: true,
           }));
     const document: RepositoryListDocument = {
       apiVersion: CLI_API_VERSION,
@@ -50,7 +51,7 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
     if (options.output === 'name') {
       for (const { name } of items) io.out(`repository/${name}\n`);
     } else if (items.length === 0) {
-      io.err('No repositories: the worker follows none.\n');
+      if (isComplete) io.err('No repositories: the worker follows none.\n');
     } else {
       io.out(formatTable(columnsOf(io.now(), colorsOf(io), options.output === 'wide'), items));
     }
@@ -72,6 +73,7 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
     Canceled: colors.held,
     Terminated: colors.held,
     NotFollowed: colors.dim,
+    Unknown: colors.dim,
   };
   return [
     { title: 'NAME', value: ({ name }) => name },

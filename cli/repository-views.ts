@@ -3,7 +3,7 @@
 import { whatFollows } from '../git/drift-report.ts';
 import { describeDrift } from '../git/drift.ts';
 import type { Followed, FollowedRow, Troubles } from '../git/followed-list.ts';
-import { readFollowedList } from '../git/followed-list.ts';
+import { CHECK_MS, listName, readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
 import { DamagedInventory, InventoryStore } from '../git/inventory.ts';
 import type { Entries } from '../git/inventory-content.ts';
@@ -13,7 +13,9 @@ import { otherCluster } from '../git/run-cluster.ts';
 import { describeGoingOn, describeSuspension } from '../git/suspension.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { Wish } from '../planners/workload.ts';
+import { formatAge } from './durations.ts';
 import { CliError } from './exit-codes.ts';
+import { readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -29,7 +31,9 @@ export type RepositoryState =
   | 'Failed'
   | 'Canceled'
   | 'Terminated'
-  | 'NotFollowed';
+  | 'NotFollowed'
+  /** Whether it is followed cannot be told. */
+  | 'Unknown';
 
 /** A repository as `get repositories` shows it. Times are RFC 3339. */
 export interface RepositoryView {
@@ -75,10 +79,13 @@ export interface KnownRepository {
 const INVENTORY_LABEL = 'fairlead.dev/inventory';
 
 /** All of them, by name: those that are followed, and those of which something is still in the cluster. @throws ApiError */
-export async function listRepositories(
-  session: Session,
-): Promise<{ readonly items: readonly RepositoryView[]; readonly troubles: readonly string[] }> {
-  const { rows: followed, troubles } = await followedBy(session);
+export async function listRepositories(session: Session): Promise<{
+  readonly items: readonly RepositoryView[];
+  readonly troubles: readonly string[];
+  /** False: what the worker follows cannot be told. */
+  readonly isComplete: boolean;
+}> {
+  const { rows: followed, troubles, missing } = await followedBy(session);
   const rows = new Map(followed.map((row) => [row.name, row]));
   const { client, leaseNamespace: namespace } = session;
   const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
@@ -98,19 +105,27 @@ export async function listRepositories(
     .map(({ name, row, inventory }) =>
       viewRepository(name, row, inventory, {
         ...troubles,
+        missing,
         cluster: session.cluster,
         ...(row === undefined && { taken: takenFrom(session, name, inventory, held) }),
       }),
     );
-  return { items, troubles: sentences(troubles) };
+  return { items, troubles: sentences(troubles, missing), isComplete: missing === undefined };
 }
 
-/** @throws CliError naming those that there are, for a repository that is neither followed nor was ever applied */
+/** Whether there is such a repository cannot be told, but in a moment. */
+export class NotListedYet extends CliError {}
+
+/**
+ * @throws CliError naming those that there are, for a repository that is neither followed nor was ever applied; NotListedYet
+ */
 export async function readRepository(session: Session, name: string): Promise<KnownRepository> {
-  const { rows, troubles } = await followedBy(session);
+  const { rows, troubles, missing } = await followedBy(session);
   const row = rows.find((one) => one.name === name);
   const inventory = await readInventory(session, name);
   if (row === undefined && inventory === undefined) {
+    if (missing !== undefined)
+      throw new NotListedYet(`whether there is a repository "${name}" is not known: ${missing}`);
     const known = rows.map((one) => one.name).join(', ');
     throw new CliError(
       `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}${besideThem(troubles)}`,
@@ -119,8 +134,8 @@ export async function readRepository(session: Session, name: string): Promise<Kn
   const others = row === undefined ? await readInventories(session, rows) : [];
   const taken = row === undefined ? takenFrom(session, name, inventory, entriesOf(others)) : undefined;
   return {
-    view: viewRepository(name, row, inventory, { ...troubles, cluster: session.cluster, taken }),
-    troubles: sentences(troubles),
+    view: viewRepository(name, row, inventory, { ...troubles, missing, cluster: session.cluster, taken }),
+    troubles: sentences(troubles, missing),
     status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
     whyNotFollowed: row === undefined ? besideThem(troubles) : '',
     damage: damageOf(inventory),
@@ -152,13 +167,21 @@ function takenFrom(
   return { by, toClear: `kubectl delete configmap ${store.name} -n ${store.namespace}` };
 }
 
-async function followedBy({ client, leaseNamespace, cluster }: Session): Promise<Followed> {
+/** `missing`: why there is no list although somebody leads. Where nobody does, nobody follows anything. */
+async function followedBy(session: Session): Promise<Followed & { readonly missing?: string | undefined }> {
+  const { client, leaseNamespace, cluster } = session;
   const found = await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
-  return found ?? { rows: [], troubles: {} };
+  if (found !== undefined) return found;
+  const lease = await readLease(session);
+  if (lease.state === 'free') return { rows: [], troubles: {} };
+  const who = lease.state === 'held' ? `the worker ${lease.holder}, which leads,` : 'a worker that leads';
+  const missing = `the list of what the worker follows, ConfigMap ${listName(leaseNamespace, cluster)}, is missing: ${who} writes it again within ${formatAge(CHECK_MS)}`;
+  return { rows: [], troubles: {}, missing };
 }
 
-function sentences({ file, temporal }: Troubles): readonly string[] {
-  return [...describeFile(file), ...(temporal === undefined ? [] : [temporal])];
+function sentences({ file, temporal }: Troubles, missing: string | undefined): readonly string[] {
+  const others = [temporal, missing].filter((one) => one !== undefined);
+  return [...describeFile(file), ...others];
 }
 
 function describeFile(problem: string | undefined): readonly string[] {
@@ -234,9 +257,15 @@ export function viewRepository(
   inventory: Viewed,
   {
     temporal,
+    missing,
     cluster,
     taken,
-  }: Troubles & { readonly cluster?: string; readonly taken?: Taken | undefined } = {},
+  }: Troubles & {
+    /** Why there is no list of what is followed. */
+    readonly missing?: string | undefined;
+    readonly cluster?: string;
+    readonly taken?: Taken | undefined;
+  } = {},
 ): RepositoryView {
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
@@ -268,6 +297,7 @@ export function viewRepository(
   };
   const { state, message } = stateOf({
     row,
+    missing,
     taken,
     suspended,
     problem,
@@ -302,6 +332,7 @@ const DRIFT_BESIDE: ReadonlySet<RepositoryState> = new Set([
 
 function stateOf({
   row,
+  missing,
   taken,
   suspended,
   problem,
@@ -313,6 +344,7 @@ function stateOf({
   elsewhere,
 }: {
   readonly row: FollowedRow | undefined;
+  readonly missing: string | undefined;
   readonly taken: Taken | undefined;
   readonly suspended: Wish | undefined;
   readonly problem: string | undefined;
@@ -332,6 +364,11 @@ function stateOf({
       (taken === undefined
         ? 'what it applied is left as it is'
         : `${taken.by.join(', ')} ${taken.by.length === 1 ? 'has' : 'have'} all that it applied, and this row goes with its inventory: ${taken.toClear}`);
+    if (missing !== undefined && elsewhere === undefined)
+      return {
+        state: damage === undefined ? 'Unknown' : 'InventoryUnreadable',
+        message: damage ?? `whether a worker follows it is not known: ${missing}`,
+      };
     const message =
       elsewhere === undefined
         ? `no worker follows it; ${left}`

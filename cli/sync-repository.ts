@@ -16,7 +16,7 @@ import type { Call, Io } from './io.ts';
 import { LeaseWatch } from './lease-watch.ts';
 import { repositoryName } from './repository-argument.ts';
 import type { KnownRepository, RepositoryView } from './repository-views.ts';
-import { readRepository } from './repository-views.ts';
+import { NotListedYet, readRepository } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
@@ -53,7 +53,10 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
   const asked = call.io.now();
   return await withSession(call, async (session) => {
     const repository = repositoryName(call.operands[0]);
-    const known = await readRepository(session, repository);
+    const { timeout = 0 } = call.options;
+    const endsAt = timeout === 0 ? Number.POSITIVE_INFINITY : asked + timeout;
+    const known = await whenListed(call, session, repository, endsAt);
+    if ('exitCode' in known) return known.exitCode;
     const { view } = known;
     if (view.state === 'NotFollowed')
       throw new CliError(`no worker follows repository ${repository}${known.whyNotFollowed}`);
@@ -71,13 +74,45 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const temporal = await opened(call.io);
     try {
       const calls = await syncCalls(temporal, session, repository);
-      return await new SyncVerb(call, session, known, calls).run(by, asked);
+      return await new SyncVerb(call, session, known, calls, endsAt).run(by, asked);
     } catch (error) {
       throw await asUnreachable(error, temporal.address);
     } finally {
       await temporal.close();
     }
   });
+}
+
+/**
+ * What is known of the repository once the list of what the worker follows is there: its leader makes it anew when it is missing.
+ * @param endsAt milliseconds since the epoch
+ */
+async function whenListed(
+  call: Call<SyncOptions>,
+  session: Session,
+  repository: string,
+  endsAt: number,
+): Promise<KnownRepository | { readonly exitCode: ExitCode }> {
+  const { io, options } = call;
+  let said = '';
+  for (;;) {
+    const known = await readRepository(session, repository).catch((error: unknown) => {
+      if (error instanceof NotListedYet) return error.message;
+      throw error;
+    });
+    if (typeof known !== 'string' && known.view.state !== 'Unknown') return known;
+    const why = typeof known === 'string' ? known : known.view.message;
+    if (options.output === 'table' && why !== said) io.out(`◎ ${oneLine(why)}\n`);
+    said = why;
+    if (io.now() >= endsAt) {
+      const document = resultDocument(repository, '', 'timeout', why);
+      if (!(await printStructured(io, options, document)))
+        io.err(`error: timed out waiting for ${oneLine(`${repository}: ${why}`)}\n`);
+      return { exitCode: EXIT.timeout };
+    }
+    await pause(Math.min(LOOK_MS, endsAt - io.now()), io.interrupted);
+    if (io.interrupted.aborted) return { exitCode: EXIT.interrupted };
+  }
 }
 
 async function opened(io: Io) {
@@ -114,6 +149,8 @@ class SyncVerb {
     session: Session,
     { view, store }: Pick<KnownRepository, 'view' | 'store'>,
     calls: SyncCalls,
+    /** Milliseconds since the epoch. */
+    endsAt: number,
   ) {
     this.#call = call;
     this.#session = session;
@@ -121,9 +158,8 @@ class SyncVerb {
     this.#view = view;
     this.#store = store;
     this.#calls = calls;
-    const { timeout = 0, output } = call.options;
-    this.#endsAt = timeout === 0 ? Number.POSITIVE_INFINITY : call.io.now() + timeout;
-    this.#print = output === 'table';
+    this.#endsAt = endsAt;
+    this.#print = call.options.output === 'table';
   }
 
   /** @param asked milliseconds since the epoch when somebody typed it */

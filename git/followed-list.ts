@@ -1,6 +1,7 @@
 /** Which repositories the leader follows and what it saw of each, in one ConfigMap: what `fairlead get repositories` begins with. */
 
 import { isNotFound } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
@@ -43,13 +44,25 @@ export interface FollowedListOptions {
   readonly cluster: string;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
+  /** @default {@link CHECK_MS} */
+  readonly checkMs?: number;
 }
 
+/**
+ * Milliseconds between two looks at whether the list is as it was written: one small read, and looks at repositories may be a day apart. A
+ * watch would need a permission that the worker has no other use for.
+ */
+export const CHECK_MS = 5_000;
 /** Milliseconds after which a look that found nothing new is written all the same. */
 const REFRESH_MS = 60_000;
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
+}
+
+interface ListData {
+  readonly repositories: string;
+  readonly troubles: string;
 }
 
 /** The list as its leader keeps it: one write for all that has changed, and one at a time. */
@@ -60,6 +73,10 @@ export class FollowedList {
   #isDirty = false;
   #writtenAt = 0;
   #writing: Promise<void> | undefined;
+  /** What was written last; undefined: it was not taken. */
+  #written: ListData | undefined;
+  #keeping: Promise<void> | undefined;
+  readonly #stopping = new AbortController();
 
   constructor(options: FollowedListOptions) {
     this.#options = options;
@@ -98,9 +115,41 @@ export class FollowedList {
     this.#write();
   }
 
+  /** Writes it again whenever somebody has deleted or changed it, until {@link stop}. */
+  start(): void {
+    this.#keeping ??= this.#keep();
+  }
+
   /** Resolves when the last write is over. */
   async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#keeping;
     await this.#writing;
+  }
+
+  async #keep(): Promise<void> {
+    const { checkMs = CHECK_MS } = this.#options;
+    const { signal } = this.#stopping;
+    for (;;) {
+      await pause(checkMs, signal);
+      if (signal.aborted) return;
+      const written = this.#written;
+      if (written === undefined || this.#writing !== undefined || (await this.#isThere(written, signal)))
+        continue;
+      // Nothing was written meanwhile, and nobody else leads by now.
+      if (written === this.#written && this.#writing === undefined && !signal.aborted) this.#write();
+    }
+  }
+
+  /** Whether the list is what was written; an apiserver that does not answer says nothing else. */
+  async #isThere(written: ListData, signal: AbortSignal): Promise<boolean> {
+    const { client, namespace, cluster } = this.#options;
+    try {
+      const { data } = await client.get<ConfigMap>(listPath(namespace, cluster), { signal });
+      return data?.['repositories'] === written.repositories && data['troubles'] === written.troubles;
+    } catch (error) {
+      return !isNotFound(error);
+    }
   }
 
   #write(): void {
@@ -130,9 +179,11 @@ export class FollowedList {
             data,
           });
         });
+        this.#written = data;
       } catch (error) {
         // The next look is written again.
         this.#writtenAt = 0;
+        this.#written = undefined;
         onError(error);
       }
     }
@@ -158,8 +209,13 @@ export async function readFollowedList(
   }
 }
 
+/** What the ConfigMap of the list is called, with its namespace. */
+export function listName(namespace: string, cluster: string): string {
+  return `${namespace}/${listPath(namespace, cluster).name}`;
+}
+
 /** Inventories are called `fairlead-<repository>`, and a repository has no dot in its name. */
-function listPath(namespace: string, cluster: string): ResourcePath {
+function listPath(namespace: string, cluster: string): ResourcePath & { readonly name: string } {
   return {
     group: '',
     version: 'v1',

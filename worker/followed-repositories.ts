@@ -246,6 +246,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     poke: (name: string) => poller.poke(name),
     start: () => {
       followed.follow([...byName.values()].map(rowOf));
+      followed.start();
       poller.start();
       unfollowed.start();
       drift.follow([...byName.values()]);
@@ -266,7 +267,8 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       unfollowed.left(left);
     },
     stop: async () => {
-      await Promise.all([poller.stop(), drift.stop(), unfollowed.stop()]);
+      // The list is kept no more from now on, and written to the end of the last look.
+      await Promise.all([poller.stop(), drift.stop(), unfollowed.stop(), followed.stop()]);
       metrics.drifted.reset();
       await followed.stop();
     },

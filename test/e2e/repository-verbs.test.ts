@@ -621,6 +621,49 @@ describe('Temporal that is away', () => {
   }, 90_000);
 });
 
+describe('what somebody does to the ConfigMaps', () => {
+  const maps = { group: '', version: 'v1', resource: 'configmaps', namespace: 'fairlead-system' };
+
+  it('an inventory that is damaged has a row that says so, beside all others, until it is mended', async () => {
+    const inventory = { ...maps, name: 'fairlead-shop' };
+    await cluster.client.patch(inventory, 'merge', { data: { status: 'x' } });
+    const { code, out } = await cli('get repositories');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^missing .* Unreadable /m);
+    expect(out).toMatch(/^shop .* InventoryUnreadable .*fairlead-shop cannot be read \(status: /m);
+    const why = 'the inventory ConfigMap fairlead-system/fairlead-shop cannot be read (status: ';
+    expect((await cli('get repositories/shop -o wide')).out).toContain(why);
+    for (const verb of ['sync', 'history', 'suspend']) {
+      const failed = await cli(`${verb} shop`);
+      expect(failed.code).toBe(1);
+      expect(failed.err).toContain(why);
+    }
+    await cluster.client.patch(inventory, 'merge', { data: { status: null } });
+    expect(await cli('sync shop --timeout 50s')).toMatchObject({ code: 0 });
+    await untilShop('synced', ({ state }) => state === 'Synced');
+  }, 90_000);
+
+  it('a list of what is followed that was deleted makes no false claim, and is waited for', async () => {
+    // It would be there again within seconds.
+    worker.freeze();
+    try {
+      await cluster.client.delete({ ...maps, name: 'fairlead-verbs.repositories' });
+      const { code, out, err } = await cli('get repositories');
+      expect(code).toBe(0);
+      expect(out).toMatch(/^shop .* Unknown .*whether a worker follows it is not known/m);
+      const missing = /ConfigMap fairlead-system\/fairlead-verbs\.repositories, is missing: the worker /;
+      expect(err).toMatch(missing);
+      const late = await cli('sync shop --timeout 1s');
+      expect(late).toMatchObject({ code: 3, out: expect.stringMatching(missing) });
+      expect((await cli('history nobody')).err).toMatch(missing);
+    } finally {
+      worker.wake();
+    }
+    expect(await cli('sync shop --timeout 50s')).toMatchObject({ code: 0 });
+    await untilShop('synced', ({ state }) => state === 'Synced');
+  }, 90_000);
+});
+
 describe('the repositories file', () => {
   it('a commit that waits is taken the place of in so many words, and cancelled when its entry goes', async () => {
     const entry = { ...common, name: 'shop', url: shop.path, interval: '1h', path: 'stuck' };
@@ -676,6 +719,9 @@ describe('the repositories file', () => {
     });
     const listed = JSON.parse((await cli('get repositories -o json')).out) as { troubles: string[] };
     expect(listed.troubles).toEqual([expect.stringContaining('"branch"')]);
+    expect((await cli('sync other')).err).toMatch(
+      /there is no repository "other": the worker follows shop; the repositories file cannot be used, .*"branch"/,
+    );
     await writeFile(file, '[]');
     const view = await untilShop('not followed', ({ state }) => state === 'NotFollowed');
     expect(view.message).toBe('no worker follows it; what it applied is left as it is');

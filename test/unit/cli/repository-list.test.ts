@@ -2,9 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { listRepositories, readRepository } from '../../../cli/repository-views.ts';
+import { NotListedYet, listRepositories, readRepository } from '../../../cli/repository-views.ts';
 import type { Session } from '../../../cli/session.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
+import { microTime } from '../../../worker/lease.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
@@ -72,6 +73,43 @@ describe('an inventory that is damaged', () => {
     const { view, damage } = await readRepository(session, 'q1');
     expect(view).toEqual(items[0]);
     expect(damage).toBe(items[0]?.message);
+  });
+});
+
+describe('a list of what is followed that is missing', () => {
+  const missing =
+    'the list of what the worker follows, ConfigMap system/fairlead-c.repositories, is missing: the worker w-1, which leads, writes it again within 5s';
+
+  function putLease(holderIdentity: string): void {
+    const spec = { holderIdentity, leaseDurationSeconds: 15, renewTime: microTime(Date.now()) };
+    const metadata = { name: 'fairlead-c', uid: 'u', resourceVersion: '1' };
+    objects.set('/apis/coordination.k8s.io/v1/namespaces/system/leases/fairlead-c', { metadata, spec });
+  }
+
+  it('makes no claim while a worker leads', async () => {
+    putLease('w-1');
+    putInventory('q1', '{}');
+    const { items, troubles, isComplete } = await listRepositories(session);
+    const message = `whether a worker follows it is not known: ${missing}`;
+    expect(items).toEqual([{ name: 'q1', state: 'Unknown', message }]);
+    expect({ troubles, isComplete }).toEqual({ troubles: [missing], isComplete: false });
+    expect((await readRepository(session, 'q1')).view).toEqual(items[0]);
+    const unknown = readRepository(session, 'q2');
+    await expect(unknown).rejects.toBeInstanceOf(NotListedYet);
+    await expect(unknown).rejects.toThrow(`whether there is a repository "q2" is not known: ${missing}`);
+  });
+
+  it.each([
+    ['nobody leads', '', 'the worker follows none'],
+    ['there is one that does not name it', 'w-1', 'the worker follows q3'],
+  ])('is no reason to wait where %s', async (_what, holder, told) => {
+    putLease(holder);
+    if (holder !== '') putList(['q3']);
+    putInventory('q1', '{}');
+    const { items, isComplete } = await listRepositories(session);
+    expect(items.find(({ name }) => name === 'q1')).toMatchObject({ state: 'NotFollowed' });
+    expect(isComplete).toBe(true);
+    await expect(readRepository(session, 'q2')).rejects.toThrow(told);
   });
 });
 

@@ -1,0 +1,78 @@
+/** The list of what the leader follows: there again soon, whatever somebody makes of it. */
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { FollowedList, readFollowedList } from '../../../git/followed-list.ts';
+import { KubernetesClient } from '../../../kubernetes/client.ts';
+import { eventually } from '../../support/eventually.ts';
+import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+
+const ROW = { name: 'shop', url: '/srv/shop', path: '', namespace: 'a', intervalSeconds: 30, webhook: false };
+
+let server: WatchServer;
+let client: KubernetesClient;
+let list: FollowedList;
+let errors: unknown[];
+/** What the ConfigMap holds; undefined: there is none. */
+let data: Record<string, string> | undefined;
+let status: number | undefined;
+
+beforeEach(async () => {
+  [errors, data, status] = [[], undefined, undefined];
+  server = await WatchServer.start();
+  client = new KubernetesClient(plainConnection(server.url));
+  server.intercept = ({ method, body }, response) => {
+    const isThere = data !== undefined || method === 'POST';
+    const code = status ?? (isThere ? 200 : 404);
+    if (code === 200 && method !== 'GET') data = (JSON.parse(body) as { data: typeof data }).data;
+    if (code === 200) answer(response, 200, { metadata: {}, data });
+    else answer(response, code, { kind: 'Status', reason: code === 404 ? 'NotFound' : 'Forbidden' });
+    return true;
+  };
+  const onError = (error: unknown) => void errors.push(error);
+  list = new FollowedList({ client, namespace: 'system', cluster: 'c', now: Date.now, onError, checkMs: 1 });
+});
+
+afterEach(async () => {
+  await list.stop();
+  client.close();
+  await server.stop();
+});
+
+const reads = (): number => server.requests.filter(({ method }) => method === 'GET').length;
+const writes = (): number => server.requests.length - reads();
+
+describe('the list', () => {
+  it('is written again when somebody has deleted or changed it, and not otherwise', async () => {
+    list.follow([ROW]);
+    list.start();
+    await eventually('it is written', () => data !== undefined);
+    const written = data;
+    const before = writes();
+    const read = reads();
+    await eventually('it was looked at', () => reads() > read + 3);
+    expect(writes()).toBe(before);
+    data = undefined;
+    await eventually('it is there again', () => data !== undefined);
+    expect(data).toEqual(written);
+    data = { repositories: 'x', troubles: '{}' };
+    await eventually('it is as it was', () => data?.['repositories'] === written?.['repositories']);
+    const { rows } = (await readFollowedList(client, 'system', 'c', 1_000)) ?? {};
+    expect(rows).toEqual([ROW]);
+    expect(errors).toEqual([]);
+  });
+
+  it('is left alone while it cannot be read, and once nobody keeps it', async () => {
+    list.follow([ROW]);
+    await eventually('it is written', () => data !== undefined);
+    status = 403;
+    list.start();
+    const [before, read] = [writes(), reads()];
+    await eventually('it was asked for', () => reads() > read + 3);
+    await list.stop();
+    const asked = server.requests.length;
+    [status, data] = [undefined, undefined];
+    await list.stop();
+    expect([writes(), server.requests.length]).toEqual([before, asked]);
+  });
+});
