@@ -40,7 +40,8 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof ApiError) {
     const exitCode = exitCodeOf(error);
     const isRefused = exitCode === EXIT.failed && error.reason !== '';
-    return failure(describeApiError(error), exitCode, isRefused ? error.reason : undefined);
+    const reason = error.webhook === undefined ? error.reason : 'WebhookFailed';
+    return failure(describeApiError(error), exitCode, isRefused ? reason : undefined);
   }
   const exitCode =
     error instanceof ConfigurationError
@@ -74,7 +75,8 @@ export async function printFailure(
 }
 
 function exitCodeOf(error: ApiError): ExitCode {
-  const unreachable = error.status === 0 || error.status === 401 || error.status >= 500;
+  const hasAnswered = error.webhook !== undefined;
+  const unreachable = error.status === 0 || error.status === 401 || (error.status >= 500 && !hasAnswered);
   return unreachable ? EXIT.kubernetesUnreachable : EXIT.failed;
 }
 

@@ -151,7 +151,8 @@ async function differingPaths(
     const foreign = collisions(error, body, live);
     if (foreign.length > 0) return { paths: [...foreign.map(({ label }) => label), ...own] };
     const found = toProblem(error, object);
-    if (found === undefined) throw error;
+    // Of an object that nobody has changed, the manifest would be tried in vain too: that is no drift.
+    if (found === undefined || found.code === 'WebhookFailed') throw error;
     const beside = suspects(error, body, live);
     const { message } = beside.length === 0 ? found : blamed(found, object, beside);
     const paths = [...beside.map(({ label }) => label), ...own];

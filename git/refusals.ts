@@ -87,6 +87,9 @@ export function toProblem(
   if (!(error instanceof ApiError)) return undefined;
   const { status } = error;
   const message = hideValues(serverText(error), object);
+  // The apiserver is well, and what it could not ask may be away for good: somebody has to be told.
+  if (error.webhook !== undefined)
+    return { ...problemOf(object, 'WebhookFailed', end(message)), next: mendWebhook(error.webhook) };
   if (/request is too large|Request entity too large/i.test(message) || status === 413) {
     return problemOf(object, 'ObjectTooLarge', 'etcd refuses an object of this size.');
   }
@@ -131,6 +134,12 @@ function clusterGrantFor({ namespace }: PreparedObject): Pick<Problem, 'next'> {
   return {
     next: `Grant the permission (${bindingCommand(namespace)}), or remove the object from the commit.`,
   };
+}
+
+/** What to do about an admission webhook that the apiserver could not call. Its configuration need not bear its name. */
+export function mendWebhook(webhook: string): string {
+  const kinds = 'validatingwebhookconfigurations,mutatingwebhookconfigurations';
+  return `Mend what serves the webhook ${webhook}, or have its configuration changed (\`kubectl get ${kinds} -o yaml\` shows which one names it); ${TRIED_BY_ITSELF}.`;
 }
 
 /** No permission helps in a namespace that is on its way out. */

@@ -35,6 +35,8 @@ export interface Failure {
   readonly text: string;
   readonly details?: ErrorDetails | undefined;
   readonly retryAfterSeconds?: number | undefined;
+  /** As {@link ApiError.webhook}. */
+  readonly webhook?: string | undefined;
   readonly cause?: unknown;
 }
 
@@ -49,6 +51,8 @@ export class ApiError extends Error {
   readonly details: ErrorDetails | undefined;
   /** The server asked to wait this long (`Retry-After`, `details.retryAfterSeconds`). */
   readonly retryAfterSeconds: number | undefined;
+  /** Name of the admission webhook that the apiserver could not call: itself it is well, though it answers with a 500. */
+  readonly webhook: string | undefined;
   readonly method: string;
   readonly path: ResourcePath | string;
 
@@ -62,6 +66,7 @@ export class ApiError extends Error {
     this.reason = failure.reason;
     this.details = failure.details;
     this.retryAfterSeconds = failure.retryAfterSeconds;
+    this.webhook = failure.webhook;
     this.method = request.method;
     this.path = request.path;
   }

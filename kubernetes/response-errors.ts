@@ -38,7 +38,10 @@ export function statusError(
   const secret = holdsSecrets(request.path);
   const message = withoutQuotedValues(string(answer['message']) ?? '');
   const details = withSchemaCauses(parseDetails(answer['details'], secret), message, secret);
-  const text = secret ? `${missingPermission(request, answer['message'])}${secretText(details)}` : message;
+  const webhook = code === 500 && answer['reason'] === 'InternalError' ? webhookOf(message) : undefined;
+  const known =
+    webhook === undefined ? secretText(details) : `failed calling webhook "${webhook}"; ${WITHHELD}`;
+  const text = secret ? `${missingPermission(request, answer['message'])}${known}` : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
     return new ApiError(request, {
@@ -54,6 +57,7 @@ export function statusError(
     text: text === '' ? 'the server gave no message' : text,
     details,
     ...(Number.isFinite(seconds) ? { retryAfterSeconds: seconds } : {}),
+    ...(webhook === undefined ? {} : { webhook }),
   });
 }
 
@@ -108,6 +112,11 @@ function isTellable(cause: ErrorCause): boolean {
   return isSchemaCause(cause) || lastingCause(cause.field, cause.message).message !== undefined;
 }
 
+/** Its name, which holds no value, of an admission webhook with `failurePolicy: Fail` that was not there or gave no sensible answer. */
+function webhookOf(message: string): string | undefined {
+  return /^(?:Internal error occurred: )?failed calling webhook "([^"\s]+)"/.exec(message)?.[1];
+}
+
 /** What was asked for and not permitted: the verb alone is taken from the message, which may quote a Secret. */
 function missingPermission({ path }: RequestIdentity, message: unknown): string {
   const [, verb] =
@@ -119,6 +128,8 @@ function missingPermission({ path }: RequestIdentity, message: unknown): string 
     typeof path === 'string' || path.namespace === undefined ? '' : ` in the namespace ${path.namespace}`;
   return `the permission to ${verb} secrets${where} is missing; `;
 }
+
+const WITHHELD = "the server's message is withheld, it may quote the Secret";
 
 /** What may be told of a refused Secret: names of fields and why, never a message of the server. */
 function secretText(details: ErrorDetails | undefined): string {

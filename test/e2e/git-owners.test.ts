@@ -3,10 +3,12 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { repositoryFromFlags } from '../../git/repositories.ts';
+import { ApiError } from '../../kubernetes/api-error.ts';
 import { readManagedFields } from '../../kubernetes/managed-fields.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
+import { found } from '../support/eventually.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 
 const { controlPlane, cluster, sync, follow, planOf } = useCommitGround('git-owners');
@@ -292,6 +294,104 @@ describe('who may do what', () => {
       },
     );
   }, 60_000);
+
+  it('an admission webhook that does not answer refuses what it is asked about, beside whatever else is wrong, until it is mended', async () => {
+    const repository = await follow('webhook');
+    const { namespace } = repository;
+    const path = {
+      group: 'admissionregistration.k8s.io',
+      version: 'v1',
+      resource: 'validatingwebhookconfigurations',
+    };
+    const name = `${namespace}.example.com`;
+    const configurationOf = (condition: string) => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name },
+      webhooks: [
+        {
+          name,
+          clientConfig: { url: 'https://127.0.0.1:1/x' },
+          rules: [
+            {
+              apiGroups: [''],
+              apiVersions: ['v1'],
+              operations: ['CREATE', 'UPDATE', 'DELETE'],
+              resources: ['configmaps', 'secrets'],
+            },
+          ],
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+          matchConditions: [{ name: 'those', expression: condition }],
+          failurePolicy: 'Fail',
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+        },
+      ],
+    });
+    const isAsked = async (): Promise<boolean> => {
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' } };
+      const at = { group: '', version: 'v1', resource: 'configmaps', namespace };
+      try {
+        await cluster().client.create(at, body, { dryRun: true });
+        return false;
+      } catch (error) {
+        return error instanceof ApiError && error.webhook === name;
+      }
+    };
+    const untilAsked = async (expected: boolean): Promise<void> => {
+      const look = async () => ((await isAsked()) === expected ? true : undefined);
+      await found(`a dry run ${expected ? 'asks' : 'does not ask'} the webhook`, look);
+    };
+
+    await cluster().client.create(path, configurationOf('true'));
+    try {
+      await untilAsked(true);
+      const files = {
+        'a.yaml': `${configMap('one', 'a')}---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: hunter2}\n`,
+        'b.yaml': `${configMap('two', 'b')}spek: 1\n`,
+        'c.yaml': service('web'),
+      };
+      const { outcome, lines, sha } = await repository.bad(files);
+      const next = `Mend what serves the webhook ${name}, or have its configuration changed`;
+      const told = [
+        `WebhookFailed a.yaml:1@SHA: ConfigMap ${namespace}/one: Internal error occurred: failed calling webhook "${name}": failed to call webhook: `,
+        `WebhookFailed a.yaml:8@SHA: Secret ${namespace}/s: failed calling webhook "${name}"; the server's message is withheld, it may quote the Secret. ${next}`,
+        'UnknownField b.yaml:7@SHA: ',
+      ];
+      const short = lines.map((line) => line.replace(sha.slice(0, 8), 'SHA'));
+      expect(short).toEqual(told.map((words) => expect.stringContaining(words)));
+      expect(short[0]).toMatch(/connection refused\. Mend what serves/);
+      expect(outcome).toBe('Refused');
+      const { problems, changes } = await planOf(repository, sha);
+      expect(problems.map(({ code }) => code)).toEqual(['WebhookFailed', 'WebhookFailed', 'UnknownField']);
+      expect(changes).toMatchObject([{ object: `Service ${namespace}/web`, action: 'create' }]);
+      await repository.bad({ 'b.yaml': undefined });
+      expect((await sync().inventory('webhook'))?.status.commit).toMatchObject({
+        outcome: 'Refused',
+        notes: [expect.stringMatching(/^it is tried again by itself/)],
+      });
+      expect(await repository.get('services', 'web')).toBeUndefined();
+
+      // What the check could not know: only the writes themselves ask it.
+      await cluster().client.patch({ ...path, name }, 'merge', configurationOf('request.dryRun != true'));
+      await untilAsked(false);
+      const second = await repository.bad({ 'README.md': 'x' });
+      expect(second).toMatchObject({ outcome: 'Failed' });
+      expect(second.lines.toSorted()).toEqual([
+        expect.stringMatching(/^WebhookFailed a\.yaml:1@\w+: ConfigMap .*connection refused/),
+        expect.stringMatching(/^WebhookFailed a\.yaml:8@\w+: Secret .* withheld/),
+      ]);
+      expect(await repository.get('services', 'web')).toBeDefined();
+      // Of one that is asked about dry runs too it can be seen when it is gone.
+      await cluster().client.patch({ ...path, name }, 'merge', configurationOf('true'));
+      await untilAsked(true);
+    } finally {
+      await cluster().client.delete({ ...path, name });
+    }
+    await untilAsked(false);
+    expect(await repository.commit({ 'README.md': 'y' })).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('configmaps', 'one')).toBeDefined();
+  }, 120_000);
 
   it('a mark that nobody\u2019s inventory confirms is no claim', async () => {
     const first = await follow('marked-a');

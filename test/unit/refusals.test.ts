@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { JsonObject } from '../../planners/objects.ts';
 import type { PreparedObject } from '../../git/prepare.ts';
-import { formatProblem } from '../../git/problems.ts';
+import { formatProblem, mayPassLater } from '../../git/problems.ts';
 import { toProblems } from '../../git/refusals.ts';
 import { SourceText } from '../../git/source-text.ts';
 import { responseError } from '../../kubernetes/response-errors.ts';
@@ -204,5 +204,52 @@ describe('a value that the apiserver quotes', () => {
 
   it('is hidden in other words too, whether it was in quotes in git or not', () => {
     expect(refusal(`${PATCH}odd: 8472910355 and "hunter2"`)).toContain('odd: *** and "***".');
+  });
+});
+
+describe('an admission webhook that the apiserver cannot call', () => {
+  const text =
+    'Internal error occurred: failed calling webhook "h8.example.com": failed to call webhook: Post "https://127.0.0.1:1/x?timeout=10s": dial tcp 127.0.0.1:1: connect: connection refused';
+  const found = (message: string, reason: string, code = 500, resource = 'deployments') => {
+    const request = { method: 'PATCH', path: { ...path, resource }, server: 'https://kubernetes' };
+    const answered = JSON.stringify({
+      kind: 'Status',
+      status: 'Failure',
+      code,
+      reason,
+      message,
+      details: { causes: [{ message }] },
+    });
+    return toProblems(responseError(request, code, answered, undefined), object);
+  };
+
+  it('is a problem of the object, with its name and what to do; the commit is tried again', () => {
+    const problems = found(text, 'InternalError') ?? [];
+    expect(problems.map((item) => formatProblem(item))).toEqual([
+      `WebhookFailed web.yaml:1: Deployment.apps ns/web: ${text}. Mend what serves the webhook h8.example.com, or have its configuration changed (\`kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml\` shows which one names it); the commit is tried again by itself.`,
+    ]);
+    expect(mayPassLater({ first: problems })).toBe(true);
+  });
+
+  it('of a Secret: its name, and not what it says', () => {
+    const [problem] = found(`${text} hunter2`, 'InternalError', 500, 'secrets') ?? [];
+    expect(problem).toMatchObject({ code: 'WebhookFailed' });
+    expect(problem?.message).toBe(
+      'failed calling webhook "h8.example.com"; the server\'s message is withheld, it may quote the Secret.',
+    );
+  });
+
+  it('does not tell values of environment variables', () => {
+    const [problem] = found(`${text}: hunter2`, 'InternalError') ?? [];
+    expect(problem?.message).toMatch(/connection refused: \*\*\*\.$/);
+  });
+
+  it.each([
+    ['Internal error occurred: etcdserver: no leader', 'InternalError', 500],
+    ['Internal error occurred: somebody said: failed calling webhook "a"', 'InternalError', 500],
+    [text, 'ServiceUnavailable', 503],
+    [text, '', 500],
+  ])('any other failure of the apiserver is none: %s (%s, %d)', (message, reason, code) => {
+    expect(found(message, reason, code)).toBeUndefined();
   });
 });

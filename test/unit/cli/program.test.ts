@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { describeFailure } from '../../../cli/failures.ts';
 import { CliError } from '../../../cli/exit-codes.ts';
 import { ApiError } from '../../../kubernetes/api-error.ts';
+import { responseError } from '../../../kubernetes/response-errors.ts';
 import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
 import { shellWord } from '../../../kubernetes/shell-word.ts';
 import { runCli } from '../../support/cli.ts';
@@ -189,6 +190,16 @@ describe('failures', () => {
     [422, 'Invalid', 1],
   ])('status %d (%s) ends with %d', (status, reason, exitCode) => {
     expect(describeFailure(new ApiError(request, { status, reason, text: 'x' }))).toMatchObject({ exitCode });
+  });
+
+  it('an apiserver that could not call an admission webhook has answered', () => {
+    const text = 'Internal error occurred: failed calling webhook "h8.example.com": connection refused';
+    const [status, reason] = [500, 'InternalError'];
+    const body = JSON.stringify({ kind: 'Status', code: status, reason, message: text });
+    expect(describeFailure(responseError(request, status, body, undefined))).toMatchObject({
+      exitCode: 1,
+      code: 'WebhookFailed',
+    });
   });
 
   it('a kind that is not served: how to install it', () => {
