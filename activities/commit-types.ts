@@ -95,7 +95,7 @@ export interface PruneResult {
   readonly deleted: readonly string[];
   /** Of this run, beside those that it knows of: an earlier attempt may have been killed before it could answer. */
   readonly deletedTotal: number;
-  /** What may not be deleted, and why; at most 20. */
+  /** What is still there, and why; at most 20. */
   readonly kept: readonly string[];
   /** Index to go on from; absent when all was looked at. */
   readonly next?: number;

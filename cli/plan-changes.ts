@@ -373,6 +373,8 @@ async function planPrunes(
     const verdict = await judgeWithContent(context, entry, await getOrUndefined(context.client, path), keys);
     const object = objectLabel({ ...entry, group });
     if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
+    if (verdict.verdict === 'forget' && verdict.stays === true)
+      changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
     if (verdict.verdict === 'keep' || verdict.verdict === 'detach' || verdict.verdict === 'handOver')
       changes.push({ object, action: verdict.verdict, why: verdict.why, differences: [] });
   }

@@ -159,8 +159,11 @@ export type PruneVerdict =
       readonly isCounterpart: boolean;
       readonly why: string;
     }
-  /** Not in the cluster, or not ours any more: it leaves the inventory without a word. `to`: it has been handed over. */
-  | { readonly verdict: 'forget'; readonly why: string; readonly to?: string }
+  /**
+   * Not in the cluster, or not ours any more: it leaves the inventory, without a word where somebody else answers for it. `to`: it has
+   * been handed over. `stays`: nobody's, so it is reported.
+   */
+  | { readonly verdict: 'forget'; readonly why: string; readonly to?: string; readonly stays?: true }
   /** Stays in the inventory and is reported. */
   | { readonly verdict: 'keep'; readonly why: string };
 
@@ -191,17 +194,22 @@ export function judgePrune(
   if (live === undefined) return { verdict: 'forget', why: 'it does not exist' };
   const { uid, resourceVersion, annotations, ownerReferences } = live.metadata;
   const owner = annotations?.[ANNOTATION.repository];
-  if (owner !== repository) {
+  const controller = ownerReferences?.find((reference) => reference.controller === true);
+  if (owner === undefined) {
+    // An attempt that was killed has let go what is detached.
+    if (controller !== undefined || annotations?.[DETACH_ANNOTATION] === 'detach')
+      return { verdict: 'forget', why: 'it is not from git any more' };
     return {
       verdict: 'forget',
-      why: owner === undefined ? 'it is not from git any more' : `repository ${owner} holds it now`,
+      why: `nothing on it says that git has applied it (annotation ${ANNOTATION.repository}): delete it by hand if nobody needs it`,
+      stays: true,
     };
   }
+  if (owner !== repository) return { verdict: 'forget', why: `repository ${owner} holds it now` };
   // The rename at the end of a rolling update makes a ReplicationController anew, with what git has written on it.
   const isRenamed = entry.apiVersion === 'v1' && entry.kind === 'ReplicationController';
   if (entry.uid !== undefined && entry.uid !== uid && !isRenamed)
     return { verdict: 'forget', why: 'it was deleted and made again by somebody else' };
-  const controller = ownerReferences?.find((reference) => reference.controller === true);
   if (controller !== undefined)
     return { verdict: 'forget', why: `${controller.kind} ${controller.name} controls it` };
   if (annotations?.[DETACH_ANNOTATION] === 'detach')
@@ -234,7 +242,9 @@ export function judgeHandOver(
   const why = `repository ${to} wants it`;
   // An earlier attempt has done it, or the other was quicker.
   if (judged.verdict === 'forget')
-    return uid === metadata.uid && (owner === undefined || owner === to) ? { ...judged, why, to } : judged;
+    return uid === metadata.uid && (owner === undefined || owner === to)
+      ? { verdict: 'forget', why, to }
+      : judged;
   if (judged.verdict !== 'delete' && judged.verdict !== 'keep') return judged;
   const { resourceVersion } = metadata;
   return { verdict: 'handOver', uid: metadata.uid, resourceVersion, to, isCounterpart, why };

@@ -1,15 +1,19 @@
 /** Deletes what a commit no longer holds: from the inventory, one by one, only the very objects that were applied. */
 
-import { isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { ApiError, isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import type { ResourcePath } from '../kubernetes/client.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
 import { isUpdating } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
+import { PARALLEL, forEachLimited } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
 import { counterpartKey, entryKey, groupOf } from './inventory-content.ts';
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
-import { NotYetError } from './refusals.ts';
+import { NotYetError, mendWebhook } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { bindingCommand, problem } from './problems.ts';
@@ -23,7 +27,8 @@ export interface Pruned {
   readonly forgotten: ReadonlySet<string>;
   /**
    * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; what was
-   * detached, or handed over; and of which repositories it is not known whether they wanted what was deleted.
+   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer; and of which
+   * repositories it is not known whether they wanted what was deleted.
    */
   readonly kept: readonly string[];
   /** Names of the repositories to which something was handed over. */
@@ -62,13 +67,15 @@ export async function pruneObjects(
   const kept: string[] = [];
   const heirs = new Set<string>();
   const problems: Problem[] = [];
+  const leaving: Leaving[] = [];
   for (const entry of entries) {
     context.signal?.throwIfAborted();
     const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
     try {
       const result = await pruneOne(context, entry, wanted);
-      if (result.verdict === 'keep') kept.push(`${label} was not pruned: ${result.why}`);
-      else forgotten.add(entryKey(entry));
+      const stays = result.verdict === 'keep' || (result.verdict === 'forget' && result.stays === true);
+      if (stays) kept.push(`${label} was not pruned: ${result.why}`);
+      if (result.verdict !== 'keep') forgotten.add(entryKey(entry));
       if (result.verdict === 'detach') kept.push(`${label} was detached, not deleted: ${result.why}`);
       if (result.to !== undefined) {
         kept.push(`${label} was handed over, not deleted: ${result.why}`);
@@ -76,7 +83,18 @@ export async function pruneObjects(
       }
       const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;
       if (result.verdict === 'delete' || isGone) deleted.push(label);
+      if (result.verdict === 'delete' && result.last !== undefined && finalizersOf(result.last).length > 0)
+        leaving.push({ label, path: result.path, last: result.last });
     } catch (error) {
+      if (error instanceof ApiError && error.webhook !== undefined) {
+        problems.push(
+          problem('WebhookFailed', `it left the commit but is not deleted or detached: ${error.message}.`, {
+            object: label,
+            next: mendWebhook(error.webhook),
+          }),
+        );
+        continue;
+      }
       if (!isForbidden(error)) throw error;
       problems.push(
         problem('Forbidden', `it left the commit but may not be deleted or detached: ${toMessage(error)}.`, {
@@ -86,11 +104,56 @@ export async function pruneObjects(
       );
     }
   }
+  kept.push(...(await describeLeaving(context, leaving)));
   if (deleted.length > 0) {
     const unread = (await context.others?.wanted())?.unread ?? [];
     if (unread.length > 0) kept.push(describeUnread(unread));
   }
   return { deleted, forgotten, kept, heirs, problems };
+}
+
+/** What was deleted and had finalizers then. */
+interface Leaving {
+  readonly label: string;
+  readonly path: ResourcePath;
+  /** As the apiserver answered the delete. */
+  readonly last: KubernetesObject;
+}
+
+/**
+ * Most finalizers are taken off in a moment, so one more look tells what waits: whoever was to take them off may be gone as well, and
+ * then it stays for ever. @throws ApiError
+ */
+async function describeLeaving(context: CommitContext, leaving: readonly Leaving[]): Promise<string[]> {
+  const held = new Map<Leaving, readonly string[]>();
+  await forEachLimited(
+    leaving,
+    PARALLEL,
+    async (one) => {
+      const live = await getOrUndefined(context.client, one.path, context.signal).catch((error: unknown) => {
+        // The permission may have been pruned with it.
+        if (isForbidden(error)) return one.last;
+        throw error;
+      });
+      if (live?.metadata.uid === one.last.metadata.uid) held.set(one, finalizersOf(live));
+    },
+    context.signal,
+  );
+  return leaving.flatMap((one) => {
+    const finalizers = held.get(one) ?? [];
+    const more = finalizers.length > MOST_NAMED ? ` and ${finalizers.length - MOST_NAMED} more` : '';
+    const named = `${finalizers.slice(0, MOST_NAMED).join(', ')}${more}`;
+    const word = finalizers.length === 1 ? 'finalizer' : 'finalizers';
+    return finalizers.length === 0
+      ? []
+      : [`${one.label} is being deleted, and waits for its ${word} ${named}`];
+  });
+}
+
+/** Those that keep an object that is being deleted; without the one by which our own delete leaves a workload's pods alone. */
+function finalizersOf({ metadata }: KubernetesObject): readonly string[] {
+  const { deletionTimestamp, finalizers = [] } = metadata;
+  return deletionTimestamp === undefined ? [] : finalizers.filter((name) => name !== 'orphan');
 }
 
 /** Repositories that could not be asked whether they want what is deleted. */
@@ -109,12 +172,21 @@ function isReplaced(entry: InventoryEntry, wanted: ReadonlySet<string>): boolean
 }
 
 type Outcome =
-  | { readonly verdict: 'delete' | 'gone'; readonly to?: undefined }
+  | { readonly verdict: 'gone'; readonly to?: undefined }
+  | {
+      readonly verdict: 'delete';
+      readonly path: ResourcePath;
+      /** What the apiserver answered, where that is an object. */
+      readonly last?: KubernetesObject;
+      readonly to?: undefined;
+    }
   | {
       readonly verdict: 'forget' | 'keep' | 'detach' | 'handOver';
       readonly why: string;
       /** Who has it from now on. */
       readonly to?: string;
+      /** As of a {@link PruneVerdict}. */
+      readonly stays?: true;
     };
 
 /** What sync writes on every object. Null takes it away. */
@@ -182,14 +254,17 @@ async function pruneOne(
           );
           return judged;
         }
-        await context.client.delete(path, {
+        const answer = await context.client.delete(path, {
           uid,
           resourceVersion,
           propagationPolicy: isReplaced(entry, wanted) ? 'Orphan' : 'Background',
         });
-        return { verdict: 'delete' };
+        // Of one that is gone at once it is a Status.
+        const isObject = asRecord(answer['metadata'])['uid'] === uid;
+        return { verdict: 'delete', path, ...(isObject && { last: trusted<KubernetesObject>(answer) }) };
       } catch (error) {
-        if (isNotFound(error)) return { verdict: judged.verdict === 'delete' ? 'delete' : 'gone' };
+        if (isNotFound(error))
+          return judged.verdict === 'delete' ? { verdict: 'delete', path } : { verdict: 'gone' };
         if (!isConflict(error) || attempt === TRIES) throw error;
       }
     }

@@ -255,6 +255,53 @@ describe('who may do what', () => {
     });
   }, 60_000);
 
+  it('an object that nothing marks as git\u2019s any more stays: the plan tells, and the commit', async () => {
+    const repository = await follow('stripped');
+    await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+    const annotations = { [ANNOTATION.repository]: null };
+    await cluster().client.patch({ ...path, name: 'one' }, 'merge', { metadata: { annotations } });
+    const sha = await repository.git.commit({ 'a.yaml': undefined });
+    const object = `ConfigMap ${repository.namespace}/one`;
+    const why =
+      'nothing on it says that git has applied it (annotation fairlead.dev/repository): delete it by hand if nobody needs it';
+    expect((await planOf(repository, sha)).changes).toEqual([
+      { object, action: 'keep', why, differences: [] },
+    ]);
+    expect(await sync().apply('stripped', sha)).toMatchObject({ outcome: 'Succeeded' });
+    const inventory = await sync().inventory('stripped');
+    expect(inventory?.entries.size).toBe(1);
+    const notes = [`${object} was not pruned: ${why}`];
+    expect(inventory?.status.commit).toMatchObject({ pruned: 0, notes });
+    expect(inventory?.status.history?.at(-1)).toMatchObject({ notes });
+    expect(await repository.get('configmaps', 'one')).toBeDefined();
+  }, 60_000);
+
+  it('an object that a finalizer keeps is pruned, and the commit tells for what it waits', async () => {
+    const repository = await follow('finalizer');
+    await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+    const path = {
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      namespace: repository.namespace,
+      name: 'one',
+    };
+    const hold = async (finalizers: readonly string[]) => {
+      await cluster().client.patch(path, 'merge', { metadata: { finalizers } });
+    };
+    await hold(['example.com/held']);
+    expect(await repository.commit({ 'a.yaml': undefined })).toMatchObject({ outcome: 'Succeeded' });
+    const inventory = await sync().inventory('finalizer');
+    expect(inventory?.entries.size).toBe(1);
+    const notes = [
+      `ConfigMap ${repository.namespace}/one is being deleted, and waits for its finalizer example.com/held`,
+    ];
+    expect(inventory?.status.commit).toMatchObject({ pruned: 1, notes });
+    expect(inventory?.status.history?.at(-1)).toMatchObject({ notes });
+    await hold([]);
+  }, 60_000);
+
   it('an object that is there twice is planned once, and wrong', async () => {
     const repository = await follow('twice');
     const sha = await repository.git.commit({

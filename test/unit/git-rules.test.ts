@@ -163,12 +163,18 @@ describe('inventory', () => {
     ],
     ['gone', entry('a'), undefined, { verdict: 'forget' }],
     ['made again by somebody else', entry('a', { uid: 'u0' }), live({}, ours), { verdict: 'forget' }],
-    ['without our annotation', entry('a', { uid: 'u1' }), live({}), { verdict: 'forget' }],
+    ['without our annotation', entry('a', { uid: 'u1' }), live({}), { verdict: 'forget', stays: true }],
+    [
+      'without our annotation, and another one since',
+      entry('a', { uid: 'u0' }),
+      live({}),
+      { verdict: 'forget', stays: true },
+    ],
     [
       'of another repository',
       entry('a', { uid: 'u1' }),
       live({}, { 'fairlead.dev/repository': 'other' }),
-      { verdict: 'forget' },
+      { verdict: 'forget', why: 'repository other holds it now' },
     ],
     [
       'controlled by something',

@@ -1,0 +1,136 @@
+/** What a prune tells of objects that are not gone after it, over real HTTP. */
+
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { entryKey } from '../../../git/inventory-content.ts';
+import type { InventoryEntry } from '../../../git/inventory-content.ts';
+import { pruneObjects } from '../../../git/prune.ts';
+import { KubernetesClient } from '../../../kubernetes/client.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
+import { commitContext } from '../../support/commit-context.ts';
+import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+
+const ENTRY: InventoryEntry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'ns', name: 'one', uid: 'u' };
+const PATH = '/api/v1/namespaces/ns/configmaps/one';
+const STATUS = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
+
+let server: WatchServer;
+let client: KubernetesClient;
+/** What reads find, one after the other, the last one ever after; a number: the status that is answered. */
+let found: readonly (object | number)[];
+/** What the delete is answered. */
+let deleted: { readonly code: number; readonly body: object };
+
+beforeEach(async () => {
+  server = await WatchServer.start();
+  server.intercept = ({ method, url }, response) => {
+    const [present = 404] = found;
+    if (url.pathname === '/api') answer(response, 200, { versions: ['v1'] });
+    else if (url.pathname === '/apis') answer(response, 200, { groups: [] });
+    else if (url.pathname === '/api/v1') {
+      const configMaps = { name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: [] };
+      answer(response, 200, { resources: [configMaps] });
+    } else if (url.pathname !== PATH)
+      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
+    else if (method === 'DELETE') answer(response, deleted.code, deleted.body);
+    else {
+      if (found.length > 1) found = found.slice(1);
+      const status = typeof present === 'number' ? present : 200;
+      const failure = { kind: 'Status', code: status, reason: status === 403 ? 'Forbidden' : 'NotFound' };
+      answer(response, status, typeof present === 'number' ? failure : present);
+    }
+    return true;
+  };
+  client = new KubernetesClient(plainConnection(server.url));
+});
+
+afterEach(async () => {
+  client.close();
+  await server.stop();
+});
+
+const OURS = { [ANNOTATION.repository]: 'shop' };
+const object = (more: object = {}) => ({
+  metadata: { name: 'one', namespace: 'ns', uid: 'u', resourceVersion: '7', annotations: OURS, ...more },
+});
+const going = (finalizers: readonly string[]) =>
+  object({ deletionTimestamp: '2026-11-23T00:00:00Z', ...(finalizers.length > 0 && { finalizers }) });
+
+const prune = async () => await pruneObjects(commitContext(client), [ENTRY], new Set());
+
+describe('an object that was deleted and has finalizers', () => {
+  const waits = 'ConfigMap ns/one is being deleted, and waits for its';
+  const held = going(['h8/x']);
+  it.each<[string, object, readonly (object | number)[], readonly string[]]>([
+    ['and keeps it', held, [held, held], [`${waits} finalizer h8/x`]],
+    [
+      'several',
+      going(['a/1', 'a/2', 'a/3', 'a/4', 'a/5']),
+      [held, going(['a/1', 'a/2', 'a/3', 'a/4', 'a/5'])],
+      [`${waits} finalizers a/1, a/2, a/3 and 2 more`],
+    ],
+    [
+      'some of which are taken off',
+      going(['a/1', 'a/2']),
+      [held, going(['a/2'])],
+      [`${waits} finalizer a/2`],
+    ],
+    ['and is gone at the second look', held, [held, 404], []],
+    ['and was made again since', held, [held, object({ uid: 'new', finalizers: ['h8/x'] })], []],
+    ['and may not be read any more', held, [held, 403], [`${waits} finalizer h8/x`]],
+    ['of the garbage collector alone', going(['orphan']), [held, going(['orphan'])], []],
+    ['none', STATUS, [object(), held], []],
+  ])('%s', async (_what, body, reads, kept) => {
+    found = reads;
+    deleted = { code: 200, body };
+    const pruned = await prune();
+    expect(pruned).toMatchObject({ deleted: ['ConfigMap ns/one'], kept, problems: [] });
+    expect(pruned.forgotten).toEqual(new Set([entryKey(ENTRY)]));
+  });
+});
+
+describe('an object that nothing marks as ours', () => {
+  const why = `nothing on it says that git has applied it (annotation ${ANNOTATION.repository}): delete it by hand if nobody needs it`;
+  it.each<[string, object, readonly string[]]>([
+    ['stays, and is told', { annotations: {} }, [`ConfigMap ns/one was not pruned: ${why}`]],
+    [
+      'stays without a word for another repository',
+      { annotations: { [ANNOTATION.repository]: 'other' } },
+      [],
+    ],
+    [
+      'stays without a word when it was detached',
+      { annotations: { 'client.lifecycle.config.k8s.io/deletion': 'detach' } },
+      [],
+    ],
+  ])('%s', async (_what, metadata, kept) => {
+    found = [object(metadata)];
+    deleted = { code: 500, body: {} };
+    const pruned = await prune();
+    expect(pruned).toMatchObject({ deleted: [], kept, problems: [] });
+    expect(pruned.forgotten).toEqual(new Set([entryKey(ENTRY)]));
+  });
+});
+
+describe('an object that an admission webhook is asked about', () => {
+  const failure = (message: string) => ({
+    code: 500,
+    body: { kind: 'Status', code: 500, reason: 'InternalError', message },
+  });
+
+  it('is a problem, and stays in the inventory, while that does not answer', async () => {
+    found = [object()];
+    deleted = failure('Internal error occurred: failed calling webhook "h8.example.com": refused');
+    const { problems, forgotten, deleted: gone } = await prune();
+    expect(problems).toMatchObject([{ code: 'WebhookFailed', object: 'ConfigMap ns/one' }]);
+    expect(problems[0]?.message).toMatch(/^it left the commit but is not deleted or detached: DELETE .*h8/);
+    expect(problems[0]?.next).toMatch(/^Mend what serves the webhook h8\.example\.com, /);
+    expect([forgotten.size, gone.length]).toEqual([0, 0]);
+  });
+
+  it('of another failure of the apiserver the whole prune is tried again', async () => {
+    found = [object()];
+    deleted = failure('Internal error occurred: etcdserver: no leader');
+    await expect(prune()).rejects.toThrow('no leader');
+  });
+});
