@@ -25,7 +25,7 @@ export interface StatefulSetView extends UpdateView<StatefulSetMember> {
   /** In order, the set's own and orphans that match. */
   readonly revisions: readonly ControllerRevision[];
   readonly revisionPlan: RevisionPlan;
-  /** The revision that pods below the partition have (S8). */
+  /** The revision that pods below the partition have (S8); see {@link currentOf} where the status does not tell. */
   readonly current: ControllerRevision | undefined;
   /** The newest revision that rollouts know of: `update`, or what was it before the template changed. */
   readonly latest: ControllerRevision | undefined;
@@ -53,6 +53,7 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
   const revisionPlan = planStatefulSetRevision(set, snapshot.revisions);
   const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
   const latest = update ?? byLabel.get(set.status.updateRevision ?? '') ?? revisions.at(-1);
+  const sorted = sortPods(set, snapshot.pods, now);
   return {
     workload: set,
     now,
@@ -63,9 +64,9 @@ export function viewStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): S
     updateLabel: update?.metadata.name,
     refusals: snapshot.refusals,
     isTarget: ({ ordinal }) => isTargetOrdinal(set, ordinal),
-    current: byLabel.get(set.status.currentRevision ?? '') ?? latest,
+    current: byLabel.get(set.status.currentRevision ?? '') ?? currentOf(set, sorted.slots, revisions, latest),
     latest,
-    ...sortPods(set, snapshot.pods, now),
+    ...sorted,
     claims: new Map(snapshot.claims.map((claim) => [claim.metadata.name, claim])),
     firstTarget: set.start + set.partition,
     downNodes: snapshot.downNodes,
@@ -99,6 +100,27 @@ function sortPods(
   condemned.sort((a, b) => b.ordinal - a.ordinal);
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return { slots, condemned, released, foreignNames };
+}
+
+/**
+ * The current revision where the status names none that exists: the object was made anew (a change of workload API, a deletion that left
+ * the pods) in the middle of a rollout, perhaps one that a partition or a pause holds. The pods know it: the newest revision but `latest`
+ * that one below the partition has; where these tell nothing, that any pod has. Pods that are still to be adopted count, as the status
+ * is written before they are. Only where none has another is it `latest`, as with the first revision.
+ */
+function currentOf(
+  set: StatefulSet,
+  slots: readonly (StatefulSetMember | undefined)[],
+  revisions: readonly ControllerRevision[],
+  latest: ControllerRevision | undefined,
+): ControllerRevision | undefined {
+  const knownOf = (members: typeof slots) => {
+    const labels = new Set(members.map((member) => member?.revision));
+    return revisions.filter(({ metadata }) => labels.has(metadata.name));
+  };
+  const below = knownOf(slots.slice(0, set.partition));
+  const known = below.length > 0 ? below : knownOf(slots);
+  return known.findLast((revision) => revision !== latest) ?? latest;
 }
 
 /** Whether the present strategy may bring the pod of this ordinal to the update revision: above start + partition (S10). */

@@ -47,6 +47,23 @@ spec:
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `;
 
+/** A rollout that its partition holds in the middle. */
+const canary = (apiVersion: string, image: string): string => `apiVersion: ${apiVersion}
+kind: StatefulSet
+metadata: {name: canary}
+spec:
+  replicas: 4
+  serviceName: canary
+  podManagementPolicy: Parallel
+  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: ${image === 'app:1' ? '0' : '2'}}}
+  selector: {matchLabels: {app: canary}}
+  template:
+    metadata: {labels: {app: canary}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: ${image}}]
+`;
+
 const deploymentManifest = (apiVersion: string): string => `apiVersion: ${apiVersion}
 kind: Deployment
 metadata: {name: api}
@@ -160,6 +177,42 @@ describe('migration between the workload APIs', () => {
     expect(await identities()).toEqual(before);
     expect(back.status?.updateRevision).toBe(revision?.metadata.name);
     expect(await revisions()).toHaveLength(1);
+  }, 150_000);
+
+  it('moves in the middle of a canary: below the partition a pod comes back at the revision from before', async () => {
+    const pod = { group: '', version: 'v1', resource: 'pods', namespace };
+    const imageOf = ({ spec }: Pod) => spec.containers[0]?.image;
+    const isAt = (updated: number) => (set: StatefulSetObject) =>
+      set.status?.observedGeneration === set.metadata.generation &&
+      set.status?.readyReplicas === 4 &&
+      set.status.updatedReplicas === updated;
+    await repository.commit({ 'canary.yaml': canary('apps/v1', 'app:1') });
+    await native.until(native.setPath(namespace, 'canary'), 'rolled out', isAt(4), 60_000);
+    await repository.commit({ 'canary.yaml': canary('apps/v1', 'app:2') });
+    const { status } = await native.until(
+      native.setPath(namespace, 'canary'),
+      'half rolled out',
+      isAt(2),
+      60_000,
+    );
+
+    await repository.commit({ 'canary.yaml': canary('fairlead.dev/v1beta1', 'app:2') });
+    const moved = await ours.until(ours.setPath(namespace, 'canary'), 'taken over', isAt(2), 60_000);
+    expect(moved.status).toMatchObject({
+      currentRevision: status?.currentRevision,
+      updateRevision: status?.updateRevision,
+      currentReplicas: 2,
+    });
+    const [first] = await ours.pods(namespace, 'canary');
+    await ours.client.delete({ ...pod, name: 'canary-0' }, { uid: first?.metadata.uid ?? '' });
+    const again = await ours.until<Pod>(
+      { ...pod, name: 'canary-0' },
+      'there again',
+      ({ metadata }) => metadata.uid !== first?.metadata.uid,
+      60_000,
+    );
+    expect(imageOf(again)).toBe('app:1');
+    expect((await ours.pods(namespace, 'canary')).slice(1).map(imageOf)).toEqual(['app:1', 'app:2', 'app:2']);
   }, 150_000);
 
   it('moves a Deployment there and back: its ReplicaSet and its pods stay', async () => {

@@ -122,6 +122,34 @@ describe('properties of the StatefulSet planner', () => {
       expect(held && plan.batch.length > 0).toBe(false);
     }));
 
+  it('S8, S10: without a status, a pod below the partition comes back at what the others there have', () => {
+    let seen = 0;
+    always((_, snapshot, now) => {
+      const { workload, pods, revisions } = snapshot;
+      const isBelow = ({ metadata }: Pod) =>
+        ordinalOf(metadata.name) >= workload.start &&
+        ordinalOf(metadata.name) < workload.start + Math.min(workload.partition, workload.replicas) &&
+        metadata.labels?.['app'] === 'web' &&
+        metadata.deletionTimestamp === undefined;
+      const [lost, ...others] = pods.filter(isBelow);
+      const labels = new Set(others.map(({ metadata }) => metadata.labels?.['controller-revision-hash']));
+      const [label] = labels;
+      const isKnown = revisions.some(({ metadata }) => metadata.name === label);
+      if (workload.updateStrategy !== 'RollingUpdate' || labels.size !== 1 || !isKnown) return;
+      const anew = { ...workload, status: { replicas: 0 } };
+      const rest = pods.filter((pod) => pod !== lost);
+      const plan = planStatefulSet({ ...snapshot, workload: anew, pods: rest }, now);
+      const made = plan.steady.filter(
+        ({ purpose, name }) => purpose === 'ScaleUp' && name === lost?.metadata.name,
+      );
+      for (const { revision } of made) {
+        seen += 1;
+        expect(revision).toBe(label);
+      }
+    });
+    expect(seen).toBeGreaterThan(0);
+  });
+
   it('S9, S11: OrderedReady creates one pod at a time, and only above pods that are all available', () =>
     always(
       (plan, { workload, pods }, now) => {

@@ -3,7 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '../../planners/objects.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
 import type { StatefulSet } from '../../planners/workload.ts';
-import { NOW, podOf, rolloutOf, snapshotOf } from '../support/statefulset-fixtures.ts';
+import {
+  NOW,
+  podOf,
+  revisionFor,
+  rolloutOf,
+  snapshotOf,
+  templateOf,
+} from '../support/statefulset-fixtures.ts';
 
 describe('status (S17–S20)', () => {
   const { set, old, update, revisions } = rolloutOf({ replicas: 3 });
@@ -80,11 +87,43 @@ describe('status (S17–S20)', () => {
     expect(statusOf({ ...set, status: { ...set.status, conditions } }, []).conditions).toEqual(conditions);
   });
 
-  it('S8: a current revision that is gone is the update revision', () => {
-    const status = statusOf({ ...set, status: { ...set.status, currentRevision: 'web-gone' } }, [
-      podOf(set, 0, o),
-    ]);
-    expect(status.currentRevision).toBe(u);
+  it.each([
+    ['pods below the partition have the old one', 2, [o, o, u], o],
+    ['one of those below the partition has the old one', 2, [u, o, u], o],
+    ['pods below the partition are at the update revision', 2, [u, u, o], u],
+    ['none is below the partition', 2, [undefined, undefined, o], o],
+    ['pods below the partition are at a revision that is gone', 2, ['web-gone', 'web-gone', u], u],
+    ['no partition, in the middle of a rollout', 0, [o, u, u], o],
+    ['no pods', 2, [], u],
+  ])(
+    'S8: without a current revision in the status it is that of the pods: %s',
+    (_, partition, labels, current) => {
+      const pods = labels.flatMap((label, ordinal) =>
+        label === undefined ? [] : [podOf(set, ordinal, label)],
+      );
+      const orphans = pods.map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } }));
+      for (const status of [{ replicas: 0 }, { ...set.status, currentRevision: 'web-lost' }]) {
+        const anew = { ...set, partition, status };
+        expect(statusOf(anew, pods)).toMatchObject({
+          currentRevision: current,
+          currentReplicas: labels.filter((label) => label === current).length,
+        });
+        expect(statusOf(anew, orphans).currentRevision).toBe(current);
+      }
+    },
+  );
+
+  it('S8: of several old ones below the partition it is the newest, and what is gone back to is no old one', () => {
+    const third = { ...set, template: templateOf('web:3'), partition: 3, status: { replicas: 0 } };
+    const newest = revisionFor(third, revisions);
+    const all = [...revisions, newest];
+    const plan = (one: StatefulSet, labels: readonly string[]) => {
+      const pods = labels.map((label, ordinal) => podOf(set, ordinal, label));
+      return planStatefulSet(snapshotOf(one, { revisions: all, pods }), NOW).status.currentRevision;
+    };
+    expect(plan(third, [u, o, o])).toBe(u);
+    expect(plan({ ...third, template: templateOf('web:1') }, [o, o, o])).toBe(o);
+    expect(plan({ ...third, template: templateOf('web:4') }, [o, o, o])).toBe(o);
   });
 
   it('scale subresource: the selector is in the status of fairlead.dev, apps/v1 has no place for it', () => {

@@ -430,6 +430,16 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
     });
   });
 
+  it('S10: below the partition the current revision also when the object was made anew and has no status', () => {
+    const { set, old, update, revisions } = rolloutOf({ replicas: 4, partition: 2 });
+    const anew = { ...set, status: { replicas: 0 } };
+    const orphans = [1, 2, 3].map((ordinal) => {
+      const { metadata, ...rest } = podOf(set, ordinal, (ordinal < 2 ? old : update).metadata.name);
+      return { ...rest, metadata: { ...metadata, ownerReferences: [] } };
+    });
+    expect(createdAt(anew, orphans, { revisions })).toEqual({ 'web-0': old.metadata.name });
+  });
+
   it('S10: OnDelete always the update revision', () => {
     const { set, update, revisions } = rolloutOf({ replicas: 3 });
     const manual = { ...set, updateStrategy: 'OnDelete' as const, partition: 2 };
