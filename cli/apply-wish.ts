@@ -1,5 +1,6 @@
 /** What every verb that changes a workload does: write the object, tell the run, wait until a controller has seen it, say so. */
 
+import { saysTemporalAway } from '../planners/conditions.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WishResult, WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { pause } from '../kubernetes/backoff.ts';
@@ -17,6 +18,7 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { SignalOutcome } from './temporal.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
+import { conditionsOf } from './workload-state.ts';
 
 export interface WaitOption {
   /** `--no-wait` makes it false. */
@@ -37,10 +39,12 @@ export interface WishToApply {
   readonly signal?: () => Promise<SignalOutcome>;
   /** Whether a state of the object, at or after `generation`, shows the effect. */
   readonly seen: (object: WorkloadObject, generation: number) => boolean;
+  /** It changes the template: without Temporal a controller that lives cannot act on it. */
+  readonly needsRun?: boolean;
 }
 
 /** How far the effect could be followed. */
-type EffectSeen = 'seen' | 'timeout' | 'noLeader' | 'notKept' | 'notAwaited';
+type EffectSeen = 'seen' | 'timeout' | 'temporalUnreachable' | 'noLeader' | 'notKept' | 'notAwaited';
 
 interface WishDocument extends Document {
   readonly kind: 'WishResult';
@@ -58,7 +62,7 @@ interface WishDocument extends Document {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Healthy controllers answer sooner; only then is it worth asking who leads. */
+/** Healthy controllers answer sooner; only then is it worth asking who leads, and believing what the status said before the wish. */
 const LEASE_AFTER_MS = 1_500;
 const LEASE_AGAIN_MS = 3_000;
 
@@ -124,6 +128,11 @@ function notes(
       lease.state === 'free' ? describeFree(lease, name) : `no Fairlead worker holds the Lease ${name}`;
     lines.push(`note: written on the object; ${nobody}, so it takes effect when one starts`);
   }
+  if (effect === 'temporalUnreachable') {
+    lines.push(
+      'note: written on the object; the worker does not reach Temporal, so the rollout begins when it does',
+    );
+  }
   if (effect === 'notKept' && notKept !== undefined) {
     lines.push(`note: written on the object, but Fairlead does nothing about it: ${notKept}`);
   }
@@ -141,10 +150,16 @@ async function awaitEffect(session: Session, wish: WishToApply): Promise<EffectS
     timeoutMs: REQUEST_TIMEOUT_MS,
   });
   const generation = metadata.generation ?? 0;
-  const leaderless = new AbortController();
+  const inVain = new AbortController();
   const over = new AbortController();
-  void abortWhenLeaderless(session, leaderless, over.signal);
   let states = 0;
+  let waitsForTemporal = false;
+  let leaderless = false;
+  const isInVain = async () => {
+    if (!waitsForTemporal) leaderless = await isLeaderless(session);
+    return waitsForTemporal || leaderless;
+  };
+  void abortWhen(isInVain, inVain, over.signal);
   try {
     const result = await awaitWorkload(
       session,
@@ -152,30 +167,34 @@ async function awaitEffect(session: Session, wish: WishToApply): Promise<EffectS
       timeoutOf(session),
       (object) => {
         states += 1;
-        return object === undefined || wish.seen(object, generation) ? true : undefined;
+        if (object === undefined || wish.seen(object, generation)) return 'seen';
+        waitsForTemporal = wish.needsRun === true && saysTemporalAway(conditionsOf(object));
+        // The first state may have been so before: a controller that reaches Temporal again is given the time to say so.
+        return waitsForTemporal && states > 1 ? 'temporalUnreachable' : undefined;
       },
-      leaderless.signal,
+      inVain.signal,
     );
     if (result.outcome === 'timeout') {
-      return leaderless.signal.aborted || (await isLeaderless(session)) ? 'noLeader' : 'timeout';
+      if (leaderless || (await isLeaderless(session))) return 'noLeader';
+      return waitsForTemporal ? 'temporalUnreachable' : 'timeout';
     }
     // The first state may have been so before: that tells nothing of a controller.
-    return states === 1 && (await isLeaderless(session)) ? 'noLeader' : 'seen';
+    return states === 1 && (await isLeaderless(session)) ? 'noLeader' : result.value;
   } finally {
     over.abort();
   }
 }
 
 /** Looks until `over`: the holder of the Lease may have died a moment ago. */
-async function abortWhenLeaderless(
-  session: Session,
-  leaderless: AbortController,
+async function abortWhen(
+  isInVain: () => Promise<boolean>,
+  inVain: AbortController,
   over: AbortSignal,
 ): Promise<void> {
   for (let wait = LEASE_AFTER_MS; !over.aborted; wait = LEASE_AGAIN_MS) {
     await pause(wait, over);
-    if (!over.aborted && (await isLeaderless(session))) {
-      leaderless.abort();
+    if (!over.aborted && (await isInVain())) {
+      inVain.abort();
       return;
     }
   }

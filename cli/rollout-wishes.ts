@@ -69,6 +69,7 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
       verb,
       write: writes[verb],
       seen: EFFECTS[verb],
+      needsRun: verb === 'abort' || verb === 'restart',
       needsKeeper: verb === 'pause' || verb === 'retry',
       ...((verb === 'pause' || verb === 'resume' || verb === 'abort') && { signal: () => tellRun(verb) }),
     };
@@ -87,6 +88,7 @@ export async function runUndo(call: Call<UndoOptions>): Promise<ExitCode> {
       verb: 'undo',
       write: () => undoWorkload(session.client, target, request, session.io.now()),
       seen: isSpecObserved,
+      needsRun: true,
     };
     return await applyWish(session, wish, call.options.wait);
   });

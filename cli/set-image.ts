@@ -21,6 +21,7 @@ export async function runSetImage(call: Call<WishOptions>): Promise<ExitCode> {
       verb: 'set image',
       write: () => setImage(client, target, images, { by, reason }, io.now()),
       seen: isSpecObserved,
+      needsRun: true,
     };
     return await applyWish(session, wish, call.options.wait);
   });

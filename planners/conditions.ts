@@ -116,6 +116,14 @@ export function saysPaused(conditions: readonly Condition[]): boolean {
   return conditions.some(({ type, reason }) => type === 'Reconciling' && reason === 'Paused');
 }
 
+/** Whether these conditions say that replacing pods waits for Temporal. */
+export function saysTemporalAway(conditions: readonly Condition[]): boolean {
+  return conditions.some(
+    ({ type, status, reason }) =>
+      type === 'Reconciling' && status === 'True' && reason === 'TemporalUnreachable',
+  );
+}
+
 /** Computes the four conditions; foreign ones are kept as they are. Nothing changes when called again with its own result. */
 export function computeConditions(input: ConditionInput): ConditionResult {
   const progress = progressing(input);

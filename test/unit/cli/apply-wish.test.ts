@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+
+import { applyWish } from '../../../cli/apply-wish.ts';
+import type { Session } from '../../../cli/session.ts';
+import { isSpecObserved } from '../../../cli/rollout-wishes.ts';
+import { KubernetesClient } from '../../../kubernetes/client.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
+import { eventually } from '../../support/eventually.ts';
+import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+
+/** The change is of generation 2, which no status has observed. */
+function set(reason: string): object {
+  const conditions = [{ type: 'Reconciling', status: 'True', reason }];
+  return { generation: 2, status: { replicas: 3, observedGeneration: 1, conditions } };
+}
+
+describe('waiting for the effect of a wish', () => {
+  let server: WatchServer;
+  let client: KubernetesClient;
+  let stored: KubernetesObject;
+  beforeEach(async () => {
+    server = await WatchServer.start();
+    client = new KubernetesClient(plainConnection(server.url));
+    server.intercept = ({ url }, response) => {
+      if (url.pathname.includes('/leases/')) {
+        const spec = { holderIdentity: 'w', leaseDurationSeconds: 60, renewTime: new Date().toISOString() };
+        answer(response, 200, { metadata: { name: 'fairlead-default', resourceVersion: '1' }, spec });
+        return true;
+      }
+      if (!url.pathname.endsWith('/web')) return false;
+      answer(response, 200, { ...stored, metadata: { ...stored.metadata, generation: 2 } });
+      return true;
+    };
+  });
+  afterEach(async () => {
+    client.close();
+    await server.stop();
+  });
+
+  async function setImage(needsRun: boolean, timeout: number) {
+    const told = { out: '', err: '' };
+    const io = {
+      out: (text: string) => (told.out += text),
+      err: (text: string) => (told.err += text),
+      now: Date.now,
+      interrupted: new AbortController().signal,
+    };
+    const session = trusted<Session>({
+      client,
+      io,
+      options: { output: 'table', timeout },
+      namespace: 'default',
+      cluster: 'default',
+      leaseNamespace: 'fairlead-system',
+    });
+    const target = { group: 'apps', version: 'v1', kind: 'StatefulSet', namespace: 'default', name: 'web' };
+    const code = await applyWish(
+      session,
+      trusted({
+        verb: 'set image',
+        argument: { kind: 'StatefulSet', api: 'apps/v1', name: 'web' },
+        target,
+        write: async () => ({ changed: true, message: 'statefulset/web: main=web:2' }),
+        seen: isSpecObserved,
+        needsRun,
+      }),
+      true,
+    );
+    return { code, ...told };
+  }
+
+  const AWAY = expect.stringContaining(
+    'the worker does not reach Temporal, so the rollout begins when it does',
+  );
+
+  it('ends when a controller says that it waits for Temporal', async () => {
+    stored = server.put('web', { fields: set('Progressing') });
+    const ended = setImage(true, 4_000);
+    await eventually('the workload is watched', () => server.openWatches > 0);
+    server.put('web', { fields: set('TemporalUnreachable') });
+    expect(await ended).toMatchObject({ code: 0, err: AWAY });
+  });
+
+  it('ends as well when the status has said so before', async () => {
+    stored = server.put('web', { fields: set('TemporalUnreachable') });
+    expect(await setImage(true, 4_000)).toMatchObject({ code: 0, err: AWAY });
+  });
+
+  it('awaits a controller where the wish needs no run, or nobody says anything of Temporal', async () => {
+    stored = server.put('web', { fields: set('TemporalUnreachable') });
+    const silent = { code: 3, err: expect.stringContaining('no controller has acted on it') };
+    expect(await setImage(false, 300)).toMatchObject(silent);
+    server.put('web', { fields: set('Progressing') });
+    expect(await setImage(true, 300)).toMatchObject(silent);
+  });
+});
