@@ -69,10 +69,21 @@ function candidatesOf(
     const infeasible = member.inPlace !== undefined && isInfeasible(view, member);
     if (member.revision === update.metadata.name && !infeasible) continue;
     if (view.workload.updateStrategy === 'OnDelete') plan.wait('OnDelete', { pod: member.name });
-    else if (!view.isTarget(member)) plan.wait('Partition', { pod: member.name });
+    else if (!view.isTarget(member))
+      plan.wait('Partition', { pod: member.name, ...lostRevision(view, member) });
     else if (member.inPlace?.revision !== update.metadata.name || infeasible) candidates.push(member);
   }
   return candidates;
+}
+
+/** Such a pod cannot be made again as it is: whoever looks at it is to know before it dies. */
+function lostRevision(
+  { byLabel }: StatefulSetView,
+  { name, revision }: StatefulSetMember,
+): { readonly detail?: string } {
+  if (revision === '' || byLabel.has(revision)) return {};
+  const detail = `ControllerRevision ${revision} of ${name} does not exist any more, so a pod made in its place comes at another`;
+  return { detail };
 }
 
 function write(

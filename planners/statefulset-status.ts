@@ -106,13 +106,18 @@ export function progressOfSet(view: StatefulSetView): Progress {
 }
 
 /**
- * Whether nothing more is to be done under the present strategy (design "What a run is"): the first revision awaits all pods;
- * OnDelete only the revision; else every pod from the partition up is at the update revision and available.
+ * Whether nothing more is to be done under the present strategy (design "What a run is"): the first revision awaits all pods, but for
+ * those that the strategy leaves at a revision which somebody has deleted: it is not the first then, only the last that is left.
+ * OnDelete awaits only the revision; else every pod from the partition up is at the update revision and available.
  */
 export function isFinishedRollout(view: StatefulSetView): boolean {
-  const { workload: set, revisions } = view;
-  if (revisions.length === 1) return isCompleteSet(view);
-  return areUpdated(view, (ordinal) => isTargetOrdinal(set, ordinal));
+  const { workload: set, revisions, slots, byLabel } = view;
+  const isFirst = revisions.length === 1;
+  return areUpdated(view, (ordinal) => {
+    if (isTargetOrdinal(set, ordinal)) return true;
+    const member = slots[ordinal - set.start];
+    return isFirst && (member === undefined || byLabel.has(member.revision));
+  });
 }
 
 /** Whether every pod is at the update revision and available, those too that the present strategy leaves alone. */

@@ -489,6 +489,38 @@ describe('what a run is (design §1)', () => {
     expect({ finished: plan.finished, needsRollout: plan.needsRollout }).toEqual({ finished, needsRollout });
   });
 
+  it.each([
+    ['above the partition all is done', { partition: 2 }, 'oouu', true],
+    ['below it pods are broken, as they may be', { partition: 2 }, 'Oouu', true],
+    ['above it one is not ready', { partition: 2 }, 'ooUu', false],
+    ['below it one is missing, which comes at the new one', { partition: 2 }, '-ouu', false],
+    ['below it one at the new revision is not ready yet', { partition: 2 }, 'Uouu', false],
+    ['OnDelete', { updateStrategy: 'OnDelete' }, 'oooo', true],
+  ] as const)('a revision that is the last one left is no first one: %s', (_, overrides, word, finished) => {
+    const rollout = rolloutOf({ replicas: 4, ...overrides });
+    const plan = planOf(rollout, word, { revisions: [rollout.update] });
+    expect({ finished: plan.finished, needsRollout: plan.needsRollout }).toEqual({
+      finished,
+      needsRollout: false,
+    });
+  });
+
+  it('what is at a revision that somebody has deleted is said to be', () => {
+    const rollout = rolloutOf({ replicas: 4, partition: 2 });
+    const plan = planOf(rollout, 'oouu', { revisions: [rollout.update] });
+    expect(plan.waiting).toMatchObject([
+      {
+        code: 'Partition',
+        message: expect.stringContaining(
+          `ControllerRevision ${rollout.old.metadata.name} of web-1 does not exist any more`,
+        ),
+      },
+    ]);
+    expect(planOf(rollout, 'oouu').waiting[0]?.message).toBe(
+      'web-1, web-0 are below the partition and keep their revision',
+    );
+  });
+
   it('S6: an undo needs a rollout until the revision has the highest number', () => {
     const { old, update } = rolloutOf({ replicas: 0 });
     const undone = setOf({ replicas: 0, template: templateOf('web:1') });
