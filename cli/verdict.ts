@@ -1,11 +1,15 @@
 /** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
 
+import { forbiddenChanges } from '../kubernetes/in-place-only.ts';
+import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isIdle } from '../kubernetes/wish-edits.ts';
 import { isNote } from '../planners/complete-mark.ts';
+import type { PodTemplate } from '../planners/objects.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
 import { revisionsOf } from '../planners/revision.ts';
+import { storedTemplate } from '../planners/template-revision.ts';
 import type { Snapshot, Workload } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
 import type { GitTrouble } from './git-state.ts';
@@ -183,7 +187,7 @@ function stalled(evidence: Evidence): Verdict | undefined {
   const hasRunEnded = condition.reason?.startsWith('Run') === true;
   const first = hasRunEnded
     ? `fairlead rollout retry ${whoOf(workload)}`
-    : way.isAbort
+    : way.isAbort && way.forbidden === undefined
       ? way.command
       : commitOr(way);
   return {
@@ -277,6 +281,8 @@ interface GoBack {
   readonly isAbort: boolean;
   /** Empty where there is no other revision. */
   readonly command: string;
+  /** What to do instead where podUpdatePolicy lets the template not be changed to that revision's: the command would be refused. */
+  readonly forbidden?: string;
 }
 
 /**
@@ -291,7 +297,17 @@ function howToGoBack({ object, workload, plan, snapshot }: Evidence): GoBack {
   if (way.outcome === 'to') {
     const undo = `fairlead rollout undo ${who} --to-revision ${String(way.revision.revision)}`;
     const isAbort = !isIdle(object);
-    return { isThere: false, isAbort, command: isAbort ? `fairlead rollout abort ${who}` : undo };
+    const template = storedTemplate(way.revision);
+    const fields = template === undefined ? [] : forbiddenChanges(object, trusted<PodTemplate>(template));
+    const forbidden =
+      `set podUpdatePolicy to InPlaceIfPossible, which replaces the pods; to go back instead, change it together with the template ` +
+      `(InPlaceOnly lets nobody change ${fields.join(', ')})`;
+    return {
+      isThere: false,
+      isAbort,
+      command: isAbort ? `fairlead rollout abort ${who}` : undo,
+      ...(fields.length > 0 && { forbidden }),
+    };
   }
   const isThere = way.outcome === 'there';
   const isAlone = revisions.every((one) => one === present);
@@ -299,7 +315,8 @@ function howToGoBack({ object, workload, plan, snapshot }: Evidence): GoBack {
   return { isThere, isAbort: false, command: isAlone ? '' : command };
 }
 
-function commitOr({ command }: GoBack): string {
+function commitOr({ command, forbidden }: GoBack): string {
+  if (forbidden !== undefined) return forbidden;
   return `commit a template that works${command === '' ? '' : `, or go back: ${command}`}`;
 }
 

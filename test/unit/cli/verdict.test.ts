@@ -4,6 +4,7 @@ import { planWorkload } from '../../../cli/snapshot.ts';
 import type { Evidence } from '../../../cli/verdict.ts';
 import { judge } from '../../../cli/verdict.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
+import { trusted } from '../../../kubernetes/values.ts';
 import { lookupsOf } from '../../../kubernetes/workload-children.ts';
 import { templateOfData } from '../../../kubernetes/workload-revisions.ts';
 import type { ControllerRevision, Pod } from '../../../planners/objects.ts';
@@ -31,12 +32,17 @@ interface Case {
   readonly updated?: number;
   /** Images of the revisions that were complete once. */
   readonly marked?: readonly string[];
+  /** What the container of the revision before had beside its image. */
+  readonly before?: object;
   readonly evidence?: Partial<Pick<Evidence, 'lease' | 'silent' | 'run' | 'gitTrouble'>>;
 }
 
-function verdict({ object, pods = (all) => all, updated = 3, marked = [], evidence }: Case): string {
+function verdict(given: Case): string {
+  const { object, pods = (all) => all, updated = 3, marked = [], before, evidence } = given;
   const made = rollout({ updated, ...(object && { object }) });
-  const revisions = made.revisions.map((one) => (marked.includes(imageOf(one)) ? complete(one) : one));
+  const [old, present] = made.revisions;
+  const all = [before === undefined ? old : withContainer(old, before), present];
+  const revisions = all.map((one) => (marked.includes(imageOf(one)) ? complete(one) : one));
   const planned = planWorkload(
     made.object satisfies WorkloadObject,
     TARGET,
@@ -60,6 +66,13 @@ function verdict({ object, pods = (all) => all, updated = 3, marked = [], eviden
 
 function imageOf(revision: ControllerRevision): string {
   return templateOfData(revision).spec.containers[0]?.image ?? '';
+}
+
+function withContainer(revision: ControllerRevision, fields: object): ControllerRevision {
+  const template = templateOfData(revision);
+  const containers = template.spec.containers.map((container) => ({ ...container, ...fields }));
+  const changed = { ...template, spec: { ...template.spec, containers }, $patch: 'replace' };
+  return { ...revision, data: trusted({ spec: { template: changed } }) };
 }
 
 function complete({ metadata, ...rest }: ControllerRevision): ControllerRevision {
@@ -247,6 +260,19 @@ describe('explain', () => {
     expect(verdict({ object: { conditions, annotations }, updated: 1, marked: ['web:1'] })).toMatch(
       /→ fairlead rollout abort statefulset\.fairlead\.dev\/web -n default$/,
     );
+  });
+
+  it('InPlaceOnly and what no running pod takes over: the policy is to be changed, for an abort is refused as well', () => {
+    const conditions = [
+      { type: 'Stalled', status: 'True', reason: 'InPlaceImpossible', message: 'web-2 cannot be updated' },
+    ] as const;
+    const rollingUpdate = { partition: 0, podUpdatePolicy: 'InPlaceOnly' };
+    const object = { conditions, spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate } } };
+    const env = [{ name: 'A', value: 'b' }];
+    expect(verdict({ object, updated: 0, before: { env } })).toMatch(
+      /→ set podUpdatePolicy to InPlaceIfPossible, .*\(InPlaceOnly lets nobody change spec\.containers\[main\]\.env\)$/,
+    );
+    expect(verdict({ object, updated: 0 })).toMatch(/→ fairlead rollout abort /);
   });
 
   it('a pod that will never be ready: what to do', () => {
