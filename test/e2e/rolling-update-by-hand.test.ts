@@ -81,7 +81,8 @@ describe('a rolling update that somebody works against by hand', () => {
       isHalf,
       60_000,
     );
-    if (isPaused) expect(await cli('rollout pause rc/foo')).toMatchObject({ code: 0, err: '' });
+    const paused = isPaused ? await cli('rollout pause rc/foo') : { code: 0, err: '' };
+    expect(paused).toMatchObject({ code: 0, err: '' });
     const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
     const next = items.find(({ metadata }) => metadata.name !== 'foo')?.metadata.name ?? '';
     const untilPods = async (what: string, holds: (pods: readonly Pod[]) => boolean) => {
