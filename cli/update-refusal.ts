@@ -33,7 +33,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
       : `let it finish, it cannot go back any more: ${explain} what it waits for; then begin again`,
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
     KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
-    SelectorSame: 'give it a label of its own in spec.selector and spec.template.metadata.labels',
+    SelectorSame: `in the file, give ${keysToDiffer(view)} a value that ${name} does not have, in spec.selector and in spec.template.metadata.labels`,
     IsNext: `${explain} how it stands`,
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
     LeftBehind: commandToDelete(about, namespace),
@@ -42,6 +42,12 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
   };
   const exitCode = USAGE.includes(code) ? EXIT.usage : EXIT.failed;
   return new CliError(`${message} (namespace ${namespace})\n  ${hints[code]}`, exitCode, { code });
+}
+
+/** Any key of the old selector will do; the label of the update as well, which the old controller gets in any case then. */
+function keysToDiffer({ old }: UpdateView): string {
+  const keys = new Set([...Object.keys(old?.spec.selector ?? {}), ROLLING_UPDATE.deployment]);
+  return [...keys].join(' or ');
 }
 
 /** What ends a controller that is left of an update: nothing else does. */

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 import { canonicalJson } from './canonical-json.ts';
-import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
+import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
@@ -247,6 +247,30 @@ function podsOfSpec({ selector, template }: ReplicationControllerSpec): JsonObje
 /** Whether two controllers select by the same labels. */
 export function selectsSame(a: ReplicationControllerSpec, b: ReplicationControllerSpec): boolean {
   return canonicalJson(a.selector ?? {}) === canonicalJson(b.selector ?? {});
+}
+
+/** Key of the label by which the next controller's pods are told apart, so that the old one gets it too; undefined where it has none. */
+export function labelKeyOf(next: ReplicationControllerSpec, key: string | undefined): string | undefined {
+  const keys = [key, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment];
+  return keys.find((one) => one !== undefined && next.selector?.[one] !== undefined);
+}
+
+/**
+ * Whether no pod can be both controllers' (K3): some key has another value in each of the two selectors, the label counted that the
+ * update is going to give the old one. Where one selector only has more keys than the other, or none in common, whichever
+ * is deleted without its pods in the middle leaves them to the other, which has too many then and kills Ready ones.
+ */
+export function selectsApart(
+  next: ReplicationControllerSpec,
+  old: ReplicationController,
+  key: string,
+): boolean {
+  const label = labelKeyOf(next, key);
+  const { selector = {} } = old.spec;
+  const labels = label === undefined ? selector : { ...selector, [label]: labelOfOld(old, label) };
+  return Object.entries(next.selector ?? {}).some(
+    ([one, value]) => labels[one] !== undefined && labels[one] !== value,
+  );
 }
 
 /**

@@ -5,10 +5,9 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
-import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { podsOf } from './replication-controller.ts';
-import { labelOfOld } from './rolling-update-definition.ts';
+import { labelKeyOf, labelOfOld } from './rolling-update-definition.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -23,7 +22,7 @@ export function labelStep(
   old: ReplicationController,
   next: ReplicationController,
 ): UpdateStep | undefined {
-  const key = keyOf(view, next);
+  const key = labelKeyOf(next.spec, view.record?.key);
   const { name } = old.metadata;
   if (key === undefined) return undefined;
   const { selector = {}, template } = old.spec;
@@ -65,11 +64,6 @@ export function labelStep(
     'LabelSelector',
     `${name} selects its pods by the label too`,
   );
-}
-
-function keyOf({ record }: UpdateView, next: ReplicationController): string | undefined {
-  const keys = [record?.key, ROLLING_UPDATE.deployment, SHIPPED_ROLLING_UPDATE.deployment];
-  return keys.find((key) => key !== undefined && next.spec.selector?.[key] !== undefined);
 }
 
 /** Pods that the old controller made without the label and has released: nobody would ever delete them (K2). */

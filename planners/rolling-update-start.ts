@@ -13,7 +13,7 @@ import {
   labelled,
   ownLabel,
   plainController,
-  selectsSame,
+  selectsApart,
   withImage,
 } from './rolling-update-definition.ts';
 import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rolling-update-record.ts';
@@ -393,21 +393,30 @@ function beginWithManifest(
   if (desired === 0)
     return refuse('NoReplicas', `${manifest.metadata.name} is to have 0 replicas: there is nothing to roll`);
   const target = newName ?? manifest.metadata.name;
+  const selector = manifest.spec.selector ?? {};
   const wanted: ControllerManifest = {
     ...manifest,
     metadata: { ...manifest.metadata, name: target },
     spec: {
       ...manifest.spec,
       replicas: desired,
-      selector: manifest.spec.selector ?? manifest.spec.template?.metadata?.labels ?? {},
+      // As the apiserver has it of one that is left out or empty.
+      selector:
+        Object.keys(selector).length > 0 ? selector : (manifest.spec.template?.metadata?.labels ?? {}),
     },
   };
   if (target === name) return begin(view, wanted, undefined, key, desired);
   // K3: a controller of its own tells its pods apart by its own labels.
-  if (selectsSame(wanted.spec, old.spec)) {
+  if (!selectsApart(wanted.spec, old, key)) {
+    const [own, other] = [wanted.spec.selector, old.spec.selector].map(formatSelector);
+    const both = Object.keys(wanted.spec.selector ?? {}).filter((one) => one in (old.spec.selector ?? {}));
+    const differ =
+      both.length === 0
+        ? `no key in common with that of ${name} (${other ?? ''})`
+        : `the same value as that of ${name} (${other ?? ''}) for each key that both have (${both.join(', ')})`;
     return refuse(
       'SelectorSame',
-      `the selector of ${target} is that of ${name}: one of its keys must have another value`,
+      `the selector of ${target} (${own ?? ''}) has ${differ}: either could take the pods of the other`,
     );
   }
   const { hash } = labelled(wanted, key);
@@ -440,6 +449,13 @@ function begin(
     desired,
     data: { ...data, ...(old && { replaced: describeBefore(data, old) }) },
   };
+}
+
+/** As kubectl writes it: `app=foo,tier=web`. */
+function formatSelector(selector: Readonly<Record<string, string>> = {}): string {
+  return Object.entries(selector)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
 }
 
 /** Who applies the controller later must know which label is not from its manifest. */

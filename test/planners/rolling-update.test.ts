@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { updateRefusal } from '../../cli/update-refusal.ts';
 import { isReady } from '../../planners/availability.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
 import type { ControllerRevision } from '../../planners/objects.ts';
@@ -10,7 +11,8 @@ import { awaitPods } from '../../planners/rolling-update-pods.ts';
 import { recordManifest } from '../../planners/rolling-update-record.ts';
 import { decideDefaulted, decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
-import { plainController } from '../../planners/rolling-update-definition.ts';
+import { labelled, plainController } from '../../planners/rolling-update-definition.ts';
+import type { ControllerManifest } from '../../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
@@ -23,6 +25,18 @@ function stepAfterMarks(world: SimulatedControllers) {
     if (step.do !== 'write' || step.write.purpose !== 'Annotate') return step;
     world.apply(step.write);
   }
+}
+
+/** A whole controller, as -f has it. */
+function fileOf(name: string, labels: Record<string, string>, selector = labels) {
+  const template = IMAGE_TEMPLATE('app:2', labels);
+  const manifest: ControllerManifest = {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: { name, namespace: 'default' },
+    spec: { selector, template },
+  };
+  return { kind: 'manifest', manifest } as const;
 }
 
 const ROLL = ['ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown'];
@@ -921,7 +935,6 @@ describe('what a request means', () => {
         },
       },
     });
-    expect(decide(foo(), manifest('bar', { app: 'foo' }))).toMatchObject({ code: 'SelectorSame' });
     expect(decide(foo(), manifest('bar', { app: 'bar' }))).toMatchObject({
       do: 'begin',
       desired: 3,
@@ -931,5 +944,63 @@ describe('what a request means', () => {
       do: 'begin',
       data: { to: 'foo' },
     });
+  });
+
+  const LABELLED = { app: 'foo', [KEY]: 'a' };
+  it.each<[string, Record<string, string>, Record<string, string>, string]>([
+    ['the same', { app: 'foo' }, { app: 'foo' }, 'the same value as that of foo (app=foo) for each'],
+    [
+      'fewer keys',
+      LABELLED,
+      { app: 'foo' },
+      `that of foo (app=foo,${KEY}=a) for each key that both have (app)`,
+    ],
+    ['more keys', { app: 'foo' }, { app: 'foo', v: '2' }, 'of bar (app=foo,v=2) has the same value'],
+    ['keys in part', { app: 'foo', a: 'b' }, { app: 'foo', v: '2' }, 'each key that both have (app)'],
+    ['other keys', { app: 'foo' }, { v: '2' }, 'no key in common with that of foo (app=foo)'],
+  ])('a file whose selector could select the pods of the old one is refused: %s (K3)', (_, old, own, why) => {
+    const world = new SimulatedControllers();
+    world.controller('foo', { replicas: 3, selector: old, template: IMAGE_TEMPLATE('app:1', old) });
+    // The apiserver fills in the second one.
+    for (const selector of [own, {}]) {
+      const request = { change: fileOf('bar', own, selector), newName: 'bar' };
+      expect(decide(world, request)).toMatchObject({
+        code: 'SelectorSame',
+        message: expect.stringContaining(why),
+      });
+      const decision = decide(world, request);
+      if (decision.do !== 'refuse') throw new Error(decision.do);
+      const { message } = updateRefusal(viewUpdate(world.snapshot('foo')), decision);
+      expect(message).toContain(`give ${[...new Set([...Object.keys(old), KEY])].join(' or ')} a value`);
+    }
+  });
+
+  it.each<[string, Record<string, string>, Record<string, string>]>([
+    ['another value', { app: 'foo' }, { app: 'bar' }],
+    ['another value of one key', { app: 'foo', v: '1' }, { app: 'foo', v: '2' }],
+    ['the label of updates, which the old one gets then', { app: 'foo' }, LABELLED],
+  ])('a file whose selector cannot is rolled out, and no pod has two: %s', (_, old, own) => {
+    const world = new SimulatedControllers();
+    world.controller('foo', { replicas: 3, selector: old, template: IMAGE_TEMPLATE('app:1', old) });
+    world.settle();
+    const decision = decide(world, { change: fileOf('bar', own), newName: 'bar' });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, STATE);
+    run(world, { next: 'bar', until: ({ purpose }) => purpose === 'ScaleUp' });
+    const [a = {}, b = {}] = world.controllers.map(({ spec }) => spec.selector);
+    expect(Object.keys(a).some((key) => key in b && a[key] !== b[key])).toBe(true);
+    expect(run(world, { next: 'bar' }).outcome).toBe('Succeeded');
+  });
+
+  it('an update that began with such a file before it was refused is attached to', () => {
+    const world = foo();
+    const change = fileOf('bar', { app: 'foo', v: '2' });
+    const { manifest: controller } = change;
+    const { hash } = labelled(controller, KEY);
+    world.record({ from: 'foo', next: 'bar', to: 'bar', key: KEY, hash, controller }, STATE);
+    expect(decide(world, { change, newName: 'bar' })).toEqual({ do: 'attach' });
+    expect(run(world, { next: 'bar', until: ({ purpose }) => purpose === 'ScaleDown' }).outcome).toBe(
+      'stopped',
+    );
   });
 });
