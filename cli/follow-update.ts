@@ -11,6 +11,7 @@ import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
 import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
+import { CancelledRun } from './cancelled-run.ts';
 import { wayOutOfRefusal } from './controller-views.ts';
 import { formatAge } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -104,6 +105,7 @@ export async function followUpdate(
   let lookedAt = 0;
   let isGoingBack = false;
   let record = followed.record;
+  const cancelled = new CancelledRun();
   const noWorker = new ChangingNote(io, 'a worker is there: the update goes on');
   const temporalAway = new ChangingNote(io, 'Temporal answers again');
   const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>, next?: string) =>
@@ -133,12 +135,11 @@ export async function followUpdate(
         const { view } = last;
         const before = endBeforeOther(view, record);
         if (before !== undefined) return await finish(before.outcome, '', before);
-        const isHeld = end.isCancel === true && view.paused !== undefined && view.record !== undefined;
-        if (!isHeld) {
+        if (end.isCancel !== true || !cancelled.isFollowed(view, io.now())) {
           // Who ended it is known only by what it has written last.
           return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
         }
-      }
+      } else cancelled.reset();
       nobody = await keeper.look();
       noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
     }
