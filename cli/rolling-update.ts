@@ -9,10 +9,8 @@ import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import { wish } from '../kubernetes/wish-edits.ts';
 import type { Wish } from '../planners/workload.ts';
-import { nextManifest } from '../planners/rolling-update-definition.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
 import { ANNOTATION } from '../planners/names.ts';
-import { sizeOf } from '../planners/replication-controller.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
@@ -29,6 +27,8 @@ import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { OpenTemporal } from './temporal.ts';
 import { TemporalUnreachable, openTemporal } from './temporal.ts';
+import type { UpdatePlanDocument } from './update-plan.ts';
+import { planRollback, planStart } from './update-plan.ts';
 import { updateRefusal } from './update-refusal.ts';
 import { whoAmI } from './who-am-i.ts';
 
@@ -181,46 +181,29 @@ async function showPlan(
   request: RollingUpdateRequest,
   isRollback: boolean,
 ): Promise<ExitCode> {
-  const { client, namespace, io, options } = session;
-  const reference = { namespace, name: request.name, next: request.newName };
-  if (isRollback) {
-    const view = viewUpdate(await readUpdate(client, reference));
-    const decision = decideRollback(view, { verb: 'rollback' });
-    if (decision.do === 'refuse') throw updateRefusal(view, decision);
-    const next = view.nextController?.metadata.name ?? view.record?.next ?? '';
-    io.out(`${next} would shrink and ${request.name} grow again (dry run)\n`);
-    return EXIT.ok;
-  }
-  const { decision, view } = await tryToBegin(session, request, true);
-  if (decision.do === 'refuse') throw updateRefusal(view, decision);
-  if (decision.do === 'finished') {
-    io.out(`nothing to do: ${oneLine(decision.message)} (dry run)\n`);
-    return EXIT.ok;
-  }
-  if (decision.do !== 'begin') {
-    io.out(`the update of ${request.name} is in progress (dry run)\n`);
-    return EXIT.ok;
-  }
-  const { data, desired } = decision;
-  const document = {
-    apiVersion: CLI_API_VERSION,
-    kind: 'RollingUpdatePlan',
-    name: request.name,
-    namespace,
-    next: data.next,
-    to: data.to,
-    desired,
-    controller: nextManifest(data, desired),
-  } as const;
-  if (!(await printStructured(io, options, document))) {
-    const end = data.to === data.next ? '' : `, which then becomes ${data.to}`;
-    const present = view.old === undefined ? desired : sizeOf(view.old);
-    const now = present === desired ? '' : ` (${String(present)} now)`;
-    io.out(
-      `${request.name} would be replaced by ${data.next} with ${String(desired)} replicas${now}${end} (dry run)\n`,
-    );
-  }
+  const { io, options } = session;
+  const document = await makePlan(session, request, isRollback);
+  if (await printStructured(io, options, document)) return EXIT.ok;
+  const { message, name, to = name } = document;
+  io.out(options.output === 'name' ? `replicationcontroller/${to}\n` : `${oneLine(message)} (dry run)\n`);
   return EXIT.ok;
+}
+
+async function makePlan(
+  session: Session,
+  request: RollingUpdateRequest,
+  isRollback: boolean,
+): Promise<UpdatePlanDocument> {
+  if (!isRollback) {
+    const { decision, view } = await tryToBegin(session, request, true);
+    if (decision.do === 'refuse') throw updateRefusal(view, decision);
+    return planStart(view, decision);
+  }
+  const { client, namespace } = session;
+  const view = viewUpdate(await readUpdate(client, { namespace, name: request.name, next: request.newName }));
+  const decision = decideRollback(view, { verb: 'rollback' });
+  if (decision.do === 'refuse') throw updateRefusal(view, decision);
+  return planRollback(view, decision);
 }
 
 async function connect({ io }: Session): Promise<OpenTemporal> {

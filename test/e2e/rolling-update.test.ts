@@ -235,6 +235,10 @@ describe('rolling update of a ReplicationController', () => {
 
     expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('terminated') });
     expect((await cli('explain rc/foo')).out).toContain('no run is open (the last one is terminated)');
+    const plan = async (words: string) =>
+      JSON.parse((await cli(`rolling-update foo ${words} --dry-run -o json`)).out) as object;
+    expect(await plan('--image=foo:2')).toMatchObject({ action: 'attach', to: 'foo', desired: 3 });
+    expect(await plan('--rollback')).toMatchObject({ action: 'rollback', to: 'foo', desired: 3 });
     expect((await cli('rollout retry rc/foo')).out).toContain('has a run again');
     // It is open by then: the update period alone is longer than it takes to say so.
     expect((await cli('rollout retry rc/foo')).out).toBe(
@@ -242,6 +246,7 @@ describe('rolling update of a ReplicationController', () => {
     );
     const status = await cli('rollout status rc/foo --timeout 30s');
     expect(status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
+    expect(await plan('--image=foo:2')).toMatchObject({ kind: 'RollingUpdatePlan', action: 'none' });
     await expectAlone(here, 'foo:2', begun);
   }, 60_000);
 
