@@ -268,7 +268,8 @@ function viewOf(
 function stateOf(plan: ReturnType<typeof planRollingUpdate>): Pick<ControllerView, 'state' | 'message'> {
   const { paused } = plan.view;
   const { outcome, sentence } = judgeUpdate(plan);
-  if (isUnderWay(plan) && paused !== undefined) return { state: 'Paused', message: describePause(paused) };
+  if (paused !== undefined && (isUnderWay(plan) || outcome !== 'stalled'))
+    return { state: 'Paused', message: describePause(paused) };
   const back = cameBack(plan);
   if (back !== undefined) {
     return { state: 'Ready', message: describeTurn(back.turned) };

@@ -1,5 +1,6 @@
 /** `fairlead rollout pause|resume|abort|retry rc/NAME`: written on the controllers, then told to the run. */
 
+import type { PauseResult } from '../kubernetes/rolling-update-wishes.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
@@ -43,8 +44,8 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     const plan = await readPlan(session, reference);
     const { reason } = call.options;
     const by = call.options.by ?? (await whoAmI(session));
-    const writes: Readonly<Record<Exclude<RolloutWish, 'restart'>, () => Promise<WishResult>>> = {
-      pause: async () => await pauseUpdate(client, reference, { by, reason }, io.now()),
+    const writes: Readonly<Record<Exclude<RolloutWish, 'restart'>, () => Promise<PauseResult>>> = {
+      pause: async () => await pauseUpdate(client, reference, { by, reason }, io.now(), { orNext: true }),
       resume: async () => await resumeUpdate(client, reference),
       abort: async () => {
         const { refused, ...result } = await abortUpdate(client, reference, { by, reason }, io.now());
@@ -65,10 +66,12 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
         { code: 'NotKept' },
       );
     }
-    const { changed, message } = await writes[verb]();
-    const run = changed ? await tellRun(session, verb, reference, { by, reason }) : undefined;
+    const { changed, message, isIdle = false } = await writes[verb]();
+    // Without an update there is nothing that a run could do, and one that was started would fail.
+    const isForRun = changed && !isIdle;
+    const run = isForRun ? await tellRun(session, verb, reference, { by, reason }) : undefined;
     const nobody =
-      changed && notKept === undefined && call.options.wait ? await whyNobodyActs(session) : undefined;
+      isForRun && notKept === undefined && call.options.wait ? await whyNobodyActs(session) : undefined;
     const effect = !changed
       ? 'notAwaited'
       : notKept !== undefined

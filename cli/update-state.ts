@@ -49,6 +49,14 @@ export function commandFor({ view: { name } }: RollingUpdatePlan, namespace: str
 
 /** @param git of the repository that the controller comes from */
 export function judgeUpdate(plan: RollingUpdatePlan, git?: GitState): UpdateVerdict {
+  const { outcome, sentence } = judge(plan, git);
+  const { paused, old } = plan.view;
+  const isOver = outcome === 'done' || outcome === 'rolledBack';
+  if (paused === undefined || old === undefined || !isOver) return { outcome, sentence };
+  return { outcome, sentence: `${sentence}; the next update will wait: ${describePause(paused)}` };
+}
+
+function judge(plan: RollingUpdatePlan, git: GitState | undefined): UpdateVerdict {
   const { view, step, progress } = plan;
   const { old, last, name } = view;
   const leftover = leftoverOf(view);

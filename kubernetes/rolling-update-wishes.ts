@@ -10,12 +10,13 @@ import { annotate } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
+import type { Wish } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
 import { readUpdate, writeUpdate } from './rolling-update-objects.ts';
 import { readPaused } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
-import { wish } from './wish-edits.ts';
+import { said, wish } from './wish-edits.ts';
 import type { WishResult } from './workload-edit.ts';
 
 const CONFLICT_LIMIT = 12;
@@ -27,6 +28,12 @@ export interface TurnResult extends WishResult {
 
 type Decision<R extends WishResult = WishResult> = R & { readonly step?: UpdateStep };
 
+/** What became of a pause, or of its end. */
+export interface PauseResult extends WishResult {
+  /** No update is under way, and no run has to be told: it is about the next one. */
+  readonly isIdle?: true;
+}
+
 /**
  * Holds the update before its next step. A rename that has begun is finished: its pods have no controller.
  * @throws ApiError
@@ -36,38 +43,77 @@ export async function pauseUpdate(
   reference: UpdateReference,
   wisher: Wisher,
   now: number,
-): Promise<WishResult> {
-  const result = await edit(client, reference, ({ name, old, nextController: next, record }) => {
-    const both = [old, next].flatMap((one) => one ?? []);
-    if (both.length === 0 && record !== undefined) {
-      return nothing(`${name} is being renamed, and its pods have no controller: that is finished first`);
-    }
-    if (both.length === 0 || (next === undefined && record === undefined)) {
-      return nothing(`no update of ${name} is in progress`);
-    }
-    const free = both.find((one) => !isHeld(one));
-    if (free === undefined) return nothing(`the update of ${name} is already paused`);
-    const text = JSON.stringify(wish(wisher, now));
-    const message = `the update of ${name} is paused`;
-    return change(message, annotate(free, { [ANNOTATION.paused]: text }, 'Annotate', message));
-  });
+  options: PauseOptions = {},
+): Promise<PauseResult> {
+  const result = await edit(client, reference, (view) => decidePause(view, wish(wisher, now), options));
   // On both: on one alone it would go with that one.
   return result.changed ? { ...(await pauseUpdate(client, reference, wisher, now)), ...result } : result;
+}
+
+export interface PauseOptions {
+  /** Where no update is under way, the next one is to wait. A run that is told to pause is not meant so: it may be over by then. */
+  readonly orNext?: boolean;
+}
+
+/** What `pause` writes next, if anything. */
+export function decidePause(
+  view: UpdateView,
+  paused: Wish,
+  { orNext = false }: PauseOptions = {},
+): Decision<PauseResult> {
+  const { name, old, nextController: next, record } = view;
+  const text = JSON.stringify(paused);
+  const both = [old, next].flatMap((one) => one ?? []);
+  if (both.length === 0 && record !== undefined) {
+    return nothing(`${name} is being renamed, and its pods have no controller: that is finished first`);
+  }
+  if (old !== undefined && orNext && hasNoUpdate(view)) {
+    const held = readPaused(old.metadata.annotations, undefined);
+    if (held !== undefined) return nothing(`${short(name)} is already paused${said(held)}`);
+    const message = `${short(name)} paused: its next update will wait`;
+    return {
+      ...change(message, annotate(old, { [ANNOTATION.paused]: text }, 'Annotate', message)),
+      isIdle: true,
+    };
+  }
+  if (both.length === 0 || (next === undefined && record === undefined)) {
+    return nothing(`no update of ${name} is in progress`);
+  }
+  const free = both.find((one) => !isHeld(one));
+  if (free === undefined) return nothing(`the update of ${name} is already paused`);
+  const message = `the update of ${name} is paused`;
+  return change(message, annotate(free, { [ANNOTATION.paused]: text }, 'Annotate', message));
 }
 
 /** Lets it go on. @throws ApiError */
 export async function resumeUpdate(
   client: KubernetesClient,
   reference: UpdateReference,
-): Promise<WishResult> {
-  const result = await edit(client, reference, ({ name, old, nextController }) => {
-    const held = [old, nextController].find((one) => one !== undefined && isHeld(one));
-    if (held === undefined) return nothing(`the update of ${name} is not paused`);
-    const message = `the update of ${name} goes on`;
-    return change(message, annotate(held, { [ANNOTATION.paused]: null }, 'Annotate', message));
-  });
+): Promise<PauseResult> {
+  const result = await edit(client, reference, decideResume);
   // Both may have been held.
   return result.changed ? { ...(await resumeUpdate(client, reference)), ...result } : result;
+}
+
+/** What `resume` writes next, if anything. */
+export function decideResume(view: UpdateView): Decision<PauseResult> {
+  const { name, old, nextController } = view;
+  const held = [old, nextController].find((one) => one !== undefined && isHeld(one));
+  const what = hasNoUpdate(view) ? short(name) : `the update of ${name}`;
+  if (held === undefined) return nothing(`${what} is not paused`);
+  const message = hasNoUpdate(view)
+    ? `${short(name)} resumed: its next update will not wait`
+    : `${what} goes on`;
+  const end = change(message, annotate(held, { [ANNOTATION.paused]: null }, 'Annotate', message));
+  return hasNoUpdate(view) ? { ...end, isIdle: true } : end;
+}
+
+function short(name: string): string {
+  return `replicationcontroller/${name}`;
+}
+
+function hasNoUpdate({ nextController, record, isRollback }: UpdateView): boolean {
+  return nextController === undefined && record === undefined && !isRollback;
 }
 
 function isHeld({ metadata }: ReplicationController): boolean {

@@ -81,7 +81,8 @@ export function pausedHint(object: WorkloadObject, target: WorkloadTarget): stri
   return paused === undefined ? '' : `, once it is resumed (it is paused${said(paused)})`;
 }
 
-function said({ by, reason }: Wish): string {
+/** ` by ann: disk alarm` */
+export function said({ by, reason }: Wish): string {
   return `${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
 }
 

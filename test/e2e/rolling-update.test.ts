@@ -222,6 +222,47 @@ describe('rolling update of a ReplicationController', () => {
     expect(readAttempts(record as ControllerRevision)).toMatchObject([{ outcome: 'Aborted', by: 'bob' }]);
   }, 90_000);
 
+  it('is paused before it begins: it waits before its first pod, until it is resumed', async () => {
+    const { cli, controllers, namespace } = await scene();
+    const what = 'replicationcontroller/foo';
+    expect(await cli('rollout pause rc/foo --by ann --reason look')).toMatchObject({
+      code: 0,
+      out: `${what} paused: its next update will wait\n`,
+      err: '',
+    });
+    expect((await cli('rollout pause rc/foo')).out).toBe(
+      `nothing to do: ${what} is already paused by ann: look\n`,
+    );
+    expect((await cli('get rc/foo')).out).toMatch(/Paused +paused by ann: look/);
+    const waits = expect.stringContaining('the next update will wait: paused by ann: look');
+    expect(await cli('rollout status rc/foo')).toMatchObject({ code: 0, out: waits });
+    expect(await cli('explain rc/foo')).toMatchObject({ code: 0, out: waits });
+    expect(await cli('rollout resume rc/foo')).toMatchObject({
+      code: 0,
+      out: `${what} resumed: its next update will not wait\n`,
+      err: '',
+    });
+    expect((await cli('rollout resume rc/foo')).out).toBe(`nothing to do: ${what} is not paused\n`);
+    // None was started that has nothing to do.
+    expect((await cli('explain rc/foo')).out).toContain('successfully rolled out.');
+    const connection = await Connection.connect({ address: controlPlane().temporalAddress });
+    const handle = new Client({ connection }).workflow.getHandle(
+      rollingUpdateWorkflowId('rc', { namespace, name: 'foo' }),
+    );
+    await expect(handle.describe()).rejects.toThrow(/not found/);
+    await connection.close();
+
+    await cli('rollout pause rc/foo --by ann --reason look');
+    const held = await cli('rolling-update foo --image=foo:2 --poll-interval 100ms --timeout 3s');
+    expect(held).toMatchObject({ code: 3, out: expect.stringContaining('(paused by ann: look)') });
+    expect(new Set((await controllers()).map(({ spec }) => spec.replicas))).toEqual(new Set([0, 3]));
+    expect((await cli('rollout resume rc/foo')).out).toBe('the update of foo goes on\n');
+    const done = await cli('rolling-update foo --poll-interval 100ms');
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const [only] = await controllers();
+    expect(only?.metadata.annotations ?? {}).toEqual({});
+  }, 90_000);
+
   it('goes on after its run was terminated, when somebody says so', async () => {
     const here = await scene();
     const { cli, history, namespace } = here;

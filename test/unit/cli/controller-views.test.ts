@@ -8,7 +8,7 @@ import { rowsOf, viewControllers } from '../../../cli/controller-list.ts';
 import { explain } from '../../../cli/controller-views.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 import { judgeUpdate } from '../../../cli/update-state.ts';
-import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
+import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { recordManifest } from '../../../planners/rolling-update-record.ts';
 import type { Turned } from '../../../planners/rolling-update-record.ts';
@@ -211,6 +211,51 @@ describe('an update that cannot be', () => {
       verdict: 'OtherUpdate',
       sentence: `${next} belongs to another update, with bar and not with foo`,
       next: 'give it up: fairlead rollout abort rc/foo -n default',
+    });
+  });
+});
+
+describe('a pause without an update under way', () => {
+  const wish = { by: 'ann', reason: 'look' };
+  const annotations = { [ANNOTATION.paused]: JSON.stringify(wish) };
+  const held = (all: SimulatedControllers) => {
+    all.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, ...annotations } },
+    }));
+    const snapshot = all.snapshot('foo');
+    // The simulated controller manager counts no available pods.
+    const controllers = snapshot.controllers.map((one) => ({
+      ...one,
+      status: {
+        ...one.status,
+        observedGeneration: one.metadata.generation ?? 0,
+        availableReplicas: one.spec.replicas ?? 0,
+      },
+    }));
+    return { ...snapshot, controllers, paused: wish };
+  };
+  const rowOf = ({ controllers, revisions, pods }: ReturnType<typeof held>) =>
+    viewControllers({ chosen: controllers, controllers, revisions, pods, isWhole: true }, 0)[0];
+
+  it('is told by status, explain and get: the controller is well, the next update will wait', () => {
+    const snapshot = held(world());
+    const plan = planRollingUpdate(snapshot, 0);
+    const sentence =
+      'replication controller "foo" successfully rolled out; the next update will wait: paused by ann: look';
+    expect(judgeUpdate(plan)).toEqual({ outcome: 'done', sentence });
+    expect(explain(plan, { run: { state: 'none' }, nobody: undefined, git: undefined })).toEqual({
+      verdict: 'Complete',
+      sentence,
+    });
+    expect(rowOf(snapshot)).toMatchObject({ state: 'Paused', message: 'paused by ann: look', paused: wish });
+  });
+
+  it('holds the next update before its first pod', () => {
+    const all = world('ScaleUp');
+    expect(planRollingUpdate(held(all), 0)).toMatchObject({
+      step: { do: 'paused', by: 'ann' },
+      progress: { old: { replicas: 2 }, next: { replicas: 0 } },
     });
   });
 });
