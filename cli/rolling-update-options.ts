@@ -10,6 +10,7 @@ import { shellWord } from '../kubernetes/shell-word.ts';
 import { errorCode, trusted } from '../kubernetes/values.ts';
 import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
+import { isMoreThanAll } from '../planners/rolling-update-scale.ts';
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
 import { controllerName } from './controller-argument.ts';
@@ -148,6 +149,8 @@ function readSettings({
     ...(maxSurge !== undefined && { surge: readAmount('--max-surge', maxSurge) }),
     ...(maxUnavailable !== undefined && { unavailable: readAmount('--max-unavailable', maxUnavailable) }),
   };
+  if (maxUnavailable !== undefined && isMoreThanAll(maxUnavailable))
+    throw usage(`--max-unavailable: "${maxUnavailable}" must not be greater than 100%`);
   if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
   return { ...budget, updatePeriodMs: updatePeriod, pollIntervalMs: pollInterval };
 }

@@ -34,8 +34,7 @@ export function budgetOf(
 ): UpdateBudget {
   const budget = {
     surge: asked.surge ?? readAmount(ANNOTATION.maxSurge, annotations) ?? SHIPPED_BUDGET.surge,
-    unavailable:
-      asked.unavailable ?? readAmount(ANNOTATION.maxUnavailable, annotations) ?? SHIPPED_BUDGET.unavailable,
+    unavailable: asked.unavailable ?? readUnavailable(annotations) ?? SHIPPED_BUDGET.unavailable,
   };
   if (isNone(budget.surge) && isNone(budget.unavailable)) {
     throw new BudgetError(
@@ -44,6 +43,21 @@ export function budgetOf(
     );
   }
   return budget;
+}
+
+/** Whether it is a percentage of pods that are not there: Deployments refuse it for `maxUnavailable` too, of surge they do not. */
+export function isMoreThanAll(amount: number | string): boolean {
+  const percent = /^(\d+)%$/.exec(String(amount))?.[1];
+  return Number(percent ?? 0) > 100;
+}
+
+function readUnavailable(
+  annotations: Readonly<Record<string, string>> | undefined,
+): number | string | undefined {
+  const amount = readAmount(ANNOTATION.maxUnavailable, annotations);
+  if (amount === undefined || !isMoreThanAll(amount)) return amount;
+  const name = ANNOTATION.maxUnavailable;
+  throw new BudgetError(name, `annotation ${name}: "${String(amount)}" must not be greater than 100%`);
 }
 
 function readAmount(

@@ -275,6 +275,7 @@ describe('the budget that is asked for, by a flag or an annotation', () => {
     ['nothing: kubectl’s', {}, {}, { surge: 1, unavailable: 0 }],
     ['annotations', {}, { [surge]: '25%', [unavailable]: '2' }, { surge: '25%', unavailable: 2 }],
     ['a flag before an annotation', { surge: 3 }, { [surge]: '25%' }, { surge: 3, unavailable: 0 }],
+    ['all', {}, { [surge]: '150%', [unavailable]: '100%' }, { surge: '150%', unavailable: '100%' }],
     ['no surge', {}, { [surge]: '0', [unavailable]: '1' }, { surge: 0, unavailable: 1 }],
   ])('%s', (_, asked, annotations, budget) => {
     expect(budgetOf(asked, annotations)).toEqual(budget);
@@ -283,6 +284,11 @@ describe('the budget that is asked for, by a flag or an annotation', () => {
   it.each<[string, Record<string, string>, string]>([
     [surge, { [surge]: 'many' }, `annotation ${surge}: "many" is neither a number nor a percentage`],
     [unavailable, { [unavailable]: '-1' }, `annotation ${unavailable}: "-1" is neither`],
+    [
+      unavailable,
+      { [unavailable]: '101%' },
+      `annotation ${unavailable}: "101%" must not be greater than 100%`,
+    ],
     [surge, { [surge]: '0%' }, 'cannot both be 0'],
   ])('%s is to blame for %j', (annotation, annotations, message) => {
     const budget = () => budgetOf({}, annotations);

@@ -28,3 +28,19 @@ describe('the file of a rolling update', () => {
     });
   });
 });
+
+describe('the budget of a rolling update', () => {
+  const read = async (budget: Partial<RollingUpdateOptions>) => {
+    const options = { image: 'app:2', pollInterval: 1_000, ...budget };
+    return await readRequest(trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options }), 'default');
+  };
+
+  it('has no more unavailable than there are, as a Deployment; of surge it may', async () => {
+    await expect(read({ maxUnavailable: '101%' })).rejects.toMatchObject({
+      message: '--max-unavailable: "101%" must not be greater than 100%',
+      exitCode: 2,
+    });
+    const settings = { unavailable: '100%', surge: '150%' };
+    expect(await read({ maxUnavailable: '100%', maxSurge: '150%' })).toMatchObject({ settings });
+  });
+});
