@@ -34,7 +34,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
     KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
     SelectorSame: `in the file, give ${keysToDiffer(view)} a value that ${name} does not have, in spec.selector and in spec.template.metadata.labels`,
-    IsNext: `${explain} how it stands`,
+    IsNext: wayToUpdate(view, about) ?? `${explain} how it stands`,
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
     LeftBehind: commandToDelete(about, namespace),
     NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none`,
@@ -53,6 +53,14 @@ function keysToDiffer({ old }: UpdateView): string {
 /** What ends a controller that is left of an update: nothing else does. */
 export function commandToDelete(name: string, namespace: string): string {
   return `delete it and its pods: kubectl delete rc ${name} -n ${namespace}`;
+}
+
+/** Updates go by the name of the old controller. Undefined where this one cannot be turned round any more. */
+function wayToUpdate(view: UpdateView, name: string): string | undefined {
+  if (!canTurn({ ...view, name })) return undefined;
+  const command = `fairlead rolling-update ${name}`;
+  const where = `-n ${view.namespace}`;
+  return `turn it round: ${command} --rollback ${where}; or follow it: ${command} ${where}`;
 }
 
 /** The update may have been looked at under a name that another one was to have. */

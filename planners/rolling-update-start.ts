@@ -65,7 +65,7 @@ export interface Refused {
   readonly do: 'refuse';
   readonly code: StartRefusal;
   readonly message: string;
-  /** Name of the controller that stands in the way, where it is neither of the two. */
+  /** Name of the controller that stands in the way, where it is neither of the two, or of the one whose update it is. */
   readonly about?: string;
 }
 
@@ -242,7 +242,8 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
 }
 
 function partOfOther(name: string, replaced: string): Refused {
-  return refuse('IsNext', `${name} is to take the place of ${replaced}: the update is one of ${replaced}`);
+  const message = `${name} is to take the place of ${replaced}: the update is one of ${replaced}`;
+  return { ...refuse('IsNext', message), about: replaced };
 }
 
 /**

@@ -1003,4 +1003,21 @@ describe('what a request means', () => {
       'stopped',
     );
   });
+
+  it('of the next controller is refused with the command of the old one, as long as that can be turned round', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    const hint = () => {
+      const view = viewUpdate(world.snapshot(next));
+      const decision = decideRollback(view, {});
+      if (decision.do !== 'refuse') throw new Error(decision.do);
+      return updateRefusal(view, decision).message.split('\n  ')[1];
+    };
+    expect(hint()).toBe(
+      'turn it round: fairlead rolling-update foo --rollback -n default; or follow it: fairlead rolling-update foo -n default',
+    );
+    world.forget('replicationcontrollers', 'foo');
+    expect(hint()).toBe(`\`fairlead explain rc/${next} -n default\` says how it stands`);
+  });
 });
