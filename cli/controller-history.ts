@@ -1,12 +1,17 @@
-/** `rollout history rc/NAME`: the records of its rolling updates are its revisions. */
+/** `rollout history rc/NAME`: the records of its rolling updates are its revisions; Temporal tells of one under way whether a run is open. */
 
+import type { Attempt, AttemptOutcome } from '../kubernetes/attempts.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
+import { describeNoRun } from '../planners/rolling-update-run.ts';
+import type { AskedRun } from './controller-session.ts';
 import { findUpdate, readPlan } from './controller-session.ts';
+import { RunWatch } from './run-watch.ts';
+import type { Session } from './session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import type { HistoryOptions, RevisionView } from './rollout-history.ts';
@@ -19,7 +24,8 @@ import { isUnderWay } from './update-state.ts';
 export async function runControllerHistory(call: Call<HistoryOptions>): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const reference = await findUpdate(session, call);
-    const { view } = await readPlan(session, reference);
+    const plan = await readPlan(session, reference);
+    const { view } = plan;
     const later = laterName(view);
     if (later !== undefined && view.old === undefined && call.options.output === 'table') {
       const hint = `fairlead rollout history rc/${later} -n ${reference.namespace}`;
@@ -29,8 +35,52 @@ export async function runControllerHistory(call: Call<HistoryOptions>): Promise<
       workload: `replicationcontroller/${reference.name}`,
       namespace: reference.namespace,
       revisionKind: 'controllerrevision',
-      all: viewRecords(view),
+      all: withRun(viewRecords(view), view, await readClosedRun(session, plan)),
     });
+  });
+}
+
+/** The run of an update that nothing carries out any more: what is written in the cluster does not say that it was terminated. */
+async function readClosedRun(session: Session, plan: RollingUpdatePlan): Promise<AskedRun | undefined> {
+  const { record, paused, namespace, name } = plan.view;
+  if (!isUnderWay(plan) || record === undefined || paused !== undefined) return undefined;
+  return await new RunWatch(session, { namespace, name }).closedAtLast();
+}
+
+const RUN_OUTCOMES: Readonly<Record<string, AttemptOutcome>> = {
+  TERMINATED: 'Terminated',
+  CANCELLED: 'Canceled',
+};
+
+/**
+ * What is under way with what became of its run, where none is open: an attempt like those that are recorded, unless it is among them.
+ * @param run Closed, or none; undefined where one is open, and where nobody can tell
+ */
+export function withRun(
+  revisions: readonly RevisionView[],
+  { paused }: Pick<UpdateView, 'paused'>,
+  run: AskedRun | undefined,
+): readonly RevisionView[] {
+  return revisions.map((one): RevisionView => {
+    if (one.underWay === undefined) return one;
+    if (paused !== undefined) return { ...one, underWay: 'Paused' };
+    if (run === undefined) return one;
+    const { underWay: _, ...rest } = one;
+    if (run.state !== 'closed' || run.runId === undefined || run.startedAt === undefined) return rest;
+    const { runId, workflowId, startedAt, endedAt, status } = run;
+    // All updates of a controller have one workflow id: the last run may be that of the one before.
+    const isOfOther = status === 'COMPLETED' || Date.parse(endedAt ?? '') < Date.parse(one.createdAt ?? '');
+    if (isOfOther || rest.attempts.some((attempt) => attempt.runId === runId)) return rest;
+    const attempt: Attempt = {
+      runId,
+      workflowId,
+      startedAt,
+      ...(endedAt !== undefined && { endedAt }),
+      outcome: RUN_OUTCOMES[status] ?? 'Failed',
+      ...(one.begun?.by !== undefined && { by: one.begun.by }),
+      reason: describeNoRun(run),
+    };
+    return { ...rest, attempts: [...rest.attempts, attempt] };
   });
 }
 

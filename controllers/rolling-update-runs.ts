@@ -72,8 +72,15 @@ export async function readRollingUpdateRun(
 ): Promise<UpdateRun> {
   const workflowId = rollingUpdateWorkflowId(cluster, update);
   try {
-    const { status } = await client.workflow.getHandle(workflowId).describe();
-    return { state: status.name === 'RUNNING' ? 'running' : 'closed', status: status.name, workflowId };
+    const { status, runId, startTime, closeTime } = await client.workflow.getHandle(workflowId).describe();
+    return {
+      state: status.name === 'RUNNING' ? 'running' : 'closed',
+      status: status.name,
+      workflowId,
+      runId,
+      startedAt: startTime.toISOString(),
+      ...(closeTime !== undefined && { endedAt: closeTime.toISOString() }),
+    };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { state: 'none' };
     throw error;

@@ -3,7 +3,15 @@
 /** The last run of an update; `status` in Temporal's words. */
 export type UpdateRun =
   | { readonly state: 'none' }
-  | { readonly state: 'running' | 'closed'; readonly status: string; readonly workflowId: string };
+  | {
+      readonly state: 'running' | 'closed';
+      readonly status: string;
+      readonly workflowId: string;
+      readonly runId?: string;
+      /** RFC 3339. */
+      readonly startedAt?: string;
+      readonly endedAt?: string;
+    };
 
 /** An update is written down before its run is started, and another may begin while a run closes: that takes a moment, milliseconds. */
 export const RUN_GRACE_MS = 3_000;

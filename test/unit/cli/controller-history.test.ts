@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { commandsBack, viewRecords } from '../../../cli/controller-history.ts';
+import { commandsBack, viewRecords, withRun } from '../../../cli/controller-history.ts';
 import { ANNOTATION, ROLLING_UPDATE } from '../../../planners/names.ts';
 import type { ControllerRevision } from '../../../planners/objects.ts';
 import type { RecordPhase, UpdateRecord } from '../../../planners/rolling-update-record.ts';
@@ -119,5 +119,44 @@ describe('what rollout undo rc/NAME names instead', () => {
     for (const name of ['foo', 'foo-v2']) {
       expect(backOf(world, name)).toEqual(['fairlead rolling-update foo-v2 --image=app:1 -n default']);
     }
+  });
+});
+
+describe('the run of what is under way', () => {
+  const views = viewRecords({ name: 'foo', records: recordsOf(['foo', 'foo'], ['foo', 'foo', 'Rolling']) });
+  const times = { startedAt: '2026-01-01T00:00:00Z', endedAt: '2026-01-01T00:01:00Z' };
+  const closed = (status: string) =>
+    ({ state: 'closed', status, workflowId: 'w', runId: 'r', ...times }) as const;
+  const newest = (...[view, last]: readonly [Parameters<typeof withRun>[1], Parameters<typeof withRun>[2]]) =>
+    withRun(views, view, last).at(-1);
+
+  it('is told as it ended: where it was terminated nothing is running', () => {
+    expect(newest({}, undefined)).toMatchObject({ underWay: 'Running', attempts: [] });
+    for (const [status, outcome] of [
+      ['TERMINATED', 'Terminated'],
+      ['TIMED_OUT', 'Failed'],
+    ] as const) {
+      const told = newest({}, closed(status));
+      expect(told).toMatchObject({ attempts: [{ runId: 'r', outcome, ...times }] });
+      expect(told).not.toHaveProperty('underWay');
+    }
+    expect(newest({}, { state: 'none' })).not.toHaveProperty('underWay');
+  });
+
+  it('is told once, and those that are over have none', () => {
+    const [over, own] = withRun(views, {}, closed('TERMINATED'));
+    expect(over).toEqual(views[0]);
+    const again = [over, { ...own, underWay: 'Running' }].flatMap((one) => one ?? []);
+    expect(withRun(trusted(again), {}, closed('TERMINATED')).at(-1)?.attempts).toHaveLength(1);
+  });
+
+  it('is not that of the update before, which has the same workflow id', () => {
+    expect(newest({}, closed('COMPLETED'))?.attempts).toEqual([]);
+    const later = views.map((one) => ({ ...one, createdAt: '2026-01-02T00:00:00Z' }));
+    expect(withRun(later, {}, closed('TERMINATED')).at(-1)?.attempts).toEqual([]);
+  });
+
+  it('a pause is told first', () => {
+    expect(newest({ paused: { by: 'ann' } }, undefined)).toMatchObject({ underWay: 'Paused' });
   });
 });
