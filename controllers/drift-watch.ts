@@ -233,7 +233,8 @@ export class DriftWatch {
     const at = now();
     this.#judged.set(key, {
       digest,
-      drift: isUnderWay ? undefined : seen,
+      // Until it is over, what was known before is no better known.
+      drift: isUnderWay ? before?.drift : seen,
       at,
       since: known?.since ?? at,
       isUntold: isUnderWay || found === 'absent',
