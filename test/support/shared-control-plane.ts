@@ -21,7 +21,7 @@ import {
 import type { InstanceRecord } from '../../local/instance.ts';
 import { signalProcess } from '../../local/processes.ts';
 import { instanceLayout } from '../../local/layout.ts';
-import type { Pod } from '../../planners/objects.ts';
+import type { KubernetesObject, Pod } from '../../planners/objects.ts';
 import { Etcd } from './etcd-keys.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
 import { untilObjects } from './until-objects.ts';
@@ -57,6 +57,7 @@ export async function takeControlPlane(use: ControlPlaneUse = {}): Promise<Contr
   const isNew = !existsSync(directory);
   if (isNew) {
     const started = await startControlPlane({ name, nodes: 0, workloadApi });
+    await untilFurnished(started);
     await started.close();
     await writeFile(join(directory, BASE), JSON.stringify([...(await withEtcd(directory, readKeys))]));
   }
@@ -123,6 +124,22 @@ async function makeNew(controlPlane: ControlPlane, workloadApi: WorkloadApi): Pr
   if (controlPlane.workloadApi !== workloadApi) await controlPlane.changeWorkloadApi(workloadApi);
   await Promise.all([emptyTemporal(controlPlane), emptyCluster(directory)]);
   await truncate(controlPlane.auditLog);
+}
+
+/** Until the controllers have made what they make in every namespace: it is of the first state, or it would be deleted and made for ever. */
+async function untilFurnished({ client }: ControlPlane): Promise<void> {
+  const core = { group: '', version: 'v1' } as const;
+  const { items } = await client.list({ ...core, resource: 'namespaces' });
+  for (const [resource, name] of [
+    ['serviceaccounts', 'default'],
+    ['configmaps', 'kube-root-ca.crt'],
+  ] as const) {
+    const areThere = (all: readonly KubernetesObject[]) =>
+      items.every(({ metadata: { name: namespace } }) =>
+        all.some(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+      );
+    await untilObjects(client, { ...core, resource }, `${name} in every namespace`, areThere, SETTLE_MS);
+  }
 }
 
 async function emptyCluster(directory: string): Promise<void> {
