@@ -75,6 +75,8 @@ export class RunningControlPlane implements ControlPlane {
   #writing: Promise<void> = Promise.resolve();
   /** Those that are started when the apiserver is. */
   readonly #awaiting = new Set<ComponentName>();
+  /** The last start of each. */
+  readonly #starting = new Map<ComponentName, Promise<void>>();
   /** From its end until it answers again. */
   #isApiserverAway = false;
   /** When the apiserver began to answer, of the clock that never goes back. */
@@ -113,7 +115,18 @@ export class RunningControlPlane implements ControlPlane {
     return livingProcess(this.#record, component)?.pid;
   }
 
+  /** One that ends by itself is started by whoever sees it first; a second start that comes meanwhile finds it running. */
   async start(component: ComponentName): Promise<void> {
+    const before = this.#starting.get(component) ?? Promise.resolve();
+    const start = async () => {
+      await this.#startOnce(component);
+    };
+    const started = before.then(start, start);
+    this.#starting.set(component, started);
+    await started;
+  }
+
+  async #startOnce(component: ComponentName): Promise<void> {
     if (livingProcess(this.#record, component) !== undefined) return;
     if (component === 'kube-apiserver') this.#isApiserverAway = true;
     this.#failIfClosed();

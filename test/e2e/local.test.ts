@@ -221,6 +221,23 @@ describe('embedded control plane', () => {
     40_000,
   );
 
+  it('has one process of a component, however many start it at one time', async () => {
+    await first.stop('kube-scheduler');
+    await Promise.all([first.start('kube-scheduler'), first.start('kube-scheduler')]);
+    expect(await living('kube-scheduler')).toEqual([first.processId('kube-scheduler')]);
+  }, 40_000);
+
+  /** Of the first instance, by their command lines. */
+  async function living(component: ComponentName): Promise<readonly number[]> {
+    const pids = (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry));
+    const lines = await Promise.all(
+      pids.map(async (pid) => await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
+    );
+    const isOne = (line: string) =>
+      line.split('\0')[0]?.includes(component) && line.includes(first.directory);
+    return pids.flatMap((pid, index) => (isOne(lines[index] ?? '') === true ? [Number(pid)] : []));
+  }
+
   function kill(component: ComponentName): number {
     const pid = first.processId(component) ?? 0;
     expect(pid).toBeGreaterThan(1);
