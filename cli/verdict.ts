@@ -326,7 +326,7 @@ function whoOf({ ref: { kind, group, name, namespace } }: Workload): string {
 }
 
 /** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */
-const EFFECTS: ReadonlySet<Reason['code']> = new Set(['BudgetUsed', 'ScalingFirst']);
+const EFFECTS: ReadonlySet<Reason['code']> = new Set(['BudgetUsed', 'ScalingFirst', 'ScaleDownWaits']);
 /** Reasons that are said elsewhere, or that say nothing of why. */
 const ASIDE: ReadonlySet<Reason['code']> = new Set(['Paused', 'Pinned', 'RevisionMissing']);
 

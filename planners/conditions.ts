@@ -278,6 +278,7 @@ function deadlineExceeded(input: ConditionInput): { readonly reason: string; rea
 const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'BudgetUsed',
   'ScalingFirst',
+  'ScaleDownWaits',
   'Partition',
   'OnDelete',
   'Pinned',

@@ -106,7 +106,12 @@ export class PlanBuilder {
     return this.#written.has(`${resource}/${name}`);
   }
 
-  /** Whether a steady write that can run now comes before the rollout. */
+  /** A step of scaling that was begun is waited for: the rollout comes after it (S9). */
+  holdBatch(): void {
+    this.#holding = true;
+  }
+
+  /** Whether a step of the steady state, to be written now or waited for, comes before the rollout. */
   get holdsBatch(): boolean {
     return this.#holding;
   }

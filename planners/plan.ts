@@ -119,6 +119,7 @@ export type ReasonCode =
   | 'ClaimTerminating'
   | 'ClaimStale'
   | 'ClaimOwners'
+  | 'ScaleDownWaits'
   | 'InPlaceGrace'
   | 'InPlaceRestarting'
   | 'InPlaceImpossible'

@@ -36,6 +36,7 @@ const ORDER: readonly ReasonCode[] = [
   'BudgetUsed',
   'TopologyOrder',
   'ScalingFirst',
+  'ScaleDownWaits',
   'NodesIgnored',
   'OnDelete',
   'Partition',
@@ -111,6 +112,8 @@ export function sentence(
       return `the update strategy is OnDelete: ${who} ${total === 1 ? 'gets' : 'get'} the new revision when deleted by hand`;
     case 'ScalingFirst':
       return `pods are created or deleted before others are updated${what}`;
+    case 'ScaleDownWaits':
+      return `${who} ${be} not among the replicas and ${be} deleted when all of them are ready`;
     case 'CreateRefused':
       return `the apiserver refuses to create ${who === '' ? 'an object' : who}${what}`;
     case 'WriteRefused':

@@ -24,6 +24,21 @@ const REVISION_PATIENCE_MS = 5_000;
 export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionMissingSince?: number): void {
   claimChildren(view, membersOf(view), plan);
   const monotonic = view.workload.podManagementPolicy === 'OrderedReady';
+  if (keepReplicas(view, plan, monotonic, revisionMissingSince)) {
+    scaleDown(view, plan, monotonic);
+    return;
+  }
+  for (const { name, owned, terminating } of view.condemned)
+    if (owned && !terminating) plan.wait('ScaleDownWaits', { pod: name });
+}
+
+/** S9, S11. False if OrderedReady stops at one of the replicas. */
+function keepReplicas(
+  view: StatefulSetView,
+  plan: PlanBuilder,
+  monotonic: boolean,
+  revisionMissingSince: number | undefined,
+): boolean {
   const reached = lowestUpdated(view);
   const highest = view.slots.findLastIndex((member) => member !== undefined);
   let missing = 0;
@@ -33,12 +48,12 @@ export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionM
       missing += 1;
       if (missing > BURST) continue;
       createReplica(view, plan, { offset, reached, isHole: offset < highest, revisionMissingSince });
-      if (monotonic) return;
+      if (monotonic) return false;
     } else if (!keepReplica(view, plan, member) && monotonic) {
-      return;
+      return false;
     }
   }
-  scaleDown(view, plan, monotonic);
+  return true;
 }
 
 interface Missing {
@@ -179,6 +194,7 @@ function retainClaims(
 /**
  * S12: descending; OrderedReady deletes one at a time and stops at a pod that is not well, unless it is the first such pod.
  * A pod that cannot get well by waiting does not stop it: one that is finished, or broken at a revision that was left (S15).
+ * Such a step that is waited for holds the rollout back as its write did (S9): what the rollout breaks would stop the next one.
  */
 function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean): void {
   const firstUnwell =
@@ -194,8 +210,9 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
   let deleted = 0;
   for (const member of view.condemned) {
     if (!member.owned || member.terminating) {
-      if (monotonic) return;
-      continue;
+      if (!monotonic) continue;
+      if (member.terminating) plan.holdBatch();
+      return;
     }
     if (deleted === BURST) return;
     const mayRecover = !member.finished && member.revision === view.latest?.metadata.name;
@@ -204,6 +221,7 @@ function scaleDown(view: StatefulSetView, plan: PlanBuilder, monotonic: boolean)
         pod: firstUnwell?.name ?? member.name,
         detail: 'scaling down waits for it',
       });
+      plan.holdBatch();
       return;
     }
     if (monotonic || claimsSettled(view, member)) {

@@ -168,6 +168,26 @@ describe('properties of the StatefulSet planner', () => {
       { podManagementPolicy: 'OrderedReady' },
     ));
 
+  it('S9, S12: OrderedReady takes no Ready pod for an update while one is there that is too many', () => {
+    let seen = 0;
+    always(
+      (plan, { workload, pods, refusals }) => {
+        const excess = pods.filter(({ metadata }) => {
+          const offset = ordinalOf(metadata.name) - workload.start;
+          const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+          const isOurs = owner?.uid === workload.ref.uid && metadata.labels?.['app'] === 'web';
+          return isOurs && (offset < 0 || offset >= workload.replicas);
+        });
+        // What the apiserver refuses for long holds nothing up.
+        if (excess.length === 0 || refusals.size > 0) return;
+        seen += 1;
+        expect(plan.batch.filter(({ charged }) => charged === true)).toEqual([]);
+      },
+      { podManagementPolicy: 'OrderedReady', replicas: 6, start: 0, minReadySeconds: 0 },
+    );
+    expect(seen).toBeGreaterThan(0);
+  });
+
   it('S13: Ready pods are taken from the highest ordinal down', () =>
     always((plan, { workload, pods }) => {
       const charged = plan.batch

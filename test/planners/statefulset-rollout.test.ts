@@ -89,6 +89,34 @@ describe('which pods may be updated now', () => {
   });
 
   it.each([
+    // Not among the replicas: the pods behind the bar.
+    ['a pod is deleted', 'ooo|oo', '4', ''],
+    ['its end is awaited', 'ooo|ot', '', ''],
+    ['then the next is', 'ooo|o', '3', ''],
+    ['whose end is awaited too', 'ooo|t', '', ''],
+    ['then the rollout goes on', 'ooo', '', '2'],
+    ['a broken one goes first', 'oou|oU', '4', ''],
+  ])('S9, S12: OrderedReady scales down before it updates: %s', (_, word, steady, batch) => {
+    const replicas = word.indexOf('|') === -1 ? word.length : word.indexOf('|');
+    const plan = planOf(rolloutOf({ replicas, podManagementPolicy: 'OrderedReady' }), word.replace('|', ''));
+    expect([names(plan.steady), names(plan.batch)]).toEqual([steady, batch]);
+    expect(codes(plan).includes('ScalingFirst')).toBe(batch === '');
+  });
+
+  it('S12, S15: a replica that is not ready stops the scaling, which is said, and is updated if it may be', () => {
+    const rollout = rolloutOf({ replicas: 2, podManagementPolicy: 'OrderedReady' });
+    const stuck = planOf(rollout, 'oUoo');
+    expect([names(stuck.steady), names(stuck.batch)]).toEqual(['', '']);
+    expect(stuck.waiting).toContainEqual({
+      code: 'ScaleDownWaits',
+      message: 'web-3, web-2 are not among the replicas and are deleted when all of them are ready',
+      pods: ['web-3', 'web-2'],
+    });
+    const left = planOf(rollout, 'oOoo');
+    expect([names(left.steady), names(left.batch)]).toEqual(['', '1']);
+  });
+
+  it.each([
     [0, 'oooou', '3'],
     [3, 'ooooo', '4'],
     [4, 'oooou', ''],
