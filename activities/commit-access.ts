@@ -18,6 +18,7 @@ import { inventoryEntry } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
+import { asksForSignatures } from '../git/signature.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
@@ -126,7 +127,9 @@ export class CommitAccess {
   /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */
   async read(context: CommitContext): Promise<CommitContent | Problem[]> {
     try {
-      return await this.#reader.read(context.repository, context.sha, context.signal);
+      const { repository, sha, signal } = context;
+      if (await putsBackApplied(context)) return await this.#reader.readApplied(repository, sha, signal);
+      return await this.#reader.read(repository, sha, signal);
     } catch (error) {
       if (!(error instanceof ProblemError) || TRANSIENT_CODES.has(error.problem.code)) throw error;
       return [error.problem];
@@ -227,6 +230,12 @@ export class CommitAccess {
       return { ...present, entries };
     });
   }
+}
+
+/** Whether the run puts back what the inventory says was applied; whoever asks for another commit has it verified. @throws as the store */
+async function putsBackApplied({ repository, sha, heal, store, signal }: CommitContext): Promise<boolean> {
+  if (heal === undefined || !asksForSignatures(repository)) return false;
+  return (await store.read(signal))?.status.lastSucceeded?.sha === sha;
 }
 
 /** Whether nobody has claimed it since somebody deleted it: a run that writes claims it first. */

@@ -101,12 +101,13 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
 }
 
 /** Of one that is well there is no why: that there is more to know, in few words, and where. */
-export function besides({ message, receivers = {}, commit, drift }: RepositoryView): string {
+export function besides({ message, receivers = {}, commit, drift, driftProblem }: RepositoryView): string {
   if (message === '') return '-';
   const notes = commit?.notes?.length ?? 0;
   const parts = [
     ...Object.keys(receivers).map((id) => `${id} is not told`),
     ...(notes === 0 ? [] : [notes === 1 ? 'one note' : `${String(notes)} notes`]),
+    ...(driftProblem === undefined ? [] : ['drift cannot be looked at']),
     ...((drift?.unwatched ?? []).length === 0 ? [] : ['drift is not seen of all']),
   ];
   return `(${parts.join(', ')}: -o wide)`;

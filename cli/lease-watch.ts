@@ -45,7 +45,10 @@ export class LeaseWatch {
 
   #silenceOf(lease: LeaseState): string | undefined {
     const name = leaseName(this.#session);
-    if (lease.state === 'free') return describeFree(lease, name);
+    if (lease.state === 'free') {
+      this.#silence = 0;
+      return describeFree(lease, name);
+    }
     if (lease.state === 'unknown') return undefined;
     const now = this.#session.io.now();
     if (lease.renewedAt !== this.#renewedAt) {

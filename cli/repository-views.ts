@@ -59,6 +59,8 @@ export interface RepositoryView {
   readonly suspended?: Wish | undefined;
   /** What was changed in the cluster after it was applied. */
   readonly drift?: RepositoryStatus['drift'];
+  /** Why it cannot be seen whether anything was changed. */
+  readonly driftProblem?: string | undefined;
   /** Who of those that are told of commits could not be told the last time. */
   readonly receivers?: RepositoryStatus['receivers'];
 }
@@ -288,6 +290,7 @@ export function viewRepository(
       webhook: row.webhook,
       ...(row.sha !== undefined && { seen: row.sha }),
       ...(row.lookedAt !== undefined && { lookedAt: row.lookedAt }),
+      ...(row.driftProblem !== undefined && { driftProblem: row.driftProblem }),
     }),
     ...(lastSucceeded !== undefined && { applied: lastSucceeded.sha, appliedAt: lastSucceeded.at }),
     ...(commit !== undefined && { commit }),
@@ -316,6 +319,7 @@ export function viewRepository(
   const also = [
     ...(isMoving && temporal !== undefined ? [temporal] : []),
     ...(drift !== undefined && drift.count > 0 && DRIFT_BESIDE.has(state) ? [describeDrifts(drift)] : []),
+    ...(row?.driftProblem === undefined ? [] : [`drift cannot be looked at: ${row.driftProblem}`]),
     ...untold.map(([, trouble]) => trouble.problem),
   ];
   return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };

@@ -47,6 +47,8 @@ interface SyncResultDocument extends Document {
 
 /** Between two looks at a run that sends nothing by itself, milliseconds. */
 const LOOK_MS = 500;
+/** Milliseconds after which it is said again for how long nobody has acted. */
+const SAID_AGAIN_MS = 60_000;
 
 /** Runs the verb. A newer commit that takes the place of the one that was found is waited for instead. */
 export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
@@ -142,7 +144,10 @@ class SyncVerb {
   readonly #calls: SyncCalls;
   readonly #endsAt: number;
   readonly #print: boolean;
+  readonly #lease: LeaseWatch;
   #printed = '';
+  /** What was said last of a worker that does not act, and when. */
+  #absence: { readonly kind: string; readonly at: number } | undefined;
 
   constructor(
     call: Call<SyncOptions>,
@@ -160,6 +165,7 @@ class SyncVerb {
     this.#calls = calls;
     this.#endsAt = endsAt;
     this.#print = call.options.output === 'table';
+    this.#lease = new LeaseWatch(session);
   }
 
   /** @param asked milliseconds since the epoch when somebody typed it */
@@ -223,10 +229,20 @@ class SyncVerb {
     let sha = first;
     let why = 'it has not begun yet';
     while (io.now() < this.#endsAt) {
-      const { running, wanted, last, suspended } = await this.#calls.status();
+      const status = await this.#calls.status();
+      if (status === undefined) {
+        const nobody = await this.#lease.lookForLeader();
+        why = nobody === undefined ? 'no worker answers' : `${nobody}, so nobody goes on with it`;
+        this.#sayAbsence(why, nobody === undefined ? why : undefined);
+        await pause(LOOK_MS, io.interrupted);
+        if (io.interrupted.aborted) return EXIT.interrupted;
+        continue;
+      }
+      this.#absence = undefined;
+      const { running, wanted, last, suspended } = status;
       if (running === undefined && wanted === undefined && last !== undefined) {
-        const { status, notes } = await this.#recorded(last);
-        if (mayAskAgain && this.#wasKnown(last, status)) return 'known';
+        const { status: recorded, notes } = await this.#recorded(last);
+        if (mayAskAgain && this.#wasKnown(last, recorded)) return 'known';
         return await this.#report(last.sha, last.outcome, last.message, io.now() - begun, notes);
       }
       if (running === undefined && suspended !== undefined)
@@ -276,6 +292,14 @@ class SyncVerb {
     return line;
   }
 
+  /** Why nobody acts. For how long nobody has is a new sentence at each look: it is said once, and then each minute. */
+  #sayAbsence(why: string, kind = this.#lease.isOverdue ? 'silent' : why): void {
+    const at = this.#session.io.now();
+    if (kind === this.#absence?.kind && at - this.#absence.at < SAID_AGAIN_MS) return;
+    this.#absence = { kind, at };
+    this.#line(`◎ ${why}`);
+  }
+
   #line(text: string): void {
     if (!this.#print || text === this.#printed) return;
     this.#printed = text;
@@ -291,7 +315,6 @@ class SyncVerb {
     asked: number,
   ): Promise<LookResult | 'interrupted' | { readonly late: string }> {
     const { io } = this.#session;
-    const lease = new LeaseWatch(this.#session);
     const givenUp = new AbortController();
     const looked = this.#look(message, asked, givenUp.signal);
     // Nobody waits for it any more when the time is up first.
@@ -303,11 +326,11 @@ class SyncVerb {
         const found = await orPause(looked, left, io.interrupted);
         if (found !== undefined) return found;
         if (io.interrupted.aborted) return 'interrupted';
-        const why = await lease.lookForLeader();
+        const why = await this.#lease.lookForLeader();
         if (why === undefined) continue;
         late = `${why}, so nobody looks at the repository`;
         if (!this.#call.options.wait) throw new CliError(late);
-        this.#line(`◎ ${late}`);
+        this.#sayAbsence(late);
       }
       return { late };
     } finally {

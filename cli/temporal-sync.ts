@@ -20,13 +20,14 @@ export async function askForLook(session: Session, repository: string): Promise<
   });
 }
 
-/** The sync of one repository over a connection that stays open. Each call rejects when Temporal, or a worker, does not answer. */
+/** The sync of one repository over a connection that stays open. Each call rejects when Temporal does not answer. */
 export interface SyncCalls {
   /** Starts the sync where it does not run: no commit could be read yet. */
   readonly start: () => Promise<void>;
   /** Looks at the repository and tries what is found; as long as that takes, or until the signal. Undefined: its sync does not run. */
   readonly sync: (message: SyncRequest, signal: AbortSignal) => Promise<LookResult | undefined>;
-  readonly status: () => Promise<SyncView>;
+  /** Undefined: Temporal answers, and no worker does. */
+  readonly status: () => Promise<SyncView | undefined>;
   /** Undefined: the run cannot say (yet, or any more). */
   readonly progress: (sha: string) => Promise<CommitView | undefined>;
 }
@@ -41,6 +42,7 @@ export async function syncCalls(
   const { WorkflowNotFoundError } = await import('@temporalio/client');
   const { commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
     await import('../workflows/sync-messages.ts');
+  const { isUnansweredQuery } = await import('../controllers/temporal-failure.ts');
   const { workflow } = temporal.client;
   const handle = workflow.getHandle(syncWorkflowId(cluster, repository));
   return {
@@ -72,7 +74,16 @@ export async function syncCalls(
         throw error;
       }
     },
-    status: async () => await temporal.call(async () => await handle.query(syncStatusQuery)),
+    status: async () => {
+      try {
+        return await temporal.call(async () => await handle.query(syncStatusQuery));
+      } catch (error) {
+        if (!isUnansweredQuery(error)) throw error;
+        // This needs no worker, and fails where Temporal is away.
+        await temporal.call(async () => await handle.describe());
+        return undefined;
+      }
+    },
     progress: async (sha) => {
       const workflowId = commitWorkflowId(cluster, repository, sha);
       return await temporal.call(async () => await readCommitView(temporal.client, { workflowId }));

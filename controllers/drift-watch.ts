@@ -37,7 +37,7 @@ export interface DriftWatchOptions extends MendedRolloutsOptions {
   readonly discovery: Discovery;
   readonly workloadApi: WorkloadApi;
   readonly inventoryNamespace: string;
-  /** The manifests of a commit. */
+  /** The manifests of a commit that was applied. */
   readonly read: (repository: Repository, sha: string, signal: AbortSignal) => Promise<CommitContent>;
   /** Has objects put back; rejects when nobody could be told. */
   readonly driftFound: (repository: string, found: DriftFound) => Promise<void>;
@@ -45,6 +45,8 @@ export interface DriftWatchOptions extends MendedRolloutsOptions {
   readonly onDrift: (repository: string, count: number) => void;
   /** Objects that were asked to be put back. */
   readonly onHealed: (repository: string, count: number, reason: string) => void;
+  /** A look went all the way. */
+  readonly onLooked: (repository: string) => void;
   /** A look failed; it is tried again. */
   readonly onError: (repository: string, error: unknown) => void;
 }
@@ -137,6 +139,7 @@ export class DriftWatch {
       try {
         nextMs = await this.#look();
         failures = 0;
+        this.#options.onLooked(this.#repository.name);
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;

@@ -11,6 +11,15 @@ export function isTemporalAway(error: unknown): boolean {
   return isGrpcServiceError(cause) && AWAY.includes(cause.code);
 }
 
+/** FAILED_PRECONDITION (no worker has asked for the run's queue of late), DEADLINE_EXCEEDED */
+const UNANSWERED: readonly number[] = [9, 4];
+
+/** Whether a query failed as one does that no worker answers. So it does, too, while Temporal is slow or away: that is for another call to tell. */
+export function isUnansweredQuery(error: unknown): boolean {
+  const cause = causeOf(error);
+  return isGrpcServiceError(cause) && UNANSWERED.includes(cause.code);
+}
+
 /** Temporal's own words for a refusal (an argument, a permission, a limit); undefined where it is away, or did not speak at all. */
 export function refusalOf(error: unknown): string | undefined {
   const cause = causeOf(error);

@@ -86,6 +86,15 @@ export class CommitReader {
   }
 
   /**
+   * A commit that this repository has applied, as its inventory says, to see whether the cluster still is as it wants it: it was verified
+   * then, and is what the cluster is to be like until another one is taken.
+   * @throws ProblemError when the commit or its path cannot be read at all
+   */
+  async readApplied(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
+    return await this.#contentOf(repository, sha, signal);
+  }
+
+  /**
    * A commit that was applied before, to see what it said: whether it is signed, by the rules of today, makes no difference to that.
    * Undefined: the repository does not offer it any more.
    * @throws ProblemError when the source is away

@@ -26,6 +26,8 @@ export interface FollowedRow {
   readonly sha?: string | undefined;
   /** Why it could not be read. */
   readonly problem?: string | undefined;
+  /** Why it could not be seen whether the cluster is as the commit that was applied wants it. */
+  readonly driftProblem?: string | undefined;
 }
 
 /** What keeps the leader from following as it should, in words: its repositories file cannot be used, Temporal does not answer. */
@@ -55,6 +57,8 @@ export interface FollowedListOptions {
 export const CHECK_MS = 5_000;
 /** Milliseconds after which a look that found nothing new is written all the same. */
 const REFRESH_MS = 60_000;
+/** What a server answered may be long. */
+const LONGEST_PROBLEM = 600;
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -83,12 +87,26 @@ export class FollowedList {
   }
 
   /** A repository was looked at. */
-  looked(row: FollowedRow): void {
-    const { lookedAt: _, ...before } = this.#rows.get(row.name) ?? {};
+  looked(seen: FollowedRow): void {
+    const known = this.#rows.get(seen.name);
+    const { driftProblem } = known ?? {};
+    const row = { ...seen, ...(driftProblem !== undefined && { driftProblem }) };
+    const { lookedAt: _, ...before } = known ?? {};
     const { lookedAt: __, ...after } = row;
     this.#rows.set(row.name, row);
     const isOld = this.#options.now() - this.#writtenAt >= REFRESH_MS;
     if (isOld || JSON.stringify(before) !== JSON.stringify(after)) this.#write();
+  }
+
+  /** Drift of a repository could not be looked at, or (without `problem`) can be again. */
+  driftLooked(name: string, problem: string | undefined): void {
+    const known = this.#rows.get(name);
+    if (known === undefined) return;
+    const { driftProblem, ...row } = known;
+    const next = problem?.slice(0, LONGEST_PROBLEM);
+    if (driftProblem === next) return;
+    this.#rows.set(name, next === undefined ? row : { ...row, driftProblem: next });
+    this.#write();
   }
 
   /** These and no others are followed from now on; what was seen of those that are known already stays. */
@@ -96,12 +114,13 @@ export class FollowedList {
     const known = new Map(this.#rows);
     this.#rows.clear();
     for (const row of rows) {
-      const { lookedAt, sha, problem } = known.get(row.name) ?? {};
+      const { lookedAt, sha, problem, driftProblem } = known.get(row.name) ?? {};
       this.#rows.set(row.name, {
         ...row,
         ...(lookedAt !== undefined && { lookedAt }),
         ...(sha !== undefined && { sha }),
         ...(problem !== undefined && { problem }),
+        ...(driftProblem !== undefined && { driftProblem }),
       });
     }
     this.#write();

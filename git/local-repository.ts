@@ -7,6 +7,7 @@ import { gitFailure, processFailure } from './git-errors.ts';
 import { runGit } from './git-process.ts';
 import type { GitOutput } from './git-process.ts';
 import { ProblemError, problem } from './problems.ts';
+import { commitNamed, refsNamed } from './ref-names.ts';
 
 /**
  * The git directory of a path: `<path>/.git` (a directory, or the file of a linked work tree) or the path itself if bare.
@@ -66,16 +67,12 @@ async function safeDirectories(): Promise<readonly string[]> {
 
 /**
  * The commit that a ref of a local repository names now; without a ref, that of HEAD.
- * @throws ProblemError UnbornBranch, RefNotFound
+ * @throws ProblemError UnbornBranch, RefNotFound, RefAmbiguous
  */
 export async function resolveLocalRef(gitDirectory: string, path: string, ref?: string): Promise<string> {
-  const candidates =
-    ref === undefined
-      ? ['HEAD']
-      : /^[0-9a-f]{40,64}$/.test(ref)
-        ? [ref]
-        : [`refs/heads/${ref}`, `refs/tags/${ref}`, ...(ref.startsWith('refs/') ? [ref] : [])];
-  for (const candidate of candidates) {
+  const isName = ref !== undefined && !/^[0-9a-f]{40,64}$/.test(ref);
+  const commits = new Map<string, string>();
+  for (const candidate of isName ? refsNamed(ref) : [ref ?? 'HEAD']) {
     const output = await git(gitDirectory, [
       'rev-parse',
       '--verify',
@@ -83,8 +80,10 @@ export async function resolveLocalRef(gitDirectory: string, path: string, ref?: 
       '--end-of-options',
       `${candidate}^{commit}`,
     ]);
-    if (output.code === 0) return output.stdout.toString('utf8').trim();
+    if (output.code === 0) commits.set(candidate, output.stdout.toString('utf8').trim());
   }
+  const sha = isName ? commitNamed(ref, path, commits) : commits.get(ref ?? 'HEAD');
+  if (sha !== undefined) return sha;
   if (ref !== undefined)
     throw new ProblemError(problem('RefNotFound', `${path} has no branch, tag or commit ${ref}.`));
   const head = await git(gitDirectory, ['symbolic-ref', '--quiet', '--short', 'HEAD']);

@@ -137,6 +137,10 @@ function isSpoiltList(value: JsonObject): boolean {
 }
 
 /** The object, or all that is wrong with it. */
+function isKustomization(file: string): boolean {
+  return /(?:^|\/)(?:kustomization\.ya?ml|Kustomization)$/.test(file);
+}
+
 function toManifest(
   value: unknown,
   line: number,
@@ -148,6 +152,9 @@ function toManifest(
   if (!isObject(value))
     return fail('NotAnObject', `the document is ${describe(value)}, not a Kubernetes object.`);
   const { apiVersion, kind, metadata } = value;
+  // kustomize itself takes the file by its name, and without these.
+  if (apiVersion === undefined && kind === undefined && isKustomization(file))
+    return fail('NotRendered', 'a kustomization is not a manifest.');
   if (apiVersion === undefined && kind === undefined)
     return fail('NotAnObject', 'the document has neither apiVersion nor kind.');
   if (typeof kind !== 'string' || kind === '') return fail('ObjectIncomplete', `kind is ${describe(kind)}.`);

@@ -26,7 +26,7 @@ export interface SourceOptions extends SourceFiles {
   readonly username?: string | undefined;
   /** https or ssh URL, or local path. */
   readonly url: string;
-  /** Branch, tag or full sha. @default the remote's HEAD */
+  /** Branch, tag, full name (`refs/…`) or full sha. @default the remote's HEAD */
   readonly ref?: string | undefined;
 }
 

@@ -20,6 +20,8 @@ const NEXT_STEPS = {
   UnbornBranch: 'Make the first commit, or set `ref` to a branch that has one.',
   RefNotFound:
     'Set `ref` to a branch, a tag or a full commit sha that exists (`git ls-remote <url>` lists them).',
+  RefAmbiguous:
+    'Set `ref` to the full name of the one that is meant (`refs/heads/NAME` or `refs/tags/NAME`).',
   CommitGone: 'The history was rewritten; push a new commit, or wait for the next poll.',
   SourceCorrupt: 'Run `git fsck` in the repository.',
   // The signature

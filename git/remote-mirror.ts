@@ -8,6 +8,7 @@ import type { GitOutput, GitRun } from './git-process.ts';
 import { runGit } from './git-process.ts';
 import type { MirrorOptions } from './mirror-options.ts';
 import { ProblemError, problem } from './problems.ts';
+import { commitNamed, refsNamed } from './ref-names.ts';
 import type { RemoteSource } from './source-url.ts';
 
 /** Fetches into one mirror never overlap: git would wait on its own locks. Keyed by directory, for the whole process. */
@@ -39,20 +40,20 @@ export class RemoteMirror {
   async resolveRef(signal?: AbortSignal): Promise<string> {
     const ref = this.#ref;
     if (ref !== undefined && /^[0-9a-f]{40,64}$/.test(ref)) return ref;
-    const wanted =
-      ref === undefined
-        ? ['HEAD']
-        : [
-            `refs/heads/${ref}`,
-            `refs/tags/${ref}^{}`,
-            `refs/tags/${ref}`,
-            ...(ref.startsWith('refs/') ? [ref] : []),
-          ];
-    const refs = await this.#listRefs(wanted, signal);
-    for (const name of wanted) {
-      const sha = refs.get(name);
-      if (sha !== undefined) return sha;
-    }
+    const names = ref === undefined ? ['HEAD'] : refsNamed(ref);
+    // An annotated tag is at an object of its own; with the suffix it is listed at its commit, too.
+    const refs = await this.#listRefs(
+      names.flatMap((name) => [name, `${name}^{}`]),
+      signal,
+    );
+    const commits = new Map(
+      names.flatMap((name) => {
+        const sha = refs.get(`${name}^{}`) ?? refs.get(name);
+        return sha === undefined ? [] : [[name, sha] as const];
+      }),
+    );
+    const sha = ref === undefined ? commits.get('HEAD') : commitNamed(ref, this.#url, commits);
+    if (sha !== undefined) return sha;
     if (ref === undefined)
       throw new ProblemError(
         problem(
@@ -161,7 +162,7 @@ export class RemoteMirror {
     } catch (error) {
       const gone = error instanceof ProblemError && error.problem.code === 'CommitGone';
       if (!gone || this.#ref === sha) throw error;
-      await run(this.#ref === undefined ? 'HEAD' : `refs/heads/${this.#ref}`);
+      await run(this.#ref === undefined ? 'HEAD' : (refsNamed(this.#ref)[0] ?? this.#ref));
     }
   }
 

@@ -23,7 +23,7 @@ export interface Repository extends SourceFiles, Signers {
   readonly name: string;
   /** https or ssh URL, or an absolute local path. */
   readonly url: string;
-  /** Branch, tag or full sha; absent: the remote's HEAD. */
+  /** Branch, tag, full name (`refs/…`) or full sha; absent: the remote's HEAD. */
   readonly ref?: string;
   /** User name for https, with {@link SourceFiles.tokenFile}. */
   readonly username?: string | undefined;

@@ -62,8 +62,11 @@ export async function verifySignature(
       ],
     });
     // Nothing but the code counts: of a key that nobody trusts ssh-keygen, too, says that its signature is good.
-    if (code !== 0)
-      throw refused('SignatureRefused', `the signature of ${what} is not accepted: ${why(stderr)}.`);
+    if (code !== 0) {
+      const [, why = UNKNOWN_KEY, next] = REASONS.find(([pattern]) => pattern.test(stderr)) ?? [];
+      const message = `the signature of ${what} is not accepted: ${why}.`;
+      throw new ProblemError(problem('SignatureRefused', message, next === undefined ? {} : { next }));
+    }
   } finally {
     await rm(home, { recursive: true, force: true });
   }
@@ -93,24 +96,35 @@ async function requireFile(field: string, file: string): Promise<void> {
   if (!isThere) throw refused('SignersUnusable', `the ${field} ${file} is missing, empty or not readable.`);
 }
 
-const REASONS: readonly (readonly [RegExp, string])[] = [
+const UNKNOWN_KEY = 'its key is not one of the allowed signers';
+/**
+ * What the programs print; what that means, in our words (theirs hold names that whoever made the key has chosen); the next step where
+ * the code's own does not fit.
+ */
+const REASONS: readonly (readonly [RegExp, string, string?])[] = [
   [/\bEXPKEYSIG\b/, 'the key has expired'],
   [/\bREVKEYSIG\b/, 'the key was revoked'],
   [/\bEXPSIG\b/, 'the signature has expired'],
-  [/\bBADSIG\b|incorrect signature|Signature verification failed/i, 'it does not fit the commit'],
+  // Each line of the file that has the key, with its number.
   [
-    /\bNO_PUBKEY\b|No principal matched|unable to open allowed keys/i,
-    'its key is not one of the allowed signers',
+    /:\d+: key has expired/,
+    'the commit is dated after the valid-before of its key in allowedSignersFile',
+    'Have the newest commit signed by a key that is valid, or correct `valid-before`; after a change of the file: `fairlead sync`.',
   ],
+  [
+    /:\d+: key is not yet valid/,
+    'the commit is dated before the valid-after of its key in allowedSignersFile',
+    'Have the newest commit signed by a key that is valid, or correct `valid-after`; after a change of the file: `fairlead sync`.',
+  ],
+  [
+    /:\d+: key is not permitted for use in signature namespace/,
+    'the namespaces of its key in allowedSignersFile do not have git',
+    'Write `namespaces="git"` in the line of the key, or leave it away; then: `fairlead sync`.',
+  ],
+  [/\bBADSIG\b|incorrect signature|Signature verification failed/i, 'it does not fit the commit'],
+  [/\bNO_PUBKEY\b|No principal matched|unable to open allowed keys/i, UNKNOWN_KEY],
   [/cannot run (?:gpg|ssh-keygen)/i, 'gpg or ssh-keygen is not installed where the worker runs'],
 ];
-
-/** In our words: what the programs print holds names that whoever made the key has chosen. */
-function why(stderr: string): string {
-  return (
-    REASONS.find(([pattern]) => pattern.test(stderr))?.[1] ?? 'its key is not one of the allowed signers'
-  );
-}
 
 function refused(code: ProblemCode, message: string, options?: ErrorOptions): ProblemError {
   return new ProblemError(problem(code, message), options);

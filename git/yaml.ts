@@ -81,12 +81,16 @@ function readChunk(chunk: Chunk, budget: ReadBudget): readonly YamlDocument[] {
   return builder.documents;
 }
 
+const DEFICIENT = 'deficient indentation';
+
 function asProblem(error: unknown, { text, line: chunkLine }: Chunk): YamlProblem {
   if (error instanceof YamlReadError) return error.item;
   if (error instanceof YAMLException) {
     const code = error.reason.includes('maxDepth') ? 'TooComplex' : 'YamlSyntax';
     // Names of tags, which the parser quotes after a colon or in quotes, may be values.
-    const message = error.reason.replace(/(?:: | ").*$/s, '');
+    const reason = error.reason.replace(/(?:: | ").*$/s, '');
+    // Within brackets that is how the parser misses the one that closes them.
+    const message = reason === DEFICIENT ? `${reason}, or a bracket that is not closed` : reason;
     // What is not closed is missed at the very end, which is a line that no editor shows.
     const last = text.trimEnd().split('\n').length - 1;
     return { code, message, line: chunkLine + Math.min(error.mark?.line ?? 0, last) };

@@ -89,25 +89,28 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     discovery: new Discovery(client),
     workloadApi: config.workloadApi,
     inventoryNamespace,
-    read: async (repository, sha, signal) => await reader.read(repository, sha, signal),
+    read: async (repository, sha, signal) => await reader.readApplied(repository, sha, signal),
     driftFound: async (repository, found) => await runs.driftFound(repository, found),
     rolledOut: async (repository, found) => {
       await runs.rolledOut(repository, found);
       log.info({ repository, ...found }, 'what the commit failed for is rolled out, it is tried again');
     },
-    onDrift: (repository, count) => {
-      troublesOfDrift.delete(repository);
-      metrics.drifted.set({ repository }, count);
-    },
+    onDrift: (repository, count) => metrics.drifted.set({ repository }, count),
     onHealed: (repository, count, reason) => {
       metrics.healed.inc({ repository }, count);
       log.info({ repository, count, reason }, 'drift is put back');
+    },
+    onLooked: (repository) => {
+      if (!troublesOfDrift.delete(repository)) return;
+      log.info({ repository }, 'drift can be looked at again');
+      followed.driftLooked(repository, undefined);
     },
     onError: (repository, error) => {
       const trouble = toMessage(error);
       const isNews = troublesOfDrift.get(repository) !== trouble;
       troublesOfDrift.set(repository, trouble);
       log[isNews ? 'warn' : 'debug']({ repository, error: trouble }, 'drift cannot be looked at');
+      followed.driftLooked(repository, trouble);
     },
     now,
   });
@@ -258,7 +261,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       const left = present
         .map(({ name }) => name)
         .filter((name) => !changed.some((one) => one.name === name));
-      for (const name of left) metrics.drifted.remove(name);
+      for (const name of left) {
+        metrics.drifted.remove(name);
+        troublesOfDrift.delete(name);
+      }
       for (const repository of present) former.set(repository.name, repository);
       byName = new Map(changed.map((repository) => [repository.name, repository]));
       poller.change(changed);

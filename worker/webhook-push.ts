@@ -1,6 +1,7 @@
 /** Which repository and which refs a webhook is about: read from a body in which every field may be of any type. */
 
 import type { Repository } from '../git/repositories.ts';
+import { refsNamed } from '../git/ref-names.ts';
 import { remoteKey } from '../git/source-url.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import type { Sender, SenderName } from './webhook-sender.ts';
@@ -39,7 +40,7 @@ export function concerns(repository: Pick<Repository, 'url' | 'ref'>, push: Push
   if (ref === undefined) return defaultBranch === undefined || refs.includes(`refs/heads/${defaultBranch}`);
   // A commit that is followed by its sha may just have come.
   if (/^[0-9a-f]{40,64}$/.test(ref)) return true;
-  return [ref, `refs/heads/${ref}`, `refs/tags/${ref}`].some((one) => refs.includes(one));
+  return [ref, ...refsNamed(ref)].some((one) => refs.includes(one));
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -34,7 +34,14 @@ export interface WebhookOptions {
 export const LARGEST_BODY = 1024 * 1024;
 /** Bodies in memory at a time. */
 const MOST_AT_ONCE = 16;
-/** A wrong secret is no mistake that anybody makes thirty times a second. */
+/**
+ * Of one address, which may be that of an ingress and stand for everybody: a token is a proof to be looked for in 64 kB or less. What a
+ * wrong secret costs leaves room for the right ones beside it: sixteen of them a second are borne.
+ */
+const FLOOD = { burst: 300, perSecond: 100, addresses: 1_000 };
+/** Bytes of a body for each token. */
+const TOKEN_BYTES = 64 * 1024;
+/** Tokens, beside those of the body. All repositories were asked, and their secrets read. */
 const COST_OF_FAILURE = 5;
 /** Milliseconds between two looks that webhooks ask for, of one repository. */
 const SPACING_MS = 1_000;
@@ -64,7 +71,7 @@ export class Webhook {
   constructor(options: WebhookOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
-    this.#flood = new FloodLimit({ burst: 60, perSecond: 10, addresses: 1_000, now: this.#now });
+    this.#flood = new FloodLimit({ ...FLOOD, now: this.#now });
   }
 
   /** Whether a path is answered here: `/hook`, or `/hook/NAME` for the entry of that name in the repositories file. */
@@ -91,8 +98,11 @@ export class Webhook {
     const taking = this.#options.repositories().filter((one) => one.webhookSecretFile !== undefined);
     if (taking.length === 0) return refusal(404, 'no repository here takes webhooks', 'ignored');
     if (request.method !== 'POST') return refusal(405, 'a webhook is a POST', 'malformed');
-    if (!this.#flood.take(from)) return refusal(429, 'too many requests', 'limited');
-    if (Number(request.headers['content-length'] ?? 0) > LARGEST_BODY) return TOO_LARGE;
+    const { 'content-length': length } = request.headers;
+    // One that does not tell its length may be as long as any.
+    const bytes = length === undefined ? LARGEST_BODY : Number(length);
+    if (!this.#flood.take(from, costOf(bytes))) return refusal(429, 'too many requests', 'limited');
+    if (bytes > LARGEST_BODY) return TOO_LARGE;
     if (this.#atOnce >= MOST_AT_ONCE) return refusal(503, 'too many requests at once', 'limited');
     this.#atOnce += 1;
     try {
@@ -204,6 +214,11 @@ export class Webhook {
 }
 
 const TOO_LARGE: Answer = refusal(413, `a webhook has at most ${LARGEST_BODY} bytes`, 'too_large');
+
+/** Tokens; one that is refused for its length is not read, and costs one. */
+function costOf(bytes: number): number {
+  return bytes > LARGEST_BODY ? 1 : Math.max(1, Math.ceil(bytes / TOKEN_BYTES));
+}
 
 function refusal(status: number, text: string, result: WebhookResult): Answer {
   return { status, text, result };

@@ -1,8 +1,10 @@
 /** Objects that are changed in the cluster after they were applied: seen, reported by field, put back where git is to win. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
@@ -20,6 +22,7 @@ import { grantSyncAccount } from '../support/sync-account.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
 
+const run = promisify(execFile);
 const PLANTED = 'planted-drift-secret';
 
 let folder: string;
@@ -579,6 +582,40 @@ describe('drift that is put back', () => {
     await untilShop('put back', (one) => isRefused(one) && one.drift === undefined, 30_000);
     const mended = await repository.commit({ 'broken.yaml': undefined });
     await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === mended);
+  }, 120_000);
+
+  it('also when the signature of what was applied would not be taken any more; why it cannot be looked at is told', async () => {
+    const signers = ['ada', 'eve'].map((name) => join(folder, name));
+    for (const key of signers) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
+    const [ada = '', eve = ''] = signers;
+    const allow = async (key: string): Promise<void> =>
+      await writeFile(join(folder, 'signers'), `one@example.com ${await readFile(`${key}.pub`, 'utf8')}`);
+    await allow(ada);
+    const sign = ['-c', 'gpg.format=ssh', '-c', `user.signingKey=${ada}`, 'commit', '--gpg-sign'];
+    await repository.git(...sign, '--quiet', '--allow-empty', '--message', 'signed');
+    const sha = await repository.git('rev-parse', 'HEAD');
+    const before = entry;
+    entry = { ...before, allowedSignersFile: join(folder, 'signers') };
+    await setHeal(true);
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    await allow(eve);
+    entry = { ...entry, path: 'nowhere' };
+    await setHeal(true);
+    const blind = await untilShop('not looked at', ({ driftProblem }) => driftProblem !== undefined);
+    expect(blind.message).toMatch(/drift cannot be looked at: PathVanished nowhere: /);
+    entry = { ...entry, path: '.' };
+    await setHeal(true);
+    await untilShop('looked at again', ({ driftProblem }) => driftProblem === undefined);
+    const settings = core('configmaps', 'settings');
+    await edit(settings, { data: { color: 'red' } }, 'kubectl-patch');
+    await cluster.until<KubernetesObject>(
+      settings,
+      'put back',
+      (object) => dataOf(object)['color'] === 'blue',
+    );
+    entry = before;
+    await setHeal(true);
+    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
   }, 120_000);
 
   it('such a port by the next commit of the object as well', async () => {

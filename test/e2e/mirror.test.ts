@@ -99,6 +99,22 @@ describe('a local repository', () => {
     expect((await local(made).readManifests(first, '')).files.map(({ path }) => path)).toEqual(['a.yaml']);
   });
 
+  it('has a branch and a tag of one name: which is meant is asked, unless it makes no difference', async () => {
+    const made = await repository();
+    const tagged = await made.commit({ 'a.yaml': MANIFEST });
+    await made.git('tag', '--annotate', '--message', 'x', 'both');
+    await made.git('branch', 'both');
+    expect(await local(made, { ref: 'both' }).resolveRef()).toBe(tagged);
+    await made.git('checkout', '--quiet', 'refs/heads/both', '-B', 'both');
+    const newer = await made.commit({ 'b.yaml': MANIFEST });
+    expect(await namedFailure(local(made, { ref: 'both' }).resolveRef())).toBe(
+      `RefAmbiguous: ${made.path} has a branch and a tag both: refs/heads/both is at ${newer.slice(0, 8)}, refs/tags/both is at ${tagged.slice(0, 8)}. ` +
+        'Set `ref` to the full name of the one that is meant (`refs/heads/NAME` or `refs/tags/NAME`).',
+    );
+    expect(await local(made, { ref: 'refs/heads/both' }).resolveRef()).toBe(newer);
+    expect(await local(made, { ref: 'refs/tags/both' }).resolveRef()).toBe(tagged);
+  });
+
   it('says what to do when there is nothing to read', async () => {
     const made = await repository();
     expect(await namedFailure(local(made).resolveRef())).toMatch(
@@ -472,6 +488,12 @@ describe('an https repository', () => {
     // What the branch named last can still be read: who has to go back to it finds it.
     expect((await remote({ ref: 'release' }).readManifests(sha, 'deploy')).files).toHaveLength(1);
     expect(await remote({ ref: 'moving' }).resolveRef()).toBe(next);
+    await made.git('branch', 'moving', sha);
+    expect(await namedFailure(remote({ ref: 'moving' }).resolveRef())).toMatch(/^RefAmbiguous: https:/);
+    expect(await remote({ ref: 'refs/heads/moving' }).resolveRef()).toBe(sha);
+    await made.git('tag', '--force', '--annotate', '--message', 'x', 'moving', next);
+    expect(await remote({ ref: 'refs/tags/moving' }).resolveRef()).toBe(next);
+    await made.git('branch', '--delete', '--force', 'moving');
     expect((await remote({ ref: 'moving' }).readManifests(next, 'deploy')).files).toHaveLength(2);
     await made.git('reset', '--quiet', '--hard', sha);
   });

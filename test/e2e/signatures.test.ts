@@ -126,11 +126,28 @@ describe('a signed commit', () => {
 
   it('by a key that has expired is refused', async () => {
     expect(await namedFailure(verify(await signed(ssh('old')), { allowedSignersFile }))).toMatch(
-      /^SignatureRefused/,
+      /^SignatureRefused: .*dated after the valid-before of its key in allowedSignersFile\. Have .*`fairlead sync`\.$/,
     );
     expect(
       await namedFailure(verify(await signed(gpg('old@example.com', 'gpg-then')), { gpgKeysFile })),
     ).toMatch(/^SignatureRefused: .*the key has expired\./);
+  });
+
+  it.each([
+    [
+      'valid-after="20990101"',
+      /dated before the valid-after of its key in allowedSignersFile\. Have .*valid-after/,
+    ],
+    [
+      'namespaces="file"',
+      /the namespaces of its key in allowedSignersFile do not have git\. Write `namespaces="git"`/,
+    ],
+  ])('by a key that the file has with %s is refused, and it says why', async (option, reason) => {
+    const narrow = join(folder, 'narrow');
+    await writeFile(narrow, `ada@example.com ${option} ${await readFile(join(folder, 'ada.pub'), 'utf8')}`);
+    expect(await namedFailure(verify(await signed(ssh('ada')), { allowedSignersFile: narrow }))).toMatch(
+      reason,
+    );
   });
 
   it('whose content is another than what was signed is refused', async () => {

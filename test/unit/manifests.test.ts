@@ -161,6 +161,15 @@ metadata: {name: three}
     expect(problems[0]?.startsWith(expected)).toBe(true);
   });
 
+  it.each(['kustomization.yaml', 'base/kustomization.yml', 'Kustomization.yaml'])(
+    '%s, which kustomize takes without apiVersion and kind',
+    (path) => {
+      const { problems } = parse('resources: [a.yaml]', path);
+      const code = path.startsWith('K') ? 'NotAnObject' : 'NotRendered';
+      expect(problems).toEqual([expect.stringMatching(new RegExp(`^${code} ${path}:1@`))]);
+    },
+  );
+
   it.each([
     [
       'kind: Secret\ndata:\n  a: aGVsbG8=\n  b: hunter2',

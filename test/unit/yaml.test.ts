@@ -135,7 +135,8 @@ const MERGES: readonly (readonly [text: string, value: unknown])[] = [
 ];
 
 const REFUSED: readonly (readonly [text: string, code: string, line: number, message: RegExp])[] = [
-  ['a: [\n', 'YamlSyntax', 1, /indentation/],
+  ['a: [\n', 'YamlSyntax', 1, /indentation, or a bracket that is not closed$/],
+  ['a: [b\nc: d\n', 'YamlSyntax', 2, /indentation, or a bracket that is not closed$/],
   ['# x\na:\n  b: "c\n\n\n', 'YamlSyntax', 3, /indentation/],
   ['a: 1\na: 2', 'DuplicateKey', 2, /the key "a" appears twice/],
   ['a:\n  b: 1\n  "b": 2', 'DuplicateKey', 3, /"b"/],

@@ -165,6 +165,16 @@ describe('the state of a repository', () => {
       { state: 'Synced', message: 'drift is not seen of all: Secret: forbidden' },
     ],
     [
+      'applied, and whether it was changed cannot be seen',
+      row({ driftProblem: 'CommitGone: it is gone.' }),
+      { status: commit('Succeeded', { notes: ['web is pinned'] }) },
+      {
+        state: 'Synced',
+        message: 'web is pinned; drift cannot be looked at: CommitGone: it is gone.',
+        driftProblem: 'CommitGone: it is gone.',
+      },
+    ],
+    [
       'applied, and a receiver was given up, beside one that has left the entry',
       row({ receivers: ['slack'] }),
       {
@@ -311,6 +321,11 @@ describe('why, in the list of repositories', () => {
     ],
   ])('one that is well says only that there is more to know: %#', (status, cell) => {
     expect(besides(viewRepository('shop', row({ receivers: ['slack'] }), { status }))).toBe(cell);
+  });
+
+  it('one that is well, as far as can be seen', () => {
+    const view = viewRepository('shop', row({ driftProblem: 'x' }), { status: commit('Succeeded') });
+    expect(besides(view)).toBe('(drift cannot be looked at: -o wide)');
   });
 
   it('one whose last branch was deleted had something before', () => {

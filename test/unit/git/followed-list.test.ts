@@ -62,6 +62,22 @@ describe('the list', () => {
     expect(errors).toEqual([]);
   });
 
+  it('tells why drift cannot be looked at until it can, whatever else is seen', async () => {
+    const told = async () => (await readFollowedList(client, 'system', 'c', 1_000))?.rows ?? [];
+    list.follow([ROW]);
+    list.driftLooked('shop', 'CommitGone: it is gone.');
+    list.driftLooked('left', 'CommitGone: it is gone.');
+    list.looked({ ...ROW, sha: 'a' });
+    await list.stop();
+    expect(await told()).toEqual([{ ...ROW, sha: 'a', driftProblem: 'CommitGone: it is gone.' }]);
+    list.follow([{ ...ROW, intervalSeconds: 60 }]);
+    await list.stop();
+    expect((await told())[0]?.driftProblem).toBe('CommitGone: it is gone.');
+    list.driftLooked('shop', undefined);
+    await list.stop();
+    expect(await told()).toEqual([{ ...ROW, intervalSeconds: 60, sha: 'a' }]);
+  });
+
   it('is left alone while it cannot be read, and once nobody keeps it', async () => {
     list.follow([ROW]);
     await eventually('it is written', () => data !== undefined);
