@@ -22,7 +22,7 @@ export interface Evidence {
   readonly object: WorkloadObject;
   readonly workload: Workload;
   readonly plan: Plan<object>;
-  readonly snapshot: Pick<Snapshot<Workload>, 'revisions'>;
+  readonly snapshot: Pick<Snapshot<Workload>, 'revisions' | 'pods'>;
   readonly lease: LeaseState;
   readonly leaseName: string;
   /** Why nobody acts although the Lease is held, in one clause; where it was looked at. */
@@ -260,8 +260,11 @@ const BROKEN =
 
 /** What ends a wait that hardly ends by itself. */
 function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): string | undefined {
-  const { namespace } = evidence.workload.ref;
+  const { namespace, kind } = evidence.workload.ref;
   const [pod = ''] = pods;
+  const node = evidence.snapshot.pods.find(({ metadata }) => metadata.name === pod)?.spec.nodeName ?? '';
+  // Of a StatefulSet the name stands for the data: only one pod may write them.
+  const danger = kind === 'StatefulSet' ? ' (else two pods of one name may write to one volume)' : '';
   const back = commitOr(howToGoBack(evidence));
   const steps: Partial<Record<Reason['code'], string>> = {
     ...(BROKEN.test(message) && { PodNotReady: back, InPlaceRestarting: back }),
@@ -269,9 +272,15 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
+    TerminationHeld: `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(pod, namespace)}`,
+    TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
   };
   return steps[code];
+}
+
+function takeOffFinalizers(pod: string, namespace: string): string {
+  return `kubectl patch pod ${pod} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`;
 }
 
 /** How to leave a revision that does not work. */

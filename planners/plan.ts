@@ -99,6 +99,8 @@ export type ReasonCode =
   | 'BudgetUsed'
   | 'PodNotReady'
   | 'PodTerminating'
+  | 'TerminationHeld'
+  | 'TerminationOverdue'
   | 'MinReadySeconds'
   | 'Partition'
   | 'NodeSelector'

@@ -22,6 +22,8 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimStale',
   'ClaimOwners',
   'NodeDown',
+  'TerminationHeld',
+  'TerminationOverdue',
   'TemporalUnreachable',
   'TemporalRefused',
   'RevisionMissing',
@@ -87,6 +89,10 @@ export function sentence(
       return `${who} ${be} not ready${what}`;
     case 'PodTerminating':
       return `${who} ${be} terminating${what}`;
+    case 'TerminationHeld':
+      return `${who} ${be} terminating, held by ${total === 1 ? 'its' : 'their'} ${detail ?? 'finalizer'}`;
+    case 'TerminationOverdue':
+      return `${who} ${be} terminating, and ${total === 1 ? 'its grace period is' : 'their grace periods are'} over${what}`;
     case 'MinReadySeconds':
       return `${who} ${have} not been ready for minReadySeconds${what}`;
     case 'Partition':

@@ -308,6 +308,30 @@ describe('explain', () => {
     );
   });
 
+  it.each([
+    [
+      ['example.com/hold'],
+      'web-2 is terminating, held by its finalizer example.com/hold → who has set it takes it off; if nobody does ' +
+        `any more: kubectl patch pod web-2 -n default --type=merge -p '{"metadata":{"finalizers":null}}'`,
+    ],
+    [
+      [],
+      'web-2 is terminating, and its grace period is over: its node node-0 does not confirm that web-2 has ended → ' +
+        'kubectl get node node-0   # the pod goes when it is back, or when a Node that does not come back is deleted; ' +
+        'where its containers surely run no more (else two pods of one name may write to one volume): ' +
+        'kubectl delete pod web-2 -n default --force --grace-period=0',
+    ],
+  ])('a pod that cannot terminate, with finalizers %j', (finalizers, words) => {
+    const deleted = { finalizers, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const leaving = (all: readonly Pod[]) =>
+      all.map((pod) =>
+        pod.metadata.name === 'web-2'
+          ? { ...pod, metadata: { ...pod.metadata, ...deleted }, spec: { ...pod.spec, nodeName: 'node-0' } }
+          : pod,
+      );
+    expect(verdict({ pods: leaving })).toBe(`Waiting: it waits: ${words}`);
+  });
+
   it('a refusal that only the worker sees', () => {
     const conditions = [
       {
