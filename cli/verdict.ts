@@ -63,6 +63,7 @@ const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 /** What to do about faults that only the worker sees: answers to its writes, and pods that no selector finds. */
 const WORKER_ONLY: Readonly<Record<string, string>> = {
   NameTaken: 'delete the pod that has the name, if nobody needs it; it goes on by itself then',
+  NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
   CreateRefused: REFUSED,
   WriteRefused: REFUSED,
   ResizeRefused:

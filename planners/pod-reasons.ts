@@ -56,7 +56,7 @@ export function explainTermination(
 }
 
 /** `finalizer x.y/z`, with all of them. */
-function describeFinalizers(finalizers: readonly string[]): string {
+export function describeFinalizers(finalizers: readonly string[]): string {
   return `${finalizers.length === 1 ? 'finalizer' : 'finalizers'} ${finalizers.join(', ')}`;
 }
 

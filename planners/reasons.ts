@@ -13,6 +13,7 @@ const ORDER: readonly ReasonCode[] = [
   'WriteRefused',
   'DrainBlocked',
   'NameTaken',
+  'NameLeaving',
   'ResizeRefused',
   'InPlaceImpossible',
   'DrainBlind',
@@ -125,6 +126,8 @@ export function sentence(
       return `${who} may not leave ${total === 1 ? 'a node' : 'nodes'} that the rollout drains${what}`;
     case 'NameTaken':
       return `a pod that is not owned by this workload stands in the place of ${who}; delete or rename it${what}`;
+    case 'NameLeaving':
+      return `${who} ${be} not made yet${what}`;
     case 'InvalidField':
       return `a field is not valid${what}`;
     case 'ClaimTerminating':

@@ -592,6 +592,18 @@ describe('refused writes (design "One planner per kind")', () => {
       NOW,
     );
 
+  it.each([
+    ['stays', 'NameTaken', 'a pod that is not owned by this workload stands in the place of web-2'],
+    ['leaves', 'NameLeaving', 'web-2 is not made yet: the pod of that name belongs to db'],
+  ] as const)('a name that belongs to the pod of another, which %s', (taken, code, words) => {
+    const message = 'the pod of that name belongs to db';
+    const { waiting } = planWith({ since: NOW - 5, retryAt: NOW + 5, message, taken });
+    const [first] = waiting;
+    expect(first).toMatchObject({ code, pods: ['web-2'] });
+    expect(first?.message).toContain(words);
+    expect(first?.message).toContain(message);
+  });
+
   it('S9: a write that can run now comes before the rollout', () => {
     const plan = planStatefulSet(snapshotOf(set, { revisions, pods: present }), NOW);
     expect([brief(plan.steady), plan.batch]).toEqual([['ScaleUp web-2'], []]);

@@ -354,6 +354,14 @@ describe('explain', () => {
     );
   });
 
+  it('a name whose pod is being deleted: nobody is told to delete it', () => {
+    const reason = { reason: 'NameLeaving', message: 'web-2 is not made yet: it is being deleted' };
+    const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
+    expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
+      /^Waiting: it waits: web-2 is not made yet: it is being deleted → wait until it is gone; .*kubectl patch pod/,
+    );
+  });
+
   it('a resize that the apiserver refuses: what makes do without it', () => {
     const message = 'the apiserver refuses to resize web-2: node without support for resize';
     const conditions = [{ type: 'Reconciling', status: 'True', reason: 'ResizeRefused', message }] as const;
