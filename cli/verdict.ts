@@ -16,7 +16,7 @@ import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
 import { describeFree, whyNotKept } from './lease.ts';
 import type { RunState } from './temporal.ts';
-import { conditionOf, describeWish, isObserved } from './workload-state.ts';
+import { conditionOf, describeWish, isObserved, reconcilingOf } from './workload-state.ts';
 
 export interface Evidence {
   readonly object: WorkloadObject;
@@ -60,8 +60,12 @@ const REFUSED =
   'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 
-/** What to do about faults that only the worker sees: answers to its writes, and pods that no selector finds. */
+/** What to do about faults that only the worker sees: answers to its writes and of Temporal, and pods that no selector finds. */
 const WORKER_ONLY: Readonly<Record<string, string>> = {
+  TemporalUnreachable:
+    'see that Temporal runs and that the worker reaches it (its TEMPORAL_ADDRESS, its log); it goes on by itself then',
+  TemporalRefused:
+    'correct what it names (TEMPORAL_NAMESPACE of the worker, or what logs in); it is tried again by itself',
   NameTaken: 'delete the pod that has the name, if nobody needs it; it goes on by itself then',
   NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
   CreateRefused: REFUSED,
@@ -215,7 +219,7 @@ function paused(evidence: Evidence): Verdict | undefined {
 }
 
 function saysTemporalAway({ object }: Evidence): boolean {
-  return isObserved(object) && conditionOf(object, 'Reconciling')?.reason === 'TemporalUnreachable';
+  return reconcilingOf(object)?.reason === 'TemporalUnreachable';
 }
 
 function temporalAway({ run, plan }: Evidence): Verdict | undefined {
@@ -227,12 +231,12 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
-/** What the worker's writes were answered, which no plan that is made here knows of; undefined where none was refused. */
+/** What the worker's writes were answered, and what Temporal answers it, which no plan that is made here knows of; undefined where all is well. */
 export function refusalOf(
   object: WorkloadObject,
 ): { readonly message: string; readonly next: string } | undefined {
-  const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
-  const next = condition?.status === 'True' ? WORKER_ONLY[condition.reason ?? ''] : undefined;
+  const condition = reconcilingOf(object);
+  const next = WORKER_ONLY[condition?.reason ?? ''];
   return next === undefined ? undefined : { message: condition?.message ?? '', next };
 }
 

@@ -346,6 +346,18 @@ describe('explain', () => {
     );
   });
 
+  it.each([2, 3])(
+    'the worker reaches no Temporal, although it is reached from here: generation %i',
+    (generation) => {
+      const message = 'Temporal does not answer: pods are healed, replacing them waits for it';
+      const reason = 'TemporalUnreachable';
+      const conditions = [{ type: 'Reconciling', status: 'True', reason, message }] as const;
+      expect(verdict({ object: { conditions, generation }, updated: 1 })).toMatch(
+        /^Waiting: it waits: Temporal does not answer: .* → see that Temporal runs and that the worker reaches it/,
+      );
+    },
+  );
+
   it('a name that a pod has which no selector finds: only the worker sees it', () => {
     const reason = { reason: 'NameTaken', message: 'a pod stands in the place of web-2' };
     const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
