@@ -8,7 +8,7 @@ import { ApplicationFailure } from '@temporalio/common';
 
 import type { EventRecorder } from '../controllers/events.ts';
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
-import { recordAttemptAt } from '../kubernetes/attempts.ts';
+import { endOf, recordAttemptAt } from '../kubernetes/attempts.ts';
 import { isNotFound } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
@@ -186,7 +186,8 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     const { update, outcome, record, workflowId, runId, startedAt, commit } = input;
     const client = attemptClient(dependencies.client);
     const plan = await look(client, input, Context.current().cancellationSignal);
-    const { by, reason } = causeOf(plan, input);
+    const { begun, end } = causesOf(plan, input);
+    const { by, reason } = end ?? begun;
     if (record !== undefined) {
       await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, record), undefined, {
         runId,
@@ -194,8 +195,9 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         startedAt,
         endedAt: new Date(now()).toISOString(),
         outcome,
-        ...(by !== undefined && { by }),
-        ...(reason !== undefined && { reason }),
+        ...(begun.by !== undefined && { by: begun.by }),
+        ...(begun.reason !== undefined && { reason: begun.reason }),
+        ...(end && endOf(end)),
         ...(commit !== undefined && { commit }),
       });
     }
@@ -281,10 +283,17 @@ function withRecord(plan: RollingUpdatePlan, released: UpdateRecord | undefined)
   return isLost ? { ...plan, step: recordAgain(released, view.records) } : plan;
 }
 
-/** Who is behind the end of a run: of one that was turned round, who did that; else who began it. */
-function causeOf({ view }: RollingUpdatePlan, { outcome, by, reason }: CloseUpdateInput): Wisher {
-  const turned = outcome === 'Aborted' || outcome === 'Superseded' ? view.last?.state.turned : undefined;
-  return turned === undefined ? { by, reason } : { by: turned.by, reason: turned.reason };
+/** Who began a run, and who is behind its end, where it did not just succeed: of one that was turned round, who did that. */
+function causesOf(
+  { view }: RollingUpdatePlan,
+  { outcome, by, reason }: CloseUpdateInput,
+): { readonly begun: Wisher; readonly end?: Wisher } {
+  const { begun = {}, turned } = (view.record ?? view.last)?.state ?? {};
+  // Of these the input tells the end.
+  if (outcome === 'Failed') return { begun, end: { reason } };
+  if (outcome === 'Canceled') return { begun, end: { by, reason } };
+  const isTurned = outcome !== 'Succeeded' && turned !== undefined;
+  return { begun: { by, reason }, ...(isTurned && { end: { by: turned.by, reason: turned.reason } }) };
 }
 
 function stateOf({ step, progress, view }: RollingUpdatePlan) {

@@ -13,7 +13,7 @@ import type { Reconciler } from '../controllers/reconciler.ts';
 import type { ClusterView } from '../controllers/cluster-view.ts';
 import { isNotFound } from '../kubernetes/api-error.ts';
 import type { AttemptOutcome } from '../kubernetes/attempts.ts';
-import { recordAttempt } from '../kubernetes/attempts.ts';
+import { endOf, recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishes.ts';
@@ -222,7 +222,7 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
         endedAt: new Date(now()).toISOString(),
         outcome: result.outcome satisfies AttemptOutcome,
         ...input.cause,
-        ...who(result),
+        ...endOf(result),
         ...(input.commit !== undefined && { commit: input.commit }),
       });
     }

@@ -78,7 +78,8 @@ export function withRun(
       ...(endedAt !== undefined && { endedAt }),
       outcome: RUN_OUTCOMES[status] ?? 'Failed',
       ...(one.begun?.by !== undefined && { by: one.begun.by }),
-      reason: describeNoRun(run),
+      ...(one.begun?.reason !== undefined && { reason: one.begun.reason }),
+      endedBecause: describeNoRun(run),
     };
     return { ...rest, attempts: [...rest.attempts, attempt] };
   });

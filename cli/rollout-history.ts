@@ -224,6 +224,8 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
   // Of what is under way the attempts before it tell nothing.
   const told = (row: RevisionView): Wish | undefined =>
     row.underWay === undefined ? (last(row) ?? row.begun) : (row.begun ?? last(row));
+  // Of what is under way there is none yet.
+  const end = (row: RevisionView): string => (row.underWay === undefined ? describeEnd(last(row)) : '');
   const columns: readonly Column<RevisionView>[] = [
     { title: 'REVISION', value: (row) => String(row.revision) },
     { title: 'NAME', value: (row) => row.name },
@@ -236,6 +238,9 @@ function printTable(io: Io, { workload, revisions }: HistoryDocument, wide: bool
     { title: 'ATTEMPTS', value: (row) => String(countAttempts(row)) },
     { title: 'AGE', value: (row) => ageOf(row.createdAt, io.now()) },
     { title: 'COMMIT', value: (row) => commitOf(row)?.slice(0, 8) ?? '-' },
+    ...(revisions.some((row) => end(row) !== '')
+      ? [{ title: 'ENDED-BECAUSE', value: (row: RevisionView) => end(row) || '-' }]
+      : []),
     ...(wide ? [{ title: 'IMAGES', value: (row: RevisionView) => row.images.join(',') }] : []),
     {
       title: 'CHANGE-CAUSE',
@@ -256,6 +261,14 @@ function commitOf({ attempts, commit: begun, underWay }: RevisionView): string |
   return attempts.findLast(({ commit }) => commit !== undefined)?.commit ?? begun;
 }
 
+/** `by alice: broken`, of a run that did not just succeed; else empty. */
+function describeEnd({ endedBy, endedBecause }: Partial<Attempt> = {}): string {
+  return describeWish({
+    ...(endedBy !== undefined && { by: endedBy }),
+    ...(endedBecause !== undefined && { reason: endedBecause }),
+  });
+}
+
 async function printRevision(io: Io, { workload }: HistoryDocument, view: RevisionView): Promise<void> {
   const roles = view.roles.length === 0 ? '' : ` (${view.roles.join(', ')})`;
   io.out(`${workload} with revision #${String(view.revision)}, ${view.name}${roles}\n`);
@@ -268,6 +281,7 @@ async function printRevision(io: Io, { workload }: HistoryDocument, view: Revisi
       { title: 'COMMIT', value: (row) => row.commit?.slice(0, 8) ?? '-' },
       { title: 'RUN', value: (row) => row.runId },
       { title: 'REASON', value: (row) => row.reason ?? '-' },
+      { title: 'ENDED-BECAUSE', value: (row) => describeEnd(row) || '-' },
     ];
     io.out(formatTable(columns, view.attempts));
   }

@@ -16,13 +16,13 @@ import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
 import { describeFree, whyNotKept } from './lease.ts';
 import type { RunState } from './temporal.ts';
-import { conditionOf, describeWish, isObserved } from './workload-state.ts';
+import { conditionOf, describeWish, isObserved, reconcilingOf } from './workload-state.ts';
 
 export interface Evidence {
   readonly object: WorkloadObject;
   readonly workload: Workload;
   readonly plan: Plan<object>;
-  readonly snapshot: Pick<Snapshot<Workload>, 'revisions'>;
+  readonly snapshot: Pick<Snapshot<Workload>, 'revisions' | 'pods'>;
   readonly lease: LeaseState;
   readonly leaseName: string;
   /** Why nobody acts although the Lease is held, in one clause; where it was looked at. */
@@ -60,9 +60,14 @@ const REFUSED =
   'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 
-/** What to do about faults that only the worker sees: answers to its writes, and pods that no selector finds. */
+/** What to do about faults that only the worker sees: answers to its writes and of Temporal, and pods that no selector finds. */
 const WORKER_ONLY: Readonly<Record<string, string>> = {
+  TemporalUnreachable:
+    'see that Temporal runs and that the worker reaches it (its TEMPORAL_ADDRESS, its log); it goes on by itself then',
+  TemporalRefused:
+    'correct what it names (TEMPORAL_NAMESPACE of the worker, or what logs in); it is tried again by itself',
   NameTaken: 'delete the pod that has the name, if nobody needs it; it goes on by itself then',
+  NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
   CreateRefused: REFUSED,
   WriteRefused: REFUSED,
   ResizeRefused:
@@ -214,7 +219,7 @@ function paused(evidence: Evidence): Verdict | undefined {
 }
 
 function saysTemporalAway({ object }: Evidence): boolean {
-  return isObserved(object) && conditionOf(object, 'Reconciling')?.reason === 'TemporalUnreachable';
+  return reconcilingOf(object)?.reason === 'TemporalUnreachable';
 }
 
 function temporalAway({ run, plan }: Evidence): Verdict | undefined {
@@ -226,12 +231,12 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
-/** What the worker's writes were answered, which no plan that is made here knows of; undefined where none was refused. */
+/** What the worker's writes were answered, and what Temporal answers it, which no plan that is made here knows of; undefined where all is well. */
 export function refusalOf(
   object: WorkloadObject,
 ): { readonly message: string; readonly next: string } | undefined {
-  const condition = isObserved(object) ? conditionOf(object, 'Reconciling') : undefined;
-  const next = condition?.status === 'True' ? WORKER_ONLY[condition.reason ?? ''] : undefined;
+  const condition = reconcilingOf(object);
+  const next = WORKER_ONLY[condition?.reason ?? ''];
   return next === undefined ? undefined : { message: condition?.message ?? '', next };
 }
 
@@ -260,8 +265,11 @@ const BROKEN =
 
 /** What ends a wait that hardly ends by itself. */
 function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): string | undefined {
-  const { namespace } = evidence.workload.ref;
+  const { namespace, kind } = evidence.workload.ref;
   const [pod = ''] = pods;
+  const node = evidence.snapshot.pods.find(({ metadata }) => metadata.name === pod)?.spec.nodeName ?? '';
+  // Of a StatefulSet the name stands for the data: only one pod may write them.
+  const danger = kind === 'StatefulSet' ? ' (else two pods of one name may write to one volume)' : '';
   const back = commitOr(howToGoBack(evidence));
   const steps: Partial<Record<Reason['code'], string>> = {
     ...(BROKEN.test(message) && { PodNotReady: back, InPlaceRestarting: back }),
@@ -269,9 +277,15 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
+    TerminationHeld: `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(pod, namespace)}`,
+    TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,
     ResizePending: `kubectl describe pod ${pod} -n ${namespace}   # has its node room for it?`,
   };
   return steps[code];
+}
+
+function takeOffFinalizers(pod: string, namespace: string): string {
+  return `kubectl patch pod ${pod} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`;
 }
 
 /** How to leave a revision that does not work. */

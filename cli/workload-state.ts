@@ -5,6 +5,7 @@ import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { Condition } from '../planners/objects.ts';
+import type { ReasonCode } from '../planners/plan.ts';
 import { describePin } from '../planners/reasons.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
@@ -45,6 +46,8 @@ export function stateOfWorkload(object: WorkloadObject): StateOfWorkload {
     return { state: 'Paused', reason: 'Paused', message: describeWish(paused) };
   }
   if (!observed) {
+    const waiting = reconcilingOf(object);
+    if (waiting !== undefined) return { state: 'Progressing', ...words(waiting) };
     return object.status?.['observedGeneration'] === undefined
       ? { state: 'Pending', reason: 'NotObserved', message: 'no controller has looked at it yet' }
       : {
@@ -99,6 +102,24 @@ export function pausedOf(object: WorkloadObject): Wish | undefined {
 export function isObserved({ metadata, status }: WorkloadObject): boolean {
   const observed = status?.['observedGeneration'];
   return typeof observed === 'number' && observed >= (metadata.generation ?? 0);
+}
+
+/**
+ * What a template without a revision waits for: until it has one, `observedGeneration` stays behind, so that nobody takes the rollout
+ * before for this one.
+ */
+const BEFORE_REVISION: ReadonlySet<string> = new Set<ReasonCode>([
+  'TemporalUnreachable',
+  'TemporalRefused',
+  'RevisionMissing',
+  'CreateRefused',
+]);
+
+/** What the controller says that the present spec waits for; undefined where that is of an earlier one, or nothing. */
+export function reconcilingOf(object: WorkloadObject): Condition | undefined {
+  const condition = conditionOf(object, 'Reconciling');
+  if (condition?.status !== 'True') return undefined;
+  return isObserved(object) || BEFORE_REVISION.has(condition.reason ?? '') ? condition : undefined;
 }
 
 /** A condition by its type. */

@@ -15,8 +15,9 @@ import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
-import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
+import type { JsonObject, KubernetesObject, OwnerReference, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
+import { describeFinalizers } from '../planners/pod-reasons.ts';
 import { targetNodeOf } from '../planners/target-node.ts';
 import type { Workload } from '../planners/workload.ts';
 import { ACTION_EVENTS } from './action-events.ts';
@@ -54,6 +55,20 @@ const TURN_MS = 1000;
 /** The name of an object to be created is taken by somebody else's: trying again at once would not help. */
 class NameTakenError extends Error {
   override name = 'NameTakenError';
+  readonly taken: 'stays' | 'leaves';
+
+  constructor(what: string, { metadata }: KubernetesObject, controller: OwnerReference, { ref }: Workload) {
+    const { finalizers = [], deletionTimestamp } = metadata;
+    const isEarlier =
+      controller.kind === ref.kind &&
+      controller.name === ref.name &&
+      controller.apiVersion === `${ref.group}/${ref.version}`;
+    const owner = `${isEarlier ? 'an earlier ' : ''}${controller.kind} ${controller.name}`;
+    const held = finalizers.length === 0 ? '' : `, held by its ${describeFinalizers(finalizers)}`;
+    const fate = deletionTimestamp === undefined ? '' : ` and is being deleted${held}`;
+    super(`the ${what} of that name belongs to ${owner}${fate}`);
+    this.taken = deletionTimestamp === undefined ? 'stays' : 'leaves';
+  }
 }
 
 export class Executor {
@@ -157,7 +172,10 @@ export class Executor {
       }
       outcome = 'refused';
       const message = describeRefusal(error);
-      memory.refused(workload.ref.uid, action, message, now(), isUnresizable(error));
+      memory.refused(workload.ref.uid, action, message, now(), {
+        unresizable: isUnresizable(error),
+        ...(error instanceof NameTakenError && { taken: error.taken }),
+      });
       const reason = ACTION_EVENTS[action.purpose].failed;
       if (!isNamespaceTerminating(error)) {
         this.#options.events.record(workload, 'Warning', reason, `${action.message} failed: ${message}`);
@@ -247,9 +265,7 @@ export class Executor {
     const ours = claim || (controller?.uid === workload.ref.uid && sameRevision && samePlace);
     this.#options.cache.observeWrite(action.resource, found);
     if (controller !== undefined && controller.uid !== workload.ref.uid && !claim) {
-      throw new NameTakenError(
-        `${action.resource} ${action.name} exists and belongs to ${controller.kind} ${controller.name}`,
-      );
+      throw new NameTakenError(action.resource === 'pods' ? 'pod' : 'object', found, controller, workload);
     }
     return ours && found.metadata.deletionTimestamp === undefined ? 'done' : 'stale';
   }

@@ -35,9 +35,15 @@ export class WriteMemory {
 
   /**
    * Records one more refusal in a row; the next try comes after 1, 2, 4 … 60 s. `now` in milliseconds since the epoch. `unresizable`:
-   * the pod cannot be resized so, however often it is tried.
+   * the pod cannot be resized so, however often it is tried. `taken`: as in {@link Refusal}.
    */
-  refused(ownerUid: string, action: Action, message: string, now: number, unresizable = false): void {
+  refused(
+    ownerUid: string,
+    action: Action,
+    message: string,
+    now: number,
+    { unresizable = false, taken }: { readonly unresizable?: boolean } & Pick<Refusal, 'taken'> = {},
+  ): void {
     const { refusals } = this.#memoryOf(ownerUid);
     const { revision } = action;
     const before = refusals.get(actionKey(action));
@@ -51,6 +57,7 @@ export class WriteMemory {
       attempts,
       ...(revision !== undefined && { revision }),
       ...(unresizable && action.uid !== undefined && { unresizable: action.uid }),
+      ...(taken !== undefined && { taken }),
     });
   }
 

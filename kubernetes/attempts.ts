@@ -6,6 +6,7 @@ import { isConflict, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { revisionPath } from './revision-store.ts';
 import { asRecord } from './values.ts';
+import type { Wisher } from './wish-edits.ts';
 import type { WorkloadTarget } from './workload-edit.ts';
 import { WORKLOAD_KINDS } from './workload-kinds.ts';
 
@@ -27,9 +28,24 @@ export interface Attempt {
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly outcome: AttemptOutcome;
+  /** Who began it, if not a commit. */
   readonly by?: string;
   readonly commit?: string;
+  /** Why it was begun. Older records may have here, and in `by`, why it ended. */
   readonly reason?: string;
+  /** Who ended it, and why, where it did not just succeed. */
+  readonly endedBy?: string;
+  readonly endedBecause?: string;
+}
+
+/** Who ended a run, and why, as an attempt has it: beside who began it. */
+export function endOf({ by, reason }: Wisher): Pick<Attempt, 'endedBy' | 'endedBecause'> {
+  return { ...(by !== undefined && { endedBy: by }), ...(reason !== undefined && { endedBecause: reason }) };
+}
+
+/** Why a run ended that did not succeed: older records have it as their reason. Undefined where nobody has said. */
+export function whyEnded({ endedBy, endedBecause, reason }: Attempt): string | undefined {
+  return endedBecause ?? (endedBy === undefined ? reason : undefined);
 }
 
 const KEPT = 10;
@@ -118,6 +134,7 @@ export function upsertAttempt(attempts: readonly Attempt[], attempt: Attempt): r
     ...known,
     ...attempt,
     ...(attempt.reason !== undefined && { reason: attempt.reason.slice(0, REASON_LIMIT) }),
+    ...(attempt.endedBecause !== undefined && { endedBecause: attempt.endedBecause.slice(0, REASON_LIMIT) }),
   };
   const next =
     known === undefined ? [...attempts, merged] : attempts.map((one) => (one === known ? merged : one));
@@ -125,10 +142,13 @@ export function upsertAttempt(attempts: readonly Attempt[], attempt: Attempt): r
 }
 
 function isAttempt(value: unknown): value is Attempt {
-  const { runId, workflowId, startedAt, endedAt, outcome, by, commit, reason } = asRecord(value);
+  const { runId, workflowId, startedAt, outcome, ...others } = asRecord(value);
+  const { endedAt, by, commit, reason, endedBy, endedBecause } = others;
   return (
     [runId, workflowId, startedAt].every((field) => typeof field === 'string') &&
-    [endedAt, by, commit, reason].every((field) => field === undefined || typeof field === 'string') &&
+    [endedAt, by, commit, reason, endedBy, endedBecause].every(
+      (field) => field === undefined || typeof field === 'string',
+    ) &&
     ATTEMPT_OUTCOMES.some((known) => known === outcome)
   );
 }

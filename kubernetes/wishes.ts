@@ -8,7 +8,7 @@ import { ANNOTATION, DEPLOYMENT_ANNOTATION } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
 import { hasSucceeded } from '../planners/revision.ts';
 import type { Pin } from '../planners/workload.ts';
-import { readAttempts } from './attempts.ts';
+import { readAttempts, whyEnded } from './attempts.ts';
 import type { KubernetesClient } from './client.ts';
 import { forbiddenChanges } from './in-place-only.ts';
 import { isTemplateFromGit, templateChange } from './template-change.ts';
@@ -276,9 +276,9 @@ function rollbackEdit(
 /** A second undo goes to where the first came from, as kubectl's does: whoever asks for it should know what it leads to. */
 function neverDone(revision: ControllerRevision): string {
   const last = readAttempts(revision).at(-1);
-  return hasSucceeded(revision) || last === undefined
-    ? ''
-    : `, whose rollout was never finished (${last.outcome}${last.reason === undefined ? '' : `: ${last.reason}`})`;
+  if (hasSucceeded(revision) || last === undefined) return '';
+  const why = whyEnded(last);
+  return `, whose rollout was never finished (${last.outcome}${why === undefined ? '' : `: ${why}`})`;
 }
 
 function undoTarget(

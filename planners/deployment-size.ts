@@ -2,6 +2,7 @@
 
 import type { DeploymentView, OwnedReplicaSet } from './deployment-view.ts';
 import type { PlanBuilder } from './plan-builder.ts';
+import { explainTermination } from './pod-reasons.ts';
 
 /**
  * The size that the new ReplicaSet may have now (P10): all that is wanted, but no more pods at a time than replicas and surge
@@ -15,13 +16,13 @@ export function sizeOfNew(view: DeploymentView, plan: PlanBuilder, update: Owned
   if (update.size >= replicas) return replicas;
   if (strategy === 'Recreate') {
     const there = old.flatMap(({ active, terminating }) => [...active, ...terminating]);
-    for (const { metadata } of there) plan.wait('PodTerminating', { pod: metadata.name });
+    for (const pod of there) explainTermination(view, plan, pod);
     const isLeft = there.length > 0 || old.some((one) => placesUntilGone(one) > 0 || !one.observed);
     return isLeft ? update.size : replicas;
   }
   const isComplete = podReplacementPolicy === 'TerminationComplete';
-  for (const { metadata } of isComplete ? all.flatMap(({ terminating }) => terminating) : [])
-    plan.wait('PodTerminating', { pod: metadata.name });
+  for (const pod of isComplete ? all.flatMap(({ terminating }) => terminating) : [])
+    explainTermination(view, plan, pod);
   if (old.some(isShrinking)) return update.size;
   const taken = all.reduce((sum, one) => sum + (isComplete ? placesUntilGone(one) : one.places), 0);
   const room = replicas + budget.maxSurge - taken;

@@ -189,6 +189,11 @@ export class PlanBuilder {
       this.wait('ResizeRefused', { pod: action.name, detail: refusal.message, until: refusal.retryAt });
       return;
     }
+    if (refusal.taken !== undefined && action.resource === 'pods') {
+      const taken = refusal.taken === 'leaves' ? 'NameLeaving' : 'NameTaken';
+      this.wait(taken, { pod: action.name, detail: refusal.message, until: refusal.retryAt });
+      return;
+    }
     const code = action.verb === 'create' ? 'CreateRefused' : 'WriteRefused';
     this.wait(isEviction ? 'DrainBlocked' : code, {
       ...(action.resource === 'pods' && { pod: action.name }),

@@ -99,6 +99,8 @@ export type ReasonCode =
   | 'BudgetUsed'
   | 'PodNotReady'
   | 'PodTerminating'
+  | 'TerminationHeld'
+  | 'TerminationOverdue'
   | 'MinReadySeconds'
   | 'Partition'
   | 'NodeSelector'
@@ -115,6 +117,7 @@ export type ReasonCode =
   | 'WriteRefused'
   | 'DrainBlocked'
   | 'NameTaken'
+  | 'NameLeaving'
   | 'InvalidField'
   | 'ClaimTerminating'
   | 'ClaimStale'
@@ -184,6 +187,8 @@ export interface Refusal {
   readonly revision?: string;
   /** uid of the pod that the apiserver does not resize so, however often it is tried. */
   readonly unresizable?: string;
+  /** The name is that of somebody else's pod, which stays or is being deleted. */
+  readonly taken?: 'stays' | 'leaves';
 }
 
 /** Key of an action in the table of refusals. */

@@ -6,18 +6,22 @@ import type { Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
 
+/** After its grace period kubelet needs a moment to tell that a pod has ended, and whoever set a finalizer to take it off, milliseconds. */
+const TERMINATION_PATIENCE_MS = 10_000;
+
 /** Gives the reason, and the moment at which time alone will end it. */
 export function explainPod(
-  { downNodes, now }: Pick<UpdateView<Member>, 'downNodes' | 'now'>,
+  view: Pick<UpdateView<Member>, 'downNodes' | 'now'>,
   plan: PlanBuilder,
   member: Member,
 ): void {
+  const { downNodes, now } = view;
   const { pod, name } = member;
   if (pod.spec.nodeName !== undefined && downNodes.has(pod.spec.nodeName)) {
     plan.wait('NodeDown', { pod: name, detail: pod.spec.nodeName });
   }
   if (member.terminating) {
-    plan.wait('PodTerminating', { pod: name });
+    explainTermination(view, plan, pod);
   } else if (member.inPlace !== undefined) {
     // The step of the update has given its reason.
   } else if (!isRunningAndReady(pod)) {
@@ -26,6 +30,34 @@ export function explainPod(
   } else if (member.availableAt !== undefined && member.availableAt > now) {
     plan.wait('MinReadySeconds', { pod: name, until: member.availableAt });
   }
+}
+
+/**
+ * Gives the reason of a pod that is being deleted: what holds it, once its grace period, which its deletion timestamp includes, is over;
+ * and the moment from which on it is. A node that is known to be down is told as such.
+ */
+export function explainTermination(
+  { downNodes, now }: Pick<UpdateView<Member>, 'downNodes' | 'now'>,
+  plan: PlanBuilder,
+  { metadata, spec }: Pod,
+): void {
+  const { name, deletionTimestamp = '', finalizers = [] } = metadata;
+  const { nodeName } = spec;
+  const overdueAt = Date.parse(deletionTimestamp) + TERMINATION_PATIENCE_MS;
+  if (overdueAt <= now && finalizers.length > 0) {
+    plan.wait('TerminationHeld', { pod: name, detail: describeFinalizers(finalizers) });
+  } else if (overdueAt <= now && nodeName !== undefined && !downNodes.has(nodeName)) {
+    const detail = `its node ${nodeName} does not confirm that ${name} has ended`;
+    plan.wait('TerminationOverdue', { pod: name, detail });
+  } else {
+    plan.wait('PodTerminating', { pod: name });
+    plan.requeue(overdueAt);
+  }
+}
+
+/** `finalizer x.y/z`, with all of them. */
+export function describeFinalizers(finalizers: readonly string[]): string {
+  return `${finalizers.length === 1 ? 'finalizer' : 'finalizers'} ${finalizers.join(', ')}`;
 }
 
 /** `container main of web-0: ImagePullBackOff`, or why it has no node, or has failed; undefined where nothing tells. */

@@ -13,6 +13,7 @@ const ORDER: readonly ReasonCode[] = [
   'WriteRefused',
   'DrainBlocked',
   'NameTaken',
+  'NameLeaving',
   'ResizeRefused',
   'InPlaceImpossible',
   'DrainBlind',
@@ -22,6 +23,8 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimStale',
   'ClaimOwners',
   'NodeDown',
+  'TerminationHeld',
+  'TerminationOverdue',
   'TemporalUnreachable',
   'TemporalRefused',
   'RevisionMissing',
@@ -88,6 +91,10 @@ export function sentence(
       return `${who} ${be} not ready${what}`;
     case 'PodTerminating':
       return `${who} ${be} terminating${what}`;
+    case 'TerminationHeld':
+      return `${who} ${be} terminating, held by ${total === 1 ? 'its' : 'their'} ${detail ?? 'finalizer'}`;
+    case 'TerminationOverdue':
+      return `${who} ${be} terminating, and ${total === 1 ? 'its grace period is' : 'their grace periods are'} over${what}`;
     case 'MinReadySeconds':
       return `${who} ${have} not been ready for minReadySeconds${what}`;
     case 'Partition':
@@ -122,6 +129,8 @@ export function sentence(
       return `${who} may not leave ${total === 1 ? 'a node' : 'nodes'} that the rollout drains${what}`;
     case 'NameTaken':
       return `a pod that is not owned by this workload stands in the place of ${who}; delete or rename it${what}`;
+    case 'NameLeaving':
+      return `${who} ${be} not made yet${what}`;
     case 'InvalidField':
       return `a field is not valid${what}`;
     case 'ClaimTerminating':

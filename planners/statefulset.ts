@@ -6,7 +6,7 @@ import type { Plan } from './plan.ts';
 import { PlanBuilder } from './plan-builder.ts';
 import { trimHistory } from './revision-history.ts';
 import { isEmptySelector } from './selector.ts';
-import { explainPod } from './pod-reasons.ts';
+import { explainPod, explainTermination } from './pod-reasons.ts';
 import { planInPlaceSteps } from './pod-updates.ts';
 import { planBatch } from './statefulset-rollout.ts';
 import {
@@ -72,7 +72,7 @@ function explainPods(view: StatefulSetView, plan: PlanBuilder): void {
     explainPod(view, plan, member);
   }
   for (const member of view.condemned) {
-    if (member.terminating) plan.wait('PodTerminating', { pod: member.name });
+    if (member.terminating) explainTermination(view, plan, member.pod);
   }
   for (const member of membersOf(view)) {
     if (member.availableAt !== undefined) plan.requeue(member.availableAt);

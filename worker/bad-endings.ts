@@ -38,7 +38,8 @@ export class BadEndings {
   /** The attempt. @returns whether it is news; also where it could not be written, which is logged */
   async record(workload: Workload, revision: string, ending: BadEnding): Promise<boolean> {
     const { client, cluster, log } = this.#options;
-    const { commit } = rolloutCause(workload);
+    const { commit, by, reason } = rolloutCause(workload);
+    const cause = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     try {
       return await recordAttempt(client, workload.ref, revision, {
         runId: ending.runId,
@@ -46,7 +47,8 @@ export class BadEndings {
         startedAt: new Date(ending.startedAt).toISOString(),
         endedAt: new Date(ending.closedAt).toISOString(),
         outcome: ending.reason === 'RunTerminated' ? 'Terminated' : 'Failed',
-        reason: ending.message,
+        ...cause,
+        endedBecause: ending.message,
         ...(commit !== undefined && { commit }),
       });
     } catch (error) {

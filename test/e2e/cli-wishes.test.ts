@@ -97,11 +97,11 @@ describe.each(APIS)('wishes of operators (%s)', (api) => {
       expect((await cli('rollout abort sts/web')).out).toMatch(/^nothing to do: /);
       expect((await cli('rollout status sts/web --timeout 30s')).code).toBe(0);
       const { revisions } = await json<{
-        revisions: { name: string; roles: string[]; attempts: { outcome: string; by?: string }[] }[];
+        revisions: { name: string; roles: string[]; attempts: { outcome: string; endedBy?: string }[] }[];
       }>('rollout history sts/web');
       expect(revisions.find((one) => one.name === broken)?.attempts.at(-1)).toMatchObject({
         outcome: 'Aborted',
-        by: 'alice',
+        endedBy: 'alice',
       });
       expect(revisions.at(-1)).toMatchObject({ roles: ['present', 'complete'] });
     }, 60_000);

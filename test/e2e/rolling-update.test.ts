@@ -216,10 +216,12 @@ describe('rolling update of a ReplicationController', () => {
     });
     expect(JSON.parse((await cli('explain rc/foo -o json')).out)).toMatchObject({ verdict: 'RolledBack' });
     expect((await cli('get rc/foo')).out).toMatch(/Ready +rolled back by bob: slow/);
-    expect((await cli('rollout history rc/foo')).out).toMatch(/Aborted +bob .*foo:2 +slow/);
+    expect((await cli('rollout history rc/foo')).out).toMatch(/Aborted .*by bob: slow +foo:2 /);
     await expectAlone(here, 'foo:1', begun);
     const [record] = await records();
-    expect(readAttempts(record as ControllerRevision)).toMatchObject([{ outcome: 'Aborted', by: 'bob' }]);
+    expect(readAttempts(record as ControllerRevision)).toMatchObject([
+      { outcome: 'Aborted', endedBy: 'bob', endedBecause: 'slow' },
+    ]);
   }, 90_000);
 
   it('is paused before it begins: it waits before its first pod, until it is resumed', async () => {

@@ -313,6 +313,38 @@ describe('scaling (S9, S11, S12)', () => {
     expect(plan.waiting.map((reason) => reason.code)).toContain(code);
   });
 
+  describe('a pod that is being deleted', () => {
+    const leaving = (finalizers: readonly string[], at = NOW - 60_000): readonly Pod[] =>
+      pods(ordered, [0]).map((pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, finalizers, deletionTimestamp: new Date(at).toISOString() },
+      }));
+    const told = (there: readonly Pod[], overrides = {}) =>
+      planOf(ordered, { pods: there, ...overrides }).waiting.map(({ code, message }) => [code, message]);
+
+    it('is only told as such until its grace period is over, and looked at again then', () => {
+      const soon = leaving(['example.com/hold'], NOW + 20_000);
+      expect(told(soon)).toContainEqual(['PodTerminating', 'web-0 is terminating']);
+      expect(planOf(ordered, { pods: soon }).requeueAt).toBe(NOW + 30_000);
+    });
+
+    it('is held by its finalizers', () => {
+      const message = 'web-0 is terminating, held by its finalizers example.com/hold, example.com/too';
+      expect(told(leaving(['example.com/hold', 'example.com/too']))).toEqual([['TerminationHeld', message]]);
+    });
+
+    it('is not confirmed by its node, in words that stay as time goes by', () => {
+      const message =
+        'web-0 is terminating, and its grace period is over: its node node-0 does not confirm that web-0 has ended';
+      expect(told(leaving([]))).toEqual([['TerminationOverdue', message]]);
+      expect(told(leaving([], NOW - 3_600_000))).toEqual([['TerminationOverdue', message]]);
+    });
+
+    it('is on a node that is known to be down', () => {
+      expect(told(leaving([]), { downNodes: new Set(['node-0']) })[0]?.[0]).toBe('NodeDown');
+    });
+  });
+
   it('S11, S16: OrderedReady waits for minReadySeconds and says until when', () => {
     const waiting = { ...ordered, minReadySeconds: 10 };
     const fresh = pods(waiting, [0], { readySince: NOW - 4_000 });
@@ -559,6 +591,18 @@ describe('refused writes (design "One planner per kind")', () => {
       }),
       NOW,
     );
+
+  it.each([
+    ['stays', 'NameTaken', 'a pod that is not owned by this workload stands in the place of web-2'],
+    ['leaves', 'NameLeaving', 'web-2 is not made yet: the pod of that name belongs to db'],
+  ] as const)('a name that belongs to the pod of another, which %s', (taken, code, words) => {
+    const message = 'the pod of that name belongs to db';
+    const { waiting } = planWith({ since: NOW - 5, retryAt: NOW + 5, message, taken });
+    const [first] = waiting;
+    expect(first).toMatchObject({ code, pods: ['web-2'] });
+    expect(first?.message).toContain(words);
+    expect(first?.message).toContain(message);
+  });
 
   it('S9: a write that can run now comes before the rollout', () => {
     const plan = planStatefulSet(snapshotOf(set, { revisions, pods: present }), NOW);

@@ -110,6 +110,13 @@ export class ActivityGround {
       .map(({ body }) => body);
   }
 
+  /** Writes to revisions, as JSON, oldest first. */
+  get revisionWrites(): readonly string[] {
+    return this.#server.requests
+      .filter(({ method, url }) => method === 'PATCH' && url.pathname.includes('/controllerrevisions/'))
+      .map(({ body }) => body);
+  }
+
   async stop(): Promise<void> {
     await this.events.flush();
     this.client.close();

@@ -99,7 +99,7 @@ export function daemonPodOn(
       uid: `uid-${name}`,
       resourceVersion: '10',
       creationTimestamp: options.created ?? '2025-12-31T00:00:00Z',
-      ...(options.terminating === true && { deletionTimestamp: since }),
+      ...(options.terminating === true && { deletionTimestamp: new Date(NOW).toISOString() }),
     },
     spec: { ...body.spec, ...(options.bound !== false && { nodeName: node }) },
     status: {

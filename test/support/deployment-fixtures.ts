@@ -142,7 +142,7 @@ export function replicaPodOf(set: ReplicaSet, number: number, options: ReplicaPo
           controller: true,
         },
       ],
-      ...(options.terminating === true && { deletionTimestamp: '2025-12-31T23:59:00Z' }),
+      ...(options.terminating === true && { deletionTimestamp: '2026-01-01T00:00:00Z' }),
     },
     spec: { ...set.spec.template.spec, nodeName: 'node-0' },
     status: {

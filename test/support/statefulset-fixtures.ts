@@ -129,7 +129,7 @@ export function podOf(set: StatefulSet, ordinal: number, revision: string, optio
           },
         ],
       }),
-      ...(options.terminating === true && { deletionTimestamp: since }),
+      ...(options.terminating === true && { deletionTimestamp: new Date(NOW).toISOString() }),
     },
     spec: {
       ...set.template.spec,

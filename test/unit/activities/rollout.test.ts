@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 
 import type { CloseInput, CloseResult, WishInput, WishResult } from '../../../activities/rollout-types.ts';
+import { readAttempts } from '../../../kubernetes/attempts.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
@@ -60,4 +62,30 @@ describe('the end of a run whose template is the wanted one', () => {
     expect(await close('cancelled')).toMatchObject({ outcome: 'Canceled', by: 'Temporal UI' });
     expect(ground.writes).toEqual([expect.stringContaining('Temporal UI')]);
   });
+});
+
+it.each<[CloseInput['ending'], Partial<CloseInput>, object]>([
+  [
+    'superseded',
+    { target: 'another' },
+    { outcome: 'Superseded', endedBecause: 'StatefulSet.fairlead.dev default/web has another template now' },
+  ],
+  [
+    'rolledBack',
+    { by: 'progressDeadlineSeconds', reason: 'no progress' },
+    { outcome: 'RolledBack', endedBy: 'progressDeadlineSeconds', endedBecause: 'no progress' },
+  ],
+  ['finished', {}, { outcome: 'Succeeded' }],
+])('a run that is %s: its attempt keeps who began it, and why', async (ending, input, told) => {
+  const { closeRun } = ground.activities;
+  const cause = { by: 'ann', reason: 'set image' };
+  const run = { revision: 'web-a', workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z', cause };
+  await new MockActivityEnvironment().run(closeRun, { ...ground.reference, ...run, ending, ...input });
+  const [write = ''] = ground.revisionWrites;
+  const patch = JSON.parse(write) as { readonly metadata: KubernetesObject['metadata'] };
+  const [attempt, ...more] = readAttempts(patch);
+  expect(more).toEqual([]);
+  const { endedAt: _, ...rest } = attempt ?? {};
+  const times = { runId: 'r', workflowId: 'w', startedAt: '2026-01-01T00:00:00Z' };
+  expect(rest).toEqual({ ...times, ...cause, ...told });
 });

@@ -137,7 +137,9 @@ describe('the run of what is under way', () => {
       ['TIMED_OUT', 'Failed'],
     ] as const) {
       const told = newest({}, closed(status));
-      expect(told).toMatchObject({ attempts: [{ runId: 'r', outcome, ...times }] });
+      const endedBecause = expect.stringContaining('');
+      expect(told).toMatchObject({ attempts: [{ runId: 'r', outcome, ...times, endedBecause }] });
+      expect(told?.attempts[0]).not.toHaveProperty('reason');
       expect(told).not.toHaveProperty('underWay');
     }
     expect(newest({}, { state: 'none' })).not.toHaveProperty('underWay');

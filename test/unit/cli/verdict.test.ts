@@ -308,6 +308,30 @@ describe('explain', () => {
     );
   });
 
+  it.each([
+    [
+      ['example.com/hold'],
+      'web-2 is terminating, held by its finalizer example.com/hold → who has set it takes it off; if nobody does ' +
+        `any more: kubectl patch pod web-2 -n default --type=merge -p '{"metadata":{"finalizers":null}}'`,
+    ],
+    [
+      [],
+      'web-2 is terminating, and its grace period is over: its node node-0 does not confirm that web-2 has ended → ' +
+        'kubectl get node node-0   # the pod goes when it is back, or when a Node that does not come back is deleted; ' +
+        'where its containers surely run no more (else two pods of one name may write to one volume): ' +
+        'kubectl delete pod web-2 -n default --force --grace-period=0',
+    ],
+  ])('a pod that cannot terminate, with finalizers %j', (finalizers, words) => {
+    const deleted = { finalizers, deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const leaving = (all: readonly Pod[]) =>
+      all.map((pod) =>
+        pod.metadata.name === 'web-2'
+          ? { ...pod, metadata: { ...pod.metadata, ...deleted }, spec: { ...pod.spec, nodeName: 'node-0' } }
+          : pod,
+      );
+    expect(verdict({ pods: leaving })).toBe(`Waiting: it waits: ${words}`);
+  });
+
   it('a refusal that only the worker sees', () => {
     const conditions = [
       {
@@ -322,11 +346,31 @@ describe('explain', () => {
     );
   });
 
+  it.each([2, 3])(
+    'the worker reaches no Temporal, although it is reached from here: generation %i',
+    (generation) => {
+      const message = 'Temporal does not answer: pods are healed, replacing them waits for it';
+      const reason = 'TemporalUnreachable';
+      const conditions = [{ type: 'Reconciling', status: 'True', reason, message }] as const;
+      expect(verdict({ object: { conditions, generation }, updated: 1 })).toMatch(
+        /^Waiting: it waits: Temporal does not answer: .* → see that Temporal runs and that the worker reaches it/,
+      );
+    },
+  );
+
   it('a name that a pod has which no selector finds: only the worker sees it', () => {
     const reason = { reason: 'NameTaken', message: 'a pod stands in the place of web-2' };
     const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
       /^Waiting: it waits: a pod stands in the place of web-2 → delete the pod/,
+    );
+  });
+
+  it('a name whose pod is being deleted: nobody is told to delete it', () => {
+    const reason = { reason: 'NameLeaving', message: 'web-2 is not made yet: it is being deleted' };
+    const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
+    expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
+      /^Waiting: it waits: web-2 is not made yet: it is being deleted → wait until it is gone; .*kubectl patch pod/,
     );
   });
 

@@ -25,6 +25,16 @@ const RECONCILING = [
   { type: 'Reconciling', status: 'True', reason: 'PodNotReady', message: 'web-2 is not ready' },
 ] as const;
 
+const TEMPORAL_AWAY = [
+  { type: 'Ready', status: 'False', reason: 'TemporalUnreachable' },
+  {
+    type: 'Reconciling',
+    status: 'True',
+    reason: 'TemporalUnreachable',
+    message: 'Temporal does not answer',
+  },
+] as const;
+
 describe('the state of a workload', () => {
   it.each<[string, ObjectOptions, string, string]>([
     ['deleted', { deleting: true, annotations: PAUSED }, 'Terminating', 'Deleting'],
@@ -34,6 +44,24 @@ describe('the state of a workload', () => {
       { conditions: STALLED, generation: 3 },
       'Progressing',
       'SpecNotObserved',
+    ],
+    [
+      'observed in an earlier generation, at work on that',
+      { conditions: RECONCILING, generation: 3 },
+      'Progressing',
+      'SpecNotObserved',
+    ],
+    [
+      'without a revision, as Temporal is away',
+      { conditions: TEMPORAL_AWAY, generation: 3 },
+      'Progressing',
+      'TemporalUnreachable',
+    ],
+    [
+      'new, and without a revision',
+      { conditions: TEMPORAL_AWAY, status: { observedGeneration: undefined } },
+      'Progressing',
+      'TemporalUnreachable',
     ],
     ['paused, though not observed', { annotations: PAUSED, generation: 3 }, 'Paused', 'Paused'],
     ['paused by its spec', { spec: { paused: true } }, 'Paused', 'Paused'],

@@ -42,7 +42,7 @@ describe('what a leader remembers of its writes', () => {
       uid: 'pod',
       purpose: 'InPlaceApply',
     };
-    memory.refused('u', resize, 'no support', NOW, true);
+    memory.refused('u', resize, 'no support', NOW, { unresizable: true });
     expect(memory.of('u').refusals.get('patch pods/web-0')).toMatchObject({ unresizable: 'pod' });
     memory.refused('u', resize, 'quota', NOW);
     expect(memory.of('u').refusals.get('patch pods/web-0')?.unresizable).toBeUndefined();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Attempt } from '../../../kubernetes/attempts.ts';
-import { readAttempts, upsertAttempt } from '../../../kubernetes/attempts.ts';
+import { readAttempts, upsertAttempt, whyEnded } from '../../../kubernetes/attempts.ts';
 
 function attempt(runId: string, rest: Partial<Attempt> = {}): Attempt {
   return { runId, workflowId: 'w', startedAt: '2026-01-01T00:00:00Z', outcome: 'Failed', ...rest };
@@ -37,6 +37,14 @@ describe('attempts', () => {
 
   it('a long reason is cut, so that the annotation stays small', () => {
     expect(upsertAttempt([], attempt('a', { reason: 'x'.repeat(9_999) }))[0]?.reason).toHaveLength(500);
+  });
+
+  it('why it ended: older records have it as their reason', () => {
+    const ends = { endedBy: 'alice', endedBecause: 'broken' };
+    expect(whyEnded(attempt('a', { reason: 'set image', ...ends }))).toBe('broken');
+    expect(whyEnded(attempt('a', { reason: 'set image', endedBy: 'alice' }))).toBeUndefined();
+    expect(whyEnded(attempt('a', { by: 'alice', reason: 'broken' }))).toBe('broken');
+    expect(readAttempts(stored(JSON.stringify([attempt('a', ends)])))).toEqual([attempt('a', ends)]);
   });
 
   it('what is not an attempt is left out', () => {

@@ -1,0 +1,87 @@
+/** What the executor makes of the apiserver's answers. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { ActionEvents } from '../../../controllers/action-events.ts';
+import type { EventRecorder } from '../../../controllers/events.ts';
+import { Executor } from '../../../controllers/executor.ts';
+import { WriteMemory } from '../../../controllers/write-memory.ts';
+import { ApiError } from '../../../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../../../kubernetes/client.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
+import type { OwnerReference, Pod } from '../../../planners/objects.ts';
+import type { Action, Refusal } from '../../../planners/plan.ts';
+import { podOf, setOf } from '../../support/statefulset-fixtures.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const set = setOf({ replicas: 1 });
+
+/** What is remembered when the create of `web-0` meets a pod of that name. */
+async function createBeside(found: Pod): Promise<Refusal | undefined> {
+  const client = trusted<KubernetesClient>({
+    create: async () => {
+      const failure = { status: 409, reason: 'AlreadyExists', text: 'exists' };
+      throw new ApiError({ server: 's', method: 'POST', path: '/pods' }, failure);
+    },
+    get: async () => found,
+  });
+  const cache = trusted<WatchCache>({ observeWrite: () => undefined });
+  const events = trusted<EventRecorder>({ record: () => undefined });
+  const memory = new WriteMemory();
+  const reports = new ActionEvents(events);
+  const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
+  const action: Action = {
+    verb: 'create',
+    resource: 'pods',
+    name: 'web-0',
+    body: trusted(podOf(set, 0, 'web-a')),
+    purpose: 'ScaleUp',
+    message: 'create Pod web-0',
+  };
+  const { refused } = await executor.execute(client, set, [action]);
+  expect(refused).toEqual([action]);
+  return memory.of(set.ref.uid).refusals.get('create pods/web-0');
+}
+
+describe('the name of a pod to be made is that of a pod of another', () => {
+  const owned = (owner: Partial<OwnerReference>, metadata: Partial<Pod['metadata']> = {}): Pod => {
+    const pod = podOf(set, 0, 'web-a');
+    const [own] = pod.metadata.ownerReferences ?? [];
+    const ownerReferences = [{ ...trusted<OwnerReference>(own), uid: 'another', ...owner }];
+    return { ...pod, metadata: { ...pod.metadata, ownerReferences, ...metadata } };
+  };
+  const deletionTimestamp = '2026-01-01T00:00:00Z';
+
+  it.each<[string, Pod, Pick<Refusal, 'message' | 'taken'>]>([
+    [
+      'of a workload that is there',
+      owned({ name: 'db' }),
+      { taken: 'stays', message: 'the pod of that name belongs to StatefulSet db' },
+    ],
+    [
+      'of one of this name, of the other API',
+      owned({ apiVersion: 'apps/v1' }),
+      { taken: 'stays', message: 'the pod of that name belongs to StatefulSet web' },
+    ],
+    [
+      'of the same workload before it was made again',
+      owned({}, { deletionTimestamp, finalizers: ['example.com/hold'] }),
+      {
+        taken: 'leaves',
+        message:
+          'the pod of that name belongs to an earlier StatefulSet web and is being deleted, held by its finalizer example.com/hold',
+      },
+    ],
+    [
+      'without a finalizer',
+      owned({}, { deletionTimestamp }),
+      {
+        taken: 'leaves',
+        message: 'the pod of that name belongs to an earlier StatefulSet web and is being deleted',
+      },
+    ],
+  ])('%s', async (_, found, words) => {
+    expect(await createBeside(found)).toMatchObject(words);
+  });
+});
