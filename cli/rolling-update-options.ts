@@ -10,6 +10,7 @@ import { shellWord } from '../kubernetes/shell-word.ts';
 import { errorCode, trusted } from '../kubernetes/values.ts';
 import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
+import { MOST_REPLICAS, isReplicas } from '../planners/replication-controller.ts';
 import { isMoreThanAll } from '../planners/rolling-update-scale.ts';
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
@@ -131,6 +132,12 @@ async function readManifest(file: string, namespace: string): Promise<Controller
   const { metadata, spec } = value;
   if (!isObject(metadata) || typeof metadata['name'] !== 'string' || !isObject(spec)) {
     throw usage(`${file}: the ReplicationController needs metadata.name and spec`);
+  }
+  const replicas = spec['replicas'] ?? undefined;
+  if (replicas !== undefined && !isReplicas(replicas)) {
+    throw usage(
+      `${file}: spec.replicas must be a whole number from 0 to ${String(MOST_REPLICAS)}, without quotes`,
+    );
   }
   const written = asText(metadata['namespace']) ?? namespace;
   if (written !== namespace) {

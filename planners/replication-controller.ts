@@ -33,6 +33,14 @@ export interface ReplicationControllerSpec {
   readonly template?: PodTemplate;
 }
 
+/** What the apiserver takes as `spec.replicas`: a whole number of 32 bits, none below 0. */
+export const MOST_REPLICAS = 2_147_483_647;
+
+/** Whether a value that nobody has validated (a file, a record that was edited by hand) is a number of replicas. */
+export function isReplicas(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_REPLICAS;
+}
+
 /** `spec.replicas`; the apiserver makes 1 of an absent one. */
 export function sizeOf({ spec }: ReplicationController): number {
   return spec.replicas ?? 1;
@@ -170,5 +178,5 @@ export const MARKS: readonly string[] = [
 ];
 
 function count(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+  return text !== undefined && /^\d{1,10}$/.test(text) && isReplicas(Number(text)) ? Number(text) : undefined;
 }
