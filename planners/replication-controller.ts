@@ -3,6 +3,7 @@
 import { controllerOf } from './controller-ref.ts';
 import {
   ANNOTATION,
+  FIELD_MANAGER,
   RENAME_FINALIZER,
   ROLLING_UPDATE,
   SHIPPED_ROLLING_UPDATE,
@@ -84,6 +85,15 @@ export function templateEditors({ metadata }: ReplicationController): readonly s
   if (owners === undefined) return undefined;
   const later = owners.filter(({ isLater }) => isLater);
   return [...new Set((later.length > 0 ? later : owners).map(({ name }) => name))];
+}
+
+/**
+ * ` by kubectl-set`, for a sentence about a template that was changed; empty where only Fairlead itself did, for a commit: that is no
+ * intruder.
+ */
+export function byTemplateEditors(controller: ReplicationController): string {
+  const others = templateEditors(controller)?.filter((name) => name !== FIELD_MANAGER) ?? ['somebody'];
+  return others.length === 0 ? '' : ` by ${others.join(', ')}`;
 }
 
 /** Whether a rolling update has made it, as far as field managers tell: nobody else then has given it its selector. */

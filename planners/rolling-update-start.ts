@@ -2,7 +2,7 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, isPartlyReplaced, partnerOf, templateEditors } from './replication-controller.ts';
+import { byTemplateEditors, desiredOf, isPartlyReplaced, partnerOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   dataOfNext,
@@ -23,7 +23,7 @@ import { annotate, setState } from './rolling-update-steps.ts';
 import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
-import { asMade, describeUnknown, editedSince } from './rolling-update-template.ts';
+import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
 import { areSiblings, otherHalf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -350,17 +350,17 @@ function containerRefusal(name: string, changed: ImageChange): Refused | undefin
  * no pod: that is no end of an update.
  */
 function sameAgain(
-  { name, record, last }: UpdateView,
+  { name, record, last, pods }: UpdateView,
   old: ReplicationController,
   why: string,
 ): StartDecision {
   if (record !== undefined || last?.state.phase !== 'Done' || last.to !== name)
     return refuse('NoChange', `${name}: ${why}`);
-  if (!editedSince(last, old)) return { do: 'finished', message: `${name} is rolled out: ${why}` };
-  const who = templateEditors(old)?.join(', ') ?? 'somebody';
+  if (!editedSince(last, old) || !hasPodOfBefore({ pods }, last, old))
+    return { do: 'finished', message: `${name} is rolled out: ${why}` };
   return refuse(
     'NoChange',
-    `${name}: ${why}, but ${who} has changed it since it was rolled out: pods of before are as they were until they are deleted`,
+    `${name}: ${why}, but it was changed${byTemplateEditors(old)} since it was rolled out: pods of before are as they were until they are deleted`,
   );
 }
 
