@@ -240,6 +240,12 @@ export function makesSamePods(a: ReplicationControllerSpec, b: ReplicationContro
   return canonicalJson(podsOfSpec(a)) === canonicalJson(podsOfSpec(b));
 }
 
+/** The same of two definitions, whatever the label with this key says: what is only about the controller (`minReadySeconds`) replaces no pod. */
+export function rollsOutSamePods(a: ControllerManifest, b: ControllerManifest, key: string): boolean {
+  const [one, other] = [a, b].map((controller) => relabelled(controller, key, undefined).spec);
+  return one !== undefined && other !== undefined && makesSamePods(one, other);
+}
+
 function podsOfSpec({ selector, template }: ReplicationControllerSpec): JsonObject {
   return { selector, template };
 }

@@ -13,6 +13,7 @@ import {
   labelled,
   ownLabel,
   plainController,
+  rollsOutSamePods,
   selectsApart,
   withImage,
 } from './rolling-update-definition.ts';
@@ -299,14 +300,24 @@ function attach(
     if (changed.outcome === 'same') return { do: 'attach' };
     const wrong = containerRefusal(what, changed);
     if (wrong !== undefined) return wrong;
-  } else if (
-    change.kind === 'image' ||
-    record === undefined ||
-    labelled(change.manifest, record.key ?? key, takenOf(record)).hash === record.hash
-  ) {
+  } else if (change.kind === 'image' || record === undefined || isRecorded(change.manifest, record, key)) {
     return { do: 'attach' };
   }
   return otherChange(view.name, what);
+}
+
+/**
+ * Whether a manifest is what the record rolls out. The hash is of what was asked for, before the apiserver filled in its defaults, and
+ * counts `minReadySeconds`, which no pod has: one that differs in that alone is the same update.
+ */
+function isRecorded(manifest: ControllerManifest, record: UpdateRecord, key: string): boolean {
+  const { minReadySeconds: own, ...spec } = manifest.spec;
+  const { minReadySeconds: recorded } = record.controller.spec;
+  // Of a 0 that was asked for the record has none.
+  return [own, recorded, 0, undefined].some((one) => {
+    const same = { ...manifest, spec: { ...spec, ...(one !== undefined && { minReadySeconds: one }) } };
+    return labelled(same, record.key ?? key, takenOf(record)).hash === record.hash;
+  });
 }
 
 /** The label's value that the next controller's had to differ from; a controller of its own has none (K3). */
@@ -372,10 +383,7 @@ export function decideDefaulted(
   const { old, name } = view;
   const { data } = decision;
   if (old === undefined || data.to !== name) return decision;
-  const [present, wanted] = [plainController(old, name), data.controller].map(
-    (controller) => labelled(controller, data.key).hash,
-  );
-  if (present !== wanted) return decision;
+  if (!rollsOutSamePods(plainController(old, name), data.controller, data.key)) return decision;
   return sameAgain(
     view,
     old,

@@ -58,3 +58,27 @@ describe('what the apiserver tries before anything is written', () => {
     ]);
   });
 });
+
+describe('a file whose pods would be those that are there', () => {
+  it.each([
+    ['another minReadySeconds', { minReadySeconds: 7 }],
+    ['another number of replicas', { replicas: 5 }],
+    ['both', { minReadySeconds: 7, replicas: 5 }],
+  ])('%s: nothing is written, and what changes it is named', async (_, spec) => {
+    const { decision, created } = await roll(foo(), spec);
+    expect(decision).toMatchObject({
+      do: 'refuse',
+      code: 'NoChange',
+      message: 'foo: its pods are as the file has them; `kubectl apply` changes what else differs',
+    });
+    expect(created.filter(({ dryRun }) => !dryRun)).toEqual([]);
+  });
+
+  it('another template beside it: it is rolled out', async () => {
+    const { decision } = await roll(foo(), { minReadySeconds: 7, template: IMAGE_TEMPLATE('app:2') });
+    expect(decision).toMatchObject({
+      do: 'begin',
+      data: { controller: { spec: { minReadySeconds: 7 } } },
+    });
+  });
+});
