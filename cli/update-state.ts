@@ -282,6 +282,23 @@ export function reasonOf(plan: RollingUpdatePlan): string | undefined {
   return why.length === 0 ? undefined : why.join('; ');
 }
 
+/** The same of a wait that has seen nothing move: never nothing, for a step that is planned and not done is a reason as well. */
+export function whyNothingMoves(plan: RollingUpdatePlan): string {
+  const why = reasonOf(plan);
+  if (why !== undefined) return why;
+  const { step } = plan;
+  switch (step.do) {
+    case 'write':
+      return `its next step is not done: ${step.write.message}`;
+    case 'done':
+      return `${step.message}, but its run is not over`;
+    case 'await':
+    case 'paused':
+    case 'refuse':
+      return describeProgress(plan.progress);
+  }
+}
+
 function waitsFor(plan: RollingUpdatePlan): string | undefined {
   const { step, view } = plan;
   const { paused } = view;
