@@ -104,16 +104,21 @@ async function readChange(
   return { kind: 'manifest', manifest: await readManifest(filename, namespace) };
 }
 
+/** By the system's code. */
+const WHY_UNREAD: Readonly<Record<string, string | undefined>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a directory, not the file of a ReplicationController',
+};
+
 async function readManifest(file: string, namespace: string): Promise<ControllerManifest> {
+  if (/^https?:\/\//i.test(file))
+    throw usage(`${file}: URLs are not read: get it yourself, and give the file, or - for standard input`);
   let text: string;
   try {
     text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8');
   } catch (error) {
     // The system's own sentence names the file again.
-    const why =
-      errorCode(error) === 'ENOENT'
-        ? 'there is no such file'
-        : toMessage(error).replace(`, open '${file}'`, '');
+    const why = WHY_UNREAD[errorCode(error) ?? ''] ?? toMessage(error).replace(`, open '${file}'`, '');
     throw new CliError(`${file}: ${why}`, EXIT.usage, { cause: error });
   }
   const { documents, problems } = readYaml(text);

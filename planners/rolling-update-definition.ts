@@ -303,7 +303,11 @@ export function withImage(template: PodTemplate, image: string, container: strin
   }
   const chosen = container === undefined ? containers[0] : containers.find(({ name }) => name === container);
   if (chosen === undefined) {
-    return { outcome: 'noContainer', message: `its pods have no container ${container ?? ''}, but ${names}` };
+    const isInit = template.spec.initContainers?.some(({ name }) => name === container) === true;
+    const message = isInit
+      ? `${container ?? ''} is an init container, whose image only a whole manifest (-f) changes; its pods have ${names}`
+      : `its pods have no container ${container ?? ''}, but ${names}`;
+    return { outcome: 'noContainer', message };
   }
   if (chosen.image === image) {
     return { outcome: 'same', message: `container ${chosen.name} has the image ${image} already` };

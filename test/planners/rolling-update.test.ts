@@ -728,6 +728,17 @@ describe('what a request means', () => {
     });
 
     expect(decide(world)).toMatchObject({ do: 'refuse', code: 'SeveralContainers' });
+    const initContainers = [{ name: 'init', image: 'init:1' }];
+    world.edit('foo', (one) => ({
+      ...one,
+      spec: { ...one.spec, template: { ...template, spec: { containers, initContainers } } },
+    }));
+    expect(decide(world, { change: { kind: 'image', image: 'init:2', container: 'init' } })).toMatchObject({
+      code: 'NoContainer',
+      message: expect.stringContaining(
+        'init is an init container, whose image only a whole manifest (-f) changes',
+      ),
+    });
     expect(decide(world, { change: { kind: 'image', image: 'side:2', container: 'side' } })).toMatchObject({
       do: 'begin',
     });

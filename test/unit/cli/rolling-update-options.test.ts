@@ -23,6 +23,17 @@ describe('the operands of a rolling update', () => {
 });
 
 describe('the file of a rolling update', () => {
+  it.each([
+    [tmpdir(), `${tmpdir()}: it is a directory, not the file of a ReplicationController`],
+    [
+      'https://example.com/foo.yaml',
+      'https://example.com/foo.yaml: URLs are not read: get it yourself, and give the file, or - for standard input',
+    ],
+  ])('%s is none', async (filename, message) => {
+    const call = trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options: { filename } });
+    await expect(readRequest(call, 'default')).rejects.toMatchObject({ message, exitCode: 2 });
+  });
+
   it('that is not there is named once', async () => {
     const options = { filename: '/nowhere/foo.yaml' };
     const call = trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options });
