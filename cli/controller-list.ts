@@ -205,7 +205,7 @@ function renamed({ controllers, revisions, pods }: Found): readonly ReplicationC
     const own = pods.filter((pod) => pod.metadata.namespace === namespace);
     const view = viewUpdate({ namespace, name: from, controllers: [], revisions: [revision], pods: own });
     if (state.phase !== 'Renaming' && leftPods(view).length === 0) return [];
-    const { metadata, ...rest } = finalManifest(record, state.desired);
+    const { metadata, ...rest } = finalManifest(record, view.state.desired);
     return [{ ...rest, metadata: { ...metadata, uid: '', resourceVersion: '' } }];
   });
 }

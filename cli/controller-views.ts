@@ -35,6 +35,7 @@ import {
   leftoverOf,
   podsWithoutController,
   reasonOf,
+  whyNothingMoves,
 } from './update-state.ts';
 
 const LOOK_MS = 500;
@@ -142,7 +143,8 @@ async function explainEnd(
   if (ended !== 'timeout') return {};
   // The silence of a worker that has just died takes a moment to be told from its last renewal.
   const late = isUnderWay(plan) ? (nobody ?? (await whyNobodyActs(session))) : undefined;
-  const waits = late === undefined ? reasonOf(plan) : afterPods(plan, late);
+  const waits =
+    late !== undefined ? afterPods(plan, late) : isUnderWay(plan) ? whyNothingMoves(plan) : reasonOf(plan);
   return { why: `timed out waiting for the update of ${name}${waits === undefined ? '' : `: ${waits}`}` };
 }
 

@@ -32,6 +32,7 @@ import {
   isFollowedByOther,
   reasonOf,
   recordedEnd,
+  whyNothingMoves,
 } from './update-state.ts';
 
 export interface FollowedUpdate {
@@ -99,7 +100,7 @@ export async function followUpdate(
   const timeoutMs = options.timeout ?? DEFAULT_TIMEOUT_MS;
   const keeper = new LeaseWatch(session);
   let shown = '';
-  let why = '';
+  let why: string | undefined;
   let nobody: string | undefined;
   let movedAt = io.now();
   let lookedAt = 0;
@@ -124,6 +125,8 @@ export async function followUpdate(
     if (line !== shown) {
       shown = line;
       movedAt = io.now();
+      // What was waited for before it moved is no reason any more.
+      why = undefined;
       if (!isQuiet) io.out(`${oneLine(line)}\n`);
     }
     why = reasonOf(plan) ?? why;
@@ -144,11 +147,8 @@ export async function followUpdate(
       noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
     }
     if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
-      const waits = nobody === undefined ? why : afterPods(plan, nobody);
-      return await finish(
-        'timeout',
-        `no progress for ${formatAge(timeoutMs)}${waits === '' ? '' : `: ${waits}`}`,
-      );
+      const waits = nobody === undefined ? (why ?? whyNothingMoves(plan)) : afterPods(plan, nobody);
+      return await finish('timeout', `no progress for ${formatAge(timeoutMs)}: ${waits}`);
     }
     await pause(Math.min(followed.pollIntervalMs, RUN_LOOK_MS), io.interrupted);
   }

@@ -196,7 +196,11 @@ function addRollingUpdate(program: Command, attach: Attach): void {
       .argument('[NEW]', 'the one that takes its place and keeps this name (default: it gets the old name)')
       .option('--image <image>', 'roll out this image')
       .option('--container <name>', 'which container gets the image, where there are several')
-      .option('-f, --filename <file>', 'roll out the ReplicationController in this file; - is standard input')
+      .option(
+        '-f, --filename <file>',
+        'roll out the ReplicationController in this file; - is standard input',
+        oneFileOption,
+      )
       .option('--rollback', 'turn the update in progress round')
       .addOption(
         new Option('--update-period <duration>', 'between growing and shrinking')
@@ -283,6 +287,12 @@ function revisionOption(text: string): bigint {
 /** As the apiserver checks it: an optional prefix, which is a subdomain, and a name. */
 const LABEL_KEY =
   /^(?=[^/]{1,253}\/|[^/]*$)(?:[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\/)?(?=[^/]{1,63}$)[A-Za-z0-9](?:[-\w.]*[A-Za-z0-9])?$/;
+
+/** kubectl takes several: here the last one alone would count. */
+function oneFileOption(text: string, previous: string | undefined): string {
+  if (previous === undefined) return text;
+  throw new InvalidArgumentError(`one file at the most, and ${previous} is another`);
+}
 
 function labelKeyOption(text: string): string {
   if (LABEL_KEY.test(text)) return text;

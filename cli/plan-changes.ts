@@ -10,7 +10,7 @@ import { bodyToApply } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
-import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
+import { PARALLEL, byPlace, forEachLimited, prepareCommit } from '../git/commit.ts';
 import { findConflicts } from '../git/conflicts.ts';
 import { findCounterpart } from '../git/counterpart.ts';
 import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/decision.ts';
@@ -25,14 +25,14 @@ import type { Manifest } from '../git/manifests.ts';
 import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { counterpartPath, inventoryEntry, isController, isWorkload } from '../git/prepare.ts';
+import { counterpartPath, inventoryEntry, isController, isWorkload, problemOf } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { FollowedSources } from '../git/other-commits.ts';
 import { OtherCommits } from '../git/other-commits.ts';
 import { describeUnread } from '../git/prune.ts';
 import { judgeWithContent } from '../git/prune-containers.ts';
 import type { Repository } from '../git/repositories.ts';
-import { toProblem } from '../git/refusals.ts';
+import { toProblems } from '../git/refusals.ts';
 import { getOrUndefined, objectPath } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -128,6 +128,7 @@ export async function planCommit(
     ...new Map(prepared.objects.toReversed().map((one) => [one.label, one])).values(),
   ].toReversed();
   const planned = new Map<PreparedObject, Outcome>();
+  const refused: Problem[] = [];
   const namespaces = new Set(objects.filter(isNamespace).map(({ manifest }) => manifest.name));
   const untried = objects.filter(({ manifest }) => !tried.has(manifest));
   const unchanged = await listUnchanged(context, untried);
@@ -138,8 +139,9 @@ export async function planCommit(
       : known === undefined
         ? await planObject(context, object, heals)
         : await moved(context, object, known);
-    const isPromised = namespaces.has(object.namespace ?? '');
-    planned.set(object, outcome === 'namespace missing' && !isPromised ? 'refused' : outcome);
+    const isPromised = isMissing(outcome) && namespaces.has(object.namespace ?? '');
+    planned.set(object, outcome);
+    if (isRefused(outcome) && !isPromised) refused.push(...outcome.refused);
   });
   const applied = objects.flatMap((object): readonly PlannedChange[] => {
     const outcome = planned.get(object);
@@ -147,11 +149,11 @@ export async function planCommit(
       ...(object.wave !== DEFAULT_WAVE && { wave: object.wave }),
       ...(object.dependsOn.length > 0 && { dependsOn: object.dependsOn }),
     };
-    if (outcome === 'namespace missing') {
+    if (isMissing(outcome) && namespaces.has(object.namespace ?? '')) {
       const why = 'its namespace comes with this commit';
       return [{ object: object.label, action: 'create', ...wave, why, differences: [] }];
     }
-    return outcome === undefined || typeof outcome === 'string' ? [] : [{ ...outcome, ...wave }];
+    return outcome === undefined || !isChange(outcome) ? [] : [{ ...outcome, ...wave }];
   });
   const pruned = repository.prune ? await planPrunes(context, objects) : [];
   return {
@@ -160,7 +162,7 @@ export async function planCommit(
     sha,
     changes: [...applied, ...pruned],
     unchanged: [...planned.values()].filter((outcome) => outcome === 'unchanged').length,
-    problems,
+    problems: withRefused(problems, refused),
     notes: [
       ...store.notes,
       ...(await unreadNotes(others, pruned)),
@@ -181,8 +183,32 @@ async function unreadNotes(
   return unread.length === 0 ? [] : [describeUnread(unread)];
 }
 
-/** `refused` is among the problems of the check. */
-type Outcome = PlannedChange | 'unchanged' | 'refused' | 'namespace missing';
+type Outcome = PlannedChange | 'unchanged' | RefusedObject;
+
+/** What the check has not refused may be refused when it is tried again: somebody has written in between. */
+interface RefusedObject {
+  readonly refused: readonly Problem[];
+  /** Its namespace is not there, or is about to come with the commit. */
+  readonly isMissing?: true;
+}
+
+function isRefused(outcome: Outcome | undefined): outcome is RefusedObject {
+  return typeof outcome === 'object' && 'refused' in outcome;
+}
+
+function isMissing(outcome: Outcome | undefined): boolean {
+  return isRefused(outcome) && outcome.isMissing === true;
+}
+
+function isChange(outcome: Outcome): outcome is PlannedChange {
+  return typeof outcome === 'object' && !isRefused(outcome);
+}
+
+/** The problems of the check, and those of objects of which it has told none: nothing that is refused may be left out. */
+function withRefused(problems: readonly Problem[], refused: readonly Problem[]): readonly Problem[] {
+  const told = new Set(problems.map(({ object }) => object));
+  return byPlace([...problems, ...refused.filter(({ object }) => !told.has(object))]);
+}
 
 function isNamespace({ manifest }: PreparedObject): boolean {
   return manifest.kind === 'Namespace' && manifest.group === '';
@@ -216,12 +242,19 @@ async function planObject(
   switch (decision.do) {
     case 'nothing': {
       const outcome = await dryRun(context, object, live);
-      if (typeof outcome === 'string' || outcome.differences.length === 0) return 'unchanged';
+      if (!isChange(outcome) || outcome.differences.length === 0) return 'unchanged';
       const held = heals === true ? heldBack(input, object) : undefined;
       return await driftOf(context, object, live, outcome, { heals, held });
     }
     case 'refuse':
-      return 'refused';
+      return {
+        refused: [
+          {
+            ...problemOf(object, decision.code, decision.message),
+            ...(decision.next !== undefined && { next: decision.next }),
+          },
+        ],
+      };
     case 'leave':
       return { object: label, action: 'leave', why: decision.why, differences: [] };
     case 'wait':
@@ -235,7 +268,7 @@ async function planObject(
 
 /** A workload that is created while the same one of this repository exists under the other API takes its pods over. */
 async function moved(context: CommitContext, object: PreparedObject, outcome: Outcome): Promise<Outcome> {
-  if (typeof outcome === 'string' || outcome.action !== 'create') return outcome;
+  if (!isChange(outcome) || outcome.action !== 'create') return outcome;
   const found = await findCounterpart(context, object).catch((error: unknown) => {
     // It is among the problems of the check.
     if (isForbidden(error)) return undefined;
@@ -303,11 +336,11 @@ async function dryRun(
     });
     return describeChange(object, live, result);
   } catch (error) {
-    if (isNotFound(error)) return 'namespace missing';
     const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
     if (foreign.length > 0) return takenOut(object, foreign);
-    if (toProblem(error, object) !== undefined) return 'refused';
-    throw error;
+    const found = toProblems(error, object);
+    if (found === undefined) throw error;
+    return { refused: found, ...(isNotFound(error) && { isMissing: true }) };
   }
 }
 

@@ -10,6 +10,7 @@ import { shellWord } from '../kubernetes/shell-word.ts';
 import { errorCode, trusted } from '../kubernetes/values.ts';
 import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
+import { MOST_REPLICAS, isReplicas } from '../planners/replication-controller.ts';
 import { isMoreThanAll } from '../planners/rolling-update-scale.ts';
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
@@ -103,16 +104,21 @@ async function readChange(
   return { kind: 'manifest', manifest: await readManifest(filename, namespace) };
 }
 
+/** By the system's code. */
+const WHY_UNREAD: Readonly<Record<string, string | undefined>> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a directory, not the file of a ReplicationController',
+};
+
 async function readManifest(file: string, namespace: string): Promise<ControllerManifest> {
+  if (/^https?:\/\//i.test(file))
+    throw usage(`${file}: URLs are not read: get it yourself, and give the file, or - for standard input`);
   let text: string;
   try {
     text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8');
   } catch (error) {
     // The system's own sentence names the file again.
-    const why =
-      errorCode(error) === 'ENOENT'
-        ? 'there is no such file'
-        : toMessage(error).replace(`, open '${file}'`, '');
+    const why = WHY_UNREAD[errorCode(error) ?? ''] ?? toMessage(error).replace(`, open '${file}'`, '');
     throw new CliError(`${file}: ${why}`, EXIT.usage, { cause: error });
   }
   const { documents, problems } = readYaml(text);
@@ -131,6 +137,12 @@ async function readManifest(file: string, namespace: string): Promise<Controller
   const { metadata, spec } = value;
   if (!isObject(metadata) || typeof metadata['name'] !== 'string' || !isObject(spec)) {
     throw usage(`${file}: the ReplicationController needs metadata.name and spec`);
+  }
+  const replicas = spec['replicas'] ?? undefined;
+  if (replicas !== undefined && !isReplicas(replicas)) {
+    throw usage(
+      `${file}: spec.replicas must be a whole number from 0 to ${String(MOST_REPLICAS)}, without quotes`,
+    );
   }
   const written = asText(metadata['namespace']) ?? namespace;
   if (written !== namespace) {

@@ -3,7 +3,7 @@
 import { ANNOTATION } from '../planners/names.ts';
 import { isActive } from '../planners/availability.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
-import { partnerOf, podsOf, sizeOf, templateEditors } from '../planners/replication-controller.ts';
+import { byTemplateEditors, partnerOf, podsOf, sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { freedPods } from '../planners/rolling-update-handover.ts';
 import { describeLeftover, leftBy } from '../planners/rolling-update-leftover.ts';
@@ -11,7 +11,7 @@ import { describeLost } from '../planners/rolling-update-lost.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
-import { editedSince, editedSinceBack } from '../planners/rolling-update-template.ts';
+import { editedSince, editedSinceBack, hasPodOfBefore } from '../planners/rolling-update-template.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { podCount } from '../planners/rolling-update-view.ts';
@@ -110,11 +110,14 @@ function judge(plan: RollingUpdatePlan, git: GitState | undefined): UpdateVerdic
       };
 }
 
-/** An edited template changes no pod that is there, so that what was rolled out is not what the next pod is. Empty: nobody has. */
-function whoEdited({ view: { old, last, name } }: RollingUpdatePlan): string {
+/**
+ * An edited template changes no pod that is there, so that what was rolled out is not what the next pod is. Empty: nobody has, or all
+ * pods are of the present one.
+ */
+function whoEdited({ view: { old, last, name, pods } }: RollingUpdatePlan): string {
   if (old === undefined || last?.to !== name || last.state.phase !== 'Done' || !editedSince(last, old))
     return '';
-  return `; its template was changed since ${byEditors(old)}`;
+  return hasPodOfBefore({ pods }, last, old) ? `; its template was changed since${byEditors(old)}` : '';
 }
 
 /** The last update, if it was turned round and nothing has been applied to the controller since, nor another made of its name. */
@@ -181,13 +184,15 @@ function rolledBack(name: string, record: UpdateRecord, turned: Turned): string 
 /** After an update that was turned round. */
 function howItIs(plan: RollingUpdatePlan, old: ReplicationController, record: UpdateRecord): string {
   const { name } = plan.view;
-  if (editedSinceBack(record, old)) return `the template of ${name} was changed since ${byEditors(old)}`;
+  if (editedSinceBack(record, old)) {
+    const since = `the template of ${name} was changed since`;
+    return hasPodOfBefore(plan.view, record, old) ? `${since}${byEditors(old)}` : since;
+  }
   return `${name} is as it was before${describeMixed(plan)}`;
 }
 
 function byEditors(old: ReplicationController): string {
-  const who = templateEditors(old)?.join(', ') ?? 'somebody';
-  return `by ${who}, so pods made from now on differ from the others`;
+  return `${byTemplateEditors(old)}, so pods made from now on differ from the others`;
 }
 
 /** Where its template was edited, and nothing told what it was before: some pods are of the one, some of the other. */
@@ -275,6 +280,23 @@ export function describePause(wish: Wish): string {
 export function reasonOf(plan: RollingUpdatePlan): string | undefined {
   const why = [describeVainTurn(plan.view), waitsFor(plan)].filter((one) => one !== undefined);
   return why.length === 0 ? undefined : why.join('; ');
+}
+
+/** The same of a wait that has seen nothing move: never nothing, for a step that is planned and not done is a reason as well. */
+export function whyNothingMoves(plan: RollingUpdatePlan): string {
+  const why = reasonOf(plan);
+  if (why !== undefined) return why;
+  const { step } = plan;
+  switch (step.do) {
+    case 'write':
+      return `its next step is not done: ${step.write.message}`;
+    case 'done':
+      return `${step.message}, but its run is not over`;
+    case 'await':
+    case 'paused':
+    case 'refuse':
+      return describeProgress(plan.progress);
+  }
 }
 
 function waitsFor(plan: RollingUpdatePlan): string | undefined {

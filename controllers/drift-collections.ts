@@ -4,10 +4,10 @@ import { APPLYSET } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import type { WatchedMetadata } from '../kubernetes/metadata-watch.ts';
 import { MetadataWatch } from '../kubernetes/metadata-watch.ts';
 import { objectKey } from '../kubernetes/object-index.ts';
+import { FIELD_MANAGER } from '../planners/names.ts';
 
 /** In more namespaces a kind is watched in all of them at once. */
 const NAMESPACE_LIMIT = 10;

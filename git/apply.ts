@@ -1,11 +1,10 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { appliedEntry, handedOver } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { bodyToApply, rollController } from './apply-controller.ts';

@@ -119,10 +119,10 @@ export class ObjectCheck {
       this.#onTried?.(object, live, result);
     } catch (error) {
       const conflicts = fieldConflicts(error);
-      if (conflicts !== undefined && isTakenByForce(conflicts)) return;
+      // A conflict is told before anything is validated: as the write does, it is tried again by force.
       if (
         conflicts !== undefined &&
-        (await takenBack(this.#context, object, live, conflicts)) !== undefined
+        (isTakenByForce(conflicts) || (await takenBack(this.#context, object, live, conflicts)) !== undefined)
       ) {
         await this.#dryRun(object, live, true);
         return;

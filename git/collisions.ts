@@ -5,7 +5,6 @@
  */
 
 import { ApiError } from '../kubernetes/api-error.ts';
-import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import type { OwnedPath } from '../kubernetes/managed-fields.ts';
 import { othersFields } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
@@ -15,6 +14,7 @@ import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import type { PreparedObject } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF, problem } from './problems.ts';
+import { FIELD_MANAGER } from '../planners/names.ts';
 
 /** One field, or one item of a list, that others own and the manifest does not name, although it names what is around it. */
 export interface Foreign {

@@ -1,13 +1,12 @@
 /** Whether an object is as the commit wants it; what differs by field paths, never by values, and who changed it. */
 
 import { isConflict, isNotFound } from '../kubernetes/api-error.ts';
-import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { lastManager } from '../kubernetes/managed-fields.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { causeOfObject } from '../kubernetes/template-change.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { compareApplied } from './applied-difference.ts';

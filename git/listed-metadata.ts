@@ -1,10 +1,9 @@
 /** What is there of the objects of a commit, by a list for each kind and namespace: for most that is all that has to be known. */
 
 import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
-import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { appliedFields, isAsApplied } from '../kubernetes/managed-fields.ts';
 import { trusted } from '../kubernetes/values.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import { decide } from './decision.ts';

@@ -1,11 +1,10 @@
 /** What the apiserver refused, as a problem of an object at its line in the repository. */
 
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
-import { FIELD_MANAGER } from '../kubernetes/client.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import { describeConflicts, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { isCareful } from './inventory-content.ts';

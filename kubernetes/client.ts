@@ -11,6 +11,7 @@ import { checkedUser, exchange } from './requester.ts';
 import type { RequestContext } from './requester.ts';
 import { trusted } from './values.ts';
 import { openWatch } from './watch-stream.ts';
+import { FIELD_MANAGER } from '../planners/names.ts';
 
 /** Where an object lives. `group` is `''` for core. `namespace` absent = cluster scoped or all namespaces. */
 export interface ResourcePath {
@@ -124,9 +125,6 @@ export interface ClientOptions {
   /** The apiserver's `Warning` headers. */
   readonly onWarning?: (message: string, request: { readonly method: string; readonly path: string }) => void;
 }
-
-/** Of everything that Fairlead writes without another one, above all of server-side apply by sync. */
-export const FIELD_MANAGER = 'fairlead';
 
 const CONTENT_TYPES: Readonly<Record<PatchType, string>> = {
   strategic: 'application/strategic-merge-patch+json',

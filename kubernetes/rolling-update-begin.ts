@@ -82,7 +82,8 @@ async function withDefaults(
 ): Promise<RecordData> {
   const { replicas } = data.controller.spec;
   const existing = controllers.find(({ metadata }) => metadata.name === data.next);
-  const manifest = nextManifest(data, replicas ?? 0);
+  // Of the size that it gets in the end: a policy about sizes would refuse it in the middle.
+  const manifest = nextManifest(data, replicas ?? 0, replicas);
   const { name, ...metadata } = manifest.metadata;
   // One that is there has the name, and may be another than is asked for: somebody may have edited it.
   const tried =

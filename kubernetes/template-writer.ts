@@ -1,10 +1,9 @@
 /** Who wrote the pod template of a workload last, by what the apiserver keeps of it in `metadata.managedFields`. */
 
-import { FIELD_MANAGER } from './client.ts';
 import { isOfObject, readManagedFields } from './managed-fields.ts';
 import type { ManagedFields } from './managed-fields.ts';
 import { asRecord } from './values.ts';
-import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
+import { FIELD_MANAGER, UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 
 /** Sync applies, our verbs update, under one name. */
 const OWN_MANAGERS: ReadonlySet<unknown> = new Set([FIELD_MANAGER, UPDATE_FIELD_MANAGER]);

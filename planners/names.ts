@@ -105,6 +105,9 @@ export const SHIPPED_ROLLING_UPDATE = {
  */
 export const RENAME_FINALIZER = 'fairlead.dev/rename';
 
+/** Of everything that Fairlead writes without another one, above all of server-side apply by sync. */
+export const FIELD_MANAGER = 'fairlead';
+
 /** Who owns the fields that a rolling update writes; a commit may take them over. */
 export const UPDATE_FIELD_MANAGER = 'fairlead-rolling-update';
 

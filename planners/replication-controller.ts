@@ -3,6 +3,7 @@
 import { controllerOf } from './controller-ref.ts';
 import {
   ANNOTATION,
+  FIELD_MANAGER,
   RENAME_FINALIZER,
   ROLLING_UPDATE,
   SHIPPED_ROLLING_UPDATE,
@@ -31,6 +32,14 @@ export interface ReplicationControllerSpec {
   readonly minReadySeconds?: number;
   readonly selector?: Readonly<Record<string, string>>;
   readonly template?: PodTemplate;
+}
+
+/** What the apiserver takes as `spec.replicas`: a whole number of 32 bits, none below 0. */
+export const MOST_REPLICAS = 2_147_483_647;
+
+/** Whether a value that nobody has validated (a file, a record that was edited by hand) is a number of replicas. */
+export function isReplicas(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MOST_REPLICAS;
 }
 
 /** `spec.replicas`; the apiserver makes 1 of an absent one. */
@@ -76,6 +85,15 @@ export function templateEditors({ metadata }: ReplicationController): readonly s
   if (owners === undefined) return undefined;
   const later = owners.filter(({ isLater }) => isLater);
   return [...new Set((later.length > 0 ? later : owners).map(({ name }) => name))];
+}
+
+/**
+ * ` by kubectl-set`, for a sentence about a template that was changed; empty where only Fairlead itself did, for a commit: that is no
+ * intruder.
+ */
+export function byTemplateEditors(controller: ReplicationController): string {
+  const others = templateEditors(controller)?.filter((name) => name !== FIELD_MANAGER) ?? ['somebody'];
+  return others.length === 0 ? '' : ` by ${others.join(', ')}`;
 }
 
 /** Whether a rolling update has made it, as far as field managers tell: nobody else then has given it its selector. */
@@ -170,5 +188,5 @@ export const MARKS: readonly string[] = [
 ];
 
 function count(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+  return text !== undefined && /^\d{1,10}$/.test(text) && isReplicas(Number(text)) ? Number(text) : undefined;
 }

@@ -240,6 +240,12 @@ export function makesSamePods(a: ReplicationControllerSpec, b: ReplicationContro
   return canonicalJson(podsOfSpec(a)) === canonicalJson(podsOfSpec(b));
 }
 
+/** The same of two definitions, whatever the label with this key says: what is only about the controller (`minReadySeconds`) replaces no pod. */
+export function rollsOutSamePods(a: ControllerManifest, b: ControllerManifest, key: string): boolean {
+  const [one, other] = [a, b].map((controller) => relabelled(controller, key, undefined).spec);
+  return one !== undefined && other !== undefined && makesSamePods(one, other);
+}
+
 function podsOfSpec({ selector, template }: ReplicationControllerSpec): JsonObject {
   return { selector, template };
 }
@@ -297,7 +303,11 @@ export function withImage(template: PodTemplate, image: string, container: strin
   }
   const chosen = container === undefined ? containers[0] : containers.find(({ name }) => name === container);
   if (chosen === undefined) {
-    return { outcome: 'noContainer', message: `its pods have no container ${container ?? ''}, but ${names}` };
+    const isInit = template.spec.initContainers?.some(({ name }) => name === container) === true;
+    const message = isInit
+      ? `${container ?? ''} is an init container, whose image only a whole manifest (-f) changes; its pods have ${names}`
+      : `its pods have no container ${container ?? ''}, but ${names}`;
+    return { outcome: 'noContainer', message };
   }
   if (chosen.image === image) {
     return { outcome: 'same', message: `container ${chosen.name} has the image ${image} already` };

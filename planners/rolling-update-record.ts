@@ -7,6 +7,7 @@ import { compareRevisions, nextRevisionNumber } from './revision.ts';
 import { ANNOTATION, LABEL } from './names.ts';
 import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationControllerSpec } from './replication-controller.ts';
+import { isReplicas } from './replication-controller.ts';
 import type { UpdateBudget } from './rolling-update-scale.ts';
 import { SHIPPED_BUDGET } from './rolling-update-scale.ts';
 import type { Fields } from './values.ts';
@@ -31,7 +32,7 @@ export interface Turned extends Wish {
 /** The part of a record that changes: its annotation. */
 export interface RecordState extends UpdateBudget {
   readonly phase: RecordPhase;
-  /** Replicas in the end. */
+  /** Replicas in the end; 0 where the record does not say. */
   readonly desired: number;
   /** Between growing and shrinking, milliseconds. */
   readonly updatePeriodMs: number;
@@ -136,7 +137,9 @@ function isReplaced(fields: Fields | undefined): boolean {
 }
 
 function readState({ metadata }: ControllerRevision, controller: ControllerManifest): RecordState {
-  const fallback = { ...DEFAULT_STATE, desired: controller.spec.replicas ?? 1 };
+  const replicas: unknown = controller.spec.replicas ?? 1;
+  // Of what is no number the controllers tell the size: a 0 says nothing.
+  const fallback = { ...DEFAULT_STATE, desired: isReplicas(replicas) ? replicas : 0 };
   const text = metadata.annotations?.[ANNOTATION.rollingUpdateState];
   if (text === undefined) return fallback;
   try {
@@ -180,6 +183,7 @@ function isSetting(name: string, value: unknown): boolean {
     case 'phase':
       return RECORD_PHASES.some((phase) => phase === value);
     case 'desired':
+      return isReplicas(value);
     case 'updatePeriodMs':
     case 'pollIntervalMs':
       return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;

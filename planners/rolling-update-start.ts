@@ -2,7 +2,7 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, isPartlyReplaced, partnerOf, templateEditors } from './replication-controller.ts';
+import { byTemplateEditors, desiredOf, isPartlyReplaced, partnerOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   dataOfNext,
@@ -13,6 +13,7 @@ import {
   labelled,
   ownLabel,
   plainController,
+  rollsOutSamePods,
   selectsApart,
   withImage,
 } from './rolling-update-definition.ts';
@@ -23,7 +24,7 @@ import { annotate, setState } from './rolling-update-steps.ts';
 import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.ts';
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
-import { asMade, describeUnknown, editedSince } from './rolling-update-template.ts';
+import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
 import { areSiblings, otherHalf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -299,14 +300,24 @@ function attach(
     if (changed.outcome === 'same') return { do: 'attach' };
     const wrong = containerRefusal(what, changed);
     if (wrong !== undefined) return wrong;
-  } else if (
-    change.kind === 'image' ||
-    record === undefined ||
-    labelled(change.manifest, record.key ?? key, takenOf(record)).hash === record.hash
-  ) {
+  } else if (change.kind === 'image' || record === undefined || isRecorded(change.manifest, record, key)) {
     return { do: 'attach' };
   }
   return otherChange(view.name, what);
+}
+
+/**
+ * Whether a manifest is what the record rolls out. The hash is of what was asked for, before the apiserver filled in its defaults, and
+ * counts `minReadySeconds`, which no pod has: one that differs in that alone is the same update.
+ */
+function isRecorded(manifest: ControllerManifest, record: UpdateRecord, key: string): boolean {
+  const { minReadySeconds: own, ...spec } = manifest.spec;
+  const { minReadySeconds: recorded } = record.controller.spec;
+  // Of a 0 that was asked for the record has none.
+  return [own, recorded, 0, undefined].some((one) => {
+    const same = { ...manifest, spec: { ...spec, ...(one !== undefined && { minReadySeconds: one }) } };
+    return labelled(same, record.key ?? key, takenOf(record)).hash === record.hash;
+  });
 }
 
 /** The label's value that the next controller's had to differ from; a controller of its own has none (K3). */
@@ -350,17 +361,17 @@ function containerRefusal(name: string, changed: ImageChange): Refused | undefin
  * no pod: that is no end of an update.
  */
 function sameAgain(
-  { name, record, last }: UpdateView,
+  { name, record, last, pods }: UpdateView,
   old: ReplicationController,
   why: string,
 ): StartDecision {
   if (record !== undefined || last?.state.phase !== 'Done' || last.to !== name)
     return refuse('NoChange', `${name}: ${why}`);
-  if (!editedSince(last, old)) return { do: 'finished', message: `${name} is rolled out: ${why}` };
-  const who = templateEditors(old)?.join(', ') ?? 'somebody';
+  if (!editedSince(last, old) || !hasPodOfBefore({ pods }, last, old))
+    return { do: 'finished', message: `${name} is rolled out: ${why}` };
   return refuse(
     'NoChange',
-    `${name}: ${why}, but ${who} has changed it since it was rolled out: pods of before are as they were until they are deleted`,
+    `${name}: ${why}, but it was changed${byTemplateEditors(old)} since it was rolled out: pods of before are as they were until they are deleted`,
   );
 }
 
@@ -372,10 +383,7 @@ export function decideDefaulted(
   const { old, name } = view;
   const { data } = decision;
   if (old === undefined || data.to !== name) return decision;
-  const [present, wanted] = [plainController(old, name), data.controller].map(
-    (controller) => labelled(controller, data.key).hash,
-  );
-  if (present !== wanted) return decision;
+  if (!rollsOutSamePods(plainController(old, name), data.controller, data.key)) return decision;
   return sameAgain(
     view,
     old,

@@ -93,6 +93,47 @@ export function editedSinceBack(record: UpdateRecord, controller: ReplicationCon
   return changeBack(templateBefore(record, controller), controller) !== undefined;
 }
 
+/** Whether a controller that was edited since has a pod of before: only then do those that it makes from now on differ from others. */
+export function hasPodOfBefore(
+  { pods }: Pick<UpdateView, 'pods'>,
+  record: UpdateRecord,
+  controller: ReplicationController,
+): boolean {
+  const isBack = record.state.phase === 'Aborted';
+  const before = isBack ? templateBefore(record, controller) : record.controller.spec.template;
+  const present = controller.spec.template;
+  if (before === undefined || present === undefined) return false;
+  // Where the one says no more than the other, the pods of both have it.
+  const tells = !holds(describedBy(present), describedBy(before));
+  return podsOf(controller, pods)
+    .filter(isActive)
+    .some((pod) => {
+      const own = describedBy(pod);
+      return !holds(own, describedBy(present)) || (tells && holds(own, describedBy(before)));
+    });
+}
+
+/** What a template says of a pod, and a pod has of a template. */
+function describedBy({ metadata, spec }: PodTemplate | Pod): JsonObject {
+  return { labels: metadata?.labels ?? {}, annotations: metadata?.annotations ?? {}, spec };
+}
+
+/** Whether a value has all that another says; admission adds to pods. Items of lists are found by their name, else by their place. */
+function holds(value: unknown, said: unknown): boolean {
+  if (Array.isArray(said) && Array.isArray(value)) {
+    const items: readonly unknown[] = value;
+    return said.every((one: unknown, index) => {
+      const name = asFields(one)?.['name'];
+      const item =
+        name === undefined ? items[index] : items.find((other) => asFields(other)?.['name'] === name);
+      return holds(item, one);
+    });
+  }
+  const [fields, wanted] = [asFields(value), asFields(said)];
+  if (fields === undefined || wanted === undefined) return canonicalJson(value) === canonicalJson(said);
+  return Object.entries(wanted).every(([name, one]) => holds(fields[name], one));
+}
+
 /** The merge patch of its template; undefined where nobody has edited it. */
 function changeBack(
   wanted: PodTemplate | undefined,

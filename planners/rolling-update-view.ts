@@ -159,6 +159,7 @@ function desiredSize(halves: Pick<UpdateView, 'old' | 'nextController' | 'record
   const known = [...marks, isBegun ? old && originalSizeOf(old) : undefined].find(isSize);
   if (known !== undefined) return known;
   if (old !== undefined && next === undefined && isBegun) return guessedSize({ ...halves, old });
+  if (old === undefined && next === undefined && record !== undefined) return podCount(halves, record);
   return [old, next].reduce((sum, one) => sum + (one === undefined ? 0 : sizeOf(one)), 0);
 }
 

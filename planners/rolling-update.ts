@@ -413,7 +413,7 @@ function createNext(record: UpdateRecord, desired: number, replicas: number): Up
  * their pods; whoever deleted the pods too wants none of it back.
  */
 function withNeither(view: UpdateView, now: number): Decision {
-  const { record, last, name, controllers, pods } = view;
+  const { record, last, name, controllers, pods, state } = view;
   const final = controllers.find(({ metadata }) => metadata.name === last?.to);
   if (record === undefined && last?.state.phase === 'Done' && final !== undefined) {
     return ['Finished', finish(view, final, 'Succeeded', now)];
@@ -443,7 +443,7 @@ function withNeither(view: UpdateView, now: number): Decision {
       verb: 'create',
       resource: 'replicationcontrollers',
       name: record.to,
-      body: trusted<JsonObject>(finalManifest(record, record.state.desired)),
+      body: trusted<JsonObject>(finalManifest(record, state.desired)),
       purpose: 'Create',
       message: `create ${record.to} as ${record.next} was, for its ${String(podCount(view, record))} pods`,
     }),

@@ -186,7 +186,7 @@ describe('a rolling update that somebody works against by hand', () => {
     });
     expect(await cli('rolling-update foo --image=foo:9')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('but kubectl-set has changed it since it was rolled out'),
+      err: expect.stringContaining('but it was changed by kubectl-set since it was rolled out'),
     });
     expect((await cli('rolling-update foo foo-new --image=foo:2 --poll-interval 100ms')).code).toBe(0);
     const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });

@@ -148,7 +148,7 @@ describe('the image of the last update again, after the template was edited', ()
     expect(answer(request('app:9'))).toMatchObject({
       do: 'refuse',
       code: 'NoChange',
-      message: expect.stringContaining('but kubectl-set has changed it since it was rolled out'),
+      message: expect.stringContaining('but it was changed by kubectl-set since it was rolled out'),
     });
     const template = IMAGE_TEMPLATE('app:9');
     const metadata = { name: 'foo', namespace: 'default' };

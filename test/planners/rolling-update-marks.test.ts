@@ -7,12 +7,14 @@ import { describe, expect, it } from '@jest/globals';
 
 import { explain } from '../../cli/controller-views.ts';
 import { isUnderWay } from '../../cli/update-state.ts';
-import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
+import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
+import { nextManifest } from '../../planners/rolling-update-definition.ts';
+import { trusted } from '../../planners/values.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import { updateNameOf, viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
-import { KEY, NOW, run } from '../support/simulated-update.ts';
+import { IMAGE, KEY, NOW, STATE, foo, run, stepOf, turn } from '../support/simulated-update.ts';
 
 type Marks = Readonly<Record<string, string>>;
 type Direction = 'forward' | 'back';
@@ -148,6 +150,60 @@ describe('marks of an update, each subset', () => {
     );
     // One of them is the other's.
     expect([Math.min(...seen) - 1, Math.max(...seen) - 1]).toEqual([4, 5]);
+  });
+});
+
+describe('a number of replicas that is none', () => {
+  /** As an earlier version began it with `-f`: the file said so. */
+  const begun = (replicas: unknown, created: boolean) => {
+    const all = foo();
+    const decision = decideStart(viewUpdate(all.snapshot('foo')), IMAGE);
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    const { controller } = decision.data;
+    const wrong = trusted<number>(replicas);
+    const data = {
+      ...decision.data,
+      controller: { ...controller, spec: { ...controller.spec, replicas: wrong } },
+    };
+    all.record(data, { ...STATE, desired: wrong });
+    if (!created) return all;
+    const { metadata, spec } = nextManifest(data, wrong);
+    all.controller(data.next, spec, { ...metadata.annotations });
+    const mark = { [WANTED]: '0', [PARTNER]: data.next, [SHIPPED.originalReplicas]: String(replicas) };
+    all.edit('foo', (one) => ({ ...one, metadata: { ...one.metadata, annotations: mark } }));
+    return all;
+  };
+
+  it.each(
+    [2.5, -2, 'lots', '3', 99_999_999_999, true].flatMap((replicas) =>
+      [true, false].map((created) => [replicas, created] as const),
+    ),
+  )('%p, next one there: %p: the size is that of what is there, forward and back', (replicas, created) => {
+    const forward = begun(replicas, created);
+    expect(planRollingUpdate(forward.snapshot('foo'), NOW).view.state.desired).toBe(3);
+    expect(run(forward).outcome).toBe('Succeeded');
+    expect(forward.controllers).toMatchObject([{ metadata: { name: 'foo' }, spec: { replicas: 3 } }]);
+
+    const back = begun(replicas, created);
+    turn(back);
+    expect(run(back).outcome).toBe('Aborted');
+    expect(back.controllers).toMatchObject([{ metadata: { name: 'foo' }, spec: { replicas: 3 } }]);
+  });
+
+  it('in the middle of a rename: as many as there are pods', () => {
+    const all = begun(2.5, true);
+    run(all, { until: ({ purpose }) => purpose === 'Create' });
+    const [revision] = all.revisions;
+    if (revision === undefined) throw new Error('no record');
+    const { name, uid, resourceVersion } = revision.metadata;
+    const annotations = {
+      [ANNOTATION.rollingUpdateState]: JSON.stringify({ phase: 'Renaming', desired: 2.5 }),
+    };
+    const body = { metadata: { annotations } };
+    const about = { resource: 'controllerrevisions', purpose: 'Phase', message: '' } as const;
+    expect(all.apply({ ...about, verb: 'patch', name, uid, resourceVersion, body })).toBe('done');
+
+    expect(stepOf(all)).toMatchObject({ write: { purpose: 'Create', body: { spec: { replicas: 3 } } } });
   });
 });
 

@@ -3,10 +3,13 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { judgeUpdate } from '../../cli/update-state.ts';
+import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { decideStart } from '../../planners/rolling-update-start.ts';
+import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
-import { NOW, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';
+import { IMAGE, NOW, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';
 
 const fieldsV1 = { 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': {} } } } };
 
@@ -210,5 +213,95 @@ describe('the template of the old controller is edited in the middle, and it get
     world.forget('replicationcontrollers', next);
     world.settle();
     expect(paused()).toMatchObject({ do: 'paused' });
+  });
+});
+
+describe('the template is changed after an update', () => {
+  type Template = NonNullable<ReplicationController['spec']['template']>;
+
+  /** Rolled out as app:2, then given another template by `manager`; `replicas` until its pods are made anew. */
+  function changed(template: (present: Template) => Template, manager: string, replicas = 3) {
+    const world = foo();
+    begin(world);
+    expect(run(world).outcome).toBe('Succeeded');
+    const own = { manager, fieldsV1 };
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, managedFields: [own] },
+      spec: { ...one.spec, replicas, ...(one.spec.template && { template: template(one.spec.template) }) },
+    }));
+    world.settle();
+    resize(world, 3);
+    return world;
+  }
+
+  function resize(world: SimulatedControllers, replicas: number): void {
+    world.edit('foo', (one) => ({ ...one, spec: { ...one.spec, replicas } }));
+    world.settle();
+    world.edit('foo', (one) => ({ ...one, status: { ...one.status, availableReplicas: replicas } }));
+  }
+
+  const withContainer =
+    (fields: object) =>
+    (present: Template): Template => ({
+      ...present,
+      spec: { containers: present.spec.containers.map((one) => ({ ...one, ...fields })) },
+    });
+  const image = withContainer({ image: 'app:3' });
+  const sentence = (world: SimulatedControllers) =>
+    judgeUpdate(planRollingUpdate(world.snapshot('foo'), NOW)).sentence;
+  const again = (world: SimulatedControllers) =>
+    decideStart(viewUpdate(world.snapshot('foo')), { ...IMAGE, change: { kind: 'image', image: 'app:3' } });
+
+  it('by somebody: told as long as a pod is of the one before', () => {
+    const world = changed(image, 'kubectl-set');
+    expect(sentence(world)).toMatch(
+      /rolled out; its template was changed since by kubectl-set, so pods made from now on differ from the others$/,
+    );
+    expect(again(world)).toMatchObject({
+      code: 'NoChange',
+      message: expect.stringContaining('but it was changed by kubectl-set since it was rolled out'),
+    });
+    for (const { metadata } of world.activePods.slice(1)) world.forget('pods', metadata.name);
+    resize(world, 3);
+    expect(sentence(world)).toContain('was changed since');
+    for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
+    resize(world, 3);
+    expect(images(world)).toEqual(['app:3', 'app:3', 'app:3']);
+    expect(sentence(world)).toMatch(/successfully rolled out$/);
+    expect(again(world)).toMatchObject({ do: 'finished' });
+  });
+
+  it('by a commit while there were no pods: not told, nor before there are any', () => {
+    const world = changed(image, 'fairlead', 0);
+    expect(sentence(world)).toMatch(/successfully rolled out$/);
+    resize(world, 0);
+    expect(sentence(world)).toMatch(/successfully rolled out$/);
+  });
+
+  it('by Fairlead itself: its own manager is nobody to be named', () => {
+    const world = changed(image, 'fairlead');
+    expect(sentence(world)).toMatch(/; its template was changed since, so pods made from now on differ/);
+    expect(again(world)).toMatchObject({
+      message: expect.stringContaining('but it was changed since it was rolled out'),
+    });
+  });
+
+  it.each([
+    ['something more', withContainer({ env: [{ name: 'A', value: 'b' }] })],
+    ['something less', withContainer({ image: undefined })],
+    [
+      'another label',
+      (present: Template) => ({
+        ...present,
+        metadata: { labels: { ...present.metadata?.labels, tier: 'x' } },
+      }),
+    ],
+  ])('%s: pods of before are told from those of the present one', (_, template) => {
+    const world = changed(template, 'kubectl-edit');
+    expect(sentence(world)).toContain('was changed since by kubectl-edit');
+    for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
+    resize(world, 3);
+    expect(sentence(world)).toMatch(/successfully rolled out$/);
   });
 });

@@ -728,6 +728,17 @@ describe('what a request means', () => {
     });
 
     expect(decide(world)).toMatchObject({ do: 'refuse', code: 'SeveralContainers' });
+    const initContainers = [{ name: 'init', image: 'init:1' }];
+    world.edit('foo', (one) => ({
+      ...one,
+      spec: { ...one.spec, template: { ...template, spec: { containers, initContainers } } },
+    }));
+    expect(decide(world, { change: { kind: 'image', image: 'init:2', container: 'init' } })).toMatchObject({
+      code: 'NoContainer',
+      message: expect.stringContaining(
+        'init is an init container, whose image only a whole manifest (-f) changes',
+      ),
+    });
     expect(decide(world, { change: { kind: 'image', image: 'side:2', container: 'side' } })).toMatchObject({
       do: 'begin',
     });
@@ -747,12 +758,12 @@ describe('what a request means', () => {
   it('a manifest of the same pods in another number attaches in the middle: none is taken back for a size', () => {
     const world = foo();
     /** As a dry run answers, with the label that the controller has got meanwhile. */
-    const asked = (replicas: number, image: string): StartRequest => {
+    const asked = (replicas: number, image: string, also: object = {}): StartRequest => {
       const live = world.find('foo');
       const template = live?.spec.template;
       if (live === undefined || template === undefined) throw new Error('foo is gone');
       const containers = IMAGE_TEMPLATE(image).spec.containers;
-      const spec = { ...live.spec, replicas, template: { ...template, spec: { containers } } };
+      const spec = { ...live.spec, ...also, replicas, template: { ...template, spec: { containers } } };
       return { change: { kind: 'manifest', manifest: plainController({ ...live, spec }, 'foo') }, key: KEY };
     };
     const decision = decide(world, asked(3, 'app:2'));
@@ -762,8 +773,38 @@ describe('what a request means', () => {
 
     expect(decide(world, asked(3, 'app:2'))).toEqual({ do: 'attach' });
     expect(decide(world, asked(5, 'app:2'))).toEqual({ do: 'attach' });
+    expect(decide(world, asked(3, 'app:2', { minReadySeconds: 9 }))).toEqual({ do: 'attach' });
     expect(decide(world, asked(5, 'app:3'))).toMatchObject({ code: 'OtherChange' });
   });
+
+  it.each([{}, { minReadySeconds: 0 }, { minReadySeconds: 5 }])(
+    'what was begun with %j is the same without it, and with another',
+    (begun) => {
+      const asked = (also: object, image = 'app:2'): StartRequest => {
+        const metadata = { name: 'foo', namespace: 'default' };
+        const spec = { selector: { app: 'foo' }, template: IMAGE_TEMPLATE(image), ...also };
+        const manifest = { apiVersion: 'v1', kind: 'ReplicationController', metadata, spec } as const;
+        return { change: { kind: 'manifest', manifest }, key: KEY };
+      };
+      const world = foo();
+      const decision = decide(world, asked(begun));
+      if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+      const { controller } = decision.data;
+      // As the apiserver serves a 0.
+      const { minReadySeconds, ...rest } = controller.spec;
+      const spec = {
+        ...rest,
+        ...(minReadySeconds !== undefined && minReadySeconds > 0 && { minReadySeconds }),
+      };
+      world.record({ ...decision.data, controller: { ...controller, spec } }, STATE);
+      run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+
+      for (const also of [{}, { minReadySeconds: 0 }, { minReadySeconds: 5 }, { minReadySeconds: 9 }]) {
+        expect(decide(world, asked(also))).toEqual({ do: 'attach' });
+        expect(decide(world, asked(also, 'app:3'))).toMatchObject({ code: 'OtherChange' });
+      }
+    },
+  );
 
   it('the same command again after the end: nothing to do', () => {
     const world = foo();

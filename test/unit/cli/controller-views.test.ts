@@ -7,7 +7,7 @@ import { controllerName } from '../../../cli/controller-argument.ts';
 import { rowsOf, viewControllers } from '../../../cli/controller-list.ts';
 import { explain } from '../../../cli/controller-views.ts';
 import type { GitState } from '../../../cli/git-state.ts';
-import { judgeUpdate } from '../../../cli/update-state.ts';
+import { judgeUpdate, whyNothingMoves } from '../../../cli/update-state.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { recordManifest } from '../../../planners/rolling-update-record.ts';
@@ -51,6 +51,21 @@ function world(until?: string): SimulatedControllers {
 function said(all: SimulatedControllers, run: AskedRun, nobody?: string) {
   return explain(planRollingUpdate(all.snapshot('foo'), 0), { run, nobody, git: undefined });
 }
+
+describe('why nothing moves, where a wait for a rolling update ends', () => {
+  const whyOf = (all: SimulatedControllers) => whyNothingMoves(planRollingUpdate(all.snapshot('foo'), 0));
+
+  it('is what it waits for', () => {
+    const all = world('ScaleUp');
+    const { step } = planRollingUpdate(all.snapshot('foo'), 0);
+    if (step.do === 'write') all.apply(step.write);
+    expect(whyOf(all)).toMatch(/^foo-[0-9a-f]+ has 0 of 1 pods$/);
+  });
+
+  it('is the step that is planned, where that is not done: its run tries it again and again, or waits before it', () => {
+    expect(whyOf(world('ScaleDown'))).toBe('its next step is not done: scale foo from 2 to 1');
+  });
+});
 
 describe('explain of a rolling update', () => {
   it('names pods without a controller before anything else', () => {

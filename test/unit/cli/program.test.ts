@@ -60,6 +60,10 @@ describe('the command line', () => {
     [['get', 'a', 'b'], 'too many arguments'],
     [['get', 'repositories', 'shop'], 'too many arguments: one of them by its name is `get repository/shop`'],
     [['get', 'sts', 'web'], 'by its name is `get sts/web`'],
+    [
+      ['rolling-update', 'foo', '-f', 'a.yaml', '-f', 'b.yaml'],
+      'one file at the most, and a.yaml is another',
+    ],
     ...['a b', '', '-x', 'a/b/c', 'Example.com/a', 'a'.repeat(64), `${'a'.repeat(254)}/a`].map(
       (key): [string[], string] => [
         ['rolling-update', 'foo', '--image=foo:2', '--deployment-label-key', key],

@@ -1,4 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Call } from '../../../cli/io.ts';
 import { readRequest } from '../../../cli/rolling-update-options.ts';
@@ -19,12 +23,71 @@ describe('the operands of a rolling update', () => {
 });
 
 describe('the file of a rolling update', () => {
+  it.each([
+    [tmpdir(), `${tmpdir()}: it is a directory, not the file of a ReplicationController`],
+    [
+      'https://example.com/foo.yaml',
+      'https://example.com/foo.yaml: URLs are not read: get it yourself, and give the file, or - for standard input',
+    ],
+  ])('%s is none', async (filename, message) => {
+    const call = trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options: { filename } });
+    await expect(readRequest(call, 'default')).rejects.toMatchObject({ message, exitCode: 2 });
+  });
+
   it('that is not there is named once', async () => {
     const options = { filename: '/nowhere/foo.yaml' };
     const call = trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options });
     await expect(readRequest(call, 'default')).rejects.toMatchObject({
       message: '/nowhere/foo.yaml: there is no such file',
       exitCode: 2,
+    });
+  });
+});
+
+describe('the number of replicas in the file', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'fairlead-file-'));
+  });
+  afterAll(async () => {
+    await rm(directory, { recursive: true });
+  });
+
+  const read = async (replicas: string) => {
+    const filename = join(directory, 'foo.yaml');
+    const spec = `{replicas: ${replicas}, template: {}}`;
+    await writeFile(
+      filename,
+      `apiVersion: v1\nkind: ReplicationController\nmetadata: {name: foo}\nspec: ${spec}\n`,
+    );
+    const options = { filename, pollInterval: 1_000 };
+    return await readRequest(trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options }), 'default');
+  };
+
+  it.each(['2.5', '-2', 'lots', '"3"', '99999999999', '2147483648', 'true', '[3]', '1e400'])(
+    '%s is refused before anything is asked',
+    async (replicas) => {
+      await expect(read(replicas)).rejects.toMatchObject({
+        message: expect.stringMatching(
+          /foo\.yaml: spec\.replicas must be a whole number from 0 to 2147483647, without quotes$/,
+        ),
+        exitCode: 2,
+      });
+    },
+  );
+
+  it.each([
+    ['0', 0],
+    ['3', 3],
+    ['2147483647', 2_147_483_647],
+  ])('%s is taken', async (replicas, expected) => {
+    const change = { manifest: { spec: { replicas: expected } } };
+    expect(await read(replicas)).toMatchObject({ start: { change } });
+  });
+
+  it('none at all leaves the size as it is', async () => {
+    expect(await read('null')).toMatchObject({
+      start: { change: { manifest: { spec: { replicas: null } } } },
     });
   });
 });

@@ -1,0 +1,76 @@
+/** How `rolling-update` ends its wait. */
+
+import { expect, it } from '@jest/globals';
+
+import { followUpdate } from '../../../cli/follow-update.ts';
+import type { Session } from '../../../cli/session.ts';
+import type { OpenTemporal } from '../../../cli/temporal.ts';
+import type { ResourcePath } from '../../../kubernetes/client.ts';
+import { responseError } from '../../../kubernetes/response-errors.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import { begin, foo, stepOf } from '../../support/simulated-update.ts';
+
+/** An update that stands still where it is, with a run that is open; a second goes by with each look at the clock. */
+async function follow(world: ReturnType<typeof foo>, next: string) {
+  const items: Readonly<Record<string, readonly unknown[]>> = {
+    replicationcontrollers: world.controllers,
+    controllerrevisions: world.revisions,
+    pods: world.pods,
+  };
+  const said: string[] = [];
+  let now = 0;
+  const session = trusted<Session>({
+    client: {
+      list: async ({ resource }: ResourcePath) => await Promise.resolve({ items: items[resource] }),
+      // Whoever may not see the Lease is told nothing of workers.
+      get: async (path: ResourcePath) => {
+        const status = JSON.stringify({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
+        return await Promise.reject(
+          responseError({ method: 'GET', path, server: '' }, 403, status, undefined),
+        );
+      },
+    },
+    namespace: 'default',
+    options: { output: 'table', timeout: 10_000 },
+    io: {
+      now: () => (now += 1_000),
+      interrupted: new AbortController().signal,
+      out: () => undefined,
+      err: (text: string) => said.push(text),
+    },
+  });
+  const temporal = trusted<OpenTemporal>({ call: async () => await Promise.resolve(undefined) });
+  const code = await followUpdate(session, temporal, {
+    reference: { namespace: 'default', name: 'foo' },
+    shownNext: next,
+    record: undefined,
+    workflowId: 'w',
+    isRollback: false,
+    pollIntervalMs: 1,
+  });
+  return { code, said: said.join('') };
+}
+
+it('without progress: the error says what it waits for', async () => {
+  const world = foo();
+  const next = begin(world);
+  for (let step = stepOf(world); step.do === 'write'; step = stepOf(world)) world.apply(step.write);
+  expect(await follow(world, next)).toEqual({
+    code: 3,
+    said: expect.stringContaining(
+      'error: no progress for 10s: the controller of the cluster has not seen the new template of foo yet\n',
+    ),
+  });
+});
+
+it('without progress, and nothing to wait for: the error says which step is not done', async () => {
+  const world = foo();
+  const next = begin(world);
+  const step = stepOf(world);
+  const message = step.do === 'write' ? step.write.message : '';
+  expect(message).toContain(next);
+  expect(await follow(world, next)).toEqual({
+    code: 3,
+    said: expect.stringContaining(`error: no progress for 10s: its next step is not done: ${message}\n`),
+  });
+});
