@@ -136,11 +136,11 @@ function isSpoiltList(value: JsonObject): boolean {
   return kind === 'List' || !isObject(metadata) || metadata['name'] === undefined;
 }
 
-/** The object, or all that is wrong with it. */
 function isKustomization(file: string): boolean {
   return /(?:^|\/)(?:kustomization\.ya?ml|Kustomization)$/.test(file);
 }
 
+/** The object, or all that is wrong with it. */
 function toManifest(
   value: unknown,
   line: number,
