@@ -188,6 +188,17 @@ describe('a rolling update that somebody works against by hand', () => {
       code: 1,
       err: expect.stringContaining('but it was changed by kubectl-set since it was rolled out'),
     });
+    // As an apiserver makes pods of a template, with all that admission adds.
+    for (const { metadata } of await cluster.pods(namespace, 'foo'))
+      await cluster.client.delete({ ...PODS, namespace, name: metadata.name });
+    await untilPods('pods of the edited template alone', (pods) =>
+      pods.every((pod) => imageOf(pod) === 'foo:9' && pod.status?.phase === 'Running'),
+    );
+    expect((await cli('rollout status rc/foo')).out).toMatch(/successfully rolled out\n$/);
+    expect(await cli('rolling-update foo --image=foo:9')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('nothing to do: foo is rolled out'),
+    });
     expect((await cli('rolling-update foo foo-new --image=foo:2 --poll-interval 100ms')).code).toBe(0);
     const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo-new']);
