@@ -125,6 +125,8 @@ it('what may be why, and cannot be told, is named with a command', () => {
   );
   const body = { spec: { strategy: { rollingUpdate: { maxSurge: 2 } } } };
   expect(collisions(error, body, live)).toEqual([]);
+  // The rest of its template is the rolling update's.
+  expect(suspects(error, { ...body, apiVersion: 'v1', kind: 'ReplicationController' }, live)).toEqual([]);
   const foreign = suspects(error, body, live);
   const found = { code: 'Invalid', message: 'No.', file: 'a.yaml', line: 3 } as const;
   expect(blamed(found, { path, label: 'Service ns/web' }, foreign)).toEqual({
