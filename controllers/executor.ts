@@ -17,7 +17,7 @@ import { workloadPath } from '../kubernetes/workload-api.ts';
 import { LABEL } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, OwnerReference, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
-import { describeFinalizers } from '../planners/pod-reasons.ts';
+import { describeDeletion } from '../planners/pod-reasons.ts';
 import { targetNodeOf } from '../planners/target-node.ts';
 import type { Workload } from '../planners/workload.ts';
 import { ACTION_EVENTS } from './action-events.ts';
@@ -57,15 +57,14 @@ class NameTakenError extends Error {
   override name = 'NameTakenError';
   readonly taken: 'stays' | 'leaves';
 
-  constructor(what: string, { metadata }: KubernetesObject, controller: OwnerReference, { ref }: Workload) {
-    const { finalizers = [], deletionTimestamp } = metadata;
+  constructor(what: string, found: KubernetesObject, controller: OwnerReference, { ref }: Workload) {
+    const { deletionTimestamp } = found.metadata;
     const isEarlier =
       controller.kind === ref.kind &&
       controller.name === ref.name &&
       controller.apiVersion === `${ref.group}/${ref.version}`;
     const owner = `${isEarlier ? 'an earlier ' : ''}${controller.kind} ${controller.name}`;
-    const held = finalizers.length === 0 ? '' : `, held by its ${describeFinalizers(finalizers)}`;
-    const fate = deletionTimestamp === undefined ? '' : ` and is being deleted${held}`;
+    const fate = deletionTimestamp === undefined ? '' : ` and ${describeDeletion(found)}`;
     super(`the ${what} of that name belongs to ${owner}${fate}`);
     this.taken = deletionTimestamp === undefined ? 'stays' : 'leaves';
   }

@@ -2,7 +2,7 @@
 
 import { conditionOf, isRunningAndReady } from './availability.ts';
 import type { Member } from './member.ts';
-import type { Pod } from './objects.ts';
+import type { KubernetesObject, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
 
@@ -55,8 +55,15 @@ export function explainTermination(
   }
 }
 
+/** `is being deleted, held by its finalizer x.y/z`, of an object that has a deletion timestamp. */
+export function describeDeletion({
+  metadata: { finalizers = [] },
+}: Pick<KubernetesObject, 'metadata'>): string {
+  return `is being deleted${finalizers.length === 0 ? '' : `, held by its ${describeFinalizers(finalizers)}`}`;
+}
+
 /** `finalizer x.y/z`, with all of them. */
-export function describeFinalizers(finalizers: readonly string[]): string {
+function describeFinalizers(finalizers: readonly string[]): string {
   return `${finalizers.length === 1 ? 'finalizer' : 'finalizers'} ${finalizers.join(', ')}`;
 }
 

@@ -6,6 +6,7 @@ import { deletePod } from './member.ts';
 import type { ControllerRevision } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { wasRolledOutLast } from './revision.ts';
+import { describeDeletion } from './pod-reasons.ts';
 import { claimName, createClaimAction, isStaleClaim, retainClaimAction } from './statefulset-claims.ts';
 import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
 import { membersOf } from './statefulset-view.ts';
@@ -68,8 +69,10 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
   const { workload: set } = view;
   const ordinal = set.start + missing.offset;
   const name = podName(set, ordinal);
-  if (view.foreignNames.has(name)) {
-    plan.wait('NameTaken', { pod: name });
+  const foreign = view.foreign.get(name);
+  if (foreign !== undefined) {
+    if (foreign.metadata.deletionTimestamp === undefined) plan.wait('NameTaken', { pod: name });
+    else plan.wait('NameLeaving', { pod: name, detail: `a pod of that name ${describeDeletion(foreign)}` });
     return;
   }
   const revision = revisionForNewPod(view, plan, ordinal, missing);

@@ -36,7 +36,7 @@ export interface StatefulSetView extends UpdateView<StatefulSetMember> {
   /** Pods to be released: owned, but they no longer match (C4, C6). */
   readonly released: readonly Pod[];
   /** Names that are taken by pods which are not the set's. */
-  readonly foreignNames: ReadonlySet<string>;
+  readonly foreign: ReadonlyMap<string, Pod>;
   readonly claims: ReadonlyMap<string, PersistentVolumeClaim>;
   /** First ordinal that the present strategy may update: start + partition (S10). */
   readonly firstTarget: number;
@@ -78,18 +78,18 @@ function sortPods(
   set: StatefulSet,
   pods: readonly Pod[],
   now: number,
-): Pick<StatefulSetView, 'slots' | 'condemned' | 'released' | 'foreignNames'> {
+): Pick<StatefulSetView, 'slots' | 'condemned' | 'released' | 'foreign'> {
   const slots: (StatefulSetMember | undefined)[] = Array.from({ length: set.replicas });
   const condemned: StatefulSetMember[] = [];
   const released: Pod[] = [];
-  const foreignNames = new Set<string>();
+  const foreign = new Map<string, Pod>();
   for (const pod of pods) {
     const ordinal = ordinalOf(set, pod.metadata.name);
     const matches = ordinal !== undefined && matchesSelector(set.selector, pod.metadata.labels);
     const claim = claimOf(set, pod, matches);
     if (claim === 'release') released.push(pod);
     if (claim === 'ignore' || claim === 'release') {
-      foreignNames.add(pod.metadata.name);
+      foreign.set(pod.metadata.name, pod);
     } else if (ordinal !== undefined) {
       const member = { ...readMember(set, pod, claim === 'owned', now), ordinal };
       const offset = ordinal - set.start;
@@ -99,7 +99,7 @@ function sortPods(
   }
   condemned.sort((a, b) => b.ordinal - a.ordinal);
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  return { slots, condemned, released, foreignNames };
+  return { slots, condemned, released, foreign };
 }
 
 /**

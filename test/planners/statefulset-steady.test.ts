@@ -604,6 +604,18 @@ describe('refused writes (design "One planner per kind")', () => {
     expect(first?.message).toContain(message);
   });
 
+  it('a name that a pod without an owner has, which is being deleted: nobody can delete it once more', () => {
+    const { metadata, ...rest } = podOf(set, 2, old.metadata.name, { terminating: true });
+    const { ownerReferences: _, ...orphaned } = metadata;
+    const left = { ...rest, metadata: { ...orphaned, finalizers: ['x.y/z'] } };
+    const { waiting } = planStatefulSet(snapshotOf(set, { revisions, pods: [...present, left] }), NOW);
+    expect(waiting[0]).toEqual({
+      code: 'NameLeaving',
+      message: 'web-2 is not made yet: a pod of that name is being deleted, held by its finalizer x.y/z',
+      pods: ['web-2'],
+    });
+  });
+
   it('S9: a write that can run now comes before the rollout', () => {
     const plan = planStatefulSet(snapshotOf(set, { revisions, pods: present }), NOW);
     expect([brief(plan.steady), plan.batch]).toEqual([['ScaleUp web-2'], []]);
