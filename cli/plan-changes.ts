@@ -336,7 +336,7 @@ async function dryRun(
     });
     return describeChange(object, live, result);
   } catch (error) {
-    const foreign = isController(object.manifest) ? [] : collisions(error, body, live);
+    const foreign = collisions(error, body, live);
     if (foreign.length > 0) return takenOut(object, foreign);
     const found = toProblems(error, object);
     if (found === undefined) throw error;

@@ -19,11 +19,13 @@ import { decideStart } from '../planners/rolling-update-start.ts';
 import type { StartRequest } from '../planners/rolling-update-start.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { replacedBy, viewUpdate } from '../planners/rolling-update-view.ts';
+import { collisions } from './collisions.ts';
 import type { CommitContext } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
 import { applyBody, isController } from './prepare.ts';
 import { NotYetError } from './refusals.ts';
 import { withSignal } from './resources.ts';
+import { takeOverFields } from './take-over-fields.ts';
 
 /** Its budget is in the manifest's annotations. */
 const SETTINGS = { updatePeriodMs: 0, pollIntervalMs: 1_000 };
@@ -188,24 +190,35 @@ async function rollsOutTheSame(
   return decideStart(view, requestFor(wanted, live)).do === 'attach';
 }
 
-/** What the manifest makes of the controller. @throws ApiError */
+/** What the manifest makes of the controller, without what others have put there that cannot be beside it. @throws ApiError */
 async function dryRun(
   context: CommitContext,
   object: PreparedObject,
   live: ReplicationController,
 ): Promise<ReplicationController> {
-  const options = { dryRun: true, force: true, fieldValidation: 'Strict' } as const;
-  return await context.client.patch<ReplicationController>(
-    object.path,
-    'apply',
-    bodyToApply(context, object, live),
-    { ...options, ...withSignal(context.signal) },
-  );
+  const body = bodyToApply(context, object, live);
+  const options = {
+    dryRun: true,
+    force: true,
+    fieldValidation: 'Strict',
+    ...withSignal(context.signal),
+  } as const;
+  const tried = async () =>
+    await context.client.patch<ReplicationController>(object.path, 'apply', body, options);
+  try {
+    return await tried();
+  } catch (error) {
+    const foreign = collisions(error, body, live);
+    if (foreign.length === 0) throw error;
+    await takeOverFields(context.client, object, live, foreign);
+    return await tried();
+  }
 }
 
 function requestFor(wanted: ReplicationController, live: ReplicationController): StartRequest {
   const manifest = plainController(wanted, live.metadata.name);
-  return { change: { kind: 'manifest', manifest }, key: keyOf(live) ?? ROLLING_UPDATE.deployment };
+  const { managedFields: owners } = wanted.metadata;
+  return { change: { kind: 'manifest', manifest }, key: keyOf(live) ?? ROLLING_UPDATE.deployment, owners };
 }
 
 async function start(

@@ -1,7 +1,7 @@
 /** Writes one object of a commit: server-side apply, field manager `fairlead`, forced only where an operator's undo is meant. */
 
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
-import { appliedEntry, handedOver } from '../kubernetes/managed-fields.ts';
+import { appliedEntry } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
@@ -9,7 +9,6 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { bodyToApply, rollController } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
-import type { Foreign } from './collisions.ts';
 import { collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
@@ -22,6 +21,7 @@ import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from './resources.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
+import { takeOverFields } from './take-over-fields.ts';
 import { takenBack } from './taken-back.ts';
 
 export type Applied =
@@ -141,7 +141,7 @@ async function write(
     } catch (error) {
       const foreign = isTakenOver ? [] : collisions(error, body, live);
       if (live !== undefined && foreign.length > 0) {
-        await takeOver(client, object, live, foreign);
+        await takeOverFields(client, object, live, foreign);
         isTakenOver = true;
         continue;
       }
@@ -152,23 +152,6 @@ async function write(
       isForced = true;
     }
   }
-}
-
-/**
- * Makes fields ours without changing them: the next apply takes away, in one write, what it does not name. (To remove them first could
- * be refused itself: a Service has at least one port.)
- * @throws ApiError Conflict when the object has changed since it was read
- */
-async function takeOver(
-  client: KubernetesClient,
-  { path, manifest }: PreparedObject,
-  live: KubernetesObject,
-  foreign: readonly Foreign[],
-): Promise<void> {
-  const paths = foreign.map((one) => one.path);
-  const managedFields = handedOver(live, FIELD_MANAGER, manifest.apiVersion, paths);
-  const { uid, resourceVersion } = live.metadata;
-  await client.patch(path, 'merge', { metadata: { uid, resourceVersion, managedFields } });
 }
 
 /** Takes the pin away, unless it was set anew since `seen` was read. */

@@ -50,7 +50,6 @@ export function collisions(
   body: JsonObject,
   live: KubernetesObject | undefined,
 ): readonly Foreign[] {
-  if (isRolledByUpdates(body)) return [];
   // What names something that is refused itself is not found; it says nothing more.
   const refused = refusedFields(error).filter(({ text }) => !text.startsWith('Not found'));
   if (live === undefined || refused.length === 0) return [];
@@ -58,11 +57,6 @@ export function collisions(
   const found = refused.map((one) => candidates.filter((candidate) => collides(candidate, one)));
   if (found.some((some) => some.length === 0)) return [];
   return [...new Set(found.flat())];
-}
-
-/** A ReplicationController: what is beside its manifest is the rolling update's, which alone replaces its pods, never a write of sync. */
-function isRolledByUpdates({ kind, apiVersion }: JsonObject): boolean {
-  return kind === 'ReplicationController' && apiVersion === 'v1';
 }
 
 /**
@@ -91,7 +85,7 @@ export function suspects(
   body: JsonObject,
   live: KubernetesObject | undefined,
 ): readonly Foreign[] {
-  if (live === undefined || isRolledByUpdates(body)) return [];
+  if (live === undefined) return [];
   const parents = new Set(
     refusedFields(error).flatMap(({ field }) => [field, field.replace(/(?:\.[^.[\]]+|\[\])$/, '')]),
   );

@@ -1,21 +1,23 @@
 /** How an update begins: what is to be rolled out goes into its record, from which any worker can do the rest. */
 
-import type { ControllerRevision } from '../planners/objects.ts';
+import type { ControllerRevision, JsonObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { RecordData, RecordState } from '../planners/rolling-update-record.ts';
-import { recordManifest } from '../planners/rolling-update-record.ts';
+import { ownersOf, recordManifest } from '../planners/rolling-update-record.ts';
 import type { StartDecision, StartRequest } from '../planners/rolling-update-start.ts';
 import { decideDefaulted, decideStart } from '../planners/rolling-update-start.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import type { UpdateBudget } from '../planners/rolling-update-scale.ts';
 import { budgetOf } from '../planners/rolling-update-scale.ts';
+import { patchTowards } from '../planners/rolling-update-template.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
-import { isAlreadyExists } from './api-error.ts';
+import { isAlreadyExists, isConflict } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
 import { pathOf, readUpdate } from './rolling-update-objects.ts';
 import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
+import { trusted } from './values.ts';
 
 /** What is not asked for of the budget, the controller's annotations say. */
 export type UpdateSettings = Pick<RecordState, 'updatePeriodMs' | 'pollIntervalMs' | 'begun'> &
@@ -56,11 +58,12 @@ export async function beginUpdate(
     const { desired } = decision;
     const budget = budgetOf(settings, decision.data.controller.metadata.annotations);
     const state: RecordState = { ...settings, ...budget, phase: 'Rolling', desired };
-    const data = await withDefaults(client, reference.namespace, view, decision.data);
-    const defaulted = decideDefaulted(view, { ...decision, data });
-    const begun = { decision: defaulted, view, next: data.next, record: undefined };
+    const whole = await withDefaults(client, reference.namespace, view, decision.data);
+    const defaulted = decideDefaulted(view, { ...decision, data: whole });
+    const begun = { decision: defaulted, view, next: whole.next, record: undefined };
     if (dryRun || defaulted.do !== 'begin') return begun;
     try {
+      const data = await withOwners(client, reference, view, whole, request.owners);
       // Its name has a number: whoever is quicker begins, the other looks again and finds an update in progress.
       const { metadata } = await client.create<ControllerRevision>(
         pathOf('controllerrevisions', reference.namespace),
@@ -69,7 +72,7 @@ export async function beginUpdate(
       );
       return { ...begun, record: metadata.uid };
     } catch (error) {
-      if (!isAlreadyExists(error) || tries === CONFLICT_LIMIT) throw error;
+      if (!(isAlreadyExists(error) || isConflict(error)) || tries === CONFLICT_LIMIT) throw error;
     }
   }
 }
@@ -95,4 +98,37 @@ async function withDefaults(
   );
   const spec = { ...served.spec, ...(replicas !== undefined && { replicas }) };
   return { ...data, controller: { ...data.controller, spec } };
+}
+
+/**
+ * With those who own the fields of what gets the old name. Where nobody has said so (`owners`, of a commit's dry run), the apiserver
+ * tells, by a dry run that makes the old controller what is rolled out.
+ */
+async function withOwners(
+  client: KubernetesClient,
+  { namespace, name }: UpdateReference,
+  { old }: UpdateView,
+  data: RecordData,
+  owners: readonly object[] | undefined,
+): Promise<RecordData> {
+  if (old === undefined || data.to !== name) return data;
+  const found = ownersOf(owners ?? (await changed(client, namespace, old, data)).metadata.managedFields);
+  return found === undefined ? data : { ...data, owners: found };
+}
+
+async function changed(
+  client: KubernetesClient,
+  namespace: string,
+  old: ReplicationController,
+  { controller: { metadata, spec } }: RecordData,
+): Promise<ReplicationController> {
+  const { name, uid, resourceVersion } = old.metadata;
+  const { labels, annotations } = metadata;
+  const change = patchTowards(trusted<JsonObject>(old.spec), trusted<JsonObject>(spec));
+  return await client.patch<ReplicationController>(
+    pathOf('replicationcontrollers', namespace, name),
+    'merge',
+    { metadata: { uid, resourceVersion, labels, annotations }, spec: change ?? {} },
+    { dryRun: true, fieldManager: UPDATE_FIELD_MANAGER },
+  );
 }

@@ -34,6 +34,8 @@ export const ANNOTATION = {
   deploymentLabelKey: 'fairlead.dev/deployment-label-key',
   /** On ReplicationControllers that take their pods back from an update, JSON {@link Turned}: who turned it round, and why. */
   turned: 'fairlead.dev/turned-round',
+  /** On ReplicationControllers that a rename has just made: the record that says who owns which of their fields; gone once they do. */
+  fieldOwners: 'fairlead.dev/field-owners',
   /** On next ReplicationControllers, a JSON list: images of a template that somebody changed in the middle, and that was put back. */
   editedImages: 'fairlead.dev/edited-images',
   /** On records of rolling updates of ReplicationControllers, JSON: how far it is, and within which budget. */

@@ -185,6 +185,7 @@ export const MARKS: readonly string[] = [
   SHIPPED_ROLLING_UPDATE.nextController,
   ANNOTATION.turned,
   ANNOTATION.editedImages,
+  ANNOTATION.fieldOwners,
 ];
 
 function count(text: string | undefined): number | undefined {

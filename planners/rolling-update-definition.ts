@@ -7,7 +7,12 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
-import type { ControllerManifest, RecordData, ReplacedController } from './rolling-update-record.ts';
+import type {
+  ControllerManifest,
+  RecordData,
+  ReplacedController,
+  UpdateRecord,
+} from './rolling-update-record.ts';
 
 /** Characters of a label's value. */
 const LABEL_VALUE = 63;
@@ -192,11 +197,20 @@ export function nextManifest(data: RecordData, desired: number, replicas = 0): C
 }
 
 /** The controller that stays, of its present size. */
-export function finalManifest({ controller, to }: RecordData, desired: number): ControllerManifest {
+export function finalManifest(
+  { controller, to, owners, revision }: RecordData & Partial<Pick<UpdateRecord, 'revision'>>,
+  desired: number,
+): ControllerManifest {
+  const { metadata, spec } = controller;
+  // Whoever creates an object owns all of it, whatever it says of owners: they follow in a write of their own.
+  const mark =
+    owners === undefined || revision === undefined
+      ? {}
+      : { annotations: { ...metadata.annotations, [ANNOTATION.fieldOwners]: revision.metadata.name } };
   return {
     ...controller,
-    metadata: { ...controller.metadata, name: to },
-    spec: { ...controller.spec, replicas: desired },
+    metadata: { ...metadata, name: to, ...mark },
+    spec: { ...spec, replicas: desired },
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
+import { ANNOTATION } from './names.ts';
 import { awaitAbandoned, isMadeSince } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { strippedMarks } from './replication-controller.ts';
@@ -25,6 +26,8 @@ export function finish(
 ): UpdateStep {
   const adoption = adoptionStep(view, final);
   if (adoption !== undefined) return adoption;
+  const owners = ownersStep(view, final);
+  if (owners !== undefined) return owners;
   const marks = strippedMarks(final);
   if (Object.keys(marks).length > 0) {
     return annotate(final, marks, 'Strip', `the update of ${final.metadata.name} is over`);
@@ -91,6 +94,22 @@ function adoptionStep({ pods }: UpdateView, final: ReplicationController): Updat
   if (orphans.length === 0) return undefined;
   const names = orphans.map(({ metadata }) => metadata.name);
   return wait('Adoption', `${final.metadata.name} has not adopted all its pods yet`, names, true);
+}
+
+/**
+ * Fields of the controller that was made anew, given to those who owned them before: its creation has made all of them the update's, and
+ * the next commit, or `kubectl apply --server-side`, could take nothing away any more.
+ */
+function ownersStep({ records }: UpdateView, final: ReplicationController): UpdateStep | undefined {
+  const mark = final.metadata.annotations?.[ANNOTATION.fieldOwners];
+  if (mark === undefined) return undefined;
+  const record = records.find(({ revision }) => revision.metadata.name === mark);
+  const change = {
+    annotations: { [ANNOTATION.fieldOwners]: null },
+    ...(record?.owners !== undefined && { managedFields: record.owners }),
+  };
+  const message = `who owned the fields of ${final.metadata.name} owns them again`;
+  return patch('replicationcontrollers', final, { metadata: change }, 'FieldOwners', message);
 }
 
 function isOwnerless({ revision }: UpdateRecord, { controllers }: UpdateView): boolean {

@@ -72,6 +72,12 @@ export interface RecordData {
   readonly controller: ControllerManifest;
   /** Absent in a record that was made when it was gone. */
   readonly replaced?: ReplacedController;
+  /**
+   * `metadata.managedFields` of what gets the old name, as if the old controller had been changed into it: the controller is made anew,
+   * and whoever applied it (git, kubectl) is still to own what it applied. Absent where the controller keeps another name, and in
+   * records of earlier versions.
+   */
+  readonly owners?: readonly JsonObject[];
 }
 
 /** What is to be known of the controller that is replaced when it is gone. */
@@ -126,8 +132,32 @@ function readRecord(revision: ControllerRevision): UpdateRecord | undefined {
   const texts = [from, next, to, key, hash].every((field) => typeof field === 'string');
   if (!texts || asFields(asFields(controller)?.['spec']) === undefined) return undefined;
   if (replaced !== undefined && !isReplaced(asFields(replaced))) return undefined;
-  const data = trusted<RecordData>(revision.data);
+  const { owners: found, ...rest } = trusted<RecordData>(revision.data);
+  const owners = readOwners(found);
+  const data: RecordData = { ...rest, ...(owners !== undefined && { owners }) };
   return { ...data, revision, state: readState(revision, data.controller) };
+}
+
+/** Who owns which fields of a controller itself; its status is its own. Undefined where the apiserver does not tell. */
+export function ownersOf(entries: readonly object[] | undefined): RecordData['owners'] {
+  const own = entries?.filter((entry) => asFields(entry)?.['subresource'] === undefined) ?? [];
+  return own.length === 0 ? undefined : readOwners(own);
+}
+
+/** Entries that the apiserver takes: of one that somebody has spoilt it would refuse all. */
+function readOwners(found: unknown): readonly JsonObject[] | undefined {
+  if (!Array.isArray(found)) return undefined;
+  const isEntry = (entry: unknown) => {
+    const { manager, operation, fieldsType, fieldsV1, subresource } = asFields(entry) ?? {};
+    return (
+      typeof manager === 'string' &&
+      (operation === 'Apply' || operation === 'Update') &&
+      fieldsType === 'FieldsV1' &&
+      asFields(fieldsV1) !== undefined &&
+      subresource === undefined
+    );
+  };
+  return found.every(isEntry) ? trusted<readonly JsonObject[]>(found) : undefined;
 }
 
 function isReplaced(fields: Fields | undefined): boolean {

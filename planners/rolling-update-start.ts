@@ -43,6 +43,8 @@ export interface StartRequest {
   readonly newName?: string | undefined;
   /** Key of the label that tells the two controllers' pods apart. */
   readonly key: string;
+  /** `metadata.managedFields` of the wanted controller, where they are known: see {@link RecordData.owners}. */
+  readonly owners?: readonly object[] | undefined;
 }
 
 export type StartRefusal =

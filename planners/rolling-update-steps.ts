@@ -43,6 +43,7 @@ export type UpdatePurpose =
   | 'DeleteNext'
   | 'ReleaseNext'
   | 'Create'
+  | 'FieldOwners'
   | 'Strip'
   | 'Own'
   | 'TrimHistory';

@@ -37,7 +37,7 @@ import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
 import { contradiction, markBack, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
-import { readTurned } from './rolling-update-record.ts';
+import { ownersOf, readTurned } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
 import { scaleStep } from './rolling-update-scale.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
@@ -322,7 +322,9 @@ function recordStep(
   const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);
   // Somebody may have edited the old one since: of its template only what was recorded when the update began counts.
   const replaced = record?.replaced ?? (view.old && describeReplaced(plain, view.old));
-  const data = { ...plain, ...(replaced && { replaced }) };
+  // Nobody knows any more who asked for what is new; what is as it was is still theirs.
+  const owners = view.keepsName ? undefined : (record?.owners ?? ownersOf(view.old?.metadata.managedFields));
+  const data = { ...plain, ...(replaced && { replaced }), ...(owners && { owners }) };
   const { turned: _, ...rest } = state;
   return createRecord(data, { ...rest, ...change }, view.records, message);
 }

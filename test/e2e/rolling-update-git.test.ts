@@ -3,6 +3,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
+import type { RepositoryPlan } from '../../cli/plan-changes.ts';
 import type { Pod } from '../../planners/objects.ts';
 import { ANNOTATION } from '../../planners/names.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
@@ -125,6 +126,76 @@ describe('a ReplicationController in git', () => {
         PATH: process.env['PATH'] ?? '',
       },
     });
+
+  it('what a commit leaves out is gone, although updates, one by hand among them, have made it anew', async () => {
+    const bar = (image: string, metadata: string, spec: string) => `apiVersion: v1
+kind: ReplicationController
+metadata: {name: bar, ${metadata}}
+spec:
+  replicas: 1
+  template:
+    metadata:
+      labels: {app: bar}
+      annotations: {sim.fairlead.dev/ready-delay: 300ms}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - {name: main, image: "${image}", ${spec}
+`;
+    const whole = `env: [{name: A, value: a}, {name: B, value: b}]}
+      - {name: side, image: "side:1"}
+      volumes: [{name: scratch, emptyDir: {}}]`;
+    const files = (text: string) => ({ 'bar.yaml': text });
+    const marks = 'labels: {tier: old}, annotations: {note: x}';
+    await committed(files(bar('bar:1', marks, whole)));
+    await committed(files(bar('bar:2', marks, whole)));
+    const template = async () => {
+      const found = (await controllers()).find(({ metadata }) => metadata.name === 'bar');
+      const { containers = [], volumes } = found?.spec.template?.spec ?? {};
+      const { labels = {}, annotations = {} } = found?.metadata ?? {};
+      const shown = containers.map(({ name, image, env }) => [name, image, env]);
+      return { containers: shown, volumes, tier: labels['tier'], note: annotations['note'] };
+    };
+    expect(await template()).toMatchObject({ volumes: [{ name: 'scratch', emptyDir: {} }], tier: 'old' });
+
+    await ground.suspend(true);
+    const less = `env: [{name: A, value: a}]}
+      volumes: [{name: scratch, configMap: {name: settings}}]`;
+    const sha = await ground.commit(files(bar('bar:2', '', less)));
+    const words = ['plan', '--repo', ground.repositoryPath, '--name', 'rc-git', '-o', 'json'];
+    const plan = await cli(...words);
+    expect(plan.code).toBe(4);
+    const { repositories = [] } = JSON.parse(plan.out) as { repositories?: readonly RepositoryPlan[] };
+    const [change, ...rest] = repositories.flatMap(({ changes }) => changes);
+    expect([change?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
+    expect(change?.differences.map(({ path }) => path).join(' ')).toMatch(
+      /containers.*side.*volumes|volumes.*containers.*side/,
+    );
+    await ground.suspend(false);
+    await ground
+      .commitRuns(sha)
+      .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000);
+    expect(await template()).toEqual({
+      containers: [['main', 'bar:2', [{ name: 'A', value: 'a' }]]],
+      volumes: [{ name: 'scratch', configMap: { name: 'settings', defaultMode: 420 } }],
+      tier: undefined,
+      note: undefined,
+    });
+    const pods = await cluster.pods(ground.namespace, 'bar');
+    expect(pods.map(({ spec }) => spec.containers.map(({ name }) => name))).toEqual([['main']]);
+
+    expect(await cli('rolling-update', 'bar', '--image=bar:hand', '--update-period=0s')).toMatchObject({
+      code: 0,
+    });
+    await committed(files(bar('bar:4', '', '}')));
+    expect(await template()).toEqual({
+      containers: [['main', 'bar:4', undefined]],
+      volumes: undefined,
+      tier: undefined,
+      note: undefined,
+    });
+    await committed({ 'bar.yaml': undefined });
+  }, 150_000);
 
   it('a good commit takes the place of one whose pods never start', async () => {
     await commitBad();

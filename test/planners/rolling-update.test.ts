@@ -43,6 +43,14 @@ const ROLL = ['ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleDown', 'ScaleUp', 'ScaleD
 const LABEL = ['LabelTemplate', 'LabelPod', 'LabelPod', 'LabelPod', 'LabelSelector'];
 const RENAME = ['Phase', 'DeleteOld', 'HoldNext', 'DeleteNext', 'ReleaseNext', 'Create', 'Own', 'Phase'];
 
+const OWNED = {
+  manager: 'fairlead',
+  operation: 'Apply',
+  apiVersion: 'v1',
+  fieldsType: 'FieldsV1',
+  fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+};
+
 describe('from the beginning', () => {
   it('renames the next controller when no name was given, and keeps every pod', () => {
     const world = foo();
@@ -67,6 +75,36 @@ describe('from the beginning', () => {
     });
     expect(world.find('foo')?.metadata.annotations).toEqual({});
     expect(next).toMatch(/^foo-[0-9a-f]{10}$/);
+  });
+
+  it.each([
+    ['gives its fields back to who owned them', OWNED, ['FieldOwners'], [OWNED]],
+    ['keeps them where somebody has spoilt what is recorded', { ...OWNED, operation: 'x' }, [], undefined],
+  ])('the renamed controller, made anew, %s', (_, recorded, writes, owners) => {
+    const world = foo();
+    const decision = decideStart(viewUpdate(world.snapshot('foo')), IMAGE);
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record({ ...decision.data, owners: [recorded] }, STATE);
+    const { written, outcome } = run(world);
+
+    expect([written.slice(written.indexOf('Create')), outcome]).toEqual([
+      ['Create', ...writes, 'Own', 'Phase'],
+      'Succeeded',
+    ]);
+    expect(world.find('foo')?.metadata.managedFields).toEqual(owners);
+    expect(world.find('foo')?.metadata.annotations).toEqual({});
+  });
+
+  it('also where its record was deleted in the middle: to who owned those of the old one, its status apart', () => {
+    const world = foo();
+    begin(world);
+    const managedFields = [OWNED, { ...OWNED, operation: 'Update', subresource: 'status' }];
+    world.edit('foo', (one) => ({ ...one, metadata: { ...one.metadata, managedFields } }));
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find('foo')?.metadata.managedFields).toEqual([OWNED]);
   });
 
   it('keeps the next controller under a name that was given, without marks', () => {

@@ -255,6 +255,12 @@ export class HistoryGround {
     return new TemporalRuns(this.#settings.temporal, workflowId);
   }
 
+  /** Where the repository is, once there is one. */
+  get repositoryPath(): string {
+    if (this.#repository === undefined) throw new Error('it has no repository yet');
+    return this.#repository.path;
+  }
+
   commitRuns(sha: string): TemporalRuns {
     return new TemporalRuns(this.#settings.temporal, commitWorkflowId(this.owner, this.owner, sha));
   }

@@ -43,11 +43,6 @@ describe('of a list', () => {
     ]);
   });
 
-  it('of a ReplicationController nothing, whose pods only a rolling update replaces', () => {
-    const controller = { ...BODY, apiVersion: 'v1', kind: 'ReplicationController' };
-    expect(collisions(refusal(DUPLICATE), controller, object(PORTS, OWNED))).toEqual([]);
-  });
-
   it('where the manifest has one item without a name: theirs, since one of several needs one', () => {
     const body = { spec: { ports: [{ port: 80 }] } };
     const required = { field: 'spec.ports[0].name', message: 'Required value' };
@@ -125,8 +120,6 @@ it('what may be why, and cannot be told, is named with a command', () => {
   );
   const body = { spec: { strategy: { rollingUpdate: { maxSurge: 2 } } } };
   expect(collisions(error, body, live)).toEqual([]);
-  // The rest of its template is the rolling update's.
-  expect(suspects(error, { ...body, apiVersion: 'v1', kind: 'ReplicationController' }, live)).toEqual([]);
   const foreign = suspects(error, body, live);
   const found = { code: 'Invalid', message: 'No.', file: 'a.yaml', line: 3 } as const;
   expect(blamed(found, { path, label: 'Service ns/web' }, foreign)).toEqual({
