@@ -10,13 +10,13 @@ import type { Scene } from '../scene.ts';
 import type { Bench, FaultCase } from './fault-case.ts';
 
 /**
- * How long Temporal stays away, seconds. `FAIRLEAD_TEST_TEMPORAL_AWAY=60` for the long suite; more than 10, for the first
- * revision of a new workload takes 5 s without Temporal, and what follows takes some more.
+ * How long Temporal stays away, seconds. `FAIRLEAD_TEST_TEMPORAL_AWAY=60` for the long suite; more than the deadline
+ * below, and than 10, for the first revision of a new workload takes 5 s without Temporal, and what follows takes some more.
  */
-const AWAY_SECONDS = Number(process.env['FAIRLEAD_TEST_TEMPORAL_AWAY'] ?? '15');
+const AWAY_SECONDS = Number(process.env['FAIRLEAD_TEST_TEMPORAL_AWAY'] ?? '25');
 
-/** Longer than it takes to notice that Temporal is away, shorter than it stays away. */
-const DEADLINE = { progressDeadlineSeconds: 9, onDeadline: 'Rollback' } as const;
+/** Longer than it takes to notice that Temporal is away, and to go on when it is back; shorter than it stays away. */
+const DEADLINE = { progressDeadlineSeconds: 20, onDeadline: 'Rollback' } as const;
 
 async function expectDone(scene: Scene): Promise<void> {
   await scene.untilDone(90_000);
