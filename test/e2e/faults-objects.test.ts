@@ -1,4 +1,4 @@
-/** Faults around one StatefulSet, in both workload APIs, all at the same time: rollovers, broken revisions, clicks, a node. */
+/** Faults around one StatefulSet, all at the same time: rollovers, broken revisions, clicks, a node. */
 
 import { describe, expect, it } from '@jest/globals';
 

@@ -1,4 +1,4 @@
-/** Faults of the servers that a worker needs, in both workload APIs: kube-apiserver and Temporal, restarted and away. */
+/** Faults of the servers that a worker needs: kube-apiserver and Temporal, restarted and away. */
 
 import { describe } from '@jest/globals';
 

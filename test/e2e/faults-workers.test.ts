@@ -1,4 +1,4 @@
-/** Faults of worker processes, in both workload APIs: killed, frozen, cut off, started twice. */
+/** Faults of worker processes: killed, frozen, cut off, started twice. */
 
 import { describe } from '@jest/globals';
 
