@@ -237,7 +237,11 @@ export function refusalOf(
 ): { readonly message: string; readonly next: string } | undefined {
   const condition = reconcilingOf(object);
   const next = WORKER_ONLY[condition?.reason ?? ''];
-  return next === undefined ? undefined : { message: condition?.message ?? '', next };
+  if (next === undefined) return undefined;
+  const message = condition?.message ?? '';
+  const { 1: pod = 'POD' } = /\bpods? ([a-z0-9][a-z0-9.-]*)/.exec(message) ?? [];
+  const named = next.replace('NAMESPACE', object.metadata.namespace ?? '').replace(/\bPOD\b/, pod);
+  return { message, next: named };
 }
 
 function waiting(evidence: Evidence): Verdict | undefined {

@@ -1,7 +1,7 @@
 /** Whether a commit was signed by somebody who may: verified by git itself, against nothing but the keys that the repository names. */
 
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -94,7 +94,16 @@ async function requireFile(field: string, file: string): Promise<void> {
     () => false,
   );
   if (!isThere) throw refused('SignersUnusable', `the ${field} ${file} is missing, empty or not readable.`);
+  // ssh-keygen passes over what it cannot read: each commit would be one of an unknown key.
+  if (field === 'allowedSignersFile' && !KEY_LINE.test(await readFile(file, 'latin1')))
+    throw refused(
+      'SignersUnusable',
+      `the ${field} ${file} has no line with a key (ada@example.com namespaces="git" ssh-ed25519 AAAA…).`,
+    );
 }
+
+/** Principals, options, the kind of the key, the key. */
+const KEY_LINE = /^[ \t]*[^#\s][^\n]*?[ \t](?:sk-)?(?:ssh|ecdsa)-[\w@.-]+[ \t]+AAAA[\w+/=]+/m;
 
 const UNKNOWN_KEY = 'its key is not one of the allowed signers';
 /**

@@ -192,6 +192,13 @@ describe('what cannot be verified', () => {
     expect(await namedFailure(verify(sha, { allowedSignersFile: missing }))).toMatch(
       /^SignersUnusable: the allowedSignersFile \S+ is missing, empty or not readable\./,
     );
+    await writeFile(
+      join(folder, 'words'),
+      '# ssh-ed25519 AAAAC3\nada@example.com ssh-ed25519\nssh-ed25519 AAAAC3',
+    );
+    expect(await namedFailure(verify(sha, { allowedSignersFile: join(folder, 'words') }))).toMatch(
+      /^SignersUnusable: the allowedSignersFile \S+ has no line with a key/,
+    );
     expect(await namedFailure(verify(sha, { gpgKeysFile: empty }))).toMatch(
       /^SignersUnusable: the gpgKeysFile/,
     );
