@@ -212,8 +212,24 @@ export interface UpdateExplanation {
   readonly next?: string;
 }
 
-/** Pods without a controller come first: nothing heals them. Then what keeps the update from going on, then what it waits for. */
-export function explain(
+/**
+ * Pods without a controller come first: nothing heals them. Then what keeps the update from going on, then what it waits for. With each,
+ * what the cluster answers where the step that is due fails.
+ */
+export function explain(plan: RollingUpdatePlan, evidence: UpdateEvidence): UpdateExplanation {
+  const found = explainState(plan, evidence);
+  const { run, nobody } = evidence;
+  const failing = run.state === 'running' && nobody === undefined ? run.failing : undefined;
+  if (failing === undefined || failing.attempts < 1 || plan.step.do !== 'write') return found;
+  const times = failing.attempts === 1 ? 'once' : `${String(failing.attempts)} times`;
+  return {
+    next: 'mend what it names; it is tried again by itself',
+    ...found,
+    sentence: `${found.sentence}; what is due (${plan.step.write.message}) has failed ${times}: ${failing.message}`,
+  };
+}
+
+function explainState(
   plan: RollingUpdatePlan,
   { run, nobody, git, ending }: UpdateEvidence,
 ): UpdateExplanation {
@@ -290,9 +306,22 @@ function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): 
   const steps: Readonly<Record<string, string | undefined>> = {
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
+    ControllerLeaving: wayOutOfDeletion(plan),
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,
   };
   return steps[code];
+}
+
+/** One that is held by finalizers which nobody may take off any more. */
+function wayOutOfDeletion({
+  view: { old, nextController, namespace },
+}: RollingUpdatePlan): string | undefined {
+  const held = [old, nextController].find(
+    (one) => one?.metadata.deletionTimestamp !== undefined && (one.metadata.finalizers ?? []).length > 0,
+  );
+  if (held === undefined) return undefined;
+  const { name } = held.metadata;
+  return `who has set it takes it off; if nobody does any more: kubectl patch rc ${name} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`;
 }
 
 /** What the old controller had is put back from the record, unless that was made when somebody may have edited it already. */

@@ -6,7 +6,7 @@ import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { checkCommit } from '../git/check.ts';
-import { bodyToApply } from '../git/apply-controller.ts';
+import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
 import type { Foreign } from '../git/collisions.ts';
 import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
@@ -37,6 +37,7 @@ import { getOrUndefined, objectPath } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { Difference } from '../git/differences.ts';
 import { differences } from '../git/differences.ts';
@@ -120,7 +121,11 @@ export async function planCommit(
   // Without a conflict, force makes no difference: what the check has tried need not be tried again.
   const tried = new Map<Manifest, PlannedChange>();
   const { problems } = await checkCommit(context, content, {
-    onTried: (object, live, result) => tried.set(object.manifest, describeChange(object, live, result)),
+    onTried: (object, live, result) => {
+      const change = describeChange(object, live, result);
+      // What becomes of the pods of the others has to be asked as well.
+      if (!isController(object.manifest) || change.rollout !== undefined) tried.set(object.manifest, change);
+    },
   });
   const prepared = await prepareCommit(context, content);
   // The second of two of one name is among the problems.
@@ -334,7 +339,10 @@ async function dryRun(
       force: true,
       fieldValidation: 'Strict',
     });
-    return describeChange(object, live, result);
+    const change = describeChange(object, live, result);
+    return live !== undefined && change.rollout === undefined && isController(object.manifest)
+      ? await replaced(context, object, trusted<ReplicationController>(live), change)
+      : change;
   } catch (error) {
     const foreign = collisions(error, body, live);
     if (foreign.length > 0) return takenOut(object, foreign);
@@ -342,6 +350,19 @@ async function dryRun(
     if (found === undefined) throw error;
     return { refused: found, ...(isNotFound(error) && { isMissing: true }) };
   }
+}
+
+/** Of a ReplicationController the commit replaces pods as well whose template somebody has changed under them. */
+async function replaced(
+  context: CommitContext,
+  object: PreparedObject,
+  live: ReplicationController,
+  change: PlannedChange,
+): Promise<PlannedChange> {
+  if (!(await isAheadOfItsPods(context, object, live))) return change;
+  const pods = podsOf(object, live, live);
+  const why = 'its template was changed in the cluster, and its pods are of before: they are replaced';
+  return { ...change, why, rollout: { ...(pods !== undefined && { pods }) } };
 }
 
 /** What the dry run of the apply alone cannot show: only after it is taken out the manifest can be applied. */

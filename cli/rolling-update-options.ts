@@ -12,6 +12,7 @@ import { asText } from '../planners/values.ts';
 import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
 import { MOST_REPLICAS, isReplicas } from '../planners/replication-controller.ts';
 import { isMoreThanAll } from '../planners/rolling-update-scale.ts';
+import { controllerOfFile } from '../planners/rolling-update-definition.ts';
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
 import { controllerName } from './controller-argument.ts';
@@ -66,6 +67,7 @@ export async function readRequest(
   const { image, filename, container, rollback = false } = options;
   if (image !== undefined && filename !== undefined) throw usage('--image or -f, not both');
   if (rollback && (image ?? filename) !== undefined) throw usage('--rollback takes no --image and no -f');
+  if (container === '') throw usage('--container: the name of a container is missing');
   if (container !== undefined && image === undefined)
     throw usage('--container says which container gets the --image');
   const change = await readChange(options, namespace);
@@ -148,7 +150,7 @@ async function readManifest(file: string, namespace: string): Promise<Controller
   if (written !== namespace) {
     throw usage(`${file} is of namespace ${written}: choose it with -n`);
   }
-  return trusted<ControllerManifest>({ ...value, status: undefined, metadata: { ...metadata, namespace } });
+  return controllerOfFile(trusted<ControllerManifest>({ ...value, metadata: { ...metadata, namespace } }));
 }
 
 function readSettings({

@@ -72,7 +72,9 @@ export async function readRollingUpdateRun(
 ): Promise<UpdateRun> {
   const workflowId = rollingUpdateWorkflowId(cluster, update);
   try {
-    const { status, runId, startTime, closeTime } = await client.workflow.getHandle(workflowId).describe();
+    const found = await client.workflow.getHandle(workflowId).describe();
+    const { status, runId, startTime, closeTime, raw } = found;
+    const failing = (raw.pendingActivities ?? []).find(({ lastFailure }) => lastFailure?.message);
     return {
       state: status.name === 'RUNNING' ? 'running' : 'closed',
       status: status.name,
@@ -80,6 +82,9 @@ export async function readRollingUpdateRun(
       runId,
       startedAt: startTime.toISOString(),
       ...(closeTime !== undefined && { endedAt: closeTime.toISOString() }),
+      ...(failing !== undefined && {
+        failing: { attempts: (failing.attempt ?? 1) - 1, message: failing.lastFailure?.message ?? '' },
+      }),
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { state: 'none' };

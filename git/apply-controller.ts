@@ -9,7 +9,7 @@ import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import { turnUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/names.ts';
-import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import { isNothingLeft } from '../planners/rolling-update-abandoned.ts';
@@ -17,6 +17,7 @@ import { makesSamePods, ownLabel, plainController } from '../planners/rolling-up
 import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
 import { decideStart } from '../planners/rolling-update-start.ts';
 import type { StartRequest } from '../planners/rolling-update-start.ts';
+import { isAheadOfPods, isMadeOf } from '../planners/rolling-update-template.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { replacedBy, viewUpdate } from '../planners/rolling-update-view.ts';
 import { collisions } from './collisions.ts';
@@ -54,6 +55,21 @@ export function updateOf({ namespace = '', manifest }: PreparedObject): UpdateRe
 export async function isUpdating(context: CommitContext, update: UpdateReference): Promise<boolean> {
   const { record, nextController } = viewUpdate(await readUpdate(context.worker, update, context.signal));
   return record !== undefined || nextController !== undefined;
+}
+
+/**
+ * Turns the update of a controller round that has left the commit, and sees that its run goes on; a sentence of what becomes of it,
+ * undefined where none is under way. Were it only waited for, one that is stuck would hold the commit for good.
+ * @throws ApiError
+ */
+export async function endUpdate(
+  context: CommitContext,
+  reference: UpdateReference,
+): Promise<string | undefined> {
+  if (!(await isUpdating(context, reference))) return undefined;
+  const { message } = await turnUpdate(context.worker, reference, context.sha, Date.now(), 'leaves it out');
+  await start(context, reference);
+  return message;
 }
 
 /** What is sent for an object of a commit, given what is there. */
@@ -130,9 +146,11 @@ export async function rollController(
   if (isInProgress && !isOver) return await joinUpdate(context, object, reference, { view, live });
   if (sizeOf(live) === 0) return false;
   const wanted = await dryRun(context, object, live);
-  if (makesSamePods(wanted.spec, live.spec)) return false;
+  const again = makesSamePods(wanted.spec, live.spec);
+  if (again && !(await isAhead(context, view, live))) return false;
   // The account may change the controller, as the dry run has shown; the record is the worker's own.
-  const { decision } = await beginUpdate(context.worker, reference, requestFor(wanted, live), SETTINGS);
+  const request = { ...requestFor(wanted, live), again };
+  const { decision } = await beginUpdate(context.worker, reference, request, SETTINGS);
   if (decision.do === 'finished') return false;
   if (decision.do === 'refuse') {
     if (decision.code === 'NoChange' || decision.code === 'NoReplicas') return false;
@@ -140,6 +158,36 @@ export async function rollController(
   }
   await start(context, reference);
   return true;
+}
+
+/**
+ * Whether the template of a controller that is under no update was changed under its pods: a commit that wants the very same has to
+ * replace them. @throws ApiError
+ */
+export async function isAheadOfItsPods(
+  context: CommitContext,
+  object: PreparedObject,
+  live: ReplicationController,
+): Promise<boolean> {
+  const view = viewUpdate(await readUpdate(context.worker, updateOf(object), context.signal));
+  const isUnderWay = view.record !== undefined || view.nextController !== undefined;
+  return !isUnderWay && sizeOf(live) > 0 && (await isAhead(context, view, live));
+}
+
+/** Where admission makes other pods of the template than it says (another registry, say), pods that differ from it tell nothing. */
+async function isAhead(
+  context: CommitContext,
+  view: UpdateView,
+  live: ReplicationController,
+): Promise<boolean> {
+  const { template } = live.spec;
+  if (template === undefined || !isAheadOfPods(view, live)) return false;
+  const { namespace = '', name } = live.metadata;
+  const path = { group: '', version: 'v1', resource: 'pods', namespace } as const;
+  const pod = { apiVersion: 'v1', kind: 'Pod', ...template };
+  const body = { ...pod, metadata: { ...template.metadata, generateName: `${name}-` } };
+  const options = { dryRun: true, ...withSignal(context.signal) } as const;
+  return isMadeOf(await context.worker.create<Pod>(path, body, options), template);
 }
 
 /**

@@ -6,7 +6,7 @@ import { parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { isUpdating } from './apply-controller.ts';
+import { endUpdate } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
@@ -208,14 +208,14 @@ function marksAfter(judged: Extract<PruneVerdict, { verdict: 'detach' | 'handOve
 const TRIES = 5;
 
 /** Its rename would bring it back, and without it there is nothing to hold the next controller's pods. */
-async function refuseDuringUpdate(context: CommitContext, entry: InventoryEntry): Promise<void> {
+async function awaitUpdate(context: CommitContext, entry: InventoryEntry): Promise<void> {
   const { apiVersion, kind, namespace = '', name } = entry;
   if (apiVersion !== 'v1' || kind !== 'ReplicationController') return;
-  if (await isUpdating(context, { namespace, name })) {
-    throw new NotYetError(
-      `ReplicationController ${namespace}/${name} left the commit; its rolling update has to end first`,
-    );
-  }
+  const ending = await endUpdate(context, { namespace, name });
+  if (ending === undefined) return;
+  throw new NotYetError(
+    `ReplicationController ${namespace}/${name} left the commit; its rolling update has to end first (${ending})`,
+  );
 }
 
 async function pruneOne(
@@ -236,7 +236,7 @@ async function pruneOne(
       namespace: entry.namespace,
       name: entry.name,
     });
-    await refuseDuringUpdate(context, entry);
+    await awaitUpdate(context, entry);
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
       if (live === undefined) return { verdict: 'gone' };

@@ -59,7 +59,8 @@ export async function beginUpdate(
     const budget = budgetOf(settings, decision.data.controller.metadata.annotations);
     const state: RecordState = { ...settings, ...budget, phase: 'Rolling', desired };
     const whole = await withDefaults(client, reference.namespace, view, decision.data);
-    const defaulted = decideDefaulted(view, { ...decision, data: whole });
+    const complete = { ...decision, data: whole };
+    const defaulted = request.again === true ? complete : decideDefaulted(view, complete);
     const begun = { decision: defaulted, view, next: whole.next, record: undefined };
     if (dryRun || defaulted.do !== 'begin') return begun;
     try {

@@ -132,7 +132,8 @@ export async function abortUpdate(
 }
 
 /**
- * The same for a newer commit, which takes the place of one that is under way: nobody has rejected that, so nothing is pinned.
+ * The same for a newer commit, which takes the place of one that is under way (or takes the controller out): nobody has rejected that,
+ * so nothing is pinned. `what`: what the commit does, after its name.
  * @throws ApiError
  */
 export async function turnUpdate(
@@ -140,9 +141,10 @@ export async function turnUpdate(
   reference: UpdateReference,
   commit: string,
   now: number,
+  what = 'brings another manifest',
 ): Promise<WishResult> {
   const at = new Date(now).toISOString();
-  const reason = `commit ${commit.slice(0, 8)} brings another manifest`;
+  const reason = `commit ${commit.slice(0, 8)} ${what}`;
   return await edit(client, reference, (view) => turn(view, { verb: 'commit', commit, reason, at }));
 }
 

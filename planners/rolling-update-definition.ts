@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 
 import { canonicalJson } from './canonical-json.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
-import type { Container, JsonObject, PodTemplate } from './objects.ts';
+import type { Container, JsonObject, OwnerReference, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
 import type {
@@ -36,6 +36,7 @@ const WISHES: readonly string[] = [
 /** A controller without marks, wishes, status and whatever the apiserver has filled in. */
 export function plainController(controller: ReplicationController, name: string): ControllerManifest {
   const { labels, annotations, namespace = '' } = controller.metadata;
+  const owners = ownersIn(controller);
   const kept = without(annotations, [...MARKS, ...WISHES]);
   return {
     apiVersion: 'v1',
@@ -45,8 +46,41 @@ export function plainController(controller: ReplicationController, name: string)
       namespace,
       ...(labels !== undefined && { labels }),
       ...(kept !== undefined && { annotations: kept }),
+      ...(owners.length > 0 && { ownerReferences: owners }),
     },
     spec: controller.spec,
+  };
+}
+
+/**
+ * With whom a controller is deleted. Without `blockOwnerDeletion`: that needs a permission for each kind of owner, and a rename that is
+ * refused for want of it would leave the pods without a controller.
+ */
+function ownersIn({ metadata }: Pick<ReplicationController, 'metadata'>): readonly OwnerReference[] {
+  return (metadata.ownerReferences ?? []).map((reference) => {
+    const { blockOwnerDeletion: _, ...owner } = reference;
+    return owner;
+  });
+}
+
+/**
+ * A controller as a file may have it that `kubectl get -o yaml` wrote: without what the apiserver has filled in, marks and wishes of then,
+ * and what sync has written; the controller that it replaces has those, as they are now.
+ */
+export function controllerOfFile({
+  apiVersion,
+  kind,
+  metadata,
+  spec,
+}: ControllerManifest): ControllerManifest {
+  const { name, namespace } = metadata;
+  const labels = without(metadata.labels, [GIT_LABEL]);
+  const annotations = without(metadata.annotations, [...MARKS, ...WISHES, ...GIT_ANNOTATIONS]);
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, ...(labels && { labels }), ...(annotations && { annotations }) },
+    spec,
   };
 }
 
@@ -201,28 +235,38 @@ export function finalManifest(
   { controller, to, owners, revision }: RecordData & Partial<Pick<UpdateRecord, 'revision'>>,
   desired: number,
 ): ControllerManifest {
-  const { metadata, spec } = controller;
+  // By name, for a record may hold a whole file: the apiserver creates nothing that has a resourceVersion.
+  const { namespace, labels, annotations, ownerReferences } = controller.metadata;
   // Whoever creates an object owns all of it, whatever it says of owners: they follow in a write of their own.
   const mark =
     owners === undefined || revision === undefined
       ? {}
-      : { annotations: { ...metadata.annotations, [ANNOTATION.fieldOwners]: revision.metadata.name } };
+      : { [ANNOTATION.fieldOwners]: revision.metadata.name };
   return {
     ...controller,
-    metadata: { ...metadata, name: to, ...mark },
-    spec: { ...spec, replicas: desired },
+    metadata: {
+      name: to,
+      namespace,
+      ...(labels && { labels }),
+      annotations: { ...annotations, ...mark },
+      ...(ownerReferences && { ownerReferences }),
+    },
+    spec: { ...controller.spec, replicas: desired },
   };
 }
 
-type Marks = Pick<ControllerManifest['metadata'], 'labels' | 'annotations'>;
+type Marks = Pick<ControllerManifest['metadata'], 'labels' | 'annotations' | 'ownerReferences'>;
 
-/** What sync has written on a controller: it is the same object in git, whichever controller has the name. */
-export function gitMarks({ metadata }: ReplicationController): Marks {
+/** What a controller leaves to the one that gets its name: what sync has written (it is the same object in git), and its owners. */
+export function inheritance(old: ReplicationController): Marks {
+  const { metadata } = old;
+  const owners = ownersIn(old);
   const only = (fields: Readonly<Record<string, string>> | undefined, names: readonly string[]) =>
     Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => names.includes(name)));
   return {
     labels: only(metadata.labels, [GIT_LABEL]),
     annotations: only(metadata.annotations, GIT_ANNOTATIONS),
+    ...(owners.length > 0 && { ownerReferences: owners }),
   };
 }
 
@@ -236,13 +280,14 @@ export function dataOfNext(
   before: Marks | undefined,
 ): RecordData {
   const plain = plainController(next, names.to);
-  const { labels, annotations } = before ?? {};
+  const { labels, annotations, ownerReferences } = before ?? {};
   const controller: ControllerManifest = {
     ...plain,
     metadata: {
       ...plain.metadata,
       labels: { ...labels, ...plain.metadata.labels },
       annotations: { ...annotations, ...plain.metadata.annotations },
+      ...(ownerReferences && { ownerReferences }),
     },
   };
   const whole = { controller, next: next.metadata.name };

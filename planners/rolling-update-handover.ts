@@ -7,6 +7,7 @@ import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
 import { RENAME_FINALIZER } from './names.ts';
 import type { Pod } from './objects.ts';
+import { describeDeletion } from './pod-reasons.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isHeldForRename, podsOf } from './replication-controller.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
@@ -57,8 +58,8 @@ export function handOver(view: UpdateView, next: ReplicationController): UpdateS
 }
 
 /** Of one that is being deleted. */
-export function waitUntilGone({ metadata }: ReplicationController): UpdateStep {
-  return wait('ControllerLeaving', `${metadata.name} is being deleted`, [], true);
+export function waitUntilGone(controller: ReplicationController): UpdateStep {
+  return wait('ControllerLeaving', `${controller.metadata.name} ${describeDeletion(controller)}`, [], true);
 }
 
 /** Pods that a next controller has let go of while it is being deleted: it is still there, and no controller of theirs. */

@@ -5,7 +5,7 @@
 
 import { compareRevisions, nextRevisionNumber } from './revision.ts';
 import { ANNOTATION, LABEL } from './names.ts';
-import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';
+import type { ControllerRevision, JsonObject, OwnerReference, PodTemplate } from './objects.ts';
 import type { ReplicationControllerSpec } from './replication-controller.ts';
 import { isReplicas } from './replication-controller.ts';
 import type { UpdateBudget } from './rolling-update-scale.ts';
@@ -53,6 +53,8 @@ export interface ControllerManifest {
     readonly namespace: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
+    /** Of what gets the old one's name: with whom it goes. */
+    readonly ownerReferences?: readonly OwnerReference[];
   };
   readonly spec: ReplicationControllerSpec;
 }

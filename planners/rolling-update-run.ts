@@ -11,6 +11,8 @@ export type UpdateRun =
       /** RFC 3339. */
       readonly startedAt?: string;
       readonly endedAt?: string;
+      /** Of a run whose present step is tried again and again: how often so far, and what the last try was answered. */
+      readonly failing?: { readonly attempts: number; readonly message: string };
     };
 
 /** An update is written down before its run is started, and another may begin while a run closes: that takes a moment, milliseconds. */

@@ -8,7 +8,7 @@ import {
   dataOfNext,
   describeBefore,
   describeReplaced,
-  gitMarks,
+  inheritance,
   labelOfOld,
   labelled,
   ownLabel,
@@ -43,6 +43,8 @@ export interface StartRequest {
   readonly newName?: string | undefined;
   /** Key of the label that tells the two controllers' pods apart. */
   readonly key: string;
+  /** Also where the controller says so already: somebody has changed its template, and its pods are of before. */
+  readonly again?: boolean | undefined;
   /** `metadata.managedFields` of the wanted controller, where they are known: see {@link RecordData.owners}. */
   readonly owners?: readonly object[] | undefined;
 }
@@ -275,7 +277,7 @@ function recordAnew(
     return refuse('OtherChange', `${describeUnknown(next)}; it was not made with ${change.image}`);
   }
   const names = { from: name, to: keepsName ? nextName : name, key: own ?? key };
-  const ofName = old === undefined || keepsName ? undefined : gitMarks(old);
+  const ofName = old === undefined || keepsName ? undefined : inheritance(old);
   const data = dataOfNext(made, names, ofName);
   return {
     do: 'begin',
@@ -416,7 +418,7 @@ function beginWithManifest(
         Object.keys(selector).length > 0 ? selector : (manifest.spec.template?.metadata?.labels ?? {}),
     },
   };
-  if (target === name) return begin(view, wanted, undefined, key, desired);
+  if (target === name) return begin(view, inherited(wanted, old), undefined, key, desired);
   // K3: a controller of its own tells its pods apart by its own labels.
   if (!selectsApart(wanted.spec, old, key)) {
     const [own, other] = [wanted.spec.selector, old.spec.selector].map(formatSelector);
@@ -433,6 +435,21 @@ function beginWithManifest(
   const { hash } = labelled(wanted, key);
   const data = { from: name, next: target, to: target, key, hash, controller: wanted };
   return { do: 'begin', desired, data: { ...data, replaced: describeBefore(data, old) } };
+}
+
+/** What it says itself of git (a commit does) is newer. */
+function inherited(wanted: ControllerManifest, old: ReplicationController): ControllerManifest {
+  const { labels, annotations, ownerReferences } = inheritance(old);
+  const { metadata } = wanted;
+  return {
+    ...wanted,
+    metadata: {
+      ...metadata,
+      labels: { ...labels, ...metadata.labels },
+      annotations: { ...annotations, ...metadata.annotations },
+      ...(ownerReferences && { ownerReferences }),
+    },
+  };
 }
 
 function begin(

@@ -113,6 +113,28 @@ export function hasPodOfBefore(
     });
 }
 
+/** Whether a pod is made of this template, as far as what the template says tells; admission adds to pods. */
+export function isMadeOf(pod: PodTemplate | Pod, template: PodTemplate): boolean {
+  return holds(describedBy(pod), describedBy(template));
+}
+
+/**
+ * Whether somebody has changed the template under the pods, which no ReplicationController replaces: an active one lacks what the template
+ * says, or, where a record tells what it was, has what it said before.
+ */
+export function isAheadOfPods(
+  { pods, last }: Pick<UpdateView, 'pods' | 'last'>,
+  controller: ReplicationController,
+): boolean {
+  const { template } = controller.spec;
+  if (template === undefined) return false;
+  const isRecorded = last?.state.phase === 'Done' && last.to === controller.metadata.name;
+  if (isRecorded && editedSince(last, controller) && hasPodOfBefore({ pods }, last, controller)) return true;
+  return podsOf(controller, pods)
+    .filter(isActive)
+    .some((pod) => !isMadeOf(pod, template));
+}
+
 /** What a template says of a pod, and a pod has of a template. */
 function describedBy({ metadata, spec }: PodTemplate | Pod): JsonObject {
   return { labels: metadata?.labels ?? {}, annotations: metadata?.annotations ?? {}, spec };

@@ -24,7 +24,7 @@ import {
   dataOfNext,
   describeReplaced,
   finalManifest,
-  gitMarks,
+  inheritance,
   makesSamePods,
   nextManifest,
   selectsAsReplaced,
@@ -318,7 +318,7 @@ function recordStep(
     to: view.keepsName ? nextName : name,
     key: record?.key ?? ROLLING_UPDATE.deployment,
   };
-  const ofName = view.old === undefined || view.keepsName ? undefined : gitMarks(view.old);
+  const ofName = view.old === undefined || view.keepsName ? undefined : inheritance(view.old);
   const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);
   // Somebody may have edited the old one since: of its template only what was recorded when the update began counts.
   const replaced = record?.replaced ?? (view.old && describeReplaced(plain, view.old));

@@ -148,7 +148,35 @@ spec:
     const files = (text: string) => ({ 'bar.yaml': text });
     const marks = 'labels: {tier: old}, annotations: {note: x}';
     await committed(files(bar('bar:1', marks, whole)));
-    await committed(files(bar('bar:2', marks, whole)));
+    // Somebody is quicker: nothing is left for the commit to change, but no pod has it.
+    const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'bar:2' }] } } } };
+    await cluster.client.patch({ ...RCS, namespace: ground.namespace, name: 'bar' }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    const plan = async () => {
+      const words = ['plan', '--repo', ground.repositoryPath, '--name', 'rc-git', '-o', 'json'];
+      const { code, out } = await cli(...words);
+      expect(code).toBe(4);
+      const { repositories = [] } = JSON.parse(out) as { repositories?: readonly RepositoryPlan[] };
+      const [first, ...rest] = repositories.flatMap(({ changes }) => changes);
+      expect([first?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
+      return first;
+    };
+    const planned = async (text: string) => {
+      await ground.suspend(true);
+      const sha = await ground.commit(files(text));
+      const found = await plan();
+      await ground.suspend(false);
+      await ground
+        .commitRuns(sha)
+        .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000);
+      return found;
+    };
+    expect(await planned(bar('bar:2', marks, whole))).toMatchObject({
+      why: expect.stringContaining('its pods are of before: they are replaced'),
+      rollout: { pods: 1 },
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'bar'))).toEqual(['bar:2']);
     const template = async () => {
       const found = (await controllers()).find(({ metadata }) => metadata.name === 'bar');
       const { containers = [], volumes } = found?.spec.template?.spec ?? {};
@@ -158,23 +186,12 @@ spec:
     };
     expect(await template()).toMatchObject({ volumes: [{ name: 'scratch', emptyDir: {} }], tier: 'old' });
 
-    await ground.suspend(true);
     const less = `env: [{name: A, value: a}]}
       volumes: [{name: scratch, configMap: {name: settings}}]`;
-    const sha = await ground.commit(files(bar('bar:2', '', less)));
-    const words = ['plan', '--repo', ground.repositoryPath, '--name', 'rc-git', '-o', 'json'];
-    const plan = await cli(...words);
-    expect(plan.code).toBe(4);
-    const { repositories = [] } = JSON.parse(plan.out) as { repositories?: readonly RepositoryPlan[] };
-    const [change, ...rest] = repositories.flatMap(({ changes }) => changes);
-    expect([change?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
-    expect(change?.differences.map(({ path }) => path).join(' ')).toMatch(
+    const found = await planned(bar('bar:2', '', less));
+    expect(found?.differences.map(({ path }) => path).join(' ')).toMatch(
       /containers.*side.*volumes|volumes.*containers.*side/,
     );
-    await ground.suspend(false);
-    await ground
-      .commitRuns(sha)
-      .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000);
     expect(await template()).toEqual({
       containers: [['main', 'bar:2', [{ name: 'A', value: 'a' }]]],
       volumes: [{ name: 'scratch', configMap: { name: 'settings', defaultMode: 420 } }],
@@ -194,8 +211,15 @@ spec:
       tier: undefined,
       note: undefined,
     });
+
+    // A commit that takes it out ends an update that is stuck.
+    await ground.commit(files(bar('bar:bad', '', '}')));
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name.startsWith('bar-') && status?.replicas === 1),
+    );
     await committed({ 'bar.yaml': undefined });
-  }, 150_000);
+    expect((await controllers()).map(({ metadata }) => metadata.name)).toEqual(['foo']);
+  }, 200_000);
 
   it('a good commit takes the place of one whose pods never start', async () => {
     await commitBad();

@@ -6,6 +6,7 @@ import { judgeUpdate } from '../../cli/update-state.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
+import { isAheadOfPods } from '../../planners/rolling-update-template.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
@@ -303,5 +304,46 @@ describe('the template is changed after an update', () => {
     for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
     resize(world, 3);
     expect(sentence(world)).toMatch(/successfully rolled out$/);
+  });
+});
+
+describe('a template that was changed under the pods, outside of any update', () => {
+  const isAhead = (world: SimulatedControllers) => {
+    const one = world.find('foo');
+    if (one === undefined) throw new Error('no foo');
+    return isAheadOfPods(viewUpdate(world.snapshot('foo')), one);
+  };
+  const without = (world: SimulatedControllers) => {
+    world.edit('foo', (one) => ({
+      ...one,
+      metadata: { ...one.metadata, managedFields: [{ manager: 'kubectl', fieldsV1 }] },
+      spec: { ...one.spec, template: IMAGE_TEMPLATE('app:2', { app: 'foo' }) },
+    }));
+  };
+
+  it('is told by pods that lack what it says, also where no update was ever made', () => {
+    const world = foo();
+    expect(isAhead(world)).toBe(false);
+    setImage(world, 'foo', 'app:2');
+    expect(isAhead(world)).toBe(true);
+  });
+
+  it('and, after an update, by pods that have what it said before', () => {
+    const world = foo();
+    begin(world);
+    run(world);
+    expect(isAhead(world)).toBe(false);
+    // Its pods have a label that it does not name any more: what admission adds would look the same, were it not for the record.
+    without(world);
+    expect(isAhead(world)).toBe(true);
+  });
+
+  it('not where all its pods are of it, or it has none', () => {
+    const world = foo();
+    setImage(world, 'foo', 'app:2');
+    for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
+    expect(isAhead(world)).toBe(false);
+    world.settle();
+    expect([world.activePods.length, isAhead(world)]).toEqual([3, false]);
   });
 });

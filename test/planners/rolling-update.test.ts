@@ -11,7 +11,12 @@ import { awaitPods } from '../../planners/rolling-update-pods.ts';
 import { recordManifest } from '../../planners/rolling-update-record.ts';
 import { decideDefaulted, decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
-import { labelled, plainController } from '../../planners/rolling-update-definition.ts';
+import {
+  controllerOfFile,
+  finalManifest,
+  labelled,
+  plainController,
+} from '../../planners/rolling-update-definition.ts';
 import type { ControllerManifest } from '../../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
@@ -105,6 +110,71 @@ describe('from the beginning', () => {
 
     expect(run(world).outcome).toBe('Succeeded');
     expect(world.find('foo')?.metadata.managedFields).toEqual([OWNED]);
+  });
+
+  it('leaves it to its owners, and to git, whichever manifest is rolled out', () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'app', uid: 'u', controller: true };
+    for (const request of [IMAGE, { change: fileOf('foo', { app: 'foo' }), key: KEY }, undefined]) {
+      const world = foo();
+      world.edit('foo', (one) => ({
+        ...one,
+        metadata: {
+          ...one.metadata,
+          ownerReferences: [{ ...owner, blockOwnerDeletion: true }],
+          annotations: { [ANNOTATION.repository]: 'shop' },
+        },
+      }));
+      const decision = decideStart(viewUpdate(world.snapshot('foo')), request ?? IMAGE);
+      if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+      world.record(decision.data, STATE);
+      if (request === undefined) {
+        // Its record is deleted in the middle.
+        run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+        for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+      }
+      run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+      expect(world.controllers.map(({ metadata }) => metadata.ownerReferences?.length ?? 0)).toEqual([1, 0]);
+
+      expect(run(world).outcome).toBe('Succeeded');
+      const { ownerReferences, annotations } = world.find('foo')?.metadata ?? {};
+      expect([ownerReferences, annotations]).toEqual([[owner], { [ANNOTATION.repository]: 'shop' }]);
+    }
+  });
+
+  it('a file that `kubectl get` wrote: without what the apiserver fills in, and without marks of then', () => {
+    const { manifest } = fileOf('foo', { app: 'foo' });
+    const written = {
+      ...manifest,
+      metadata: {
+        ...manifest.metadata,
+        uid: 'u',
+        resourceVersion: '7',
+        labels: { tier: 'x', 'applyset.kubernetes.io/part-of': 'y' },
+        annotations: {
+          note: 'n',
+          [ANNOTATION.paused]: '{}',
+          [ANNOTATION.manifestHash]: 'old',
+          [ROLLING_UPDATE.partner]: 'bar',
+        },
+      },
+      status: { replicas: 3 },
+    };
+    const { metadata, ...rest } = controllerOfFile(written);
+    expect(metadata).toEqual({
+      name: 'foo',
+      namespace: 'default',
+      labels: { tier: 'x' },
+      annotations: { note: 'n' },
+    });
+    expect(Object.keys(rest)).toEqual(['apiVersion', 'kind', 'spec']);
+    // What a record holds of an earlier version: the apiserver creates nothing with a resourceVersion.
+    const data = { from: 'foo', next: 'foo-2', to: 'foo', key: KEY, hash: 'h', controller: written };
+    expect(Object.keys(finalManifest(data, 3).metadata)).toEqual([
+      'name',
+      'namespace',
+      'labels',
+      'annotations',
+    ]);
   });
 
   it('keeps the next controller under a name that was given, without marks', () => {

@@ -68,6 +68,31 @@ describe('why nothing moves, where a wait for a rolling update ends', () => {
 });
 
 describe('explain of a rolling update', () => {
+  it('names the finalizer of a controller that does not go, and how it goes', () => {
+    const all = world('DeleteOld');
+    all.edit('foo', (one) => ({
+      ...one,
+      metadata: {
+        ...one.metadata,
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+        finalizers: ['example.com/x'],
+      },
+    }));
+    expect(said(all, RUNNING)).toMatchObject({
+      sentence: expect.stringContaining('foo is being deleted, held by its finalizer example.com/x'),
+      next: expect.stringContaining('kubectl patch rc foo -n default --type=merge'),
+    });
+  });
+
+  it('says what the cluster answers where its step fails again and again, pods without a controller first', () => {
+    const all = world('Create');
+    const failing = { attempts: 9, message: 'HTTP 500: no' };
+    const { sentence, next } = said(all, { ...RUNNING, failing });
+    expect(sentence).toMatch(/^2 pods have no controller: .* has failed 9 times: HTTP 500: no$/);
+    expect(next).toBe('mend what it names; it is tried again by itself');
+    expect(said(all, RUNNING).sentence).not.toContain('failed');
+  });
+
   it('names pods without a controller before anything else', () => {
     expect(said(world('Create'), TERMINATED)).toEqual({
       verdict: 'PodsWithoutController',

@@ -14,12 +14,22 @@ import { KEY, STATE, foo } from '../../support/simulated-update.ts';
 interface Created {
   readonly resource: string;
   readonly dryRun: boolean;
-  readonly body: { readonly spec?: ControllerManifest['spec'] };
+  readonly body: { readonly spec?: ControllerManifest['spec']; readonly data?: unknown };
 }
+
+interface Patched {
+  readonly type: string;
+  readonly dryRun: boolean;
+  readonly body: { readonly metadata: object; readonly spec: object };
+}
+
+const OWNED = { manager: 'kubectl', operation: 'Update', fieldsType: 'FieldsV1', fieldsV1: {} };
+const OWNERS = [OWNED, { ...OWNED, subresource: 'status' }];
 
 /** An apiserver that takes everything as it is. */
 function serve(world: SimulatedControllers) {
   const created: Created[] = [];
+  const patched: Patched[] = [];
   const { controllers, revisions, pods } = world;
   const items: Readonly<Record<string, readonly unknown[]>> = {
     replicationcontrollers: controllers,
@@ -32,8 +42,12 @@ function serve(world: SimulatedControllers) {
       created.push({ resource, dryRun, body });
       return await Promise.resolve({ metadata: { uid: 'made' }, ...body });
     },
+    patch: async (_: ResourcePath, type: string, body: Patched['body'], { dryRun = false } = {}) => {
+      patched.push({ type, dryRun, body });
+      return await Promise.resolve({ metadata: { managedFields: OWNERS } });
+    },
   });
-  return { client, created };
+  return { client, created, patched };
 }
 
 /** As `rolling-update foo -f FILE` with what the file has otherwise. */
@@ -42,11 +56,11 @@ async function roll(world: SimulatedControllers, spec: Partial<ControllerManifes
   if (old === undefined) throw new Error('no foo');
   const plain = plainController(old, 'foo');
   const manifest = { ...plain, spec: { ...plain.spec, ...spec } };
-  const { client, created } = serve(world);
+  const { client, created, patched } = serve(world);
   const request = { change: { kind: 'manifest', manifest }, key: KEY } as const;
   const settings = { updatePeriodMs: STATE.updatePeriodMs, pollIntervalMs: STATE.pollIntervalMs };
   const { decision } = await beginUpdate(client, { namespace: 'default', name: 'foo' }, request, settings);
-  return { decision, created };
+  return { decision, created, patched };
 }
 
 describe('what the apiserver tries before anything is written', () => {
@@ -56,6 +70,23 @@ describe('what the apiserver tries before anything is written', () => {
       { resource: 'replicationcontrollers', dryRun: true, body: { spec: { replicas: 5 } } },
       { resource: 'controllerrevisions', dryRun: false },
     ]);
+  });
+
+  it('tells who would own which fields had the old one been changed in place: the record keeps that', async () => {
+    const world = foo();
+    const { created, patched } = await roll(world, { template: IMAGE_TEMPLATE('app:2') });
+    const { uid, resourceVersion } = world.find('foo')?.metadata ?? {};
+    expect(patched).toMatchObject([
+      {
+        type: 'merge',
+        dryRun: true,
+        body: {
+          metadata: { uid, resourceVersion },
+          spec: { template: { spec: { containers: [{ image: 'app:2' }] } } },
+        },
+      },
+    ]);
+    expect(created.at(-1)?.body.data).toMatchObject({ owners: [OWNED] });
   });
 });
 
