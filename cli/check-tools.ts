@@ -8,6 +8,8 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
+import { describeStuck, endStuck, stuckRuns } from './stuck-runs.ts';
+import type { Temporal } from './temporal.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -40,8 +42,28 @@ function isRecent(text: string): boolean {
   return major > leastMajor || (major === leastMajor && minor >= leastMinor);
 }
 
-/** Temporal itself, and what the namespace knows of our search attributes. */
-export async function checkTemporal(environment: Environment): Promise<readonly CheckItem[]> {
+/** Whether the runs of repositories and of commits go on; those of workloads are many, and their objects tell of them. */
+async function checkRuns({ client, namespace }: Temporal, cluster: string): Promise<CheckItem> {
+  const item = { id: 'temporal.runs', what: 'runs of repositories' } as const;
+  try {
+    const stuck = await stuckRuns(client, cluster);
+    if (stuck.length === 0) return { ...item, outcome: 'ok', found: 'go on' };
+    return {
+      ...item,
+      outcome: 'failed',
+      found: stuck.map(describeStuck).join('; '),
+      mend: stuck.map((workflowId) => endStuck(namespace, workflowId)).join('\n'),
+    };
+  } catch (error) {
+    return { ...item, outcome: 'warning', found: `may not be listed: ${toMessage(error)}` };
+  }
+}
+
+/** Temporal itself, what the namespace knows of our search attributes, and the runs of the cluster's repositories. */
+export async function checkTemporal(
+  environment: Environment,
+  cluster: string,
+): Promise<readonly CheckItem[]> {
   const reachable = { id: 'temporal.reachable', what: 'Temporal' } as const;
   const attributes = { id: 'temporal.search-attributes', what: 'search attributes' } as const;
   try {
@@ -49,7 +71,7 @@ export async function checkTemporal(environment: Environment): Promise<readonly 
       const found = `${temporal.address}, namespace ${temporal.namespace}`;
       await temporal.client.workflowService.describeNamespace({ namespace: temporal.namespace });
       const ok: CheckItem = { ...reachable, outcome: 'ok', found };
-      return [ok, await checkAttributes()];
+      return [ok, ...(await Promise.all([checkAttributes(), checkRuns(temporal, cluster)]))];
 
       async function checkAttributes(): Promise<CheckItem> {
         const { namespace } = temporal;

@@ -30,7 +30,7 @@ export async function runCheck(call: Call<CheckOptions>): Promise<ExitCode> {
   const [git, cluster, temporal] = await Promise.all([
     checkGit(io.environment),
     checkCluster(call, options.worker === true),
-    checkTemporal(io.environment),
+    checkTemporal(io.environment, settings.cluster),
   ]);
   const checks = [...git, ...cluster, ...temporal];
   const failed = checks.filter((check) => check.outcome === 'failed');

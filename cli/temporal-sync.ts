@@ -6,7 +6,9 @@ import type { LookResult } from '../activities/commit-types.ts';
 import type { CommitStatus } from '../git/inventory.ts';
 import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
+import { CliError } from './exit-codes.ts';
 import type { Session } from './session.ts';
+import { describeStuck, endStuck, isStuck } from './stuck-runs.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import { reachable } from './temporal.ts';
 
@@ -20,7 +22,10 @@ export async function askForLook(session: Session, repository: string): Promise<
   });
 }
 
-/** The sync of one repository over a connection that stays open. Each call rejects when Temporal does not answer. */
+/**
+ * The sync of one repository over a connection that stays open. Each call rejects when Temporal does not answer; `sync` and `status` with
+ * a CliError where no worker can go on with its run.
+ */
 export interface SyncCalls {
   /** Starts the sync where it does not run: no commit could be read yet. */
   readonly start: () => Promise<void>;
@@ -42,9 +47,18 @@ export async function syncCalls(
   const { WorkflowNotFoundError } = await import('@temporalio/client');
   const { commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
     await import('../workflows/sync-messages.ts');
-  const { isUnansweredQuery } = await import('../controllers/temporal-failure.ts');
+  const { isUnanswered } = await import('../controllers/temporal-failure.ts');
   const { workflow } = temporal.client;
-  const handle = workflow.getHandle(syncWorkflowId(cluster, repository));
+  const workflowId = syncWorkflowId(cluster, repository);
+  const handle = workflow.getHandle(workflowId);
+  /** This needs no worker, and fails where Temporal is away. */
+  const refuseStuck = async () => {
+    if (!isStuck(await temporal.call(async () => await handle.describe()))) return;
+    const end = `\`${endStuck(temporal.namespace, workflowId)}\``;
+    throw new CliError(
+      `${describeStuck(workflowId)}\n  another version may go on with it; else ${end}, then \`fairlead sync ${repository}\`: the next run tries the newest commit`,
+    );
+  };
   return {
     start: async () => {
       const [{ SyncRuns }, { ensureSearchAttributes }] = await Promise.all([
@@ -71,6 +85,7 @@ export async function syncCalls(
         );
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return undefined;
+        if (isUnanswered(error) && !signal.aborted) await refuseStuck();
         throw error;
       }
     },
@@ -78,15 +93,14 @@ export async function syncCalls(
       try {
         return await temporal.call(async () => await handle.query(syncStatusQuery));
       } catch (error) {
-        if (!isUnansweredQuery(error)) throw error;
-        // This needs no worker, and fails where Temporal is away.
-        await temporal.call(async () => await handle.describe());
+        if (!isUnanswered(error)) throw error;
+        await refuseStuck();
         return undefined;
       }
     },
     progress: async (sha) => {
-      const workflowId = commitWorkflowId(cluster, repository, sha);
-      return await temporal.call(async () => await readCommitView(temporal.client, { workflowId }));
+      const run = { workflowId: commitWorkflowId(cluster, repository, sha) };
+      return await temporal.call(async () => await readCommitView(temporal.client, run));
     },
   };
 }

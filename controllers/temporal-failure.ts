@@ -11,11 +11,11 @@ export function isTemporalAway(error: unknown): boolean {
   return isGrpcServiceError(cause) && AWAY.includes(cause.code);
 }
 
-/** FAILED_PRECONDITION (no worker has asked for the run's queue of late), DEADLINE_EXCEEDED */
+/** FAILED_PRECONDITION (no worker has asked for the run's queue of late, or its workflow task fails), DEADLINE_EXCEEDED */
 const UNANSWERED: readonly number[] = [9, 4];
 
-/** Whether a query failed as one does that no worker answers. So it does, too, while Temporal is slow or away: that is for another call to tell. */
-export function isUnansweredQuery(error: unknown): boolean {
+/** Whether a query or an update failed as one does that no worker answers. So it does, too, while Temporal is slow or away: that is for another call to tell. */
+export function isUnanswered(error: unknown): boolean {
   const cause = causeOf(error);
   return isGrpcServiceError(cause) && UNANSWERED.includes(cause.code);
 }

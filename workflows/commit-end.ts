@@ -12,7 +12,9 @@ import type { ProblemList } from '../git/problems.ts';
 import type { CommitInput, DriftFound, LastCommit, WantedCommit } from './sync-messages.ts';
 
 /** What became of a commit; `mayPassLater`: it is tried again by itself. */
-export type CommitEnd = Pick<LastCommit, 'outcome' | 'message'> & { readonly mayPassLater: boolean };
+export type CommitEnd = Pick<LastCommit, 'outcome' | 'message' | 'endedAt'> & {
+  readonly mayPassLater: boolean;
+};
 
 /** Between the tries of a commit that the cluster did not take. */
 export const RETRY: RetryDelays = { firstMs: 10_000, longestMs: 10 * 60_000 };
@@ -101,13 +103,11 @@ export function describeEnd(error: unknown, superseded: boolean): CommitEnd {
   const message = cause instanceof Error ? cause.message.slice(0, LONGEST_MESSAGE) : 'the run failed';
   const isRefusal = cause instanceof ApplicationFailure && cause.type === 'CommitRefused';
   const details: unknown = cause instanceof ApplicationFailure ? cause.details?.[1] : undefined;
+  const told = typeof details === 'object' && details !== null ? details : {};
   return {
     outcome: isRefusal ? 'Refused' : 'Failed',
     message,
-    mayPassLater:
-      typeof details === 'object' &&
-      details !== null &&
-      'mayPassLater' in details &&
-      details.mayPassLater === true,
+    mayPassLater: 'mayPassLater' in told && told.mayPassLater === true,
+    ...('endedAt' in told && typeof told.endedAt === 'number' && { endedAt: told.endedAt }),
   };
 }

@@ -109,10 +109,18 @@ class CommitRun {
         type: ending === 'Refused' ? 'CommitRefused' : 'CommitFailed',
         nonRetryable: true,
         message: failureMessage(this.#input, ending, problems),
-        details: [{ total, first }, { mayPassLater: recorded?.mayPassLater === true }],
+        details: [
+          { total, first },
+          { mayPassLater: recorded?.mayPassLater === true, endedAt: Date.now() },
+        ],
       });
     }
-    return { outcome: ending, ...this.#display.counts, rollouts: this.#display.rollouts };
+    return {
+      outcome: ending,
+      ...this.#display.counts,
+      rollouts: this.#display.rollouts,
+      endedAt: Date.now(),
+    };
   }
 
   async #run(): Promise<Ending> {

@@ -114,8 +114,10 @@ export interface LastCommit {
   /** As in {@link SeenCommit}. */
   readonly settings?: string;
   readonly outcome: CommitOutcome | 'Terminated';
-  /** RFC 3339. */
+  /** RFC 3339, by the clock of the sync. */
   readonly finishedAt: string;
+  /** As in {@link CommitResult}; absent where the run could not tell it. */
+  readonly endedAt?: number;
   readonly message?: string;
   /** How often it was tried in a row. */
   readonly tries?: number;
@@ -144,6 +146,8 @@ export interface CommitResult {
   readonly pruned: number;
   /** Workloads whose rollout was awaited. */
   readonly rollouts: number;
+  /** Milliseconds since the epoch, by the clock of this run: what the history holds. Absent in runs of before this was told. */
+  readonly endedAt?: number;
 }
 
 /** From the leader: the ref names this commit now. Equal ones are ignored, of many only the last is applied. */

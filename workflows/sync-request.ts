@@ -12,6 +12,8 @@ export interface AskedAt {
   readonly begun: number;
   /** Milliseconds since the epoch when it was made. */
   readonly at: number;
+  /** Events of the history when it arrived. */
+  readonly events: number;
 }
 
 /** The last run that is over. */
@@ -19,12 +21,19 @@ export interface LastRun {
   readonly last: LastCommit | undefined;
   /** Its number. */
   readonly begun: number;
+  /** Events of the history when it was over; absent: it was by an earlier execution. */
+  readonly events: number | undefined;
   /** Nobody had asked for it: the same commit again, by itself. */
   readonly isRetry: boolean;
 }
 
 /** Milliseconds: no request is on its way for longer. */
 const LONGEST_WAY_MS = 60_000;
+/**
+ * Events from the start of one task to that of the next, where nothing happened but that the first was completed and its worker killed:
+ * completed, scheduled, timed out, scheduled, started. In runs of before, the next worker took both as one, and the two as of one moment.
+ */
+const TAKEN_OVER = 5;
 
 /**
  * Milliseconds that the request in this payload was on its way, by the clock of whoever made it; anybody may send anything.
@@ -47,14 +56,25 @@ export function isRetryOf({ sha, again, by }: WantedCommit, last: LastCommit | u
  */
 export function wasTriedSince(
   asked: AskedAt,
-  { last, begun, isRetry }: LastRun,
+  run: LastRun,
   newest: Pick<SeenCommit, 'sha' | 'settings'> | undefined,
 ): boolean {
+  const { last, begun, isRetry } = run;
   if (last === undefined || newest === undefined || !isSameCommit(last, newest)) return false;
   if (begun > asked.begun) return patched('asked-once');
   const isFailure = hasFailed(last.outcome);
-  const wasUnderWay = Date.parse(last.finishedAt) > asked.at;
-  if (!wasUnderWay || (last.outcome !== 'Succeeded' && !isFailure)) return false;
+  if (last.outcome !== 'Succeeded' && !isFailure) return false;
+  if (!wasUnderWay(asked, last, run.events)) return false;
   if (isRetry && isFailure && patched('asked-while-retried')) return false;
   return patched('asked-under-way');
+}
+
+/**
+ * Whether the run ended after the request was made, by the run's own clock. The sync's is no measure: where its worker is another, Temporal
+ * hands a task that commanded nothing, as one of such an end, to it together with the update that follows, at the time of the latter, but
+ * each at its own time on replay (temporalio/sdk-rust#1146).
+ */
+function wasUnderWay({ at, events }: AskedAt, last: LastCommit, endedWith: number | undefined): boolean {
+  if (patched('ended-by-its-own-clock')) return last.endedAt !== undefined && last.endedAt > at;
+  return Date.parse(last.finishedAt) > at || (endedWith !== undefined && events === endedWith + TAKEN_OVER);
 }

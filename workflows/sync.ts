@@ -15,6 +15,7 @@ import {
   proxyActivities,
   setCurrentDetails,
   setHandler,
+  workflowInfo,
 } from '@temporalio/workflow';
 
 import type { LookResult } from '../activities/commit-types.ts';
@@ -78,6 +79,8 @@ class SyncRun {
   /** How many runs were begun, and the number of the one that `last` is about. */
   #begun = 0;
   #lastBegun = 0;
+  /** Events of the history when that one was over. */
+  #lastEvents: number | undefined;
   /** Nobody had asked for the run that `last` is about: it was the same commit again, by itself. */
   #lastWasRetry = false;
   /** Who asked while it was tried again by itself. */
@@ -299,13 +302,15 @@ class SyncRun {
   }
 
   async #lookAndTry(message: unknown): Promise<LookResult> {
-    const asked = { begun: this.#begun, at: Date.now() - readWay(message) };
+    const { historyLength: events } = workflowInfo();
+    const asked = { begun: this.#begun, at: Date.now() - readWay(message), events };
     const found = await this.#look().catch((error: unknown) => {
       if (!isCancellation(error) || this.#unfollowed === undefined) throw error;
       return { problem: this.#unfollowed };
     });
-    const last = { last: this.#last, begun: this.#lastBegun, isRetry: this.#lastWasRetry };
-    if ('sha' in found && !wasTriedSince(asked, last, this.#newest))
+    const [begun, isRetry] = [this.#lastBegun, this.#lastWasRetry];
+    const run = { last: this.#last, begun, isRetry, events: this.#lastEvents };
+    if ('sha' in found && !wasTriedSince(asked, run, this.#newest))
       this.#askedFor(readOperatorMessage(message));
     return found;
   }
@@ -349,7 +354,7 @@ class SyncRun {
       throw error;
     }
     if (!settled.yet) await stop();
-    const { mayPassLater, ...end } = await ending;
+    const { mayPassLater, endedAt, ...end } = await ending;
     const runId = this.#child?.firstExecutionRunId;
     if (end.outcome === 'Terminated' && runId !== undefined && patched('terminated-recorded'))
       await recordTerminated(this.#input, wanted, { runId, startedAt });
@@ -360,6 +365,7 @@ class SyncRun {
     if (wanted.heal !== undefined) return;
     if (!isRetry || end.outcome !== before?.outcome) this.#news.tell({ sha: wanted.sha, ...end });
     this.#lastBegun = this.#begun;
+    this.#lastEvents = workflowInfo().historyLength;
     this.#lastWasRetry = isRetry;
     const tries = this.#last?.sha === wanted.sha ? (this.#last.tries ?? 1) + 1 : 1;
     this.#last = {
@@ -367,6 +373,7 @@ class SyncRun {
       ...(wanted.settings !== undefined && { settings: wanted.settings }),
       ...end,
       finishedAt: new Date().toISOString(),
+      ...(endedAt !== undefined && { endedAt }),
       tries,
       ...leftAsApplied(end.outcome, before),
       ...(mayPassLater && { retryAt: Date.now() + retryDelay(tries) }),
@@ -378,8 +385,8 @@ class SyncRun {
     try {
       const child = await startCommit(this.#input, wanted);
       this.#child = child;
-      const result = await child.result();
-      return { outcome: result.outcome, mayPassLater: false };
+      const { outcome, endedAt } = await child.result();
+      return { outcome, mayPassLater: false, ...(endedAt !== undefined && { endedAt }) };
     } catch (error) {
       return describeEnd(error, this.#wanted !== undefined);
     }

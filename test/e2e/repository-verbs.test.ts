@@ -11,6 +11,7 @@ import { Client, Connection } from '@temporalio/client';
 import type { Io } from '../../cli/io.ts';
 import type { RepositoryView } from '../../cli/repository-views.ts';
 import { findFreePorts } from '../../local/ports.ts';
+import { workflowTaskQueue } from '../../workflows/messages.ts';
 import { commitWorkflowId, syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import type { CliRun } from '../support/cli.ts';
 import { runCli } from '../support/cli.ts';
@@ -220,6 +221,30 @@ describe('sync and history', () => {
     // The poller may have been quicker; what is applied already is tried again for whoever asks.
     expect(await cli('sync shop --by ada --reason again --timeout 30s')).toMatchObject({ code: 0 });
   }, 60_000);
+
+  it('says that no worker can go on with its run, as check does, and how to have another one', async () => {
+    const workflowId = syncWorkflowId('verbs', 'shop');
+    const taskQueue = workflowTaskQueue('verbs');
+    // The worker does not know it, and fails each task.
+    await temporal.workflow.start('ofAnotherVersion', {
+      workflowId,
+      taskQueue,
+      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+    });
+    await found('its task was tried often', async () => {
+      const { raw } = await temporal.workflow.getHandle(workflowId).describe();
+      return (raw.pendingWorkflowTask?.attempt ?? 0) >= 3 ? true : undefined;
+    });
+    const command = `temporal workflow terminate --namespace default --workflow-id ${workflowId}`;
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(command),
+    });
+    expect(await cli('check')).toMatchObject({ code: 1, out: expect.stringContaining(`    ${command}\n`) });
+    await temporal.workflow.getHandle(workflowId).terminate();
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+    expect((await cli('check')).out).toContain('✔ runs of repositories go on');
+  }, 90_000);
 
   it('a commit that is refused ends it with 1, one that nobody may wait for with 3', async () => {
     const sha = await shop.commit({ 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\n' }, '\u001b[31mbad');

@@ -188,7 +188,14 @@ describe('a commit with a workload', () => {
     const result = await sync()
       .temporal.workflow.getHandle(commitWorkflowId('sync', name, sha))
       .result();
-    expect(result).toEqual({ outcome: 'Succeeded', applied: 1, unchanged: 0, pruned: 0, rollouts: 1 });
+    expect(result).toEqual({
+      outcome: 'Succeeded',
+      applied: 1,
+      unchanged: 0,
+      pruned: 0,
+      rollouts: 1,
+      endedAt: expect.any(Number),
+    });
     expect(await eventsOf(sha)).toEqual(['CommitApplied']);
   }, 60_000);
 

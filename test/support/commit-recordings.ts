@@ -382,6 +382,31 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-asked-of-next-worker',
+    // The next worker is handed the end of the commit and the question behind it as one, a replay one after the other.
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'WORKFLOW_TASK_TIMED_OUT',
+      'WORKFLOW_EXECUTION_UPDATE_ACCEPTED',
+      'MARKER_RECORDED',
+      'WORKFLOW_EXECUTION_UPDATE_COMPLETED',
+      'START_CHILD_WORKFLOW_EXECUTION_INITIATED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const sha = await ground.commit({ 'settings.yaml': SETTINGS });
+      await newest(ground.commitRuns(sha), 'COMPLETED');
+      await ground.untilSync('it was applied', ({ last }) => last?.sha === sha);
+      await ground.killWorker();
+      const asked = ground.askForSync({ wayMs: 100 });
+      await ground.startWorker();
+      await asked;
+      await ground.untilSync('it was applied again', ({ last }) => last?.tries === 2);
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'sync-terminated',
     holds: [
       'CHILD_WORKFLOW_EXECUTION_STARTED',

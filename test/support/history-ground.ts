@@ -117,6 +117,11 @@ export class HistoryGround {
     await this.#worker?.stop();
   }
 
+  /** As by `kill -9`: Temporal does not hear of it. */
+  async killWorker(): Promise<void> {
+    await this.#worker?.kill();
+  }
+
   async apply(change: Partial<StatefulSetDescription>): Promise<void> {
     this.#description = { ...this.#description, ...change };
     await this.cluster.applySet(this.#description);
@@ -217,6 +222,12 @@ export class HistoryGround {
   async askToSync(request: SyncRequest = {}): Promise<void> {
     const handle = this.#settings.temporal.workflow.getHandle(syncWorkflowId(this.owner, this.owner));
     await handle.signal(lookSignal);
+    await this.askForSync(request);
+  }
+
+  /** What `fairlead sync` does, without a webhook. */
+  async askForSync(request: SyncRequest = {}): Promise<void> {
+    const handle = this.#settings.temporal.workflow.getHandle(syncWorkflowId(this.owner, this.owner));
     await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada', reason: 'try again', ...request }] });
   }
 

@@ -6,6 +6,7 @@ import { ServiceError } from '@temporalio/client';
 import type { Session } from '../../../cli/session.ts';
 import { syncCalls } from '../../../cli/temporal-sync.ts';
 import type { OpenTemporal } from '../../../cli/temporal.ts';
+import { EXIT } from '../../../cli/exit-codes.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
 const [DEADLINE_EXCEEDED, PERMISSION_DENIED, FAILED_PRECONDITION, UNAVAILABLE] = [4, 7, 9, 14];
@@ -15,17 +16,28 @@ const failure = (code: number): ServiceError =>
     cause: Object.assign(new Error(`code ${code}`), { code, details: '', metadata: {} }),
   });
 
-/** Asks for the status of a sync whose queries fail so, and whose descriptions, if at all, so. */
-async function ask(query: number, describing?: number): Promise<unknown> {
+/** The calls to a sync whose queries and updates fail so, and whose descriptions, if at all, so; its workflow task is tried so often. */
+async function calls(code: number, { describing, tries = 1 }: { describing?: number; tries?: number } = {}) {
+  const description = { raw: { pendingWorkflowTask: { attempt: tries } } };
+  const fails = async () => await Promise.reject(failure(code));
   const handle = {
-    query: async () => await Promise.reject(failure(query)),
-    describe: async () => await (describing === undefined ? {} : Promise.reject(failure(describing))),
+    query: fails,
+    executeUpdate: fails,
+    describe: async () =>
+      await (describing === undefined ? description : Promise.reject(failure(describing))),
   };
   const temporal = trusted<OpenTemporal>({
     client: { workflow: { getHandle: () => handle } },
+    namespace: 'team',
     call: async <T>(work: () => Promise<T>) => await work(),
+    until: async <T>(_: AbortSignal, work: () => Promise<T>) => await work(),
   });
-  const { status } = await syncCalls(temporal, trusted<Session>({ cluster: 'c' }), 'shop');
+  return await syncCalls(temporal, trusted<Session>({ cluster: 'c' }), 'shop');
+}
+
+/** Asks for the status of a sync whose queries fail so, and whose descriptions, if at all, so. */
+async function ask(query: number, describing?: number): Promise<unknown> {
+  const { status } = await calls(query, describing === undefined ? {} : { describing });
   return await status();
 }
 
@@ -43,5 +55,30 @@ describe('a query that nobody answers', () => {
     [PERMISSION_DENIED, undefined, PERMISSION_DENIED],
   ])('is not, with %i, where Temporal says %s itself', async (query, describing, code) => {
     await expect(ask(query, describing)).rejects.toMatchObject({ cause: { code } });
+  });
+});
+
+describe('a sync whose workflow task fails again and again', () => {
+  const told = {
+    name: 'CliError',
+    exitCode: EXIT.failed,
+    message: expect.stringContaining(
+      '`temporal workflow terminate --namespace team --workflow-id sync/c/shop`, then `fairlead sync shop`',
+    ) as unknown,
+  };
+  const { signal } = new AbortController();
+
+  it('is told as such, and as no absence of Temporal', async () => {
+    const { sync, status } = await calls(FAILED_PRECONDITION, { tries: 3 });
+    await expect(sync({}, signal)).rejects.toMatchObject(told);
+    await expect(status()).rejects.toMatchObject(told);
+  });
+
+  it.each([
+    [FAILED_PRECONDITION, 2],
+    [UNAVAILABLE, 3],
+  ])('is not, with %i and %i tries, what an update failed for', async (code, tries) => {
+    const { sync } = await calls(code, { tries });
+    await expect(sync({}, signal)).rejects.toMatchObject({ cause: { code } });
   });
 });
