@@ -13,6 +13,7 @@ import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF } from './problems.ts';
 import { BeingDeletedError, NotYetError, retryable, toProblems } from './refusals.ts';
+import { getOrUndefined } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {
@@ -89,13 +90,19 @@ export async function applyStage(
       if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
       const source = options.texts.get(object.manifest.file);
-      const found = toProblems(error, object, { source, heals: context.repository.heal });
+      const live = toProblems(error, object) === undefined ? undefined : await readAgain(object);
+      const found = toProblems(error, object, { source, heals: context.repository.heal, live });
       if (found !== undefined) problems.push(...found);
       else if (error instanceof BeingDeletedError && Date.now() >= (options.patientUntilMs ?? Infinity))
         problems.push(stillThere(object, error));
       else if (error instanceof ApiError || error instanceof NotYetError) delays.push(retryable(error));
       else throw error;
     }
+  }
+
+  /** For the advice alone, which does without where it cannot be read. */
+  async function readAgain({ path }: PreparedObject): Promise<KubernetesObject | undefined> {
+    return await getOrUndefined(context.client, path, context.signal).catch(() => undefined);
   }
 
   async function worker(): Promise<void> {

@@ -216,7 +216,7 @@ function otherState(state: ReturnType<typeof readiness>, isLate: boolean): Rollo
   return { state: 'Failed', message: `it was not ready in time: ${state.message}`, rolledBack: false };
 }
 
-/** Milliseconds between two lists where the account may list and not watch. */
+/** Milliseconds between two lists where a watch would not do: the account may not, or an object that is awaited is not in it. */
 const LIST_MS = 2_000;
 
 /** List, then watch, again and again until the signal; `listed` after the first list, `change` after everything new. */
@@ -237,11 +237,24 @@ async function watchCollection(
   while (!signal.aborted) {
     const list = await client.list<LiveWorkload>(path, { labelSelector, signal });
     const live = new Map(list.items.map((item) => [item.metadata.name, item]));
-    for (const object of members) look(object, live.get(object.manifest.name));
+    let isUnwatched = false;
+    for (const object of members) {
+      const item = live.get(object.manifest.name);
+      // Without its label, as when somebody has applied it by hand, it is in no list and there all the same.
+      const unlisted =
+        item ?? trusted<LiveWorkload | undefined>(await getOrUndefined(client, object.path, signal));
+      look(object, unlisted);
+      if (item === undefined && unlisted !== undefined)
+        isUnwatched ||= rolloutState(unlisted, object.manifest.hash).state === 'InProgress';
+    }
     if (isFirst) listed();
     isFirst = false;
     change();
     if (signal.aborted) return;
+    if (isUnwatched) {
+      await pause(LIST_MS, signal);
+      continue;
+    }
     try {
       const options = {
         labelSelector,
@@ -250,7 +263,11 @@ async function watchCollection(
         timeoutSeconds: 270,
         signal,
       };
-      for await (const event of client.watch<LiveWorkload>(path, options)) handle(event);
+      for await (const event of client.watch<LiveWorkload>(path, options)) {
+        // It may only have lost its label: a fresh list tells.
+        if (event.type === 'DELETED' && byName.has(event.object.metadata.name)) break;
+        handle(event);
+      }
     } catch (error) {
       // Too old a version, or a dropped connection: a fresh list tells all.
       const isPassing = error instanceof ApiError && (error.status === 0 || error.status === 410);
@@ -263,7 +280,7 @@ async function watchCollection(
     if (event.type === 'BOOKMARK') return;
     const object = byName.get(event.object.metadata.name);
     if (object === undefined) return;
-    look(object, event.type === 'DELETED' ? undefined : event.object);
+    look(object, event.object);
     change();
   }
 }

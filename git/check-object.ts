@@ -138,7 +138,7 @@ export class ObjectCheck {
         await client.patch(object.path, 'apply', rest, options);
       });
       for (const refusal of refusals) {
-        const found = toProblem(refusal, object, this.#setting(object));
+        const found = toProblem(refusal, object, { ...this.#setting(object), live });
         if (found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];
         this.problems.push(foreign.length === 0 ? found : blamed(found, object, foreign));

@@ -7,10 +7,9 @@
 import { ApiError } from '../kubernetes/api-error.ts';
 import type { OwnedPath } from '../kubernetes/managed-fields.ts';
 import { othersFields } from '../kubernetes/managed-fields.ts';
-import { resourceId } from '../kubernetes/resource-path.ts';
-import { shellWord } from '../kubernetes/shell-word.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF, problem } from './problems.ts';
@@ -68,9 +67,8 @@ export function blamed(
   foreign: readonly Foreign[],
 ): Problem {
   const owners = foreign.map((one) => `"${one.managers.join('", "')}" owns ${one.label}`).slice(0, 5);
-  const operations = foreign.map(({ pointer }) => ({ op: 'remove', path: pointer })).toReversed();
-  const place = path.namespace === undefined ? '' : ` -n ${path.namespace}`;
-  const command = `kubectl patch ${resourceId(path)} ${path.name ?? ''}${place} --type=json -p ${shellWord(JSON.stringify(operations))}`;
+  const operations = foreign.map(({ pointer }) => ({ op: 'remove' as const, path: pointer })).toReversed();
+  const command = patchCommand(path, operations);
   return problem(found.code, `${found.message} Beside it, in the cluster: ${owners.join('; ')}.`, {
     file: found.file,
     line: found.line,

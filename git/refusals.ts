@@ -1,16 +1,23 @@
 /** What the apiserver refused, as a problem of an object at its line in the repository. */
 
+import { isDeepStrictEqual } from 'node:util';
+
 import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
+import { lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
+import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
-import { describeConflicts, readConflicts } from './decision.ts';
+import type { KubernetesObject } from '../planners/objects.ts';
+import type { FieldConflict } from './decision.ts';
+import { describeConflicts, isTakenBySync, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
 import { isCareful } from './inventory-content.ts';
 import { isObject } from './manifests.ts';
+import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
-import { isController, problemOf } from './prepare.ts';
+import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF, bindingCommand } from './problems.ts';
 import type { SourceText } from './source-text.ts';
@@ -59,6 +66,8 @@ export interface RefusalSetting {
   readonly source?: SourceText | undefined;
   /** The repository's `heal`. @default false */
   readonly heals?: boolean | undefined;
+  /** What is there: commands that the advice names are made out of it. Absent: it is not known, and what they are for is told in words. */
+  readonly live?: KubernetesObject | undefined;
 }
 
 /**
@@ -81,9 +90,10 @@ export function toProblems(
 export function toProblem(
   error: unknown,
   object: PreparedObject,
-  { source, heals = false }: RefusalSetting = {},
+  setting: RefusalSetting = {},
 ): Problem | undefined {
   if (!(error instanceof ApiError)) return undefined;
+  const { source, live } = setting;
   const { status } = error;
   const message = hideValues(serverText(error), object);
   // The apiserver is well, and what it could not ask may be away for good: somebody has to be told.
@@ -104,7 +114,7 @@ export function toProblem(
       ...problemOf(object, isUnknown ? 'UnknownField' : 'Invalid', text, line),
       ...policyFor(message),
       ...hintFor(text, field),
-      ...renewalOf(object, text),
+      ...renewalOf(object, text, live),
       ...annotationFor(object, text),
     };
   }
@@ -122,7 +132,10 @@ export function toProblem(
   }
   const conflicts = fieldConflicts(error);
   if (conflicts !== undefined)
-    return { ...problemOf(object, 'Conflict', describeConflicts(conflicts)), ...handOver(object, heals) };
+    return {
+      ...problemOf(object, 'Conflict', describeConflicts(conflicts), conflictLine(object, conflicts, source)),
+      ...handOver(object, conflicts, setting),
+    };
   if (isTransient(error) || status === 409 || status === 401) return undefined;
   return problemOf(object, 'Refused', end(message));
 }
@@ -149,20 +162,52 @@ function leavingFor({ namespace = '' }: PreparedObject, { details }: ApiError): 
   };
 }
 
+/** Where the manifest names the first field that somebody else owns. */
+function conflictLine(
+  { manifest }: PreparedObject,
+  conflicts: readonly FieldConflict[],
+  source: SourceText | undefined,
+): number | undefined {
+  const field = conflicts.find((one) => !isTakenBySync(one))?.field;
+  if (field === undefined || source === undefined) return undefined;
+  const [, key] = /^\.data\.(.+)$/.exec(field) ?? [];
+  if (key === undefined || /^\d+$/.test(key)) return findFieldLine(source, manifest.line, field);
+  // Keys may hold dots; and `data` of a Secret may be written as `stringData`.
+  const places = ['stringData', 'data'].map((name) => ({
+    name: findFieldLine(source, manifest.line, name),
+    key: findFieldLine(source, manifest.line, `${name}[${key}]`),
+  }));
+  return (places.find((one) => one.key !== one.name) ?? places.find((one) => one.key !== undefined))?.key;
+}
+
 /**
- * The command that ends a conflict for good: the manifest, applied by hand as the field manager that sync is, takes the fields from
- * their other owner. Sync's own labels and annotations come back when the commit is tried again. Not of a ReplicationController,
- * whose pods only a rolling update replaces.
+ * The command that ends a conflict for good: it takes away who else owns fields of this one object, and no value, so that the fields are
+ * git's with the next try. (To apply the file by hand as sync's field manager would write all of its objects, bring pinned ones to what was
+ * rejected, and take away what sync alone writes on them.)
  */
-function handOver({ manifest, namespace }: PreparedObject, heals: boolean): Pick<Problem, 'next'> {
-  if (isController(manifest)) return {};
+function handOver(
+  { manifest, path, namespace }: PreparedObject,
+  conflicts: readonly FieldConflict[],
+  { heals = false, live }: RefusalSetting,
+): Pick<Problem, 'next'> {
+  const others = new Set(conflicts.filter((one) => !isTakenBySync(one)).map(({ manager }) => manager));
+  const keeper = {
+    manager: FIELD_MANAGER,
+    apiVersion: manifest.apiVersion,
+    seed: ['f:metadata', 'f:annotations', `f:${ANNOTATION.repository}`],
+  };
+  const operations = live && lettingGo(live, others, keeper);
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
-  const command = `kubectl apply --server-side --force-conflicts --field-manager=${FIELD_MANAGER}${where} -f ${shellWord(manifest.file)}`;
+  const entries = `the entries of "${[...others].join('", "')}" in metadata.managedFields`;
+  const how =
+    operations === undefined
+      ? `take out ${entries}, and leave one at least: kubectl edit ${resourceId(path)} ${shellWord(manifest.name)}${where} --show-managed-fields`
+      : patchCommand(path, operations);
   const healing = heals
     ? '`heal: true` takes back only what git is known to have applied before.'
     : "With `heal: true` in the repository's entry git takes back what it had applied before.";
   return {
-    next: `Remove the field from the manifest; or let git have it, in a clone of the repository: ${command} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. ${healing}`,
+    next: `Remove the field from the manifest; or let git have it, which changes no value: ${how} (then ${TRIED_BY_ITSELF}); or commit the value that the cluster has. ${healing}`,
   };
 }
 
@@ -189,19 +234,38 @@ const DENIED = /ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied 
 const OWN_POLICIES = 'fairlead-';
 
 const LASTING = /field is immutable|is immutable after creation|updates to \w+ spec for fields other than/;
-/** Their pods are adopted by the one that is made anew. */
+/** Their pods are adopted by the one that is made anew, as long as its selector is the same. */
 const KEEPING_PODS: ReadonlySet<string> = new Set(['StatefulSet', 'DaemonSet', 'Deployment', 'ReplicaSet']);
 
 /** What a living object keeps for good, another one may have; not at the price of data. */
-function renewalOf({ manifest, path, namespace }: PreparedObject, text: string): Pick<Problem, 'next'> {
+function renewalOf(
+  { manifest, path, namespace }: PreparedObject,
+  text: string,
+  live: KubernetesObject | undefined,
+): Pick<Problem, 'next'> {
   if (!LASTING.test(text)) return {};
   const { group, kind, name } = manifest;
   const back = 'Go back to what it was, or give the object another name';
   if (isCareful(group, kind)) return { next: `${back}.` };
   const where = namespace === undefined ? '' : ` -n ${namespace}`;
-  const pods = KEEPING_PODS.has(kind) ? ' --cascade=orphan' : '';
-  const command = `kubectl delete ${resourceId(path)} ${shellWord(name)}${where}${pods}`;
-  return { next: `${back}; or delete it, and \`fairlead sync\` makes it anew: ${command}.` };
+  const command = `kubectl delete ${resourceId(path)} ${shellWord(name)}${where}`;
+  if (!KEEPING_PODS.has(kind))
+    return { next: `${back}; or delete it, and \`fairlead sync\` makes it anew: ${command}.` };
+  const [wanted, present] = [manifest.body, live].map((one) => asRecord(asRecord(one)['spec']));
+  const isOtherSelector =
+    /spec\.selector\b/.test(text) ||
+    (live !== undefined && !isDeepStrictEqual(wanted?.['selector'], present?.['selector']));
+  if (!isOtherSelector)
+    return {
+      next: `${back}; or delete it, and \`fairlead sync\` makes it anew: ${command} --cascade=orphan.`,
+    };
+  // Its claims may go with its pods.
+  const policy = asRecord(present?.['persistentVolumeClaimRetentionPolicy']);
+  if (kind === 'StatefulSet' && (live === undefined || policy['whenDeleted'] === 'Delete'))
+    return { next: `${back}.` };
+  return {
+    next: `${back}; or delete it with its pods, which another selector would never adopt, and \`fairlead sync\` makes all of them anew: ${command}.`,
+  };
 }
 
 /** Our fields as they are written in apps/v1, by the last part of their path. */

@@ -46,8 +46,14 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
       message: `rolled back${by}${pin.reason === undefined ? '' : `: ${pin.reason}`}`,
     };
   }
-  if (annotations?.[ANNOTATION.manifestHash] !== hash)
-    return failed('another manifest was applied meanwhile');
+  const applied = annotations?.[ANNOTATION.manifestHash];
+  if (applied === undefined) {
+    return {
+      ...failed('somebody has applied it by hand: nothing on it says any more what git has applied'),
+      next: '`fairlead sync` applies it again.',
+    };
+  }
+  if (applied !== hash) return failed('another manifest was applied meanwhile');
   const status = live.status ?? {};
   const observed = status['observedGeneration'];
   if (typeof observed !== 'number' || observed < (generation ?? 0))

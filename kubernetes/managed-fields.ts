@@ -84,6 +84,45 @@ export function handedOver(
   return [...rest, { ...before, fieldsV1: merged(before.fieldsV1 ?? {}, added) }];
 }
 
+/** One operation of a JSON patch. */
+export type PatchOperation =
+  | { readonly op: 'test' | 'replace'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'remove'; readonly path: string };
+
+/**
+ * A JSON patch after which none of `managers` owns a field of the object, but of its status, and that changes no value. What `keeper`
+ * owns by server-side apply stays. An apiserver ignores an empty list, so where nobody else owns anything, `keeper` gets `seed`, a field that its
+ * next apply names in any case. Each entry is tested before: the list may be another one by now. Undefined: they own nothing.
+ */
+export function lettingGo(
+  object: KubernetesObject,
+  managers: ReadonlySet<string>,
+  keeper: { readonly manager: string; readonly apiVersion: string; readonly seed: OwnedPath },
+): readonly PatchOperation[] | undefined {
+  const entries = managedFields(object);
+  const isLeft = (entry: ManagedFields): boolean =>
+    entry.subresource !== 'status' && managers.has(entry.manager ?? '') && !isApplied(entry, keeper.manager);
+  const staying = entries.filter((entry) => !isLeft(entry));
+  if (staying.length === entries.length) return undefined;
+  const { manager, apiVersion, seed } = keeper;
+  return entries
+    .flatMap((entry, index): PatchOperation[][] => {
+      if (!isLeft(entry)) return [];
+      const path = `/metadata/managedFields/${index}`;
+      const isAmbiguous = staying.some((other) => other.manager === entry.manager);
+      const tests: PatchOperation[] = [
+        { op: 'test', path: `${path}/manager`, value: entry.manager },
+        ...(isAmbiguous ? [{ op: 'test' as const, path: `${path}/operation`, value: entry.operation }] : []),
+      ];
+      if (staying.length > 0 || index > 0) return [[...tests, { op: 'remove', path }]];
+      const fieldsV1 = withFields({}, seed, {});
+      const value = { manager, operation: 'Apply', apiVersion, fieldsType: 'FieldsV1', fieldsV1 };
+      return [[...tests, { op: 'replace', path, value }]];
+    })
+    .toReversed()
+    .flat();
+}
+
 function isShared({ subresource }: ManagedFields): boolean {
   return (subresource ?? '') === '';
 }

@@ -10,6 +10,7 @@ import type { KubernetesObject } from '../../planners/objects.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
 import { found } from '../support/eventually.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { patchIn, runPrinted } from '../support/printed-command.ts';
 
 const { controlPlane, cluster, sync, follow, planOf } = useCommitGround('git-owners');
 
@@ -528,7 +529,7 @@ describe('who may do what', () => {
     });
     const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'c') });
     expect(lines[0]).toMatch(
-      /^Conflict a\.yaml:1@\w+: ConfigMap \S+\/one: "kubectl-edit" owns \.data\.key\. Remove the field/,
+      /^Conflict a\.yaml:6@\w+: ConfigMap \S+\/one: "kubectl-edit" owns \.data\.key\. Remove the field/,
     );
     expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
   }, 60_000);
@@ -572,7 +573,7 @@ describe('who may do what', () => {
     expect({ outcome, lines }).toEqual({
       outcome: 'Refused',
       lines: [
-        expect.stringMatching(/^Conflict a\.yaml:1@\w+: .*"kubectl-edit" owns \.data\.key, \.data\.other\./),
+        expect.stringMatching(/^Conflict a\.yaml:6@\w+: .*"kubectl-edit" owns \.data\.key, \.data\.other\./),
       ],
     });
     expect(await repository.get('configmaps', 'one')).toMatchObject({
@@ -627,6 +628,14 @@ describe('who may do what', () => {
     ]);
     expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
     for (const value of ['git-3', 'theirs']) expect(JSON.stringify(lines)).not.toContain(base64(value));
+
+    await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
+    expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
+    for (const value of ['git-4', 'git-5']) {
+      const again = { 'a.json': secret({ stringData: { a: value, b: 'wins' } }) };
+      expect(await repository.commit(again)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64(value) } });
+    }
   }, 60_000);
 
   it('an object that was made anew out of a backup can be handed over: what sync itself writes stands in nobody\u2019s way', async () => {
@@ -639,18 +648,24 @@ describe('who may do what', () => {
     const { metadata, ...rest } = await cluster().client.get<KubernetesObject & { data: object }>(path);
     const { name, labels, annotations } = metadata;
     await cluster().client.delete(path);
-    const restored = { ...rest, metadata: { name, labels, annotations } };
+    const data = { ...rest.data, theirs: 'stays' };
+    const restored = { ...rest, metadata: { name, labels, annotations }, data };
     await cluster().client.create(all, restored, { fieldManager: 'backup' });
     const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'b') });
     expect(lines[0]).toMatch(
       /: "backup" owns \.data\.key\. Remove the field from the manifest; or let git have it/,
     );
-    // The command that the refusal prints.
-    const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { key: 'b' } };
-    await cluster().client.patch(path, 'apply', manifest, { force: true });
-    expect(await repository.commit({ 'a.yaml': configMap('one', 'c') })).toMatchObject({
-      outcome: 'Succeeded',
+    await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
+    expect(await repository.get('configmaps', 'one')).toMatchObject({
+      metadata: { labels, annotations },
+      data: { key: 'a', theirs: 'stays' },
     });
-    expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'c' } });
+    for (const value of ['c', 'd']) {
+      const again = { 'a.yaml': configMap('one', value) };
+      expect(await repository.commit(again)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({
+        data: { key: value, theirs: 'stays' },
+      });
+    }
   }, 60_000);
 });

@@ -1,20 +1,17 @@
 /** What somebody does beside git: asks for a commit, clicks in the UI, deletes an inventory, goes back, takes a field. */
 
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-
 import { describe, expect, it } from '@jest/globals';
 
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
-import { findBinary } from '../../local/binaries.ts';
 import { commitWorkflowId, syncSignal, syncUpdate, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { runCli } from '../support/cli.ts';
 import { eventually, found } from '../support/eventually.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { usePlayedSetGround } from '../support/played-set-ground.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
+import { patchIn, runPrinted } from '../support/printed-command.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
 
 const { controlPlane, cluster, sync, newRepository, follow, setStatus, describeCommit, awaiting, eventsOf } =
@@ -369,22 +366,27 @@ describe('a field that somebody else has taken', () => {
     const first = await git.commit({ [path]: size(1) });
     await sync().commitSeen(name, first);
     await rolledOut(first, 1);
-    const shell = async (command: string) =>
-      await promisify(execFile)('/bin/sh', ['-ec', `kubectl() { "$KUBECTL" "$@"; }\n${command}`], {
-        cwd: git.path,
-        env: { KUBECONFIG: controlPlane().kubeconfig, KUBECTL: await findBinary('kubectl'), HOME: git.path },
-      });
+    const shell = async (command: string) => {
+      await runPrinted(command, controlPlane().kubeconfig, git.path);
+    };
     await shell(`kubectl scale fsts/web -n ${namespace} --replicas=3`);
 
     const second = await git.commit({ [path]: size(2) });
     const refused = await sync().apply(name, second);
     expect(refused).toMatchObject({ outcome: 'Refused' });
     expect(refused.message).toMatch(
-      /Conflict deploy here\/web\.yaml:1@\w+: StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
+      /Conflict deploy here\/web\.yaml:6@\w+: StatefulSet\.fairlead\.dev \S+\/web: "kubectl[^"]*" owns \.spec\.replicas\. Remove the field/,
     );
     expect(await cluster().client.get(set)).toMatchObject({ spec: { replicas: 3 } });
-    const [command = 'none'] = /kubectl apply .*(?= \(then)/.exec(refused.message ?? '') ?? [];
-    await shell(command);
+    const before = (await cluster().client.get(set)).metadata;
+    await shell(patchIn(refused.message));
+    // Nothing but who owns what is another.
+    const { annotations, labels, generation } = (await cluster().client.get(set)).metadata;
+    expect({ annotations, labels, generation }).toEqual({
+      annotations: before.annotations,
+      labels: before.labels,
+      generation: before.generation,
+    });
     // It is tried again by itself after ten seconds; nobody need wait for that.
     await sync()
       .temporal.workflow.getHandle(syncWorkflowId('by-hand', name))

@@ -2,12 +2,13 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import type { JsonObject } from '../../planners/objects.ts';
+import type { JsonObject, KubernetesObject } from '../../planners/objects.ts';
 import type { PreparedObject } from '../../git/prepare.ts';
 import { formatProblem, mayPassLater } from '../../git/problems.ts';
 import { toProblems } from '../../git/refusals.ts';
 import { SourceText } from '../../git/source-text.ts';
 import { responseError } from '../../kubernetes/response-errors.ts';
+import { trusted } from '../../kubernetes/values.ts';
 
 const TEXT = `apiVersion: apps/v1
 kind: Deployment
@@ -64,6 +65,25 @@ function refusal(message: string, code = 500, of = object, text = TEXT): string 
   );
   const found = toProblems(error, of, { source: new SourceText(text) }) ?? [];
   return found.map((item) => formatProblem(item)).join('\n');
+}
+
+/** What is told of a refusal where an object is there. */
+function advice(
+  of: PreparedObject,
+  status: {
+    readonly code: number;
+    readonly reason: string;
+    readonly message: string;
+    readonly details?: object;
+  },
+  live?: object,
+  text = TEXT,
+): string {
+  const request = { method: 'PATCH', path: of.path, server: 'https://kubernetes' };
+  const answered = JSON.stringify({ kind: 'Status', status: 'Failure', ...status });
+  const error = responseError(request, status.code, answered, undefined);
+  const setting = { source: new SourceText(text), live: trusted<KubernetesObject | undefined>(live) };
+  return (toProblems(error, of, setting) ?? []).map((item) => formatProblem(item)).join('\n');
 }
 
 const PATCH = 'failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): ';
@@ -143,7 +163,7 @@ describe('a value that the apiserver quotes', () => {
 
   it('of a field that lasts says how to have another one', () => {
     const message = 'Deployment.apps "web" is invalid: spec.selector: Invalid value: {}: field is immutable';
-    expect(refusal(message, 422)).toContain(
+    expect(refusal(message.replace('selector', 'other'), 422)).toContain(
       'Go back to what it was, or give the object another name; or delete it, and `fairlead sync` makes it anew: kubectl delete deployments.apps web -n ns --cascade=orphan.',
     );
     const { manifest } = object;
@@ -155,6 +175,27 @@ describe('a value that the apiserver quotes', () => {
     );
     expect(said).toContain('give the object another name.');
     expect(said).not.toContain('kubectl delete');
+  });
+
+  it('of a selector, by which no pod would be adopted again, deletes the pods too', () => {
+    const spec = { selector: { matchLabels: { app: 'new' } } };
+    const kind = 'StatefulSet';
+    const set = { ...object, manifest: { ...object.manifest, kind, body: { spec } } };
+    const forbidden =
+      'spec: Forbidden: updates to statefulset spec for fields other than these are forbidden';
+    const told = (of: PreparedObject, text: string, there?: object) =>
+      advice(of, { code: 422, reason: 'Invalid', message: `x "web" is invalid: ${text}` }, there);
+    const app = (name: string, more: object = {}) => ({
+      spec: { selector: { matchLabels: { app: name } }, ...more },
+    });
+    const withPods =
+      'or delete it with its pods, which another selector would never adopt, and `fairlead sync` makes all of them anew: kubectl delete deployments.apps web -n ns.';
+    expect(told(object, 'spec.selector: Invalid value: {}: field is immutable')).toContain(withPods);
+    expect(told(set, forbidden, app('old'))).toContain(withPods);
+    expect(told(set, forbidden, app('new'))).toMatch(/web -n ns --cascade=orphan\.$/);
+    // Its claims would go as well.
+    const deletes = { persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' } };
+    expect(told(set, forbidden, app('old', deletes))).toMatch(/or give the object another name\.$/);
   });
 
   it('of a Secret that is immutable says so, and nothing else', () => {
@@ -251,5 +292,94 @@ describe('an admission webhook that the apiserver cannot call', () => {
     [text, '', 500],
   ])('any other failure of the apiserver is none: %s (%s, %d)', (message, reason, code) => {
     expect(found(message, reason, code)).toBeUndefined();
+  });
+});
+
+describe('a field that somebody else owns', () => {
+  const conflict = (fields: Readonly<Record<string, string>>) => {
+    const causes = Object.entries(fields).map(([field, manager]) => ({
+      reason: 'FieldManagerConflict',
+      field,
+      message: `conflict with "${manager}" using v1`,
+    }));
+    return { code: 409, reason: 'Conflict', message: 'Apply failed', details: { causes } };
+  };
+  const ours = { manager: 'fairlead', operation: 'Apply' };
+  const update = (manager: string, more: object = {}) => ({ manager, operation: 'Update', ...more });
+  const of = (...managedFields: readonly object[]) => ({ metadata: { managedFields } });
+  const patchOf = (told: string): unknown =>
+    JSON.parse(
+      /^.*kubectl patch deployments\.apps web -n ns --type=json -p '(.*)' \(then /.exec(told)?.[1] ?? '""',
+    );
+  const replicas = conflict({ '.spec.replicas': 'kubectl', '.spec.template.spec': 'kubectl-rollout' });
+
+  it('is let go of by a patch of this object alone, but for what is of its status', () => {
+    const scaled = update('kubectl', { subresource: 'scale' });
+    const status = update('kubectl', { subresource: 'status' });
+    const told = advice(object, replicas, of(ours, update('kubectl-rollout'), update('kubectl'), scaled));
+    expect(told).toMatch(
+      /^Conflict web\.yaml:4: Deployment\.apps ns\/web: "kubectl" owns \.spec\.replicas\. Remove the field from the manifest; or let git have it, which changes no value: kubectl patch .* \(then the commit is tried again by itself\); or commit the value that the cluster has\. With `heal: true`/,
+    );
+    expect(patchOf(told)).toEqual([
+      { op: 'test', path: '/metadata/managedFields/3/manager', value: 'kubectl' },
+      { op: 'remove', path: '/metadata/managedFields/3' },
+      { op: 'test', path: '/metadata/managedFields/2/manager', value: 'kubectl' },
+      { op: 'remove', path: '/metadata/managedFields/2' },
+    ]);
+    expect(JSON.stringify(patchOf(advice(object, replicas, of(status, update('kubectl')))))).not.toContain(
+      '/managedFields/0',
+    );
+  });
+
+  it('keeps what git applied where the other has its name', () => {
+    const told = advice(object, conflict({ '.spec.replicas': 'fairlead' }), of(ours, update('fairlead')));
+    expect(patchOf(told)).toEqual([
+      { op: 'test', path: '/metadata/managedFields/1/manager', value: 'fairlead' },
+      { op: 'test', path: '/metadata/managedFields/1/operation', value: 'Update' },
+      { op: 'remove', path: '/metadata/managedFields/1' },
+    ]);
+  });
+
+  it('of one that owns all alone becomes git\u2019s: an apiserver takes no empty list', () => {
+    const told = advice(object, replicas, of(update('kubectl'), update('kubectl')));
+    expect(patchOf(told)).toEqual([
+      { op: 'test', path: '/metadata/managedFields/1/manager', value: 'kubectl' },
+      { op: 'remove', path: '/metadata/managedFields/1' },
+      { op: 'test', path: '/metadata/managedFields/0/manager', value: 'kubectl' },
+      {
+        op: 'replace',
+        path: '/metadata/managedFields/0',
+        value: {
+          manager: 'fairlead',
+          operation: 'Apply',
+          apiVersion: 'apps/v1',
+          fieldsType: 'FieldsV1',
+          fieldsV1: { 'f:metadata': { 'f:annotations': { 'f:fairlead.dev/repository': {} } } },
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ['nothing is known of the object', undefined],
+    ['the other has gone meanwhile', of(ours)],
+  ])('is let go of by hand where %s', (_, live) => {
+    expect(advice(object, replicas, live)).toContain(
+      'let git have it, which changes no value: take out the entries of "kubectl" in metadata.managedFields, and leave one at least: kubectl edit deployments.apps web -n ns --show-managed-fields (then',
+    );
+  });
+
+  it.each([
+    ['stringData', 'data: {b: x}\nstringData:\n  b.c: x\n  a.b: x\n', 7],
+    ['data', 'data:\n  a.b: x\nstringData:\n  b: x\n', 5],
+  ])('of a Secret is told at the line of its %s', (_, text, line) => {
+    const secret = { ...object, manifest: { ...object.manifest, kind: 'Secret' } };
+    const told = advice(
+      secret,
+      conflict({ '.data.a.b': 'x' }),
+      undefined,
+      `kind: Secret\nmetadata:\n  name: s\n${text}`,
+    );
+    expect(told).toContain(`Conflict web.yaml:${line}: `);
   });
 });

@@ -5,15 +5,16 @@ import type { Variable } from '../policy-view.ts';
 
 const LABELS_OF_TEMPLATE = 'variables.template.?metadata.?labels.orValue({})';
 
+/** To keep the pods would leave them, and what they are of, to nobody. */
+export const OTHER_SELECTOR =
+  'no pod is adopted by another selector: give the object another name, or delete it with its pods and create it again';
+
 /** Of kinds that may change most of their spec; a StatefulSet names what it may change (S20). */
 export const SELECTOR_IMMUTABLE: Variable = {
   name: 'selectorImmutable',
   expression: refusedIf(
     'oldObject != null && variables.spec.selector != variables.oldSpec.selector',
-    literal(
-      'spec.selector: Invalid value: field is immutable; kubectl delete --cascade=orphan keeps the pods, ' +
-        'then create the object again',
-    ),
+    literal(`spec.selector: Invalid value: field is immutable; ${OTHER_SELECTOR}`),
   ),
 };
 

@@ -3,7 +3,7 @@
 import { joined, literal, literals, refusedIf } from '../cel.ts';
 import { COMMON_FIELDS } from '../fields.ts';
 import type { Variable } from '../policy-view.ts';
-import { selectorRules } from './selector.ts';
+import { OTHER_SELECTOR, selectorRules } from './selector.ts';
 
 /** Everything else in spec is immutable (S20). */
 const MUTABLE = [
@@ -48,8 +48,9 @@ export function statefulSetRules(): readonly Variable[] {
         '.map(fields, fields != "", fields + ": Forbidden: updates to statefulset spec for fields other than ' +
         `${MUTABLE.slice(0, -1)
           .map((field) => `'${field}'`)
-          .join(', ')} and '${MUTABLE.at(-1)}' are forbidden; ` +
-        'kubectl delete --cascade=orphan keeps the pods, then create the object again")',
+          .join(', ')} and '${MUTABLE.at(-1)}' are forbidden; " + ` +
+        `(fields.contains("spec.selector") ? "${OTHER_SELECTOR}" : ` +
+        '"kubectl delete --cascade=orphan keeps the pods, then create the object again"))',
     },
     ...claimRules(),
   ];
