@@ -32,13 +32,13 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
     if (options.selector !== undefined)
       throw new CliError('repositories have no labels: leave -l away', EXIT.usage);
     const named = repositoryOperand(call.operands[0])?.name;
-    const { items, troubles, isComplete } =
+    const { items, troubles, unsure } =
       named === undefined
         ? await listRepositories(session)
         : await readRepository(session, repositoryName(named)).then((found) => ({
             items: [found.view],
             troubles: found.troubles,
-            isComplete: true,
+            unsure: undefined,
           }));
     const document: RepositoryListDocument = {
       apiVersion: CLI_API_VERSION,
@@ -51,7 +51,8 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
     if (options.output === 'name') {
       for (const { name } of items) io.out(`repository/${name}\n`);
     } else if (items.length === 0) {
-      if (isComplete) io.err('No repositories: the worker follows none.\n');
+      if (troubles.length === 0)
+        io.err(`No repositories: ${oneLine(unsure ?? 'the worker follows none.')}\n`);
     } else {
       io.out(formatTable(columnsOf(io.now(), colorsOf(io), options.output === 'wide'), items));
     }

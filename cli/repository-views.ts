@@ -15,7 +15,7 @@ import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { Wish } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
 import { CliError } from './exit-codes.ts';
-import { readLease } from './lease.ts';
+import { describeFree, leaseName, readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -72,7 +72,11 @@ export interface KnownRepository {
   readonly troubles: readonly string[];
   readonly status: RepositoryStatus;
   /** {@link besideThem}, where no worker follows it. */
-  readonly whyNotFollowed: string;
+  readonly beside: string;
+  /** Why it may be followed in a moment although it does not seem so. */
+  readonly unsure?: Unsure | undefined;
+  /** FAIRLEAD_CLUSTER of the workers whose it is, where they are others. */
+  readonly elsewhere?: string | undefined;
   /** Why the inventory cannot be read: what `status` would tell is not known. */
   readonly damage: string | undefined;
   readonly store: InventoryStore;
@@ -84,10 +88,10 @@ const INVENTORY_LABEL = 'fairlead.dev/inventory';
 export async function listRepositories(session: Session): Promise<{
   readonly items: readonly RepositoryView[];
   readonly troubles: readonly string[];
-  /** False: what the worker follows cannot be told. */
-  readonly isComplete: boolean;
+  /** Why there may be others; undefined: there are none. */
+  readonly unsure?: string | undefined;
 }> {
-  const { rows: followed, troubles, missing } = await followedBy(session);
+  const { rows: followed, troubles, missing, nobody } = await followedBy(session);
   const rows = new Map(followed.map((row) => [row.name, row]));
   const { client, leaseNamespace: namespace } = session;
   const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
@@ -112,22 +116,39 @@ export async function listRepositories(session: Session): Promise<{
         ...(row === undefined && { taken: takenFrom(session, name, inventory, held) }),
       }),
     );
-  return { items, troubles: sentences(troubles, missing), isComplete: missing === undefined };
+  return { items, troubles: sentences(troubles, missing), unsure: missing ?? nobody };
 }
 
-/** Whether there is such a repository cannot be told, but in a moment. */
-export class NotListedYet extends CliError {}
+/** Why what is known of the repositories that are followed may not be so in a moment. */
+interface Unsure {
+  readonly why: string;
+  /** No worker leads. */
+  readonly isNobody: boolean;
+}
+
+/** Whether there is such a repository cannot be told, but when a worker has told what it follows. */
+export class NotListedYet extends CliError {
+  readonly unsure: Unsure;
+
+  constructor(name: string, unsure: Unsure) {
+    super(`whether there is a repository "${name}" is not known: ${unsure.why}`);
+    this.unsure = unsure;
+  }
+}
 
 /**
  * @throws CliError naming those that there are, for a repository that is neither followed nor was ever applied; NotListedYet
  */
 export async function readRepository(session: Session, name: string): Promise<KnownRepository> {
-  const { rows, troubles, missing } = await followedBy(session);
+  const followed = await followedBy(session);
+  const { rows, troubles, missing } = followed;
   const row = rows.find((one) => one.name === name);
   const inventory = await readInventory(session, name);
+  const elsewhere = elsewhereOf(inventory, session.cluster);
+  const unsure =
+    row === undefined && elsewhere === undefined ? await whyUnsure(session, followed) : undefined;
   if (row === undefined && inventory === undefined) {
-    if (missing !== undefined)
-      throw new NotListedYet(`whether there is a repository "${name}" is not known: ${missing}`);
+    if (unsure !== undefined) throw new NotListedYet(name, unsure);
     const known = rows.map((one) => one.name).join(', ');
     throw new CliError(
       `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}${besideThem(troubles)}`,
@@ -139,7 +160,9 @@ export async function readRepository(session: Session, name: string): Promise<Kn
     view: viewRepository(name, row, inventory, { ...troubles, missing, cluster: session.cluster, taken }),
     troubles: sentences(troubles, missing),
     status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
-    whyNotFollowed: row === undefined ? besideThem(troubles) : '',
+    beside: row === undefined ? besideThem(troubles) : '',
+    unsure,
+    elsewhere: row === undefined ? elsewhere : undefined,
     damage: damageOf(inventory),
     store: storeOf(session, name),
   };
@@ -169,16 +192,40 @@ function takenFrom(
   return { by, toClear: `kubectl delete configmap ${store.name} -n ${store.namespace}` };
 }
 
-/** `missing`: why there is no list although somebody leads. Where nobody does, nobody follows anything. */
-async function followedBy(session: Session): Promise<Followed & { readonly missing?: string | undefined }> {
+interface FollowedNow extends Followed {
+  /** Why there is no list although somebody leads. */
+  readonly missing?: string | undefined;
+  /** Why there is none, as nobody leads: nobody follows anything. */
+  readonly nobody?: string;
+}
+
+async function followedBy(session: Session): Promise<FollowedNow> {
   const { client, leaseNamespace, cluster } = session;
   const found = await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS);
   if (found !== undefined) return found;
   const lease = await readLease(session);
-  if (lease.state === 'free') return { rows: [], troubles: {} };
+  if (lease.state === 'free')
+    return { rows: [], troubles: {}, nobody: describeFree(lease, leaseName(session)) };
   const who = lease.state === 'held' ? `the worker ${lease.holder}, which leads,` : 'a worker that leads';
   const missing = `the list of what the worker follows, ConfigMap ${listName(leaseNamespace, cluster)}, is missing: ${who} writes it again within ${formatAge(CHECK_MS)}`;
   return { rows: [], troubles: {}, missing };
+}
+
+/** Whether a repository that is not in the list may be followed in a moment: the list may be of a worker that leads no more. */
+async function whyUnsure(
+  session: Session,
+  { rows, leader, missing, nobody }: FollowedNow,
+): Promise<Unsure | undefined> {
+  if (missing !== undefined) return { why: missing, isNobody: false };
+  if (nobody !== undefined) return { why: nobody, isNobody: true };
+  const names = rows.map(({ name }) => name).join(', ');
+  const before = `; the one before followed ${names === '' ? 'none' : names}`;
+  const lease = await readLease(session);
+  if (lease.state === 'free')
+    return { why: `${describeFree(lease, leaseName(session))}${before}`, isNobody: true };
+  if (lease.state === 'unknown' || leader === undefined || leader === lease.holder) return undefined;
+  const why = `the worker ${lease.holder}, which leads, has not told yet what it follows${before}`;
+  return { why, isNobody: false };
 }
 
 function sentences({ file, temporal }: Troubles, missing: string | undefined): readonly string[] {
@@ -309,10 +356,7 @@ export function viewRepository(
     drift,
     lastSucceeded,
     before: status.source,
-    elsewhere:
-      cluster !== undefined && inventory !== undefined && 'status' in inventory
-        ? otherCluster(inventory, cluster)
-        : undefined,
+    elsewhere: elsewhereOf(inventory, cluster),
   });
   const isMoving = state === 'Pending' || state === 'Progressing';
   // What is no state of the repository: what is wrong with that comes first.
@@ -323,6 +367,13 @@ export function viewRepository(
     ...untold.map(([, trouble]) => trouble.problem),
   ];
   return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };
+}
+
+/** {@link otherCluster} */
+function elsewhereOf(inventory: Viewed, cluster: string | undefined): string | undefined {
+  return cluster !== undefined && inventory !== undefined && 'status' in inventory
+    ? otherCluster(inventory, cluster)
+    : undefined;
 }
 
 /** States that say nothing of drift themselves. */
@@ -417,6 +468,13 @@ function stateOf({
     case 'Terminated':
       return { state: commit.outcome, message: why === '' ? (commit.notes?.[0] ?? '') : why };
   }
+}
+
+/** Why a verb that only its own workers can follow is refused. */
+export function whyNotFollowed({ view, elsewhere, beside }: KnownRepository): string {
+  return elsewhere === undefined
+    ? `no worker follows repository ${view.name}${beside}`
+    : `no worker of this --cluster follows repository ${view.name}: it is of the workers with FAIRLEAD_CLUSTER=${elsewhere}; say --cluster ${elsewhere}`;
 }
 
 /** By this leader; an earlier one has told the inventory what kept it from reading. */

@@ -2,11 +2,11 @@
 
 import { resumeRepository, suspendRepository } from '../git/suspension.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { repositoryName } from './repository-argument.ts';
-import { readRepository } from './repository-views.ts';
+import { readRepository, whyNotFollowed } from './repository-views.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -39,7 +39,9 @@ export async function runSuspension(
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const repository = repositoryName(call.operands[0]);
-    const { store } = await readRepository(session, repository);
+    const known = await readRepository(session, repository);
+    if (known.elsewhere !== undefined) throw new CliError(whyNotFollowed(known));
+    const { store } = known;
     const by = options.by ?? (await whoAmI(session));
     const { reason } = options;
     const result =

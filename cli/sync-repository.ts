@@ -16,7 +16,7 @@ import type { Call, Io } from './io.ts';
 import { LeaseWatch } from './lease-watch.ts';
 import { repositoryName } from './repository-argument.ts';
 import type { KnownRepository, RepositoryView } from './repository-views.ts';
-import { NotListedYet, readRepository } from './repository-views.ts';
+import { NotListedYet, readRepository, whyNotFollowed } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
@@ -60,8 +60,7 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
     const known = await whenListed(call, session, repository, endsAt);
     if ('exitCode' in known) return known.exitCode;
     const { view } = known;
-    if (view.state === 'NotFollowed')
-      throw new CliError(`no worker follows repository ${repository}${known.whyNotFollowed}`);
+    if (view.state === 'NotFollowed') throw new CliError(whyNotFollowed(known));
     // What comes of it could not be told, nor is anything applied.
     if (known.damage !== undefined) throw new CliError(known.damage);
     if (view.suspended !== undefined) {
@@ -86,7 +85,9 @@ export async function runSync(call: Call<SyncOptions>): Promise<ExitCode> {
 }
 
 /**
- * What is known of the repository once the list of what the worker follows is there: its leader makes it anew when it is missing.
+ * What is known of the repository once the list of what is followed is there and of whoever leads: a leader writes it when it begins, and
+ * anew when it is missing. Says once why it is not known, and does not wait for a worker with `--no-wait`.
+ * @throws CliError with `--no-wait`, when nobody leads
  * @param endsAt milliseconds since the epoch
  */
 async function whenListed(
@@ -99,11 +100,17 @@ async function whenListed(
   let said = '';
   for (;;) {
     const known = await readRepository(session, repository).catch((error: unknown) => {
-      if (error instanceof NotListedYet) return error.message;
+      if (error instanceof NotListedYet) return error;
       throw error;
     });
-    if (typeof known !== 'string' && known.view.state !== 'Unknown') return known;
-    const why = typeof known === 'string' ? known : known.view.message;
+    const { unsure } = known;
+    if (!(known instanceof NotListedYet) && (unsure === undefined || known.damage !== undefined))
+      return known;
+    const why =
+      known instanceof NotListedYet
+        ? known.message
+        : `whether a worker follows ${repository} is not known: ${unsure?.why ?? ''}`;
+    if (!options.wait && unsure?.isNobody === true) throw new CliError(why);
     if (options.output === 'table' && why !== said) io.out(`◎ ${oneLine(why)}\n`);
     said = why;
     if (io.now() >= endsAt) {

@@ -95,7 +95,8 @@ export async function applyStage(
       if (found !== undefined) problems.push(...found);
       else if (error instanceof BeingDeletedError && Date.now() >= (options.patientUntilMs ?? Infinity))
         problems.push(stillThere(object, error));
-      else if (error instanceof ApiError || error instanceof NotYetError) delays.push(retryable(error));
+      else if (error instanceof ApiError || error instanceof NotYetError)
+        delays.push(retryable(error, object));
       else throw error;
     }
   }

@@ -230,7 +230,7 @@ export class ObjectCheck {
       await work();
     } catch (error) {
       const found = toProblems(error, object, this.#setting(object));
-      if (found === undefined) throw retryable(error);
+      if (found === undefined) throw retryable(error, object);
       this.problems.push(...found);
     }
   }

@@ -36,6 +36,8 @@ export type Troubles = Readonly<Partial<Record<'file' | 'temporal', string>>>;
 export interface Followed {
   readonly rows: readonly FollowedRow[];
   readonly troubles: Troubles;
+  /** Identity of the worker that has written it; undefined: not known. */
+  readonly leader?: string | undefined;
 }
 
 export interface FollowedListOptions {
@@ -44,6 +46,8 @@ export interface FollowedListOptions {
   readonly namespace: string;
   /** Name of the cluster in workflow ids. */
   readonly cluster: string;
+  /** Of the worker, as in its Lease. */
+  readonly identity: string;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
   /** @default {@link CHECK_MS} */
@@ -67,6 +71,7 @@ interface ConfigMap extends KubernetesObject {
 interface ListData {
   readonly repositories: string;
   readonly troubles: string;
+  readonly leader: string;
 }
 
 /** The list as its leader keeps it: one write for all that has changed, and one at a time. */
@@ -165,7 +170,7 @@ export class FollowedList {
     const { client, namespace, cluster } = this.#options;
     try {
       const { data } = await client.get<ConfigMap>(listPath(namespace, cluster), { signal });
-      return data?.['repositories'] === written.repositories && data['troubles'] === written.troubles;
+      return Object.entries(written).every(([key, text]) => data?.[key] === text);
     } catch (error) {
       return !isNotFound(error);
     }
@@ -179,13 +184,17 @@ export class FollowedList {
   }
 
   async #writeAll(): Promise<void> {
-    const { client, namespace, cluster, now, onError } = this.#options;
+    const { client, namespace, cluster, identity, now, onError } = this.#options;
     const path = listPath(namespace, cluster);
     while (this.#isDirty) {
       this.#isDirty = false;
       this.#writtenAt = now();
       const rows = [...this.#rows.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-      const data = { repositories: JSON.stringify(rows), troubles: JSON.stringify(this.#troubles) };
+      const data = {
+        repositories: JSON.stringify(rows),
+        troubles: JSON.stringify(this.#troubles),
+        leader: identity,
+      };
       try {
         await client.patch(path, 'merge', { data }).catch(async (error: unknown) => {
           if (!isNotFound(error)) throw error;
@@ -221,6 +230,7 @@ export async function readFollowedList(
     return {
       rows: trusted<readonly FollowedRow[]>(JSON.parse(data?.['repositories'] ?? '[]')),
       troubles: trusted<Troubles>(JSON.parse(data?.['troubles'] ?? '{}')),
+      leader: data?.['leader'],
     };
   } catch (error) {
     if (isNotFound(error)) return undefined;

@@ -2,7 +2,14 @@
 
 import { isDeepStrictEqual } from 'node:util';
 
-import { ApiError, isForbidden, isInvalid, isNotFound, isTransient } from '../kubernetes/api-error.ts';
+import {
+  ApiError,
+  isConflict,
+  isForbidden,
+  isInvalid,
+  isNotFound,
+  isTransient,
+} from '../kubernetes/api-error.ts';
 import { lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
 import { byCause } from '../kubernetes/response-errors.ts';
@@ -48,8 +55,13 @@ export class NotYetError extends Error {
 /** The object is on its way out: what holds it may hold it for ever. */
 export class BeingDeletedError extends NotYetError {}
 
-/** What to throw for an error that is no problem of the object: a 403 of a starting apiserver must not look final. */
-export function retryable(error: unknown): unknown {
+/**
+ * What to throw for an error that is no problem of the object: a 403 of a starting apiserver must not look final, and a write that came
+ * in between is nothing to worry about.
+ */
+export function retryable(error: unknown, { label }: Pick<PreparedObject, 'label'>): unknown {
+  if (isConflict(error))
+    return new NotYetError(`${label}: another write came at the same moment, it is tried again`);
   return isForbidden(error) ? new NotYetError(error.message) : error;
 }
 

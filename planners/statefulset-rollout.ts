@@ -51,7 +51,7 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
 
 /** `charged`: pods that this very plan takes out of service. */
 function describeBudget(max: number, unavailable: number, charged: number): string {
-  const now = charged === 0 ? '' : `, ${String(charged)} to be written now`;
+  const now = charged === 0 ? '' : `, ${String(charged)} more by what is written now`;
   return `${describeUse(unavailable, max)}${now}`;
 }
 

@@ -118,6 +118,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     client,
     namespace: inventoryNamespace,
     cluster: config.cluster,
+    identity: config.identity,
     now,
     onError: (error) => log.warn({ error: toMessage(error) }, 'the list of repositories is not written'),
   });

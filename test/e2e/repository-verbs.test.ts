@@ -2,7 +2,7 @@
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
@@ -733,7 +733,9 @@ describe('the repositories file', () => {
       (await cli('history shop -o json')).out.split(sha).length - 1 > again ? true : undefined,
     );
     // So is one whose signature was not asked for before.
-    const signed = { ...entry, path: '', allowedSignersFile: file };
+    const signers = join(dirname(file), 'signers');
+    await writeFile(signers, 'ada@example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI\n');
+    const signed = { ...entry, path: '', allowedSignersFile: signers };
     await writeFile(file, JSON.stringify([signed]));
     const refused = await untilShop('refused for its signature', ({ message }) =>
       message.includes('Unsigned'),

@@ -2,7 +2,12 @@
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { NotListedYet, listRepositories, readRepository } from '../../../cli/repository-views.ts';
+import {
+  NotListedYet,
+  listRepositories,
+  readRepository,
+  whyNotFollowed,
+} from '../../../cli/repository-views.ts';
 import type { Session } from '../../../cli/session.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
 import { microTime } from '../../../worker/lease.ts';
@@ -46,7 +51,7 @@ function putInventory(name: string, status: string): void {
   objects.set(`${MAPS}/fairlead-${name}`, { metadata: { name, uid: name, annotations, labels }, data });
 }
 
-function putList(names: readonly string[], troubles: object = {}): void {
+function putList(names: readonly string[], troubles: object = {}, leader = 'w-1'): void {
   const rows = names.map((name): FollowedRow => ({
     name,
     url: `https://git.example.com/${name}`,
@@ -55,7 +60,7 @@ function putList(names: readonly string[], troubles: object = {}): void {
     intervalSeconds: 30,
     webhook: false,
   }));
-  const data = { repositories: JSON.stringify(rows), troubles: JSON.stringify(troubles) };
+  const data = { repositories: JSON.stringify(rows), troubles: JSON.stringify(troubles), leader };
   objects.set(`${MAPS}/fairlead-c.repositories`, { metadata: { name: 'fairlead-c.repositories' }, data });
 }
 
@@ -76,23 +81,23 @@ describe('an inventory that is damaged', () => {
   });
 });
 
+function putLease(holderIdentity: string): void {
+  const spec = { holderIdentity, leaseDurationSeconds: 15, renewTime: microTime(Date.now()) };
+  const metadata = { name: 'fairlead-c', uid: 'u', resourceVersion: '1' };
+  objects.set('/apis/coordination.k8s.io/v1/namespaces/system/leases/fairlead-c', { metadata, spec });
+}
+
 describe('a list of what is followed that is missing', () => {
   const missing =
     'the list of what the worker follows, ConfigMap system/fairlead-c.repositories, is missing: the worker w-1, which leads, writes it again within 5s';
 
-  function putLease(holderIdentity: string): void {
-    const spec = { holderIdentity, leaseDurationSeconds: 15, renewTime: microTime(Date.now()) };
-    const metadata = { name: 'fairlead-c', uid: 'u', resourceVersion: '1' };
-    objects.set('/apis/coordination.k8s.io/v1/namespaces/system/leases/fairlead-c', { metadata, spec });
-  }
-
   it('makes no claim while a worker leads', async () => {
     putLease('w-1');
     putInventory('q1', '{}');
-    const { items, troubles, isComplete } = await listRepositories(session);
+    const { items, troubles, unsure } = await listRepositories(session);
     const message = `whether a worker follows it is not known: ${missing}`;
     expect(items).toEqual([{ name: 'q1', state: 'Unknown', message }]);
-    expect({ troubles, isComplete }).toEqual({ troubles: [missing], isComplete: false });
+    expect({ troubles, unsure }).toEqual({ troubles: [missing], unsure: missing });
     expect((await readRepository(session, 'q1')).view).toEqual(items[0]);
     const unknown = readRepository(session, 'q2');
     await expect(unknown).rejects.toBeInstanceOf(NotListedYet);
@@ -100,21 +105,56 @@ describe('a list of what is followed that is missing', () => {
   });
 
   it.each([
-    ['nobody leads', '', 'the worker follows none'],
-    ['there is one that does not name it', 'w-1', 'the worker follows q3'],
-  ])('is no reason to wait where %s', async (_what, holder, told) => {
-    putLease(holder);
-    if (holder !== '') putList(['q3']);
+    [
+      'no worker has ever led',
+      undefined,
+      'there is no Lease system/fairlead-c: no Fairlead worker has run under this --cluster',
+    ],
+    ['none leads any more', '', 'no Fairlead worker holds the Lease system/fairlead-c'],
+  ])('says that nobody follows anything yet where %s', async (_what, holder, why) => {
+    if (holder !== undefined) putLease(holder);
     putInventory('q1', '{}');
-    const { items, isComplete } = await listRepositories(session);
+    const { items, unsure } = await listRepositories(session);
     expect(items.find(({ name }) => name === 'q1')).toMatchObject({ state: 'NotFollowed' });
-    expect(isComplete).toBe(true);
-    await expect(readRepository(session, 'q2')).rejects.toThrow(told);
+    expect(unsure).toBe(why);
+    expect((await readRepository(session, 'q1')).unsure).toEqual({ why, isNobody: true });
+    await expect(readRepository(session, 'q2')).rejects.toThrow(
+      `whether there is a repository "q2" is not known: ${why}`,
+    );
+  });
+});
+
+describe('a list that does not name a repository', () => {
+  it.each([
+    ['w-1', undefined],
+    ['w-2', 'the worker w-2, which leads, has not told yet what it follows; the one before followed q3'],
+    ['', 'no Fairlead worker holds the Lease system/fairlead-c; the one before followed q3'],
+  ])('is the last word of its own leader alone (the Lease is held by "%s")', async (holder, why) => {
+    putLease(holder);
+    putList(['q3']);
+    putInventory('q1', '{}');
+    expect((await listRepositories(session)).unsure).toBeUndefined();
+    const unsure = why === undefined ? undefined : { why, isNobody: holder === '' };
+    expect(await readRepository(session, 'q1')).toMatchObject({ unsure, view: { state: 'NotFollowed' } });
+    await expect(readRepository(session, 'q2')).rejects.toThrow(
+      why ?? 'there is no repository "q2": the worker follows q3',
+    );
+  });
+
+  it('is of workers with another FAIRLEAD_CLUSTER where they apply the repository', async () => {
+    putList([]);
+    putInventory('q1', JSON.stringify({ commit: { workflowId: 'commit/prod/q1/a', outcome: 'Succeeded' } }));
+    const known = await readRepository(session, 'q1');
+    expect(known).toMatchObject({ elsewhere: 'prod', unsure: undefined });
+    expect(whyNotFollowed(known)).toBe(
+      'no worker of this --cluster follows repository q1: it is of the workers with FAIRLEAD_CLUSTER=prod; say --cluster prod',
+    );
   });
 });
 
 describe('a repository that is not there', () => {
   it('may be one that a file names which cannot be used', async () => {
+    putLease('w-1');
     putList(['q1'], { file: 'repos.yaml:7: unknown field "branch"' });
     await expect(readRepository(session, 'q2')).rejects.toThrow(
       'there is no repository "q2": the worker follows q1; the repositories file cannot be used, the repositories stay as they were: repos.yaml:7: unknown field "branch"',

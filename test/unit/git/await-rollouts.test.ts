@@ -37,7 +37,7 @@ describe('a workload that somebody has applied by hand', () => {
     reads: readonly (LiveWorkload | undefined)[],
     listed?: LiveWorkload,
   ): Promise<AwaitedRollouts> {
-    const [left, lists] = [[...reads], [...(listed === undefined ? [] : [listed])]];
+    const [left, lists] = [[...reads], listed === undefined ? [] : [listed]];
     const client = trusted<KubernetesClient>({
       list: async () => await Promise.resolve({ items: lists.splice(0, 1), resourceVersion: '1' }),
       get: async () => {

@@ -30,7 +30,8 @@ beforeEach(async () => {
     return true;
   };
   const onError = (error: unknown) => void errors.push(error);
-  list = new FollowedList({ client, namespace: 'system', cluster: 'c', now: Date.now, onError, checkMs: 1 });
+  const options = { namespace: 'system', cluster: 'c', identity: 'w-1', now: Date.now, checkMs: 1 };
+  list = new FollowedList({ client, ...options, onError });
 });
 
 afterEach(async () => {
