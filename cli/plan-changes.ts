@@ -160,7 +160,10 @@ export async function planCommit(
     }
     return outcome === undefined || !isChange(outcome) ? [] : [{ ...outcome, ...wave }];
   });
-  const pruned = repository.prune ? await planPrunes(context, objects) : [];
+  const missed = repository.prune ? await planPrunes(context, objects) : [];
+  // What is not read may be what is missed.
+  const isWhole = content.problems.length === 0 && prepared.problems.length === 0;
+  const pruned = isWhole ? missed : [];
   return {
     repository: repository.name,
     url: repository.url,
@@ -170,6 +173,7 @@ export async function planCommit(
     problems: withRefused(problems, refused),
     notes: [
       ...store.notes,
+      ...(pruned.length === missed.length ? [] : [NOT_WHOLE]),
       ...(await unreadNotes(others, pruned)),
       ...(repository.impersonate === undefined
         ? []
@@ -177,6 +181,8 @@ export async function planCommit(
     ],
   };
 }
+
+const NOT_WHOLE = 'whether it would delete anything can be told when all of it can be read';
 
 /** Where something would be deleted, of which repositories it is not known whether they want it. */
 async function unreadNotes(

@@ -283,7 +283,7 @@ describe('drift that is only reported', () => {
     );
     expect(refused.commit?.problems).toEqual([
       expect.stringMatching(
-        /^Conflict again\.yaml:1.* "kubectl-replace" owns \.data\.key\. .* With `heal: true` in the repository's entry git takes back/,
+        /^Conflict again\.yaml:4@.* "kubectl-replace" owns \.data\.key\. .* With `heal: true` in the repository's entry git takes back/,
       ),
     ]);
     await cluster.client.delete(core('configmaps', 'again'));

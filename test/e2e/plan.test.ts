@@ -278,7 +278,7 @@ describe('a plan of several repositories', () => {
     folder = await mkdtemp(join(tmpdir(), 'plan-test-'));
     other = await TestRepository.create();
     await other.commit({ 'a.yaml': configMap });
-    await writeFile(join(folder, 'signers'), 'ada@example.com ssh-ed25519 AAAA\n');
+    await writeFile(join(folder, 'signers'), 'ada@example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI\n');
   });
   afterAll(async () => {
     await other?.remove();

@@ -4,7 +4,7 @@ import { expect } from '@jest/globals';
 
 import { ROLLING_UPDATE } from '../../planners/names.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
-import type { RecordState } from '../../planners/rolling-update-record.ts';
+import type { ControllerManifest, RecordState } from '../../planners/rolling-update-record.ts';
 import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
@@ -71,4 +71,28 @@ export function run(
     expect(world.apply(step.write)).toBe('done');
   }
   throw new Error(`no end: ${written.join(' ')}`);
+}
+
+/** The writes of a rename, in order. */
+export const RENAME = [
+  'Phase',
+  'DeleteOld',
+  'HoldNext',
+  'DeleteNext',
+  'ReleaseNext',
+  'Create',
+  'Own',
+  'Phase',
+];
+
+/** A whole controller, as -f has it. */
+export function fileOf(name: string, labels: Record<string, string>, selector = labels) {
+  const template = IMAGE_TEMPLATE('app:2', labels);
+  const manifest: ControllerManifest = {
+    apiVersion: 'v1',
+    kind: 'ReplicationController',
+    metadata: { name, namespace: 'default' },
+    spec: { selector, template },
+  };
+  return { kind: 'manifest', manifest } as const;
 }

@@ -34,6 +34,8 @@ let taken: number;
 let reads: number;
 /** Of which commit it is when it is read for the first time. */
 let appliedFirst: string | undefined;
+/** What the repository has applied, as its inventory has it. */
+let inventory: string | undefined;
 
 const status = (code: number, reason: string, causes: readonly object[] = []) => ({
   kind: 'Status',
@@ -44,13 +46,13 @@ const status = (code: number, reason: string, causes: readonly object[] = []) =>
 });
 
 beforeEach(async () => {
-  [owner, taken, reads, appliedFirst] = [undefined, 0, 0, undefined];
+  [owner, taken, reads, appliedFirst, inventory] = [undefined, 0, 0, undefined, undefined];
   server = await WatchServer.start();
   server.intercept = ({ method, url }, response) => {
     const controller = () => {
       reads += 1;
       const annotations =
-        reads === 1 && appliedFirst !== undefined
+        (reads === 1 || inventory !== undefined) && appliedFirst !== undefined
           ? { [ANNOTATION.repository]: 'shop', [ANNOTATION.manifestHash]: appliedFirst }
           : {};
       return {
@@ -58,7 +60,13 @@ beforeEach(async () => {
         spec: { replicas: 1 },
       };
     };
-    if (url.pathname === '/api/v1') {
+    if (url.pathname === '/api') {
+      answer(response, 200, { versions: ['v1'] });
+    } else if (url.pathname.endsWith('/selfsubjectaccessreviews')) {
+      answer(response, 201, { status: { allowed: true } });
+    } else if (url.pathname === '/apis') {
+      answer(response, 200, { groups: [] });
+    } else if (url.pathname === '/api/v1') {
       const one = {
         name: 'replicationcontrollers',
         kind: 'ReplicationController',
@@ -71,7 +79,12 @@ beforeEach(async () => {
       url.pathname.endsWith('/controllerrevisions')
     ) {
       answer(response, 200, { metadata: { resourceVersion: '1' }, items: [] });
-    } else if (url.pathname !== `${PATH}/foo`) {
+    } else if (inventory !== undefined && url.pathname.endsWith('/configmaps/fairlead-shop')) {
+      const annotations = { 'applyset.kubernetes.io/tooling': 'fairlead/v1' };
+      const labels = { 'fairlead.dev/inventory': 'shop' };
+      const metadata = { name: 'fairlead-shop', uid: 'i', annotations, labels };
+      answer(response, 200, { metadata, data: { objects: inventory, status: '{}' } });
+    } else if (![`${PATH}/foo`, `${PATH}/bar`].includes(url.pathname)) {
       answer(response, 404, status(404, 'NotFound'));
     } else if (method === 'GET') {
       answer(response, 200, controller());
@@ -99,15 +112,16 @@ afterEach(async () => {
   await server.stop();
 });
 
-function content(): ManifestReader {
+function content(text = FILE.text): ManifestReader {
   const reader = new ManifestReader();
-  for (const _document of reader.read(FILE));
+  for (const _document of reader.read({ ...FILE, text }));
   return reader;
 }
 
-async function plan() {
+async function plan(of = content()) {
   const session = { leaseNamespace: 'system', cluster: 'default', api: 'apps/v1' } as const;
-  return await planCommit(client, session, commitContext(client).repository, 'a', content());
+  const { repository } = commitContext(client);
+  return await planCommit(client, session, { ...repository, name: 'shop', prune: true }, 'a', of);
 }
 
 const INVALID = { code: 'Invalid', object: 'ReplicationController ns/foo', file: 'foo.yaml' };
@@ -141,5 +155,20 @@ describe('a plan', () => {
     const [manifest] = content().manifests;
     appliedFirst = manifest?.hash;
     expect(await plan()).toMatchObject({ problems: [INVALID], changes: [] });
+  });
+
+  const foo = FILE.text;
+  const bar = foo.replace('foo', 'bar');
+  it.each([
+    ['that was applied is read', foo, [], []],
+    ['is read', bar, ['ReplicationController ns/foo'], []],
+    ['but one document is read', `${bar}---\na: [`, [], [/when all of it can be read/]],
+    ['but one kind is known', `${bar}---\n{apiVersion: v1, kind: Nothing, metadata: {name: a}}`, [], [/./]],
+  ])('tells of deletions where all %s', async (_, text, deleted, notes) => {
+    [inventory, appliedFirst, taken] = ['v1 ReplicationController ns foo u', 'h', 10];
+    const planned = await plan(content(text));
+    const gone = planned.changes.filter(({ action }) => action === 'delete');
+    expect(gone.map(({ object }) => object)).toEqual(deleted);
+    expect(planned.notes).toEqual(notes.map((note) => expect.stringMatching(note)));
   });
 });
