@@ -101,20 +101,24 @@ interface Found {
 }
 
 /**
- * `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; `items: null` and null items are dropped as
- * kubectl does. A list that has lost its items to a typing mistake stays what it is, and is refused: all of them would be pruned.
+ * `v1 List` and typed lists (`ConfigMapList`), also nested, become their items; `items: null` is none, as to kubectl. Items of a typed
+ * list need not say their kind: those in the apiserver's answers do not. A list that has lost its items to a typing mistake stays what it is, and is refused: all of them would be pruned.
  */
 function flatten(value: unknown, line: number, document: YamlDocument, depth: number): Found[] {
   if (!isObject(value) || !isList(value) || depth > 10) return [{ value, line }];
   const items = value['items'];
   if (items === null) return [];
   if (!Array.isArray(items)) return [{ value, line }];
-  return items
-    .filter((item) => item !== null)
-    .flatMap((item: unknown) => {
-      const own = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
-      return flatten(item, own ?? line, document, depth + 1);
-    });
+  return items.flatMap((item: unknown) => {
+    const own = typeof item === 'object' && item !== null ? document.lines.get(item) : undefined;
+    return flatten(withKindOf(value, item), own ?? line, document, depth + 1);
+  });
+}
+
+function withKindOf({ apiVersion, kind }: JsonObject, item: unknown): unknown {
+  if (typeof kind !== 'string' || kind === 'List' || !isObject(item)) return item;
+  if (item['kind'] !== undefined || item['apiVersion'] !== undefined) return item;
+  return { apiVersion, kind: kind.slice(0, -'List'.length), ...item };
 }
 
 function isList(value: JsonObject): boolean {

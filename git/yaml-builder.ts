@@ -1,6 +1,6 @@
 /** Builds plain values out of js-yaml's events, with the line of every mapping and list, and bounded expansion. */
 
-import { EVENT_ID, SCALAR_STYLE, getScalarValue } from 'js-yaml';
+import { COLLECTION_STYLE, EVENT_ID, SCALAR_STYLE, getScalarValue } from 'js-yaml';
 import type { Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
 import type { ProblemCode } from './problems.ts';
 import { LineIndex } from './line-index.ts';
@@ -40,6 +40,8 @@ export class YamlReadError extends Error {
 
 interface Anchor {
   readonly value: unknown;
+  /** Of a scalar that is another text as a key. */
+  readonly key?: string | undefined;
   readonly nodes: number;
   readonly characters: number;
   /** Levels of mappings and lists; 0 of a scalar. */
@@ -50,6 +52,8 @@ interface Anchor {
 interface OpenNode {
   readonly line: number;
   readonly anchor: string | undefined;
+  /** Between brackets. */
+  readonly isFlow: boolean;
   /** Counts of nodes and characters when it was opened. */
   readonly nodesBefore: number;
   readonly charactersBefore: number;
@@ -81,6 +85,7 @@ type Frame = DocumentFrame | SequenceFrame | MappingFrame;
 export class YamlBuilder {
   readonly documents: YamlDocument[] = [];
   readonly #source: string;
+  readonly #isJson: boolean;
   readonly #position: LineIndex;
   readonly #budget: ReadBudget;
   readonly #frames: Frame[] = [];
@@ -94,9 +99,10 @@ export class YamlBuilder {
   #expanded = 0;
   #aliases = 0;
 
-  /** `firstLine` is the 1-based line of the file at which `source` begins. */
-  constructor(source: string, firstLine: number, budget: ReadBudget) {
+  /** `firstLine` is the 1-based line of the file at which `source` begins; `isJson` where it is JSON and no more. */
+  constructor(source: string, firstLine: number, budget: ReadBudget, isJson: boolean) {
     this.#source = source;
+    this.#isJson = isJson;
     this.#budget = budget;
     this.#position = new LineIndex(source, firstLine);
   }
@@ -124,12 +130,11 @@ export class YamlBuilder {
       case EVENT_ID.MAPPING:
         this.#open(event);
         return;
-      case EVENT_ID.ALIAS:
-        this.#alias(
-          this.#source.slice(event.anchorStart, event.anchorEnd),
-          this.#position.lineAt(event.anchorStart),
-        );
+      case EVENT_ID.ALIAS: {
+        const line = this.#position.lineAt(event.anchorStart);
+        this.#alias(this.#anchorName(event.anchorStart, event.anchorEnd, line), line);
         return;
+      }
       case EVENT_ID.POP:
         this.#pop();
     }
@@ -139,9 +144,17 @@ export class YamlBuilder {
     const line = this.#position.lineAt(event.start);
     const kind = event.type === EVENT_ID.SEQUENCE ? 'sequence' : 'mapping';
     this.#collectionTag(event.tagStart, event.tagEnd, kind, line);
-    const anchor = event.anchorStart < 0 ? undefined : this.#source.slice(event.anchorStart, event.anchorEnd);
+    const anchor =
+      event.anchorStart < 0 ? undefined : this.#anchorName(event.anchorStart, event.anchorEnd, line);
     this.#nodes += 1;
-    const node = { line, anchor, nodesBefore: this.#nodes, charactersBefore: this.#characters, height: 1 };
+    const node = {
+      line,
+      anchor,
+      isFlow: event.style === COLLECTION_STYLE.FLOW || this.#isFlow(),
+      nodesBefore: this.#nodes,
+      charactersBefore: this.#characters,
+      height: 1,
+    };
     const frame: SequenceFrame | MappingFrame =
       kind === 'sequence'
         ? { kind, value: [], ...node }
@@ -156,10 +169,13 @@ export class YamlBuilder {
     const line = this.#position.lineAt(
       event.valueStart >= 0 ? event.valueStart : Math.max(event.tagStart, event.anchorStart, 0),
     );
-    const source = getScalarValue(this.#source, event);
+    const source = valueOf(this.#source, event);
     const tag = event.tagStart < 0 ? undefined : this.#tagName(event.tagStart, event.tagEnd);
     const isPlain = event.style === SCALAR_STYLE.PLAIN;
+    if (/\p{Surrogate}/u.test(source)) throw refusal('YamlSyntax', 'an escape is no character', line);
+    if (isPlain && this.#isFlow()) this.#checkPlainInFlow(source, event.valueEnd, line);
     const frame = this.#frame();
+    if (frame.kind === 'mapping' && frame.key === undefined) this.#checkKey(frame, event, line);
     if (
       frame.kind === 'mapping' &&
       frame.key === undefined &&
@@ -177,14 +193,53 @@ export class YamlBuilder {
     if (!('value' in scalar)) {
       throw refusal(scalar.refused === 'Tag' ? 'YamlSyntax' : scalar.refused, scalar.message, line);
     }
+    if (this.#isJson && isPlain && typeof scalar.value === 'string')
+      throw refusal('NumberTooLarge', 'a number is beyond what 64 bits hold', line);
     this.#nodes += 1;
     this.#characters += source.length;
     if (event.anchorStart >= 0) {
-      const name = this.#source.slice(event.anchorStart, event.anchorEnd);
+      const name = this.#anchorName(event.anchorStart, event.anchorEnd, line);
       const characters = source.length;
-      this.#anchors.set(name, { value: scalar.value, nodes: 1, characters, height: 0, open: false });
+      const { value, key } = scalar;
+      this.#anchors.set(name, { value, key, nodes: 1, characters, height: 0, open: false });
     }
-    this.#put(scalar.value, line, 0);
+    this.#put(scalar.value, line, 0, scalar.key);
+  }
+
+  /** Between brackets, kubectl ends text without quotes elsewhere than the parser. */
+  #checkPlainInFlow(source: string, end: number, line: number): void {
+    if (source.includes('?'))
+      throw refusal('YamlSyntax', 'between brackets, ? begins a key to kubectl; quote the text', line);
+    if (source.startsWith(':') || /^:[,[\]{}]/.test(this.#source.slice(end, end + 2)))
+      throw refusal(
+        'YamlSyntax',
+        'between brackets, a colon wants a blank after it; or quote the text',
+        line,
+      );
+  }
+
+  /** Keys that the parser takes and kubectl does not. */
+  #checkKey(frame: MappingFrame, event: ScalarEvent, line: number): void {
+    const parent = this.#frames.at(-2);
+    const isOnLineOfKey = parent?.kind === 'mapping' && parent.key !== undefined && parent.keyLine === line;
+    if (!frame.isFlow && isOnLineOfKey)
+      throw refusal('YamlSyntax', 'a mapping does not begin on the line of its key', line);
+    const starts = [event.valueStart, event.tagStart, event.anchorStart].filter((start) => start >= 0);
+    const start = Math.min(...starts);
+    const end = Math.max(event.valueEnd, event.tagEnd, event.anchorEnd);
+    if (starts.length === 0 || /\?\s+["']?$/.test(this.#source.slice(Math.max(start - 100, 0), start)))
+      return;
+    const colon = this.#source.indexOf(':', end);
+    const written = this.#source.slice(start, colon < 0 ? end : colon);
+    if (Array.from(written).length > MAX_KEY || this.#source.slice(start, end).includes('\n'))
+      throw refusal('YamlSyntax', `a key without ? before it has one line and ${MAX_KEY} characters`, line);
+  }
+
+  /** YAML 1.2 takes almost anything; to kubectl a colon ends the name, and `&a: b` is a key. */
+  #anchorName(start: number, end: number, line: number): string {
+    const name = this.#source.slice(start, end);
+    if (/^[-\w]+$/.test(name)) return name;
+    throw refusal('YamlSyntax', 'the name of an anchor (&, *) has letters, digits, "-" and "_"', line);
   }
 
   #alias(name: string, line: number): void {
@@ -198,7 +253,7 @@ export class YamlBuilder {
     if (this.#frames.length + anchor.height > YAML_LIMITS.depth) {
       throw refusal('TooComplex', `its aliases nest more than ${YAML_LIMITS.depth} levels`, line);
     }
-    this.#put(anchor.value, line, anchor.height);
+    this.#put(anchor.value, line, anchor.height, anchor.key);
   }
 
   #pop(): void {
@@ -223,8 +278,8 @@ export class YamlBuilder {
     this.#put(frame.value, frame.line, frame.height);
   }
 
-  /** Adds a complete value of so many levels to whatever is open. */
-  #put(value: unknown, line: number, height: number): void {
+  /** Adds a complete value of so many levels to whatever is open; `asKey` is its text where a key is due. */
+  #put(value: unknown, line: number, height: number, asKey?: string): void {
     const frame = this.#frame();
     if (frame.kind !== 'document') frame.height = Math.max(frame.height, height + 1);
     if (frame.kind === 'document') {
@@ -232,7 +287,7 @@ export class YamlBuilder {
     } else if (frame.kind === 'sequence') {
       frame.value.push(value);
     } else if (frame.key === undefined) {
-      const key = keyText(value);
+      const key = asKey ?? keyText(value);
       if (key === undefined) throw refusal('YamlSyntax', `a key must be text, not ${nameOf(value)}`, line);
       frame.key = key;
       frame.keyLine = line;
@@ -274,6 +329,11 @@ export class YamlBuilder {
     }
   }
 
+  #isFlow(): boolean {
+    const frame = this.#frame();
+    return frame.kind !== 'document' && frame.isFlow;
+  }
+
   #frame(): Frame {
     const frame = this.#frames.at(-1);
     if (frame === undefined) throw new Error('YAML event outside of a document');
@@ -304,11 +364,30 @@ export class YamlBuilder {
 
   #tagName(start: number, end: number): string {
     const raw = this.#source.slice(start, end);
+    if (/[,[\]{}]/.test(this.#source.charAt(end)))
+      throw refusal('YamlSyntax', 'a tag (!) wants a blank after it', this.#position.lineAt(start));
     if (raw.startsWith('!<')) return raw.slice(2, -1);
     const handle = /^!(?:[^!]*!)?/.exec(raw)?.[0] ?? '!';
     const prefix = this.#tags.get(handle) ?? (handle === '!!' ? 'tag:yaml.org,2002:' : handle);
     return prefix + raw.slice(handle.length);
   }
+}
+
+/** Of a key without `?`, in characters. */
+const MAX_KEY = 1024;
+
+/** An escaped line break, and the empty lines after it. */
+const ESCAPED_BREAK = /(?<=(?:^|[^\\])(?:\\\\)*)\\\n((?:[ \t]*\n)+)/g;
+
+/** The parser loses empty lines after an escaped line break; each of them is a line feed. */
+function valueOf(source: string, event: ScalarEvent): string {
+  if (event.style !== SCALAR_STYLE.DOUBLE_QUOTED || event.fast) return getScalarValue(source, event);
+  const written = source.slice(event.valueStart, event.valueEnd);
+  const text = written.replaceAll(
+    ESCAPED_BREAK,
+    (_, empty: string) => `${empty.replaceAll(/[ \t]*\n/g, '\\n')}\\\n`,
+  );
+  return getScalarValue(text, { ...event, valueStart: 0, valueEnd: text.length });
 }
 
 function refusal(code: ProblemCode, message: string, line: number): YamlReadError {

@@ -5,7 +5,11 @@
 
 /** What a scalar is, or why it cannot be taken. */
 export type Scalar =
-  | { readonly value: string | number | boolean | null }
+  | {
+      readonly value: string | number | boolean | null;
+      /** What it is as a key, where that is not what {@link keyText} makes of the value. */
+      readonly key?: string;
+    }
   | { readonly refused: 'NumberTooLarge' | 'NumberNotFinite' | 'Tag'; readonly message: string };
 
 /** Of a scalar, a list or a mapping. Not quoted: `!S3cret` may be meant as a value. */
@@ -44,6 +48,9 @@ export function whyUnfound(key: string): string | undefined {
 const READ_AS: ReadonlySet<string> = new Set(['true', 'false']);
 
 const INTEGER = /^([-+]?)(?:0[bB]([01]+)|0[oO]([0-7]+)|0[xX]([0-9a-fA-F]+)|0([0-7]+)|(0|[1-9][0-9]*))$/;
+/** What Go's reader takes for one (`2001-1-2`, `2001-01-02T03:04:05Z`, `2001-01-02 03:04:05.6`); without a tag it stays text. */
+const TIMESTAMP =
+  /^\d{4}-\d{1,2}-\d{1,2}(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)| \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?)?$/;
 const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 
 /** A plain scalar without a tag. */
@@ -59,7 +66,9 @@ export function plainScalar(source: string): Scalar {
   if (FLOAT.test(digits)) {
     const float = Number(digits);
     // Go's ParseFloat fails on overflow, which leaves a string: `1e400`.
-    return Number.isFinite(float) ? { value: float === 0 ? 0 : float } : { value: source };
+    return Number.isFinite(float)
+      ? { value: float === 0 ? 0 : float, key: floatKeyText(float) }
+      : { value: source };
   }
   return { value: source };
 }
@@ -68,17 +77,22 @@ export function plainScalar(source: string): Scalar {
 export function taggedScalar(source: string, tag: string): Scalar {
   const standard = 'tag:yaml.org,2002:';
   const name = tag.startsWith(standard) ? tag.slice(standard.length) : tag;
-  if (name === 'str' || name === '!' || name === 'timestamp') return { value: source };
+  if (name === 'str' || name === '!' || (name === 'timestamp' && TIMESTAMP.test(source)))
+    return { value: source };
   const scalar = plainScalar(source);
   if (!('value' in scalar)) return scalar;
   const value = scalar.value;
   const fits =
-    (name === 'int' && typeof value === 'number' && Number.isInteger(value)) ||
+    // What is written as a float is none, be it whole.
+    (name === 'int' && typeof value === 'number' && scalar.key === undefined) ||
     (name === 'float' && typeof value === 'number') ||
     (name === 'bool' && typeof value === 'boolean') ||
     (name === 'null' && value === null);
-  if (fits) return scalar;
-  const known = ['int', 'float', 'bool', 'null'].includes(name);
+  if (fits) {
+    if (name === 'float' && typeof value === 'number') return { key: floatKeyText(value), ...scalar };
+    return scalar;
+  }
+  const known = ['int', 'float', 'bool', 'null', 'timestamp'].includes(name);
   return { refused: 'Tag', message: known ? `the value does not fit its tag !!${name}` : UNKNOWN_TAG };
 }
 
@@ -88,6 +102,24 @@ export function keyText(value: unknown): string | undefined {
   if (typeof value === 'boolean') return String(value);
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   return undefined;
+}
+
+/**
+ * kubectl writes a key that is a float as one of 32 bits, the way Go does with `%g`: `1e6` is `1e+06`, `16777217.0` is `1.6777216e+07`.
+ */
+function floatKeyText(value: number): string {
+  const single = Math.fround(value);
+  if (!Number.isFinite(single)) return single > 0 ? '.inf' : '-.inf';
+  if (single === 0) return Object.is(single, -0) ? '-0' : '0';
+  // As few digits as tell it from its neighbours; nine always do.
+  let shortest = '';
+  for (let digits = 0; digits < 9; digits++) {
+    shortest = single.toExponential(digits);
+    if (Math.fround(Number(shortest)) === single) break;
+  }
+  const [mantissa = '', exponent = ''] = shortest.split('e');
+  if (Number(exponent) >= -4 && Number(exponent) < 6) return String(Number(shortest));
+  return `${mantissa}e${exponent.slice(0, 1)}${exponent.slice(1).padStart(2, '0')}`;
 }
 
 function parseInteger(digits: string): number | bigint | undefined {

@@ -20,6 +20,13 @@ export interface YamlContent {
  * are still read. Empty and comment-only documents are left out. Never throws.
  */
 export function* readDocuments(text: string, budget: ReadBudget): Generator<YamlDocument | YamlProblem> {
+  const lone = LONE_RETURN.exec(text);
+  if (lone !== null && SEPARATOR.test(text)) {
+    const message =
+      'a carriage return alone ends no line for kubectl where documents are told apart; use line feeds';
+    yield syntaxError({ text: text.replaceAll(LINE_END, '\n'), line: 1 }, lone.index, message).item;
+    return;
+  }
   for (const chunk of splitDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text)) {
     let read: readonly (YamlDocument | YamlProblem)[];
     try {
@@ -48,19 +55,28 @@ interface Chunk {
   readonly line: number;
 }
 
+const LINE_END = /\r\n|\n|\r/g;
+const LONE_RETURN = /\r(?!\n)/;
+const SEPARATOR = /^(?:---|\.\.\.)/m;
+
 /** Documents begin at `---` in the first column; nothing else in YAML may stand there. Directives stay with their document. */
 function splitDocuments(text: string): readonly Chunk[] {
   const chunks: Chunk[] = [];
-  const lines = text.split(/\r\n|\n|\r/);
+  const lines = text.split(LINE_END);
   let start = 0;
   const cut = (end: number): void => {
     const part = lines.slice(start, end);
-    if (!part.every((line) => NOTHING.test(line))) chunks.push({ text: part.join('\n'), line: start + 1 });
+    // Each line has its line feed, also the last: `|+` keeps them.
+    const lastBreak = end < lines.length || part.at(-1) !== '' ? '\n' : '';
+    if (!part.every((line) => NOTHING.test(line)))
+      chunks.push({ text: part.join('\n') + lastBreak, line: start + 1 });
     start = end;
   };
-  for (let index = 1; index < lines.length; index++) {
-    if (!/^---(?:[ \t]|$)/.test(lines[index] ?? '')) continue;
-    if (!isDirectives(lines.slice(start, index))) cut(index);
+  for (let index = 0; index < lines.length; index++) {
+    if (!/^---(?:[ \t#]|$)/.test(lines[index] ?? '')) continue;
+    // A comment without a blank before it, which is none to the parser.
+    if (lines[index]?.startsWith('---#') === true) lines[index] = '---';
+    if (index > 0 && !isDirectives(lines.slice(start, index))) cut(index);
   }
   cut(lines.length);
   return chunks;
@@ -76,9 +92,45 @@ function isDirectives(lines: readonly string[]): boolean {
 }
 
 function readChunk(chunk: Chunk, budget: ReadBudget): readonly YamlDocument[] {
-  const builder = new YamlBuilder(chunk.text, chunk.line, budget);
+  // To kubectl, JSON is what stands first in its file.
+  const json = chunk.line === 1 && isJson(chunk.text);
+  if (!json) refuseForeign(chunk);
+  const builder = new YamlBuilder(chunk.text, chunk.line, budget, json);
   for (const event of parseEvents(chunk.text, { maxDepth: YAML_LIMITS.depth })) builder.add(event);
   return builder.documents;
+}
+
+/**
+ * What the parser, which reads YAML 1.2, takes otherwise than kubectl, which reads YAML 1.1: there some characters end a line, others
+ * must not be, and a document does not begin on the line of its `---`.
+ */
+function refuseForeign(chunk: Chunk): void {
+  const { text } = chunk;
+  const begun = /^---(?![ \t]*(?:#.*)?$)/m.exec(text);
+  if (begun !== null) throw syntaxError(chunk, begun.index, 'a document begins on the line after its ---');
+  const at = text.search(FOREIGN);
+  if (at < 0) return;
+  const character = `U+${text.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')}`;
+  const what = LINE_BREAK.test(text.charAt(at)) ? 'ends a line to kubectl' : 'is no text to kubectl';
+  throw syntaxError(chunk, at, `${character} ${what}; write it as an escape in double quotes`);
+}
+
+const LINE_BREAK = /[\u0085\u2028\u2029]/;
+const FOREIGN = /[\u007f-\u009f\u2028\u2029\ufffe\uffff]/;
+
+function syntaxError({ text, line }: Chunk, at: number, message: string): YamlReadError {
+  const before = text.slice(0, at).split('\n').length - 1;
+  return new YamlReadError({ code: 'YamlSyntax', message, line: line + before });
+}
+
+function isJson(text: string): boolean {
+  if (!text.trimStart().startsWith('{')) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const DEFICIENT = 'deficient indentation';

@@ -1,4 +1,7 @@
-/** The committed manifests are what the generator makes of this apiserver's schemas, and they can be installed as they are. */
+/**
+ * The committed manifests are what the generator makes of this apiserver's schemas, and they can be installed as they are; any others
+ * are read as kubectl reads them.
+ */
 
 import { readdir, readFile } from 'node:fs/promises';
 
@@ -10,10 +13,15 @@ import { Discovery } from '../../kubernetes/discovery.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { trusted } from '../../kubernetes/values.ts';
 import { fetchOpenApi } from '../../manifests/generate/openapi-source.ts';
+import { findBinary } from '../../local/binaries.ts';
 import { generatedManifests } from '../../manifests/generate/write-manifests.ts';
 import { openAdmission } from '../support/admission/admission-client.ts';
 import { attributesOf, MAY, MAY_NOT } from '../support/admission/worker-permissions.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { readByKubectl } from '../support/kubectl-reading.ts';
+import { fc } from '../support/properties.ts';
+import { difference } from '../support/yaml-comparison.ts';
+import { manifestFile } from '../support/yaml-documents.ts';
 
 /** A client-side `kubectl apply` keeps the whole object in an annotation, and annotations hold this much. */
 const ANNOTATION_BYTES = 262_144;
@@ -99,6 +107,42 @@ describe('other manifests', () => {
       ]),
     );
   });
+});
+
+/** Files that are generated; kubectl reads a hundred in a second. */
+const FILES = Number(process.env['FAIRLEAD_YAML_FILES'] ?? 300);
+const FILES_AT_ONCE = 1_000;
+
+describe('generated files of manifests', () => {
+  it('are read as kubectl reads them, or differ on purpose', async () => {
+    const kubectl = await findBinary('kubectl');
+    const differenceOf = async (text: string): Promise<string | undefined> => {
+      const [reading] = await readByKubectl(kubectl, controlPlane().kubeconfig, [text]);
+      return reading === undefined ? 'not read' : difference(text, reading);
+    };
+    const texts = fc.sample(manifestFile, FILES);
+    const differing: number[] = [];
+    let withObjects = 0;
+    for (let from = 0; from < texts.length; from += FILES_AT_ONCE) {
+      const some = texts.slice(from, from + FILES_AT_ONCE);
+      const readings = await readByKubectl(kubectl, controlPlane().kubeconfig, some);
+      for (const [index, reading] of readings.entries()) {
+        if ('objects' in reading && reading.objects.length > 0) withObjects += 1;
+        if (difference(some[index] ?? '', reading) !== undefined) differing.push(from + index);
+      }
+    }
+    // The others are not read by kubectl: of them only the refusal can be compared.
+    expect(withObjects).toBeGreaterThan(texts.length * 0.4);
+    const [first] = differing;
+    if (first === undefined) return;
+    const { counterexample } = await fc.check(
+      fc.asyncProperty(manifestFile, async (text) => (await differenceOf(text)) === undefined),
+      { path: String(first), numRuns: 1, interruptAfterTimeLimit: 120_000 },
+    );
+    const text = counterexample?.[0] ?? texts[first] ?? '';
+    const which = `${String(differing.length)} of ${String(texts.length)}, the first of them in little`;
+    throw new Error(`${which}: ${JSON.stringify(text)}\n${String(await differenceOf(text))}`);
+  }, 1_200_000);
 });
 
 interface Manifest {

@@ -26,13 +26,13 @@ items:
 - apiVersion: v1
   kind: ConfigMap
   metadata: {name: one}
-- null
 - apiVersion: v1
   kind: ConfigMapList
   items:
   - apiVersion: v1
     kind: ConfigMap
     metadata: {name: two, namespace: ns}
+  - metadata: {name: like-the-apiserver-says-it}
 ---
 # nothing
 ---
@@ -53,9 +53,16 @@ metadata: {name: three}
       ]),
     ).toEqual([
       ['', 'v1', 'ConfigMap', undefined, 'one', 4],
-      ['', 'v1', 'ConfigMap', 'ns', 'two', 11],
+      ['', 'v1', 'ConfigMap', 'ns', 'two', 10],
+      ['', 'v1', 'ConfigMap', undefined, 'like-the-apiserver-says-it', 13],
       ['apps', 'v1', 'Deployment', undefined, 'three', 17],
     ]);
+  });
+
+  it.each(['List', 'ConfigMapList'])('does not pass over a null in a %s', (kind) => {
+    const { manifests, problems } = parse(`apiVersion: v1\nkind: ${kind}\nitems:\n-\n`);
+    expect(manifests).toEqual([]);
+    expect(problems).toEqual([expect.stringMatching(/^NotAnObject .*the document is null/)]);
   });
 
   it('reads JSON files, and every object of a file of lines', () => {

@@ -2,7 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 
 import { readYaml } from '../../git/yaml.ts';
 
-/** The values are what `kubectl annotate --local -o json` (sigs.k8s.io/yaml) made of the same text. */
+/**
+ * The values are what `kubectl annotate --local -o json` (sigs.k8s.io/yaml) made of the same text; test/e2e/manifests.test.ts asks it
+ * about generated ones, and what differed there is here.
+ */
 const VALUES: readonly (readonly [text: string, value: unknown])[] = [
   ['0644', 420],
   ['-0644', -420],
@@ -109,6 +112,15 @@ const VALUES: readonly (readonly [text: string, value: unknown])[] = [
   ['|\n  x\n  y\n', 'x\ny\n'],
   ['>-\n  x\n  y\n', 'x y'],
   ['"\\u0041\\x41"', 'AA'],
+  ['!!timestamp 2001-1-2', '2001-1-2'],
+  ['!!timestamp 2001-01-02T03:04:05.6Z', '2001-01-02T03:04:05.6Z'],
+  ['"x\\\n  \n \n  y"', 'x\n\ny'],
+  ['"\\\\\n  \n  y"', '\\\ny'],
+  ['|\n  x', 'x\n'],
+  ['|+\n  x\n\n', 'x\n\n'],
+  ['|+\n  x\n\n---\n', 'x\n\n'],
+  ['|+\r\n  x\r\n\r\n---\r\n', 'x\n\n'],
+  ['[a:b, "?", "c:"]', ['a:b', '?', 'c:']],
 ];
 
 const KEYS: readonly (readonly [text: string, value: unknown])[] = [
@@ -124,6 +136,24 @@ const KEYS: readonly (readonly [text: string, value: unknown])[] = [
   ['2001-01-01: b', { '2001-01-01': 'b' }],
   ['~x: 1', { '~x': 1 }],
   ['? a\n: b', { a: 'b' }],
+  ['1e6: a', { '1e+06': 'a' }],
+  ['1000000: a', { 1000000: 'a' }],
+  ['123456.0: a', { 123456: 'a' }],
+  ['1234567.0: a', { '1.234567e+06': 'a' }],
+  ['16777217.0: a', { '1.6777216e+07': 'a' }],
+  ['6.188567894: a', { '6.188568': 'a' }],
+  ['0.0001: a', { '0.0001': 'a' }],
+  ['0.00001: a', { '1e-05': 'a' }],
+  ['-5e-69: a', { '-0': 'a' }],
+  ['-0.0: a', { '-0': 'a' }],
+  ['-0: a', { 0: 'a' }],
+  ['1e300: a', { '.inf': 'a' }],
+  ['-1e300: a', { '-.inf': 'a' }],
+  ['!!float 10000000: a', { '1e+07': 'a' }],
+  ['x: &a 1e6\n*a : b', { x: 1000000, '1e+06': 'b' }],
+  [`${'k'.repeat(1024)}: a`, { ['k'.repeat(1024)]: 'a' }],
+  [`? ${'k'.repeat(1025)}\n: a`, { ['k'.repeat(1025)]: 'a' }],
+  ['{? "a\n b" : c}', { 'a b': 'c' }],
 ];
 
 const MERGES: readonly (readonly [text: string, value: unknown])[] = [
@@ -161,9 +191,33 @@ const REFUSED: readonly (readonly [text: string, code: string, line: number, mes
   ['a: !!int 1.5', 'YamlSyntax', 1, /does not fit/],
   ['a:\n  <<: 3', 'YamlSyntax', 2, /merge key/],
   ['a: b: c', 'YamlSyntax', 1, /./],
-  ['ok: 1\nx: [1', 'YamlSyntax', 2, /flow collection/],
+  ['ok: 1\nx: [1', 'YamlSyntax', 2, /a bracket that is not closed$/],
   ['\ta: b', 'YamlSyntax', 1, /./],
   ['a: "x\u0000"', 'YamlSyntax', 1, /null byte/],
+  ['a: !!timestamp soon', 'YamlSyntax', 1, /does not fit its tag !!timestamp/],
+  ['a: !!int 3.0', 'YamlSyntax', 1, /does not fit its tag !!int/],
+  ['a: [!!str, b]', 'YamlSyntax', 1, /a tag \(!\) wants a blank/],
+  ['a: "\\ud800"', 'YamlSyntax', 1, /an escape is no character/],
+  ['a: "\\U00110000"', 'YamlSyntax', 1, /an escape is no character/],
+  ['a: 1\nb: "x\u0085y"', 'YamlSyntax', 2, /^U\+0085 ends a line to kubectl/],
+  ['a: |\n  x\u2028y', 'YamlSyntax', 2, /^U\+2028 ends a line/],
+  ['a: x # \u2029', 'YamlSyntax', 1, /^U\+2029 ends a line/],
+  ['a: "\u007f"', 'YamlSyntax', 1, /^U\+007F is no text to kubectl/],
+  ['a: "\ufffe"', 'YamlSyntax', 1, /^U\+FFFE is no text/],
+  ['a: [http://b/?c=d]', 'YamlSyntax', 1, /\? begins a key to kubectl; quote/],
+  ['{?a: b}', 'YamlSyntax', 1, /\? begins a key/],
+  ['a: [:b]', 'YamlSyntax', 1, /a colon wants a blank/],
+  ['a: [b:, c]', 'YamlSyntax', 1, /a colon wants a blank/],
+  ['a: &x b: c', 'YamlSyntax', 1, /a mapping does not begin on the line of its key/],
+  ['a:\n  &b: c', 'YamlSyntax', 2, /the name of an anchor/],
+  ['a: &é b', 'YamlSyntax', 1, /the name of an anchor/],
+  ['a: {"b\n c": d}', 'YamlSyntax', 1, /a key without \? .* has one line/],
+  [`${'k'.repeat(1025)}: a`, 'YamlSyntax', 1, /and 1024 characters/],
+  [`a: {${'k'.repeat(1025)}: a}`, 'YamlSyntax', 1, /and 1024 characters/],
+  ['--- {a: 1}', 'YamlSyntax', 1, /begins on the line after its ---/],
+  ['a: 1\n---b: 2', 'YamlSyntax', 2, /begins on the line after its ---/],
+  ['a: 1\r---\rb: 2\r', 'YamlSyntax', 1, /a carriage return alone/],
+  ['{"a": 1e400}', 'NumberTooLarge', 1, /beyond what 64 bits hold/],
   ['['.repeat(10_000), 'TooComplex', 1, /nesting/],
   [`a: &a {b: 1}\nc: [${'*a,'.repeat(201)}]`, 'TooComplex', 2, /aliases/],
   [
@@ -247,6 +301,15 @@ describe('YAML as kubectl reads it', () => {
     expect(problems.map(({ code, line }) => [code, line])).toEqual([
       ['YamlSyntax', 6],
       ['DuplicateKey', 11],
+    ]);
+  });
+
+  it('takes a comment directly after --- for one, and JSON as JSON', () => {
+    const { documents, problems } = readYaml('{"a": "x\u2028y\u007f\\/"}\n---# second\nb: 1\n');
+    expect(problems).toEqual([]);
+    expect(documents.map(({ value, line }) => [value, line])).toEqual([
+      [{ a: 'x\u2028y\u007f/' }, 1],
+      [{ b: 1 }, 3],
     ]);
   });
 
