@@ -9,9 +9,7 @@ import type { RepositoryPlan } from '../../cli/plan-changes.ts';
 import { commitWorkflowId, rolledOutSignal, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
@@ -19,9 +17,10 @@ import type { FileChange, TestRepository } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
 import { GitSync } from '../support/git-sync.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
+import { grantInCluster, grantSyncAccount } from '../support/sync-account.ts';
 import { useSyncGround } from '../support/sync-ground.ts';
 
-const { controlPlane, cluster, sync, newRepository } = useSyncGround({
+const { controlPlane, cluster, sync, newRepository, newWorkerClient } = useSyncGround({
   cluster: 'handing',
   handsOver: true,
 });
@@ -39,8 +38,13 @@ async function followPair(name: string, runs = sync()): Promise<Pair> {
   const git = await newRepository();
   const namespace = await cluster().createNamespace(name);
   const names = [`${name}-x`, `${name}-y`] as const;
+  const shared = {
+    repo: git.path,
+    namespace,
+    serviceAccount: await grantSyncAccount(cluster().client, namespace),
+  };
   for (const [index, path] of ['x', 'y'].entries())
-    runs.follow(repositoryFromFlags({ repo: git.path, name: names[index] ?? '', path, namespace }));
+    runs.follow(repositoryFromFlags({ ...shared, name: names[index] ?? '', path }));
   // Neither is ever without an object.
   const rest = { 'x/rest.yaml': map('rest-x'), 'y/rest.yaml': map('rest-y') };
   await git.commit(rest);
@@ -238,6 +242,7 @@ describe('an object that moves from one entry to another in one commit', () => {
   it('keeps its Namespace, which has left as well and is confirmed', async () => {
     const pair = await followPair('housed');
     const [from] = pair.names;
+    await grantInCluster(cluster().client, pair.namespace, ['namespaces', 'configmaps']);
     const inner = `${pair.namespace}-inner`;
     const house = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${inner}, annotations: {fairlead.dev/prune: confirmed}}\n`;
     const tenant = map('tenant').replace('name: tenant', `name: tenant, namespace: ${inner}`);
@@ -260,10 +265,10 @@ describe('an object that moves from one entry to another in one commit', () => {
   }, 60_000);
 
   it('is told of also where the worker dies when it has let it go', async () => {
-    const { kubeconfig, temporalAddress } = controlPlane();
+    const { temporalAddress } = controlPlane();
     // Nothing can be written any more when the object was let go, which is the first patch of the commit that moves it.
     let [isMoving, mayWrite, died] = [false, true, 0];
-    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+    const client = await newWorkerClient({
       onRequest: ({ method }) => {
         if (method === 'PATCH' && isMoving && died === 0) mayWrite = false;
       },
@@ -298,7 +303,6 @@ describe('an object that moves from one entry to another in one commit', () => {
       expect(result).toMatchObject({ pruned: 0 });
     } finally {
       await own.stop();
-      client.close();
     }
   }, 60_000);
 });
@@ -307,8 +311,9 @@ describe('an object that another source wants too', () => {
   it('is refused there with a remedy that deletes nothing, and the refused commit is tried again when it was handed over', async () => {
     const [one, two] = [await newRepository(), await newRepository()];
     const namespace = await cluster().createNamespace('claimed');
-    sync().follow(repositoryFromFlags({ repo: one.path, name: 'claimed-one', namespace }));
-    sync().follow(repositoryFromFlags({ repo: two.path, name: 'claimed-two', namespace }));
+    const shared = { namespace, serviceAccount: await grantSyncAccount(cluster().client, namespace) };
+    sync().follow(repositoryFromFlags({ ...shared, repo: one.path, name: 'claimed-one' }));
+    sync().follow(repositoryFromFlags({ ...shared, repo: two.path, name: 'claimed-two' }));
     const path = pathOf({ namespace }, 'configmaps', 'mine');
     await sync().apply('claimed-one', await one.commit({ 'a.yaml': map('mine'), 'b.yaml': map('rest') }));
     const { uid } = await ownerOf(path);
@@ -345,17 +350,18 @@ describe('an object that another source wants too', () => {
     const [one, two] = [await newRepository(), await newRepository()];
     const server = await GitServer.start(two.path);
     const namespace = await cluster().createNamespace('silent');
+    const shared = { namespace, serviceAccount: await grantSyncAccount(cluster().client, namespace) };
     const own = await GitSync.start({
-      client: cluster().client,
+      client: await newWorkerClient(),
       temporalAddress: controlPlane().temporalAddress,
       cluster: 'handing-silent',
       handsOver: true,
     });
     try {
-      own.follow(repositoryFromFlags({ repo: one.path, name: 'silent-one', namespace }));
-      const there = { repo: server.url('.git'), caFile: server.caFile, namespace };
-      own.follow(repositoryFromFlags({ ...there, name: 'silent-two' }));
-      own.follow(repositoryFromFlags({ repo: '/nonexistent/repository', name: 'silent-three', namespace }));
+      own.follow(repositoryFromFlags({ ...shared, repo: one.path, name: 'silent-one' }));
+      const there = { repo: server.url('.git'), caFile: server.caFile };
+      own.follow(repositoryFromFlags({ ...shared, ...there, name: 'silent-two' }));
+      own.follow(repositoryFromFlags({ ...shared, repo: '/nonexistent/repository', name: 'silent-three' }));
       const files = { 'a.yaml': map('mine'), 'b.yaml': map('gone'), 'c.yaml': map('rest') };
       await own.apply('silent-one', await one.commit(files));
       expect(await own.apply('silent-two', await two.commit({ 'a.yaml': map('mine') }))).toMatchObject({

@@ -7,10 +7,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
-import { repositoryFromFlags } from '../../git/repositories.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import {
   commitWorkflowId,
   commitWorkflowPrefix,
@@ -20,22 +17,24 @@ import {
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
-import type { FileChange, TestRepository } from '../support/git-repository.ts';
+import type { FileChange } from '../support/git-repository.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { usePlayedSetGround } from '../support/played-set-ground.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
+import { grantInCluster } from '../support/sync-account.ts';
+import type { Followed } from '../support/sync-ground.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
 
 /** Those of sync. */
 const requests: string[] = [];
-const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting, eventsOf } =
-  usePlayedSetGround({
-    cluster: 'sync',
-    historyLimit: 60,
-    onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
-  });
+const ground = usePlayedSetGround({
+  cluster: 'sync',
+  historyLimit: 60,
+  onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
+});
+const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting, eventsOf } = ground;
 
 /** Until the wait of the commit has looked at its workloads, and so knows what is under way: its heartbeats say it. */
 async function lookedAt(repository: string, sha: string): Promise<void> {
@@ -52,14 +51,14 @@ describe('what waits for a clock', () => {
   it(
     'a receiver that hangs holds no commit, not even when the sync continues as new; later it gets what is left, in order',
     inLane(async () => {
-      const { git, name, namespace } = await follow('hanging');
+      const { git, name, repository } = await follow('hanging');
       const receiver = await ReceivingServer.start();
       try {
         receiver.answers[0] = 'hang';
         const secretFile = join(git.path, '.git', 'secret');
         await writeFile(secretFile, 'secret');
         const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-        sync().follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+        sync().follow({ ...repository, notify });
         const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
         const runs = new Set<string>();
         const commits: string[] = [];
@@ -143,6 +142,7 @@ describe('what waits for a clock', () => {
     inLane(async () => {
       const { git, name, namespace } = await follow('early');
       const missing = `${namespace}-later`;
+      await grantInCluster(cluster().client, namespace, ['configmaps']);
       const sha = await git.commit({
         'a.yaml': configMap('1').replace('name: config', `name: config, namespace: ${missing}`),
       });
@@ -404,11 +404,11 @@ describe('a repository that is followed no more', () => {
     expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled', author: expect.stringMatching(/\S/) });
   }, 60_000);
 
-  const told = async (name: string, git: TestRepository, namespace: string, receiver: ReceivingServer) => {
+  const told = async ({ git, name, repository }: Followed, receiver: ReceivingServer) => {
     const secretFile = join(git.path, '.git', 'secret');
     await writeFile(secretFile, 'secret');
     const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-    sync().follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+    sync().follow({ ...repository, notify });
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
     await sync().commitSeen(name, sha, { notify: ['webhook'] });
     await awaiting(name, sha);
@@ -417,10 +417,11 @@ describe('a repository that is followed no more', () => {
   };
 
   it('tells its receivers what became of the commit that they know to be pending', async () => {
-    const { git, name, namespace } = await follow('left-told');
+    const followed = await follow('left-told');
+    const { name } = followed;
     const receiver = await ReceivingServer.start();
     try {
-      const sha = await told(name, git, namespace, receiver);
+      const sha = await told(followed, receiver);
       // What is being told then is not lost.
       receiver.answers.splice(0, 1, 503, 200);
       await leave(name);
@@ -438,10 +439,11 @@ describe('a repository that is followed no more', () => {
   }, 60_000);
 
   it('has it reported when they cannot be told: nobody knows the entry any more', async () => {
-    const { git, name, namespace } = await follow('left-unknown');
+    const followed = await follow('left-unknown');
+    const { name } = followed;
     const receiver = await ReceivingServer.start();
     try {
-      const sha = await told(name, git, namespace, receiver);
+      const sha = await told(followed, receiver);
       await leave(name, true);
       expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
       expect(receiver.received.length).toBe(1);
@@ -473,10 +475,11 @@ describe('a repository that is followed no more', () => {
   }, 60_000);
 
   it('tells its receivers also where somebody has terminated its sync', async () => {
-    const { git, name, namespace } = await follow('left-stray');
+    const followed = await follow('left-stray');
+    const { name } = followed;
     const receiver = await ReceivingServer.start();
     try {
-      const sha = await told(name, git, namespace, receiver);
+      const sha = await told(followed, receiver);
       await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
       await leave(name, false, ['webhook']);
       expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
@@ -590,7 +593,8 @@ describe('the counts of a commit', () => {
   const namespace = (name: string) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
 
   it('that changes nothing while an object is kept have each object once', async () => {
-    const { git, name } = await follow('kept');
+    const { git, name, namespace: home } = await follow('kept');
+    await grantInCluster(cluster().client, home, ['namespaces']);
     await sync().apply(
       name,
       await git.commit({ 'a.yaml': configMap('1'), 'n.yaml': namespace('kept-team') }),
@@ -642,11 +646,11 @@ describe('the counts of a commit', () => {
 
 describe('the counts of a commit whose worker dies while it prunes', () => {
   it('hold what was deleted before, and what nobody could answer for', async () => {
-    const { kubeconfig, temporalAddress } = controlPlane();
-    const { git, name, namespace } = await follow('killed-pruning');
+    const { temporalAddress } = controlPlane();
+    const { git, name, repository } = await follow('killed-pruning');
     // The first attempt may not write any more when it has deleted one; the answer of the second is lost.
     let [mayWrite, isPruning, refused] = [true, false, 0];
-    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+    const client = await ground.newWorkerClient({
       onRequest: ({ method }) => {
         if (method === 'DELETE' && isPruning && refused === 0) mayWrite = false;
       },
@@ -671,7 +675,7 @@ describe('the counts of a commit whose worker dies while it prunes', () => {
     });
     const own = await GitSync.start({ client: guarded, temporalAddress: proxy.address, cluster: 'dying' });
     try {
-      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+      own.follow(repository);
       const map = (called: string) => configMap('1').replace('config', called);
       const files = { 'a.yaml': map('one'), 'b.yaml': map('two'), 'c.yaml': map('three') };
       expect(await own.apply(name, await git.commit(files))).toMatchObject({ outcome: 'Succeeded' });
@@ -690,7 +694,6 @@ describe('the counts of a commit whose worker dies while it prunes', () => {
     } finally {
       letAnswer();
       await own.stop();
-      client.close();
       await proxy.close();
     }
   }, 120_000);
