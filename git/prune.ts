@@ -6,7 +6,8 @@ import { parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { endUpdate } from './apply-controller.ts';
+import { endUpdate, updateUnderWay } from './apply-controller.ts';
+import type { UpdateUnderWay } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
@@ -206,11 +207,22 @@ function marksAfter(judged: Extract<PruneVerdict, { verdict: 'detach' | 'handOve
 }
 
 const TRIES = 5;
+const GONE = { verdict: 'gone' } as const;
 
-/** Its rename would bring it back, and without it there is nothing to hold the next controller's pods. */
-async function awaitUpdate(context: CommitContext, entry: InventoryEntry): Promise<void> {
-  const { apiVersion, kind, namespace = '', name } = entry;
-  if (apiVersion !== 'v1' || kind !== 'ReplicationController') return;
+/** The rolling update that the entry is under; undefined: it is under none, or of a kind that has none. @throws ApiError */
+async function updateOf(
+  context: CommitContext,
+  { apiVersion, kind, namespace = '', name }: InventoryEntry,
+): Promise<UpdateUnderWay | undefined> {
+  if (apiVersion !== 'v1' || kind !== 'ReplicationController') return undefined;
+  return await updateUnderWay(context, { namespace, name });
+}
+
+/**
+ * Its rename would bring it back, and without it there is nothing to hold the next controller's pods.
+ * @throws NotYetError while the update has to end first; ApiError
+ */
+async function awaitUpdate(context: CommitContext, { namespace = '', name }: InventoryEntry): Promise<void> {
   const ending = await endUpdate(context, { namespace, name });
   if (ending === undefined) return;
   throw new NotYetError(
@@ -236,12 +248,24 @@ async function pruneOne(
       namespace: entry.namespace,
       name: entry.name,
     });
-    await awaitUpdate(context, entry);
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
-      if (live === undefined) return { verdict: 'gone' };
-      const judged = await judgeWithContent(context, entry, live, wanted);
+      const judged = live === undefined ? GONE : await judgeWithContent(context, entry, live, wanted);
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
+      // It is there, or is on its way back, as whoever's update it is: another repository may have taken it since.
+      const update = await updateOf(context, entry);
+      const roller = update?.repository ?? context.repository.name;
+      if (roller !== context.repository.name)
+        return { verdict: 'forget', why: `repository ${roller} rolls it out now` };
+      if (update !== undefined && (judged.verdict === 'gone' || judged.verdict === 'delete')) {
+        await awaitUpdate(context, entry);
+        // It has ended meanwhile, and what was read is of before.
+        if (attempt < TRIES) continue;
+        throw new NotYetError(
+          `${entry.kind} ${entry.name} left the commit, and is rolled out again and again`,
+        );
+      }
+      if (judged.verdict === 'gone') return judged;
       const { uid, resourceVersion } = judged;
       try {
         if (judged.verdict !== 'delete') {
