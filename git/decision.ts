@@ -32,8 +32,8 @@ export type FormerOwner =
   | { readonly claim: 'none' }
   /** `isFollowed`: by these workers, which hand over what it does not want any more. */
   | { readonly claim: 'holds'; readonly isFollowed: boolean }
-  /** Nobody follows it, and it came from another source. */
-  | { readonly claim: 'left'; readonly source: string | undefined; readonly next: string }
+  /** Nobody follows it, and it came from another source, whose address is not everybody's to know. */
+  | { readonly claim: 'left'; readonly next: string }
   /** Workers of another FAIRLEAD_CLUSTER apply it, or have done so: whether they follow it still is not known here. */
   | { readonly claim: 'elsewhere'; readonly cluster: string; readonly next: string };
 
@@ -72,8 +72,8 @@ export function decide({
   const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
   const owner = annotations?.[ANNOTATION.repository];
   if (owner !== undefined && owner !== repository && former?.claim === 'left') {
-    const { source = 'a source that is not known', next } = former;
-    const message = `repository ${owner} applied this object from ${source}, and is not followed any more.`;
+    const { next } = former;
+    const message = `repository ${owner} applied this object from another source, and is not followed any more.`;
     return {
       do: 'refuse',
       code: 'OwnedByOther',

@@ -89,7 +89,7 @@ async function formerOwner(
   }
   const source = await sourceIdentity(repository.url);
   if (inventory.source === source) return { claim: 'none' };
-  return { claim: 'left', source: inventory.source, next: handOver(store, source) };
+  return { claim: 'left', next: handOver(store, source) };
 }
 
 /**

@@ -414,11 +414,11 @@ describe('what to do with an object', () => {
     ['has no claim left', { claim: 'none' }, { do: 'apply', create: false, force: false }],
     [
       'left it behind',
-      { claim: 'left', source: '/srv/b', next: 'kubectl annotate …' },
+      { claim: 'left', next: 'kubectl annotate …' },
       {
         do: 'refuse',
         code: 'OwnedByOther',
-        message: 'repository b applied this object from /srv/b, and is not followed any more.',
+        message: 'repository b applied this object from another source, and is not followed any more.',
         next: 'To let repo have what b had: kubectl annotate … (then commit again, or `fairlead sync repo`).',
       },
     ],
