@@ -18,6 +18,7 @@ import { NotYetError, mendWebhook } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { bindingCommand, problem } from './problems.ts';
+import type { PruneSetting } from './prune-containers.ts';
 import { judgeWithContent } from './prune-containers.ts';
 import { getOrUndefined, objectPath, servedVersions, withSignal } from './resources.ts';
 
@@ -28,11 +29,11 @@ export interface Pruned {
   readonly forgotten: ReadonlySet<string>;
   /**
    * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; what was
-   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer; and of which
-   * repositories it is not known whether they wanted what was deleted.
+   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer. And what was deleted that
+   * others name who may not have it, and of which repositories it is not known whether they wanted what was deleted.
    */
   readonly kept: readonly string[];
-  /** Names of the repositories to which something was handed over. */
+  /** Names of the repositories that something was let go for: handed over, or to be made anew. */
   readonly heirs: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
@@ -53,14 +54,14 @@ export function pruneOrder(entries: readonly InventoryEntry[]): readonly Invento
 
 /**
  * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted is kept or becomes
- * a problem, and stays in the inventory. `wanted` are the keys of the commit's objects. `isRepeated`: an earlier attempt may have
- * deleted some and been killed before it could answer, so what was applied and is gone counts as deleted.
+ * a problem, and stays in the inventory. `isRepeated`: an earlier attempt may have deleted some and been killed before it could answer, so
+ * what was applied and is gone counts as deleted.
  * @throws ApiError when the apiserver cannot be asked (try again)
  */
 export async function pruneObjects(
   context: CommitContext,
   entries: readonly InventoryEntry[],
-  wanted: ReadonlySet<string>,
+  setting: PruneSetting,
   isRepeated = false,
 ): Promise<Pruned> {
   const deleted: string[] = [];
@@ -73,7 +74,7 @@ export async function pruneObjects(
     context.signal?.throwIfAborted();
     const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
     try {
-      const result = await pruneOne(context, entry, wanted);
+      const result = await pruneOne(context, entry, setting);
       const stays = result.verdict === 'keep' || (result.verdict === 'forget' && result.stays === true);
       if (stays) kept.push(`${label} was not pruned: ${result.why}`);
       if (result.verdict !== 'keep') forgotten.add(entryKey(entry));
@@ -81,6 +82,10 @@ export async function pruneObjects(
       if (result.to !== undefined) {
         kept.push(`${label} was handed over, not deleted: ${result.why}`);
         heirs.add(result.to);
+      }
+      if (result.verdict === 'delete' && result.refused !== undefined) {
+        kept.push(`${label} was deleted, not handed over: ${result.refused}`);
+        for (const maker of result.makers ?? []) heirs.add(maker);
       }
       const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;
       if (result.verdict === 'delete' || isGone) deleted.push(label);
@@ -179,6 +184,9 @@ type Outcome =
       readonly path: ResourcePath;
       /** What the apiserver answered, where that is an object. */
       readonly last?: KubernetesObject;
+      /** As of a {@link PruneVerdict}. */
+      readonly refused?: string | undefined;
+      readonly makers?: readonly string[] | undefined;
       readonly to?: undefined;
     }
   | {
@@ -233,7 +241,7 @@ async function awaitUpdate(context: CommitContext, { namespace = '', name }: Inv
 async function pruneOne(
   context: CommitContext,
   entry: InventoryEntry,
-  wanted: ReadonlySet<string>,
+  setting: PruneSetting,
 ): Promise<Outcome> {
   const { group, version } = parseApiVersion(entry.apiVersion);
   const options = withSignal(context.signal);
@@ -250,7 +258,7 @@ async function pruneOne(
     });
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
-      const judged = live === undefined ? GONE : await judgeWithContent(context, entry, live, wanted);
+      const judged = live === undefined ? GONE : await judgeWithContent(context, entry, path, live, setting);
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
       // It is there, or is on its way back, as whoever's update it is: another repository may have taken it since.
       const update = await updateOf(context, entry);
@@ -281,11 +289,13 @@ async function pruneOne(
         const answer = await context.client.delete(path, {
           uid,
           resourceVersion,
-          propagationPolicy: isReplaced(entry, wanted) ? 'Orphan' : 'Background',
+          propagationPolicy: isReplaced(entry, setting.wanted) ? 'Orphan' : 'Background',
         });
         // Of one that is gone at once it is a Status.
         const isObject = asRecord(answer['metadata'])['uid'] === uid;
-        return { verdict: 'delete', path, ...(isObject && { last: trusted<KubernetesObject>(answer) }) };
+        const { refused, makers } = judged;
+        const last = isObject ? { last: trusted<KubernetesObject>(answer) } : {};
+        return { verdict: 'delete', path, refused, makers, ...last };
       } catch (error) {
         if (isNotFound(error))
           return judged.verdict === 'delete' ? { verdict: 'delete', path } : { verdict: 'gone' };

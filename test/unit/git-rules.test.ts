@@ -216,6 +216,7 @@ describe('an object that left the commit and that another repository wants', () 
     judgeHandOver(judgePrune(one, object, 'repo'), object, {
       to: 'heir',
       isCounterpart: false,
+      isSure: true,
       uid: one.uid,
     });
   const handedOver = { verdict: 'handOver', to: 'heir', why: 'repository heir wants it' };

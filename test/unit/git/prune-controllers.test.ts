@@ -76,7 +76,7 @@ async function prune() {
       await Promise.resolve();
     },
   };
-  const result = await pruneObjects(context, [ENTRY], new Set()).catch((error: unknown) => error);
+  const result = await pruneObjects(context, [ENTRY], { wanted: new Set() }).catch((error: unknown) => error);
   const writes = server.requests.flatMap(({ method, url }) =>
     method === 'GET' ? [] : [`${method} ${url.pathname.split('/').at(-1)}`],
   );
