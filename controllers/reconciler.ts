@@ -197,13 +197,17 @@ export class Reconciler {
     }
   }
 
-  /** Writes the status, tells those who wait for the plan, and brings the runs in line. Called under the workload's mutex. */
+  /**
+   * Writes the status, tells those who wait for the plan, and brings the runs in line. Called under the workload's mutex.
+   *
+   * @returns what it told
+   */
   async publish(
     key: string,
     object: KubernetesObject,
     workload: Workload,
     plan: Plan<object>,
-  ): Promise<void> {
+  ): Promise<Observation> {
     const { client, status, feed, requeue, now, events } = this.#options;
     const runs = this.#runsOf(key, workload);
     const target = templateTarget(workload);
@@ -251,6 +255,7 @@ export class Reconciler {
       }
       requeue(key);
     }
+    return observation;
   }
 
   /** Who rolls the workload. The other one lets go of it: the label may just have come or gone. */
