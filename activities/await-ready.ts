@@ -25,6 +25,7 @@ export async function awaitObservation(
 ): Promise<AwaitReadyResult> {
   const { cancelled, startToCloseMs } = currentAttempt();
   let windowEnds: number | undefined;
+  let { deadlineReported } = input;
   return await new Promise<AwaitReadyResult>((resolve, reject) => {
     let windowTimer: NodeJS.Timeout | undefined;
     let settled = false;
@@ -44,7 +45,9 @@ export async function awaitObservation(
       settle(() => reject(reason instanceof Error ? reason : new CancelledFailure('cancelled')));
     };
     const look = (observation: Observation | undefined) => {
-      const answer = judge(observation, input);
+      // Progress, or the end of a pause, has begun the deadline's clock anew.
+      if (observation?.timedOut === false) deadlineReported = false;
+      const answer = judge(observation, { ...input, deadlineReported });
       if (answer === 'batch soon') {
         windowEnds ??= Date.now() + WINDOW_MS;
         windowTimer ??= setTimeout(() => {
@@ -134,6 +137,7 @@ function podsOf(actions: readonly Action[]): number {
   return actions.reduce((sum, { pods = 1 }) => sum + pods, 0);
 }
 
-function stateOf({ plan }: Observation): State {
-  return { progress: plan.progress, waiting: plan.waiting.slice(0, 10) };
+/** What a run is told of an observation, whatever it asked for. */
+export function stateOf({ plan, timedOut }: Observation): State {
+  return { progress: plan.progress, waiting: plan.waiting.slice(0, 10), timedOut };
 }

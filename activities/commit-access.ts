@@ -12,6 +12,7 @@ import { widen } from '../git/inventory-content.ts';
 import type { CommitStatus, Inventory, InventoryDraft } from '../git/inventory.ts';
 import { InventoryStore, foreignSource } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
+import type { FollowedSources, FoundOthers } from '../git/other-commits.ts';
 import { OtherCommits } from '../git/other-commits.ts';
 import type { Prepared, PreparedObject } from '../git/prepare.ts';
 import { inventoryEntry } from '../git/prepare.ts';
@@ -39,6 +40,8 @@ export interface CommitActivityDependencies {
   /** One that this leader has followed until it left the file: who made its last commit is still known. */
   readonly former: (name: string) => Repository | undefined;
   readonly mirror: (repository: Repository) => Mirror;
+  /** As of {@link FollowedSources}. */
+  readonly seen?: FollowedSources['seen'];
   /** Reads commits, and keeps the last few. @default its own */
   readonly reader?: CommitReader;
   /** The one whose workloads this worker keeps. */
@@ -59,10 +62,14 @@ export interface CommitActivityDependencies {
   readonly onRecorded: (repository: string, commit: CommitStatus) => void;
 }
 
+/** Runs of which it is kept what they have found out about others. */
+const MOST_FOUND = 100;
+
 export class CommitAccess {
   readonly #dependencies: CommitActivityDependencies;
   readonly #reader: CommitReader;
   readonly #discovery: Discovery;
+  readonly #found = new Map<string, FoundOthers>();
 
   constructor(dependencies: CommitActivityDependencies) {
     this.#dependencies = dependencies;
@@ -100,7 +107,7 @@ export class CommitAccess {
     const context: CommitContext = {
       repository,
       sha: input.sha,
-      client: repository.impersonate === undefined ? own : own.impersonating(repository.impersonate),
+      client: accountOf(own, repository),
       worker: own,
       discovery: this.#discovery,
       store: this.store(input),
@@ -114,8 +121,18 @@ export class CommitAccess {
       earlier: async (sha) => await this.#reader.readEarlier(repository, sha, signal),
       signal,
     };
-    const { followed, mirror } = this.#dependencies;
-    return { ...context, others: new OtherCommits(context, { followed, mirror, reader: this.#reader }) };
+    const { followed, mirror, seen } = this.#dependencies;
+    const account = (other: Repository) => accountOf(own, other);
+    const sources = { followed, mirror, account, reader: this.#reader, ...(seen !== undefined && { seen }) };
+    return { ...context, others: new OtherCommits(context, sources, this.#foundBy(input)) };
+  }
+
+  /** What the activities of a run find out about other repositories, which they share. */
+  #foundBy({ runId }: CommitReference): FoundOthers {
+    const found = this.#found.get(runId) ?? {};
+    this.#found.set(runId, found);
+    for (const old of [...this.#found.keys()].slice(0, -MOST_FOUND)) this.#found.delete(old);
+    return found;
   }
 
   /** The inventory of the run's repository, followed or not. */
@@ -230,6 +247,11 @@ export class CommitAccess {
       return { ...present, entries };
     });
   }
+}
+
+/** Who applies a repository's commits. */
+function accountOf(own: KubernetesClient, { impersonate }: Repository): KubernetesClient {
+  return impersonate === undefined ? own : own.impersonating(impersonate);
 }
 
 /** Whether the run puts back what the inventory says was applied; whoever asks for another commit has it verified. @throws as the store */

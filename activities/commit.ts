@@ -15,7 +15,8 @@ import {
   withCommit,
 } from '../git/commit-report.ts';
 import type { CommitContext } from '../git/commit.ts';
-import { entryKey, pruneCandidates } from '../git/inventory-content.ts';
+import { isGrant } from '../git/heirs.ts';
+import { entryKey, groupOf, pruneCandidates } from '../git/inventory-content.ts';
 import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
 import { listMetadata } from '../git/listed-metadata.ts';
 import type { CommitWords } from '../git/mirror.ts';
@@ -156,7 +157,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const pruned = await pruneObjects(
       context,
       part,
-      new Set(wanted.map((entry) => entryKey(entry))),
+      {
+        wanted: new Set(wanted.map((entry) => entryKey(entry))),
+        rightsLeave: candidates.slice(input.from).some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
+      },
       Context.current().info.attempt > 1,
     );
     // In one write: who is killed after it has counted what is not in the entries any more.
@@ -180,12 +184,12 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     };
   }
 
-  /** Repositories to which something was handed over, and that were refused for it: their own next try may be minutes away. */
+  /** Repositories that something was let go for, and that were refused for it: their own next try may be minutes away. */
   async function tellHeirs({ repository, others }: CommitContext, heirs: ReadonlySet<string>): Promise<void> {
     for (const heir of heirs) {
       const tried = await others?.lastTried(heir);
       if (tried?.outcome !== 'Refused' && tried?.outcome !== 'Failed') continue;
-      const reason = `${repository.name} has handed over what it lacked`;
+      const reason = `${repository.name} has let go of what it lacked`;
       await dependencies.tryAgain(heir, { sha: tried.sha, reason });
     }
   }

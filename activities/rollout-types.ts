@@ -34,6 +34,8 @@ export type CreateRevisionResult =
 export interface State {
   readonly progress: Progress;
   readonly waiting: readonly Reason[];
+  /** No progress before the deadline; absent in histories of before it was told. */
+  readonly timedOut?: boolean;
 }
 
 export type UpdateBatchResult =
@@ -54,7 +56,7 @@ export type AwaitReadyResult =
   | Superseded;
 
 export interface AwaitReadyInput extends RunReference {
-  /** The deadline has been dealt with: do not answer `deadline` again before there was progress. */
+  /** The deadline has been dealt with: do not answer `deadline` again before its clock has begun anew. */
   readonly deadlineReported: boolean;
   /** Reasons that the run shows: answer `news` when others have stood for a while, so that it tells why it is stuck. */
   readonly shown?: readonly string[];

@@ -8,7 +8,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { EventRecorder } from '../controllers/events.ts';
 import type { Executor } from '../controllers/executor.ts';
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
-import type { Observation, PlanFeed } from '../controllers/plan-feed.ts';
+import type { PlanFeed } from '../controllers/plan-feed.ts';
 import type { Reconciler } from '../controllers/reconciler.ts';
 import type { ClusterView } from '../controllers/cluster-view.ts';
 import { isNotFound } from '../kubernetes/api-error.ts';
@@ -22,7 +22,7 @@ import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import { asActivities, attemptClient, currentAttempt } from './attempt.ts';
-import { awaitObservation } from './await-ready.ts';
+import { awaitObservation, stateOf } from './await-ready.ts';
 import type { WrittenBefore } from './next-batch.ts';
 import { awaitNextBatch } from './next-batch.ts';
 import type {
@@ -32,7 +32,6 @@ import type {
   CloseResult,
   CreateRevisionResult,
   RunReference,
-  State,
   Superseded,
   UpdateBatchResult,
   WishInput,
@@ -132,9 +131,9 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
       const client = attemptClient(dependencies.client);
       const { object, workload, plan } = await settleWithRevision(client, key, live.object);
       if (plan.batch.length === 0) {
-        await reconciler.publish(key, object, workload, plan);
-        const result = { ...verdict(workload, plan.finished), ...stateOf(plan) };
-        return { result, seen: feed.latest(key), more: false };
+        const seen = await reconciler.publish(key, object, workload, plan);
+        const result = { ...verdict(workload, plan.finished), ...stateOf(seen) };
+        return { result, seen, more: false };
       }
       const part = plan.batch.slice(0, WRITES_BETWEEN_LOOKS);
       let { done, refused, stale } = await executor.execute(client, workload, part);
@@ -146,16 +145,16 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
         ({ done, refused, stale } = await executor.execute(client, again.workload, next));
       }
       const after = reconciler.plan(key, view.object(key) ?? object);
-      await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
+      const seen = await reconciler.publish(key, view.object(key) ?? object, after.workload, after.plan);
       const result: UpdateBatchResult = {
         outcome: 'written',
         pods: done.slice(0, NAME_LIMIT).map(({ label, name }) => label ?? name),
         refused: refused.length,
-        ...stateOf(after.plan),
+        ...stateOf(seen),
       };
       // Slots that came free while it was written. A plan that is too old would only be too old again.
       const more = after.plan.batch.length > 0 && stale.length === 0;
-      return { result, seen: feed.latest(key), more };
+      return { result, seen, more };
     });
   }
 
@@ -332,10 +331,6 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
 
 function keyOf({ workload }: RunReference): string {
   return workloadKey(workload.kind, workload.namespace, workload.name);
-}
-
-function stateOf(plan: Observation['plan']): State {
-  return { progress: plan.progress, waiting: plan.waiting.slice(0, 10) };
 }
 
 function verdict(

@@ -170,6 +170,7 @@ function statusText(status: InstanceStatus): string {
     const tail = tailOfLog(log)
       .map((line) => `      | ${line}\n`)
       .join('');
+    if (tail === '') return `  ✗ ${name} does not run; it has written nothing into ${log}\n`;
     return `  ✗ ${name} does not run; the end of ${log}:\n${tail}`;
   });
   return `instance ${status.name}\n${addressLines(status)}${lines.join('')}`;

@@ -18,7 +18,8 @@ import { heldBack } from '../git/drift.ts';
 import type { FollowedRow } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
 import { decisionInput } from '../git/former-owner.ts';
-import { entryKey, pruneCandidates } from '../git/inventory-content.ts';
+import { isGrant } from '../git/heirs.ts';
+import { entryKey, groupOf, pruneCandidates } from '../git/inventory-content.ts';
 import type { InventoryEntry } from '../git/inventory-content.ts';
 import { listUnchanged } from '../git/listed-metadata.ts';
 import type { Manifest } from '../git/manifests.ts';
@@ -423,16 +424,25 @@ async function planPrunes(
   const old = new Set(objects.flatMap((object) => labelOfCounterpart(object) ?? []));
   const wanted = objects.map(inventoryEntry);
   const keys = new Set(wanted.map((entry) => entryKey(entry)));
-  for (const entry of pruneCandidates(entries, wanted)) {
+  const candidates = pruneCandidates(entries, wanted);
+  const setting = {
+    wanted: keys,
+    rightsLeave: candidates.some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
+  };
+  for (const entry of candidates) {
     const { group, version } = parseApiVersion(entry.apiVersion);
     // Told where it goes to.
     if (old.has(objectLabel({ ...entry, group }))) continue;
     const served = await context.discovery.find(entry.apiVersion, entry.kind);
     if (served === undefined) continue;
     const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
-    const verdict = await judgeWithContent(context, entry, await getOrUndefined(context.client, path), keys);
+    const live = await getOrUndefined(context.client, path);
+    const verdict = await judgeWithContent(context, entry, path, live, setting);
     const object = objectLabel({ ...entry, group });
-    if (verdict.verdict === 'delete') changes.push({ object, action: 'delete', differences: [] });
+    if (verdict.verdict === 'delete') {
+      const why = verdict.refused === undefined ? {} : { why: `not handed over: ${verdict.refused}` };
+      changes.push({ object, action: 'delete', ...why, differences: [] });
+    }
     if (verdict.verdict === 'forget' && verdict.stays === true)
       changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
     if (verdict.verdict === 'keep' || verdict.verdict === 'detach' || verdict.verdict === 'handOver')

@@ -5,6 +5,7 @@ import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isIdle } from '../kubernetes/wish-edits.ts';
+import { KEEPS_OLD } from '../planners/conditions.ts';
 import { isNote } from '../planners/complete-mark.ts';
 import type { PodTemplate } from '../planners/objects.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
@@ -52,9 +53,6 @@ export interface Verdict {
   /** What to do about it; absent when waiting is right. */
   readonly next?: string;
 }
-
-/** The strategy leaves pods at an older revision, as asked. */
-const KEEPS_OLD: ReadonlySet<Reason['code']> = new Set(['Partition', 'NodeSelector', 'OnDelete']);
 
 const REFUSED =
   'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';

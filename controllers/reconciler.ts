@@ -197,13 +197,17 @@ export class Reconciler {
     }
   }
 
-  /** Writes the status, tells those who wait for the plan, and brings the runs in line. Called under the workload's mutex. */
+  /**
+   * Writes the status, tells those who wait for the plan, and brings the runs in line. Called under the workload's mutex.
+   *
+   * @returns what it told
+   */
   async publish(
     key: string,
     object: KubernetesObject,
     workload: Workload,
     plan: Plan<object>,
-  ): Promise<void> {
+  ): Promise<Observation> {
     const { client, status, feed, requeue, now, events } = this.#options;
     const runs = this.#runsOf(key, workload);
     const target = templateTarget(workload);
@@ -233,6 +237,7 @@ export class Reconciler {
     for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload, pauseIsTold)) {
       events.record(workload, type, reason, message);
     }
+    this.#reportClaimConflict(feed.latest(key), observation);
     feed.publish(key, observation);
     runs.ensure(key, observation);
     if (conditions.deadlineAt !== undefined) {
@@ -251,6 +256,7 @@ export class Reconciler {
       }
       requeue(key);
     }
+    return observation;
   }
 
   /** Who rolls the workload. The other one lets go of it: the label may just have come or gone. */
@@ -272,6 +278,15 @@ export class Reconciler {
       { code: 'TemporalRefused', message: sentence('TemporalRefused', [], 0, detail) },
       ...plan.waiting,
     ];
+  }
+
+  /** S4, once for each claim that another controller is found to manage. */
+  #reportClaimConflict(before: Observation | undefined, { workload, plan }: Observation): void {
+    const messageOf = (waiting: readonly Reason[] = []) =>
+      waiting.find(({ code }) => code === 'ClaimConflict')?.message;
+    const message = messageOf(plan.waiting);
+    if (message === undefined || message === messageOf(before?.plan.waiting)) return;
+    this.#options.events.record(workload, 'Warning', 'ConflictingController', message);
   }
 
   #reportDeadline(workload: Workload, served: JsonObject, timedOut: boolean): void {

@@ -55,6 +55,7 @@ export const EVENT_REASONS = [
   'FailedUpdate',
   'FailedAdopt',
   'FailedRelease',
+  'ConflictingController',
   'TemporalUnreachable',
   'RolloutRefused',
   'RollingUpdate',

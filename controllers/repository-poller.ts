@@ -3,6 +3,7 @@
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { Mirror } from '../git/mirror.ts';
+import type { SeenSource } from '../git/other-commits.ts';
 import type { Problem } from '../git/problems.ts';
 import { ProblemError, problem } from '../git/problems.ts';
 import type { Repository } from '../git/repositories.ts';
@@ -52,6 +53,8 @@ interface Followed {
   signalled: { readonly sha: string; readonly seen: string } | undefined;
   checkedAt: number;
   looked: Look | undefined;
+  /** By the last look that found one. */
+  sha: string | undefined;
   /** What went wrong in this round, and in the one before. */
   errors: { readonly now: Set<string>; readonly before: ReadonlySet<string> };
   /** Those who want to know what a look finds that has not begun yet. */
@@ -98,6 +101,7 @@ export class RepositoryPoller {
         signalled: undefined,
         checkedAt: 0,
         looked: undefined,
+        sha: undefined,
         errors: { now: new Set(), before: new Set() },
         asking: [],
       }));
@@ -149,6 +153,13 @@ export class RepositoryPoller {
     return new Map([...this.#followed].map(([name, { looked }]) => [name, looked]));
   }
 
+  /** What its looks have found so far, for who must not wait for one; undefined: none is over, or it is not followed. */
+  seen({ name }: Pick<Repository, 'name'>): SeenSource | undefined {
+    const { looked, sha } = this.#followed.get(name) ?? {};
+    if (looked === undefined) return undefined;
+    return { ...(sha !== undefined && { sha }), ...(!looked.ok && { problem: looked.problem }) };
+  }
+
   async #follow(followed: Followed): Promise<void> {
     const { repository } = followed;
     const signal = AbortSignal.any([this.#stopping.signal, followed.left.signal]);
@@ -162,6 +173,7 @@ export class RepositoryPoller {
         break;
       }
       followed.looked = look;
+      if (look.ok) followed.sha = look.sha;
       // Beside each other: where Temporal does not answer for long, what was found is known all the same.
       const [isTold] = await Promise.all([
         this.#tellThose(followed, look, asking),

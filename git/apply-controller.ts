@@ -51,10 +51,25 @@ export function updateOf({ namespace = '', manifest }: PreparedObject): UpdateRe
   return { namespace, name: manifest.name };
 }
 
+/** A rolling update of a ReplicationController. */
+export interface UpdateUnderWay {
+  /** Which repository what it rolls out is from; undefined: from none. The controller that it replaces may still name another. */
+  readonly repository: string | undefined;
+}
+
+/** The rolling update that a ReplicationController is under; undefined: none. @throws ApiError */
+export async function updateUnderWay(
+  context: CommitContext,
+  update: UpdateReference,
+): Promise<UpdateUnderWay | undefined> {
+  const { record, nextController } = viewUpdate(await readUpdate(context.worker, update, context.signal));
+  const rolledOut = record?.controller ?? nextController;
+  return rolledOut && { repository: rolledOut.metadata.annotations?.[ANNOTATION.repository] };
+}
+
 /** Whether a rolling update of a ReplicationController is under way. @throws ApiError */
 export async function isUpdating(context: CommitContext, update: UpdateReference): Promise<boolean> {
-  const { record, nextController } = viewUpdate(await readUpdate(context.worker, update, context.signal));
-  return record !== undefined || nextController !== undefined;
+  return (await updateUnderWay(context, update)) !== undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Whether what left a commit may be deleted: better known before the first write than after the last. */
 
-import type { KubernetesObject } from '../planners/objects.ts';
+import { mayDo } from './access-review.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
 import { groupOf } from './inventory-content.ts';
@@ -22,25 +22,8 @@ export async function checkDeletes(
     const group = groupOf(entry.apiVersion);
     const served = await context.discovery.find(entry.apiVersion, entry.kind, withSignal(context.signal));
     if (served === undefined) return;
-    const review = await context.client.create<
-      { status?: { allowed?: boolean; reason?: string } } & KubernetesObject
-    >(
-      { group: 'authorization.k8s.io', version: 'v1', resource: 'selfsubjectaccessreviews' },
-      {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SelfSubjectAccessReview',
-        spec: {
-          resourceAttributes: {
-            group,
-            resource: served.resource,
-            verb: 'delete',
-            ...(entry.namespace === undefined ? {} : { namespace: entry.namespace }),
-          },
-        },
-      },
-      withSignal(context.signal),
-    );
-    if (review.status?.allowed === true) return;
+    const question = { verb: 'delete', group, resource: served.resource, namespace: entry.namespace };
+    if (await mayDo(context.client, question, context.signal)) return;
     const example = `${entry.namespace === undefined ? '' : `${entry.namespace}/`}${entry.name}`;
     problems.push(
       problem(

@@ -7,7 +7,8 @@ import { ObjectCheck } from './check-object.ts';
 import { listMetadata } from './listed-metadata.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from './commit.ts';
-import { entryKey, pruneCandidates } from './inventory-content.ts';
+import { chooseHeir } from './heirs.ts';
+import { entryKey, groupOf, pruneCandidates } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Inventory, InventoryStore } from './inventory.ts';
 import { APPLYSET, foreignSource } from './inventory.ts';
@@ -122,14 +123,30 @@ function refusedAlone(
   return new Set(found.map(({ label }) => label)).size === labels.size ? found : [];
 }
 
-/** Those that no other repository wants: what is handed over need not be deleted. @throws only when the run is aborted */
+/** Those that no other repository wants and may have: what is handed over need not be deleted. @throws ApiError */
 async function deleted(
-  { others }: CommitContext,
+  context: CommitContext,
   candidates: readonly InventoryEntry[],
 ): Promise<readonly InventoryEntry[]> {
+  const { others, discovery, signal } = context;
   if (others === undefined || candidates.length === 0) return candidates;
   const { by } = await others.wanted(CHECK_WAIT_MS);
-  return candidates.filter((entry) => !by.has(entryKey(entry)));
+  const handedOver = new Set<InventoryEntry>();
+  await forEachLimited(
+    candidates,
+    PARALLEL,
+    async (entry) => {
+      const claims = by.get(entryKey(entry));
+      if (claims === undefined) return;
+      const { apiVersion, kind, namespace, name } = entry;
+      const served = await discovery.find(apiVersion, kind, withSignal(signal));
+      if (served === undefined) return;
+      const object = { group: groupOf(apiVersion), resource: served.resource, namespace, name };
+      if ((await chooseHeir(context, object, claims)).heir !== undefined) handedOver.add(entry);
+    },
+    signal,
+  );
+  return candidates.filter((entry) => !handedOver.has(entry));
 }
 
 /** The inventory; one that is not this repository's to use becomes a problem. @throws ApiError; Error when its content is damaged */

@@ -40,7 +40,7 @@ export interface CommitContext {
   /** Whether the workers follow a repository of that name. */
   readonly isFollowed: (repository: string) => boolean;
   /** What the other repositories want. Absent: that is not known, and nothing is handed over. */
-  readonly others?: Pick<OtherCommits, 'wanted' | 'newest' | 'lastTried'>;
+  readonly others?: Pick<OtherCommits, 'repository' | 'wanted' | 'newest' | 'lastTried'>;
   /** FAIRLEAD_CLUSTER. @default not known: every inventory is of these workers */
   readonly cluster?: string;
   /** What this worker does with an object, under any repository, one after the other; `object` names it in both workload APIs alike. */

@@ -31,9 +31,14 @@ export type Decision =
 export type FormerOwner =
   | { readonly claim: 'none' }
   /** `isFollowed`: by these workers, which hand over what it does not want any more. */
-  | { readonly claim: 'holds'; readonly isFollowed: boolean }
-  /** Nobody follows it, and it came from another source. */
-  | { readonly claim: 'left'; readonly source: string | undefined; readonly next: string }
+  | {
+      readonly claim: 'holds';
+      readonly isFollowed: boolean;
+      /** What it lets go it deletes: grants are not handed over to another account. */
+      readonly isDeleted?: boolean;
+    }
+  /** Nobody follows it, and it came from another source, whose address is not everybody's to know. */
+  | { readonly claim: 'left'; readonly next: string }
   /** Workers of another FAIRLEAD_CLUSTER apply it, or have done so: whether they follow it still is not known here. */
   | { readonly claim: 'elsewhere'; readonly cluster: string; readonly next: string };
 
@@ -72,8 +77,8 @@ export function decide({
   const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
   const owner = annotations?.[ANNOTATION.repository];
   if (owner !== undefined && owner !== repository && former?.claim === 'left') {
-    const { source = 'a source that is not known', next } = former;
-    const message = `repository ${owner} applied this object from ${source}, and is not followed any more.`;
+    const { next } = former;
+    const message = `repository ${owner} applied this object from another source, and is not followed any more.`;
     return {
       do: 'refuse',
       code: 'OwnedByOther',
@@ -87,9 +92,13 @@ export function decide({
     return { do: 'refuse', code: 'OwnedByOther', message, next };
   }
   if (owner !== undefined && owner !== repository && former?.claim !== 'none') {
+    const isDeleted = former?.claim === 'holds' && former.isDeleted === true;
+    const becomes = isDeleted
+      ? 'it is deleted, and made anew if the account of this repository may'
+      : 'it is handed over as it is, not deleted';
     const next =
       former?.claim === 'holds' && former.isFollowed
-        ? `Leave it to one of the two. To let ${repository} have it, take it out of ${owner}: it is handed over as it is, not deleted, and ${TRIED_BY_ITSELF}.`
+        ? `Leave it to one of the two. To let ${repository} have it, take it out of ${owner}: ${becomes}, and ${TRIED_BY_ITSELF}.`
         : undefined;
     const message = `repository ${owner} applies this object too.`;
     return { do: 'refuse', code: 'OwnedByOther', message, ...(next !== undefined && { next }) };

@@ -6,6 +6,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import { isUpdating, rolledManifest, updateOf } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import type { DecisionInput, FormerOwner } from './decision.ts';
+import { isGrant, mayInheritGrants } from './heirs.ts';
 import type { Inventory } from './inventory.ts';
 import { APPLYSET, InventoryStore, handOver } from './inventory.ts';
 import { counterpartKey, entryKey } from './inventory-content.ts';
@@ -79,6 +80,8 @@ async function formerOwner(
     return holds ? { claim: 'holds', isFollowed } : { claim: 'none' };
   }
   if (isFollowed) {
+    if (isGrant(object.manifest.group) && !mayInherit(context, owner))
+      return { claim: 'holds', isFollowed, isDeleted: true };
     const isLeft = await hasLeft(context, object, owner, inventory);
     return isLeft ? { claim: 'none' } : { claim: 'holds', isFollowed };
   }
@@ -89,7 +92,13 @@ async function formerOwner(
   }
   const source = await sourceIdentity(repository.url);
   if (inventory.source === source) return { claim: 'none' };
-  return { claim: 'left', source: inventory.source, next: handOver(store, source) };
+  return { claim: 'left', next: handOver(store, source) };
+}
+
+/** Whether grants of a followed repository may become this one's as they are; else that one deletes them first. */
+function mayInherit({ others, repository }: CommitContext, owner: string): boolean {
+  const owning = others?.repository(owner);
+  return owning === undefined || mayInheritGrants(repository, owning);
 }
 
 /**

@@ -141,7 +141,15 @@ export function takenBy(entries: Entries, others: ReadonlyMap<string, Entries>):
 }
 
 export type PruneVerdict =
-  | { readonly verdict: 'delete'; readonly uid: string; readonly resourceVersion: string }
+  | {
+      readonly verdict: 'delete';
+      readonly uid: string;
+      readonly resourceVersion: string;
+      /** Who names it and does not get it, in words. */
+      readonly refused?: string;
+      /** Repositories that are to make it anew, if they may. */
+      readonly makers?: readonly string[];
+    }
   /** It stays, without what marks it as ours. */
   | {
       readonly verdict: 'detach';
@@ -224,22 +232,25 @@ export function judgePrune(
   return { verdict: 'delete', uid, resourceVersion };
 }
 
-/** Of an object that another repository wants: it is kept for that one, whatever it is, unless it is not ours or is to be detached. */
+/** Of an object that another repository wants and may have: it is kept for that one, whatever it is, unless it is not ours or is to be detached. */
 export function judgeHandOver(
   judged: PruneVerdict,
   live: KubernetesObject,
   {
     to,
     isCounterpart,
+    isSure,
     uid,
   }: Pick<Extract<PruneVerdict, { verdict: 'handOver' }>, 'to' | 'isCounterpart'> & {
+    /** That it may have it. */
+    readonly isSure: boolean;
     /** That was applied. */
     readonly uid: string | undefined;
   },
 ): PruneVerdict {
   const { metadata } = live;
   const owner = metadata.annotations?.[ANNOTATION.repository];
-  const why = `repository ${to} wants it`;
+  const why = `repository ${to} wants it${isSure ? '' : ', and gets it if its account may have it'}`;
   // An earlier attempt has done it, or the other was quicker.
   if (judged.verdict === 'forget')
     return uid === metadata.uid && (owner === undefined || owner === to)

@@ -96,10 +96,14 @@ export async function resolveLocalRef(gitDirectory: string, path: string, ref?: 
   );
 }
 
+/** Whether a local repository has a commit. @throws ProblemError of git's own refusal */
+export async function holdsLocal(gitDirectory: string, sha: string): Promise<boolean> {
+  return (await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`])).code === 0;
+}
+
 /** @throws ProblemError CommitGone */
 export async function requireLocalCommit(gitDirectory: string, path: string, sha: string): Promise<void> {
-  const output = await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`]);
-  if (output.code !== 0)
+  if (!(await holdsLocal(gitDirectory, sha)))
     throw new ProblemError(problem('CommitGone', `${path} no longer has commit ${sha.slice(0, 8)}.`));
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { runGit } from './git-process.ts';
 import type { MirrorOptions, Signers } from './mirror-options.ts';
-import { openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
+import { holdsLocal, openLocal, requireLocalCommit, resolveLocalRef } from './local-repository.ts';
 import { RemoteMirror } from './remote-mirror.ts';
 import { verifySignature } from './signature.ts';
 import { checkPath, checkRef, parseSource } from './source-url.ts';
@@ -17,6 +17,8 @@ import { readTree } from './tree.ts';
 export interface Mirror {
   /** The sha that the configured ref names now. */
   resolveRef(signal?: AbortSignal): Promise<string>;
+  /** Whether the commit is readable here. No other machine is asked, and no fetch that is under way is waited for. */
+  holds(sha: string): Promise<boolean>;
   /** Makes sure that the commit is readable here; cheap when it already is. */
   ensureCommit(sha: string, signal?: AbortSignal): Promise<void>;
   /** Who made a commit that is readable here, and the first line of what they said of it. Undefined: it cannot be told (any more). */
@@ -70,6 +72,7 @@ async function describeCommit(
 function localMirror(path: string, ref: string | undefined): Mirror {
   return {
     resolveRef: async () => await resolveLocalRef(await openLocal(path), path, ref),
+    holds: async (sha) => await holdsLocal(await openLocal(path), checkSha(sha)),
     describeCommit: async (sha, signal) => await describeCommit(await openLocal(path), sha, signal),
     verifyCommit: async (sha, signers, signal) => {
       const gitDirectory = await openLocal(path);
@@ -91,6 +94,7 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
   const remote = new RemoteMirror(source, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
+    holds: async (sha) => await remote.holds(checkSha(sha)),
     describeCommit: async (sha, signal) => await describeCommit(directory, sha, signal),
     verifyCommit: async (sha, signers, signal) => {
       await remote.ensureCommit(checkSha(sha), signal);

@@ -11,6 +11,8 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
+import type { Heirs } from './heirs.ts';
+import { chooseHeir } from './heirs.ts';
 import {
   DETACH_ANNOTATION,
   PRUNE_ANNOTATION,
@@ -23,29 +25,32 @@ import {
 } from './inventory-content.ts';
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
+import type { Claim } from './other-commits.ts';
 import { withSignal } from './resources.ts';
 
 /** What is in a container, as the cluster has it. */
 export interface Inhabitant extends Pick<KubernetesObject, 'metadata'> {
   readonly group: string;
   readonly kind: string;
+  /** The repository's account may not list it: no name of it is told. */
+  readonly isHidden?: boolean;
 }
 
 type Hold = 'wanted' | 'other' | 'detached' | 'unconfirmed';
 
 /**
  * Why an object must not go with its container; undefined: it may. What is being deleted goes anyway, and what a controller made goes
- * with its owner. `wanted` are the keys of the commit's objects, `others` those that other repositories want.
+ * with its owner. `wanted` are the keys of the commit's objects, `others` those that other repositories want and may have.
  */
 export function holdOf(
   { group, kind, metadata }: Inhabitant,
   repository: string,
   wanted: ReadonlySet<string>,
-  others: ReadonlyMap<string, string>,
+  others: ReadonlySet<string>,
 ): Hold | undefined {
-  const { namespace, name, annotations, ownerReferences, deletionTimestamp } = metadata;
+  const { annotations, ownerReferences, deletionTimestamp } = metadata;
   if (deletionTimestamp !== undefined) return undefined;
-  const key = entryKey({ apiVersion: `${group}/`, kind, namespace, name });
+  const key = keyOf({ group, kind, metadata });
   if (wanted.has(key)) return 'wanted';
   if (ownerReferences?.some(({ controller }) => controller === true) === true) return undefined;
   const owner = annotations?.[ANNOTATION.repository];
@@ -53,6 +58,10 @@ export function holdOf(
   if (annotations?.[DETACH_ANNOTATION] === 'detach') return 'detached';
   if (isCareful(group, kind) && annotations?.[PRUNE_ANNOTATION] !== 'confirmed') return 'unconfirmed';
   return undefined;
+}
+
+function keyOf({ group, kind, metadata: { namespace, name } }: Inhabitant): string {
+  return entryKey({ apiVersion: `${group}/`, kind, namespace, name });
 }
 
 const REASONS: Readonly<Record<Hold, string>> = {
@@ -81,67 +90,144 @@ export function whyContainerStays(
   unseen: readonly string[],
   repository: string,
   wanted: ReadonlySet<string>,
-  others: ReadonlyMap<string, string>,
+  others: ReadonlySet<string>,
 ): string | undefined {
   const held = inhabitants.flatMap((one) => {
     const hold = holdOf(one, repository, wanted, others);
     const { namespace, name } = one.metadata;
-    return hold === undefined ? [] : [{ hold, label: objectLabel({ ...one, namespace, name }) }];
+    const label = one.isHidden === true ? undefined : objectLabel({ ...one, namespace, name });
+    return hold === undefined ? [] : [{ hold, label }];
   });
   if (held.length === 0) {
     const [first] = unseen.toSorted();
     return first && `whether something in it has to stay is not known: ${first}`;
   }
-  const named = held.map(({ hold, label }) => `${label} (${REASONS[hold]})`).toSorted();
-  const more = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : '';
+  const named = held
+    .flatMap(({ hold, label }) => (label === undefined ? [] : [`${label} (${REASONS[hold]})`]))
+    .toSorted();
+  const more = named.length > MOST_NAMED ? [`${named.length - MOST_NAMED} more`] : [];
+  const hidden = Object.entries(REASONS).flatMap(([hold, reason]) => {
+    const { length } = held.filter((one) => one.hold === hold && one.label === undefined);
+    const what = length === 1 ? 'one object' : `${length} objects`;
+    return length === 0 ? [] : [`${what} that its account may not list (${reason})`];
+  });
+  const most = [named.slice(0, MOST_NAMED).join(', '), ...more, ...hidden]
+    .filter((part) => part !== '')
+    .join(' and ');
   const remedies = Object.entries(REMEDIES).flatMap(([hold, text]) =>
     held.some((one) => one.hold === hold) ? [text] : [],
   );
-  return `it would take ${named.slice(0, MOST_NAMED).join(', ')}${more} with it: ${remedies.join('; ')}. Or put the container back into git`;
+  return `it would take ${most} with it: ${remedies.join('; ')}. Or put the container back into git`;
+}
+
+/** How an object that left the commit is judged, beside itself. */
+export interface PruneSetting {
+  /** Keys of the commit's objects. */
+  readonly wanted: ReadonlySet<string>;
+  /** As of {@link HeirSetting}. */
+  readonly rightsLeave?: boolean;
 }
 
 /**
- * {@link judgePrune}, with who else wants it, and for what may be deleted and holds others a look at what is in it now. The same for a prune and for a plan:
- * what has left the commit as well and may be deleted makes no difference, whether it is gone yet or not.
+ * {@link judgePrune}, with who else wants it and may have it, and for what may be deleted and holds others a look at what is in it now.
+ * The same for a prune and for a plan: what has left the commit as well and may be deleted makes no difference, whether it is gone yet or
+ * not.
  * @throws ApiError when the apiserver cannot be asked
  */
 export async function judgeWithContent(
   context: CommitContext,
   entry: InventoryEntry,
+  path: ResourcePath,
   live: KubernetesObject | undefined,
-  wanted: ReadonlySet<string>,
+  setting: PruneSetting,
 ): Promise<PruneVerdict> {
   const { name } = context.repository;
-  if (live === undefined) return judgePrune(entry, live, name);
-  const others = (await context.others?.wanted())?.by ?? new Map<string, string>();
-  const judged = judgeForOthers(judgePrune(entry, live, name), entry, live, { wanted, others });
+  const own = judgePrune(entry, live, name);
+  if (live === undefined) return own;
+  const claims = (await context.others?.wanted())?.by ?? new Map<string, readonly Claim[]>();
+  const judged = await judgeForOthers(context, own, { entry, path, live, claims }, setting);
   if (judged.verdict !== 'delete') return judged;
   // It takes nothing more with it than what goes already.
   if (live.metadata.deletionTimestamp !== undefined) return judged;
   const look = lookOf(context, entry, live);
   if (look === undefined) return judged;
   const { inhabitants, unseen } = await look;
-  const why = whyContainerStays(inhabitants, unseen, name, wanted, others);
+  const others = await claimedOf(context, inhabitants, claims);
+  const why = whyContainerStays(inhabitants, unseen, name, setting.wanted, others);
   return why === undefined ? judged : { verdict: 'keep', why };
 }
 
-function judgeForOthers(
+async function judgeForOthers(
+  context: CommitContext,
   judged: PruneVerdict,
-  entry: InventoryEntry,
-  live: KubernetesObject,
-  { wanted, others }: { readonly wanted: ReadonlySet<string>; readonly others: ReadonlyMap<string, string> },
-): PruneVerdict {
-  const { uid } = entry;
-  const to = others.get(entryKey(entry));
-  if (to !== undefined) return judgeHandOver(judged, live, { to, isCounterpart: false, uid });
+  {
+    entry,
+    path,
+    live,
+    claims,
+  }: {
+    readonly entry: InventoryEntry;
+    readonly path: ResourcePath;
+    readonly live: KubernetesObject;
+    readonly claims: ReadonlyMap<string, readonly Claim[]>;
+  },
+  { wanted, rightsLeave = false }: PruneSetting,
+): Promise<PruneVerdict> {
   const other = counterpartKey(entry);
   // This commit goes before another repository's.
-  const heir = other === undefined || wanted.has(other) ? undefined : others.get(other);
-  return heir === undefined ? judged : judgeHandOver(judged, live, { to: heir, isCounterpart: true, uid });
+  const moved = other === undefined || wanted.has(other) ? undefined : claims.get(other);
+  const { group, resource, namespace } = path;
+  const object = { group, resource, namespace, name: entry.name };
+  const unheard: Heirs[] = [];
+  for (const [isCounterpart, wanting] of [
+    [false, claims.get(entryKey(entry))],
+    [true, moved],
+  ] as const) {
+    if (wanting === undefined) continue;
+    const heirs = await chooseHeir(context, object, wanting, { isCounterpart, rightsLeave });
+    unheard.push(heirs);
+    if (heirs.heir === undefined) continue;
+    const { repository, account } = heirs.heir;
+    const isSure = account !== undefined || repository.impersonate === undefined;
+    return judgeHandOver(judged, live, { to: repository.name, isCounterpart, isSure, uid: entry.uid });
+  }
+  if (judged.verdict !== 'delete' || unheard.length === 0) return judged;
+  const undecided = unheard.find((one) => one.undecided !== undefined)?.undecided;
+  if (undecided !== undefined) return { verdict: 'keep', why: undecided };
+  const refused = unheard.flatMap((one) => one.refused).join('; ');
+  return { ...judged, refused, makers: unheard.flatMap((one) => one.makers) };
+}
+
+/** Keys of those that other repositories want and may have, or of which that is not known. @throws ApiError */
+async function claimedOf(
+  context: CommitContext,
+  inhabitants: readonly Resident[],
+  claims: ReadonlyMap<string, readonly Claim[]>,
+): Promise<ReadonlySet<string>> {
+  const claimed = new Set<string>();
+  await forEachLimited(
+    inhabitants,
+    PARALLEL,
+    async (one) => {
+      const wanting = claims.get(keyOf(one));
+      if (wanting === undefined) return;
+      const { group, resource, metadata } = one;
+      const { namespace, name } = metadata;
+      const { heir, undecided } = await chooseHeir(context, { group, resource, namespace, name }, wanting);
+      if (heir !== undefined || undecided !== undefined) claimed.add(keyOf(one));
+    },
+    context.signal,
+  );
+  return claimed;
+}
+
+/** With what it is asked for by. */
+interface Resident extends Inhabitant {
+  readonly resource: string;
 }
 
 interface Content {
-  readonly inhabitants: readonly Inhabitant[];
+  readonly inhabitants: readonly Resident[];
   readonly unseen: readonly string[];
 }
 
@@ -210,16 +296,18 @@ async function contentOfDefinition(context: CommitContext, live: KubernetesObjec
 }
 
 async function listAll(context: CommitContext, collections: readonly Collection[]): Promise<Content> {
-  const inhabitants: Inhabitant[] = [];
+  const inhabitants: Resident[] = [];
   const unseen: string[] = [];
   await forEachLimited(
     collections,
     PARALLEL,
     async ({ kind, path, isVital }) => {
       try {
-        const items = await listOne(context, path);
-        if (items === undefined && isVital) unseen.push(`${path.resource} may not be listed: grant \`list\``);
-        for (const { metadata } of items ?? []) inhabitants.push({ group: path.group, kind, metadata });
+        const { group, resource } = path;
+        const listed = await listOne(context, path);
+        if (listed === undefined && isVital) unseen.push(`${resource} may not be listed: grant \`list\``);
+        for (const { metadata } of listed?.items ?? [])
+          inhabitants.push({ group, kind, resource, metadata, ...(listed?.isHidden && { isHidden: true }) });
       } catch (error) {
         context.signal?.throwIfAborted();
         if (isVital || !(error instanceof ApiError)) throw error;
@@ -231,11 +319,17 @@ async function listAll(context: CommitContext, collections: readonly Collection[
   return { inhabitants, unseen };
 }
 
+/** `isHidden`: from the repository's account. */
+interface Listed {
+  readonly items: readonly KubernetesObject[];
+  readonly isHidden: boolean;
+}
+
 /** Undefined: neither the repository's account nor the worker may list them. @throws ApiError */
 async function listOne(
   { client, worker, signal }: CommitContext,
   path: ResourcePath,
-): Promise<readonly KubernetesObject[] | undefined> {
+): Promise<Listed | undefined> {
   for (const asker of [client, worker]) {
     try {
       const { items } = await asker.list(path, {
@@ -243,9 +337,9 @@ async function listOne(
         transform: withoutManagers,
         ...withSignal(signal),
       });
-      return items;
+      return { items, isHidden: asker !== client };
     } catch (error) {
-      if (isNotFound(error)) return [];
+      if (isNotFound(error)) return { items: [], isHidden: false };
       if (!isForbidden(error)) throw error;
     }
   }

@@ -6,7 +6,8 @@ import { parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
-import { endUpdate } from './apply-controller.ts';
+import { endUpdate, updateUnderWay } from './apply-controller.ts';
+import type { UpdateUnderWay } from './apply-controller.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
 import { APPLYSET } from './inventory.ts';
@@ -17,6 +18,7 @@ import { NotYetError, mendWebhook } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { bindingCommand, problem } from './problems.ts';
+import type { PruneSetting } from './prune-containers.ts';
 import { judgeWithContent } from './prune-containers.ts';
 import { getOrUndefined, objectPath, servedVersions, withSignal } from './resources.ts';
 
@@ -27,11 +29,11 @@ export interface Pruned {
   readonly forgotten: ReadonlySet<string>;
   /**
    * What is still there and why, in sentences: what may not be deleted without a confirmation, and stays in the inventory; what was
-   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer; and of which
-   * repositories it is not known whether they wanted what was deleted.
+   * detached, or handed over; what nothing marks as ours any more; what was deleted and waits for a finalizer. And what was deleted that
+   * others name who may not have it, and of which repositories it is not known whether they wanted what was deleted.
    */
   readonly kept: readonly string[];
-  /** Names of the repositories to which something was handed over. */
+  /** Names of the repositories that something was let go for: handed over, or to be made anew. */
   readonly heirs: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
@@ -52,14 +54,14 @@ export function pruneOrder(entries: readonly InventoryEntry[]): readonly Invento
 
 /**
  * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted is kept or becomes
- * a problem, and stays in the inventory. `wanted` are the keys of the commit's objects. `isRepeated`: an earlier attempt may have
- * deleted some and been killed before it could answer, so what was applied and is gone counts as deleted.
+ * a problem, and stays in the inventory. `isRepeated`: an earlier attempt may have deleted some and been killed before it could answer, so
+ * what was applied and is gone counts as deleted.
  * @throws ApiError when the apiserver cannot be asked (try again)
  */
 export async function pruneObjects(
   context: CommitContext,
   entries: readonly InventoryEntry[],
-  wanted: ReadonlySet<string>,
+  setting: PruneSetting,
   isRepeated = false,
 ): Promise<Pruned> {
   const deleted: string[] = [];
@@ -72,7 +74,7 @@ export async function pruneObjects(
     context.signal?.throwIfAborted();
     const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
     try {
-      const result = await pruneOne(context, entry, wanted);
+      const result = await pruneOne(context, entry, setting);
       const stays = result.verdict === 'keep' || (result.verdict === 'forget' && result.stays === true);
       if (stays) kept.push(`${label} was not pruned: ${result.why}`);
       if (result.verdict !== 'keep') forgotten.add(entryKey(entry));
@@ -80,6 +82,10 @@ export async function pruneObjects(
       if (result.to !== undefined) {
         kept.push(`${label} was handed over, not deleted: ${result.why}`);
         heirs.add(result.to);
+      }
+      if (result.verdict === 'delete' && result.refused !== undefined) {
+        kept.push(`${label} was deleted, not handed over: ${result.refused}`);
+        for (const maker of result.makers ?? []) heirs.add(maker);
       }
       const isGone = result.verdict === 'gone' && isRepeated && entry.uid !== undefined;
       if (result.verdict === 'delete' || isGone) deleted.push(label);
@@ -178,6 +184,9 @@ type Outcome =
       readonly path: ResourcePath;
       /** What the apiserver answered, where that is an object. */
       readonly last?: KubernetesObject;
+      /** As of a {@link PruneVerdict}. */
+      readonly refused?: string | undefined;
+      readonly makers?: readonly string[] | undefined;
       readonly to?: undefined;
     }
   | {
@@ -206,11 +215,22 @@ function marksAfter(judged: Extract<PruneVerdict, { verdict: 'detach' | 'handOve
 }
 
 const TRIES = 5;
+const GONE = { verdict: 'gone' } as const;
 
-/** Its rename would bring it back, and without it there is nothing to hold the next controller's pods. */
-async function awaitUpdate(context: CommitContext, entry: InventoryEntry): Promise<void> {
-  const { apiVersion, kind, namespace = '', name } = entry;
-  if (apiVersion !== 'v1' || kind !== 'ReplicationController') return;
+/** The rolling update that the entry is under; undefined: it is under none, or of a kind that has none. @throws ApiError */
+async function updateOf(
+  context: CommitContext,
+  { apiVersion, kind, namespace = '', name }: InventoryEntry,
+): Promise<UpdateUnderWay | undefined> {
+  if (apiVersion !== 'v1' || kind !== 'ReplicationController') return undefined;
+  return await updateUnderWay(context, { namespace, name });
+}
+
+/**
+ * Its rename would bring it back, and without it there is nothing to hold the next controller's pods.
+ * @throws NotYetError while the update has to end first; ApiError
+ */
+async function awaitUpdate(context: CommitContext, { namespace = '', name }: InventoryEntry): Promise<void> {
   const ending = await endUpdate(context, { namespace, name });
   if (ending === undefined) return;
   throw new NotYetError(
@@ -221,7 +241,7 @@ async function awaitUpdate(context: CommitContext, entry: InventoryEntry): Promi
 async function pruneOne(
   context: CommitContext,
   entry: InventoryEntry,
-  wanted: ReadonlySet<string>,
+  setting: PruneSetting,
 ): Promise<Outcome> {
   const { group, version } = parseApiVersion(entry.apiVersion);
   const options = withSignal(context.signal);
@@ -236,12 +256,24 @@ async function pruneOne(
       namespace: entry.namespace,
       name: entry.name,
     });
-    await awaitUpdate(context, entry);
     for (let attempt = 1; ; attempt += 1) {
       const live = await getOrUndefined(context.client, path, context.signal);
-      if (live === undefined) return { verdict: 'gone' };
-      const judged = await judgeWithContent(context, entry, live, wanted);
+      const judged = live === undefined ? GONE : await judgeWithContent(context, entry, path, live, setting);
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
+      // It is there, or is on its way back, as whoever's update it is: another repository may have taken it since.
+      const update = await updateOf(context, entry);
+      const roller = update?.repository ?? context.repository.name;
+      if (roller !== context.repository.name)
+        return { verdict: 'forget', why: `repository ${roller} rolls it out now` };
+      if (update !== undefined && (judged.verdict === 'gone' || judged.verdict === 'delete')) {
+        await awaitUpdate(context, entry);
+        // It has ended meanwhile, and what was read is of before.
+        if (attempt < TRIES) continue;
+        throw new NotYetError(
+          `${entry.kind} ${entry.name} left the commit, and is rolled out again and again`,
+        );
+      }
+      if (judged.verdict === 'gone') return judged;
       const { uid, resourceVersion } = judged;
       try {
         if (judged.verdict !== 'delete') {
@@ -257,11 +289,13 @@ async function pruneOne(
         const answer = await context.client.delete(path, {
           uid,
           resourceVersion,
-          propagationPolicy: isReplaced(entry, wanted) ? 'Orphan' : 'Background',
+          propagationPolicy: isReplaced(entry, setting.wanted) ? 'Orphan' : 'Background',
         });
         // Of one that is gone at once it is a Status.
         const isObject = asRecord(answer['metadata'])['uid'] === uid;
-        return { verdict: 'delete', path, ...(isObject && { last: trusted<KubernetesObject>(answer) }) };
+        const { refused, makers } = judged;
+        const last = isObject ? { last: trusted<KubernetesObject>(answer) } : {};
+        return { verdict: 'delete', path, refused, makers, ...last };
       } catch (error) {
         if (isNotFound(error))
           return judged.verdict === 'delete' ? { verdict: 'delete', path } : { verdict: 'gone' };

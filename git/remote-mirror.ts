@@ -86,8 +86,10 @@ export class RemoteMirror {
   }
 
   async ensureCommit(sha: string, signal?: AbortSignal): Promise<void> {
+    // What is here waits for no fetch of another commit, whose server may be silent.
+    if (await this.holds(sha)) return;
     await this.#exclusively(async () => {
-      if (await this.#holds(sha)) return;
+      if (await this.holds(sha)) return;
       try {
         await this.#obtain(sha, signal);
       } catch (error) {
@@ -126,7 +128,7 @@ export class RemoteMirror {
   async #obtain(sha: string, signal?: AbortSignal): Promise<void> {
     await this.#prepare();
     await this.#fetch(sha, signal);
-    if (!(await this.#holds(sha)))
+    if (!(await this.holds(sha)))
       throw new ProblemError(
         problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
       );
@@ -166,7 +168,8 @@ export class RemoteMirror {
     }
   }
 
-  async #holds(sha: string): Promise<boolean> {
+  /** Whether the commit is here; nobody else is asked. */
+  async holds(sha: string): Promise<boolean> {
     if ((await stat(join(this.#directory, 'HEAD')).catch(() => undefined)) === undefined) return false;
     const output = await runGit({ args: ['cat-file', '-e', `${sha}^{tree}`], gitDirectory: this.#directory });
     return output.code === 0;

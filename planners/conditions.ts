@@ -141,7 +141,7 @@ export function computeConditions(input: ConditionInput): ConditionResult {
           type: 'Ready',
           status: 'True',
           reason: 'RolloutComplete',
-          message: 'all pods are at the wanted revision and available',
+          message: readyMessage(input),
         }
       : { type: 'Ready', status: 'False', ...(stalled ?? why) },
   ];
@@ -281,8 +281,18 @@ const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
   'ScaleDownWaits',
   'Partition',
   'OnDelete',
+  'ClaimConflict',
   'Pinned',
 ]);
+
+/** The strategy leaves pods at an older revision, as asked. */
+export const KEEPS_OLD: ReadonlySet<ReasonCode> = new Set(['Partition', 'NodeSelector', 'OnDelete']);
+
+function readyMessage({ waiting }: ConditionInput): string {
+  const kept = waiting.find(({ code }) => KEEPS_OLD.has(code));
+  if (kept === undefined) return 'all pods are at the wanted revision and available';
+  return `all pods are available; ${kept.message}`;
+}
 
 /** The first reason. Its words do not change by the second: the time that is left is only told by who is asked. */
 function whyNotReady(input: ConditionInput): { readonly reason: string; readonly message: string } {
@@ -295,8 +305,8 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
   }
   const first =
     input.waiting.find(({ code }) => !CONSEQUENCES.has(code)) ??
-    // A pin holds git up, never pods: it is not why anything waits.
-    input.waiting.find(({ code }) => code !== 'Pinned');
+    // A pin holds git up, and another's claim the retention policy, never pods: they are not why anything waits.
+    input.waiting.find(({ code }) => code !== 'Pinned' && code !== 'ClaimConflict');
   if (first === undefined) {
     return { reason: 'Progressing', message: 'pods are being brought to the wanted state' };
   }

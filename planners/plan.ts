@@ -122,6 +122,7 @@ export type ReasonCode =
   | 'ClaimTerminating'
   | 'ClaimStale'
   | 'ClaimOwners'
+  | 'ClaimConflict'
   | 'ScaleDownWaits'
   | 'InPlaceGrace'
   | 'InPlaceRestarting'

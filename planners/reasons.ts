@@ -44,6 +44,7 @@ const ORDER: readonly ReasonCode[] = [
   'OnDelete',
   'Partition',
   'NodeSelector',
+  'ClaimConflict',
   'Pinned',
 ];
 
@@ -139,6 +140,8 @@ export function sentence(
       return `${who} ${total === 1 ? 'waits' : 'wait'} until the claim of an earlier pod is deleted${what}`;
     case 'ClaimOwners':
       return `${who} ${be} deleted once ${total === 1 ? 'its claims have' : 'their claims have'} the owners that whenScaled asks for${what}`;
+    case 'ClaimConflict':
+      return `${who} ${be} managed by another controller, so persistentVolumeClaimRetentionPolicy does not hold there${what}`;
     case 'InPlaceGrace':
       return `${who} ${be} out of service and ${total === 1 ? 'waits' : 'wait'} for the grace period before the update in place`;
     case 'InPlaceRestarting':

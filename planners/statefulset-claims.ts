@@ -68,8 +68,7 @@ export function retainClaimAction(
     isSetReference(set, owner) || isPodReference(owner, pod.metadata.name);
   if (isStale(set, owners, pod)) return undefined;
   const others = owners.filter((owner) => !ours(owner));
-  const retains = set.whenDeleted === 'Retain' && set.whenScaled === 'Retain';
-  const conflicting = !retains && others.some((owner) => owner.controller === true);
+  const conflicting = foreignController(set, claim, pod) !== undefined;
   const wanted = conflicting ? others : [...others, ...wantedOwners(set, pod, inRange)];
   if (sameOwners(owners, wanted)) return undefined;
   const { name, uid, resourceVersion } = claim.metadata;
@@ -86,6 +85,21 @@ export function retainClaimAction(
       ? `update Claim ${name}: another controller manages it, so the retention policy of StatefulSet ${set.ref.name} is ignored`
       : `update Claim ${name}: owners follow the retention policy of StatefulSet ${set.ref.name}`,
   };
+}
+
+/** S4: who else controls the claim, so that the retention policy does not hold there; undefined where nobody does, or none is asked for. */
+export function foreignController(
+  set: StatefulSet,
+  claim: PersistentVolumeClaim,
+  pod: Pod,
+): OwnerReference | undefined {
+  if (set.whenDeleted === 'Retain' && set.whenScaled === 'Retain') return undefined;
+  const owners = ownersOf(claim);
+  if (isStale(set, owners, pod)) return undefined;
+  return owners.find(
+    (owner) =>
+      owner.controller === true && !isSetReference(set, owner) && !isPodReference(owner, pod.metadata.name),
+  );
 }
 
 function wantedOwners(set: StatefulSet, pod: Pod, inRange: boolean): readonly OwnerReference[] {

@@ -7,7 +7,13 @@ import type { ControllerRevision } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { wasRolledOutLast } from './revision.ts';
 import { describeDeletion } from './pod-reasons.ts';
-import { claimName, createClaimAction, isStaleClaim, retainClaimAction } from './statefulset-claims.ts';
+import {
+  claimName,
+  createClaimAction,
+  foreignController,
+  isStaleClaim,
+  retainClaimAction,
+} from './statefulset-claims.ts';
 import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
 import { membersOf } from './statefulset-view.ts';
 import type { StatefulSetMember, StatefulSetView } from './statefulset-view.ts';
@@ -185,7 +191,11 @@ function retainClaims(
   let settled = true;
   for (const template of view.workload.volumeClaimTemplates) {
     const claim = view.claims.get(claimName(view.workload, template, member.ordinal));
-    const action = claim && retainClaimAction(view.workload, claim, member.pod, inRange);
+    if (claim === undefined) continue;
+    const other = foreignController(view.workload, claim, member.pod);
+    if (other !== undefined)
+      plan.wait('ClaimConflict', { pod: claim.metadata.name, detail: `${other.kind} ${other.name}` });
+    const action = retainClaimAction(view.workload, claim, member.pod, inRange);
     if (action !== undefined) {
       plan.addSteady(action);
       settled = false;

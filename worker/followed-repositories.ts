@@ -186,6 +186,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         followed: () => [...byName.values()],
         former: (name) => former.get(name),
         mirror,
+        seen: (repository) => poller.seen(repository),
         reader,
         workloadApi: config.workloadApi,
         inventoryNamespace,

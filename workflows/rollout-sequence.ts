@@ -54,7 +54,7 @@ export class RolloutSequence {
     this.#deadlineReported = deadlineReported;
   }
 
-  /** The deadline has been dealt with, and there was no progress since. */
+  /** The deadline has been dealt with, and its clock has not begun anew since. */
   get deadlineReported(): boolean {
     return this.#deadlineReported;
   }
@@ -82,6 +82,7 @@ export class RolloutSequence {
     if ('ending' in written) {
       return written;
     }
+    this.#readClock(written);
     switch (written.outcome) {
       case 'superseded':
         return { ending: 'superseded', reason: written.message };
@@ -102,6 +103,7 @@ export class RolloutSequence {
       if ('ending' in answer) {
         return answer;
       }
+      this.#readClock(answer);
       switch (answer.outcome) {
         case 'superseded':
           return { ending: 'superseded', reason: answer.message };
@@ -130,6 +132,11 @@ export class RolloutSequence {
           return undefined;
       }
     }
+  }
+
+  /** P18: a deadline is measured from the last progress, or from the end of a pause; so it may pass once more. */
+  #readClock(answer: UpdateBatchResult | AwaitReadyResult): void {
+    if ('timedOut' in answer && answer.timedOut === false) this.#deadlineReported = false;
   }
 
   async #reachDeadline(onDeadline: OnDeadline): Promise<Ending | undefined> {

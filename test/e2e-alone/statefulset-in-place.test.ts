@@ -18,6 +18,12 @@ import {
 const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const RESTART_DELAY = 'sim.fairlead.dev/restart-delay';
 
+/** Seconds after which a pod is ready again. */
+const RESTARTS = { 'web-1': 2, 'web-2': 4, 'web-3': 6 };
+/** Events are told to the millisecond, one after the other. */
+const ROUNDING_MS = 50;
+const SLACK_MS = 1_000;
+
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
 
 describe.each(APIS)('order and time of an in-place update of a StatefulSet (%s)', (api) => {
@@ -36,15 +42,10 @@ describe.each(APIS)('order and time of an in-place update of a StatefulSet (%s)'
       'app:2',
     ]);
 
-    // P1, P2 and P3 are ready again after 2, 4 and 6 s.
-    for (const [pod, delay] of [
-      ['web-1', '2s'],
-      ['web-2', '4s'],
-      ['web-3', '6s'],
-    ] as const) {
+    for (const [pod, seconds] of Object.entries(RESTARTS)) {
       await cluster().annotate(
         { group: '', version: 'v1', resource: 'pods', namespace, name: pod },
-        { [RESTART_DELAY]: delay },
+        { [RESTART_DELAY]: `${String(seconds)}s` },
       );
     }
     const recording = await cluster().recordPods(namespace);
@@ -56,13 +57,25 @@ describe.each(APIS)('order and time of an in-place update of a StatefulSet (%s)'
       recording.events,
       (pod) => pod.metadata.name !== 'web-4' && imageOf(pod) === 'app:2' && isReady(pod),
     );
+    const patched = firsts(
+      recording.events,
+      (pod) => pod.metadata.name !== 'web-4' && imageOf(pod) === 'app:2',
+    );
+    // Planned as P3, P2, P1 (test/planners), and written at the same time.
     expect([...begun.keys()].slice(0, 3).sort()).toEqual(['web-1', 'web-2', 'web-3']);
-    const starts = ['web-1', 'web-2', 'web-3'].map((pod) => at(begun, pod));
+    const starts = Object.keys(RESTARTS).map((pod) => at(begun, pod));
     expect(Math.max(...starts) - Math.min(...starts)).toBeLessThan(250);
+    for (const [pod, seconds] of Object.entries(RESTARTS)) {
+      const took = at(ready, pod) - at(patched, pod);
+      expect(took).toBeGreaterThanOrEqual(seconds * 1_000 - ROUNDING_MS);
+      expect(took).toBeLessThanOrEqual(seconds * 1_000 + SLACK_MS);
+    }
     expect([...ready.keys()][0]).toBe('web-1');
     const gap = at(begun, 'web-0') - at(ready, 'web-1');
     expect(gap).toBeGreaterThanOrEqual(0);
     expect(gap).toBeLessThanOrEqual(200);
+    // Out of service first: its image follows when that has been seen.
+    expect(at(patched, 'web-0') - at(begun, 'web-0')).toBeLessThanOrEqual(200);
     expect(at(ready, 'web-0')).toBeLessThan(at(ready, 'web-2'));
 
     const after = await cluster().pods(namespace, name);

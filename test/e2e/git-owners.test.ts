@@ -500,7 +500,7 @@ describe('who may do what', () => {
     sync().unfollow('left-old');
     const { lines } = await heir.bad({ 'a.yaml': manifest });
     expect(lines[0]).toContain(
-      `: repository left-old applied this object from ${old.git.path}, and is not followed any more. To let left-heir have what left-old had: kubectl annotate configmap fairlead-left-old -n ${INVENTORY_NAMESPACE} --overwrite fairlead.dev/source=${heir.git.path} (`,
+      `: repository left-old applied this object from another source, and is not followed any more. To let left-heir have what left-old had: kubectl annotate configmap fairlead-left-old -n ${INVENTORY_NAMESPACE} --overwrite fairlead.dev/source=${heir.git.path} (`,
     );
     const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
     await cluster().annotate(

@@ -7,6 +7,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { RepositoryPlan } from '../../cli/plan-changes.ts';
 import { commitWorkflowId, rolledOutSignal, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
@@ -370,6 +371,8 @@ describe('an object that another source wants too', () => {
       const paths = ['mine', 'gone'].map((name) => pathOf({ namespace }, 'configmaps', name));
       const [before] = await Promise.all(paths.map(ownerOf));
       server.behaviour = 'hang';
+      own.seen.set('silent-two', { problem: problem('SourceTimeout', 'it does not answer.') });
+      const asked = server.requests.length;
       const without = await one.commit({ 'a.yaml': undefined, 'b.yaml': undefined });
       expect(await own.apply('silent-one', without)).toMatchObject({ outcome: 'Succeeded' });
       expect((await own.inventory('silent-one'))?.status.commit?.notes).toEqual([
@@ -380,9 +383,132 @@ describe('an object that another source wants too', () => {
       ]);
       const [mine, gone] = await Promise.all(paths.map(ownerOf));
       expect([mine?.uid, gone?.uid]).toEqual([before?.uid, undefined]);
+      expect(server.requests.length).toBe(asked);
+      // Nor is one that begins to be silent waited for twice: its check and its prune are of one run.
+      own.seen.clear();
+      const begun = performance.now();
+      expect(
+        await own.apply('silent-one', await one.commit({ 'c.yaml': undefined, 'd.yaml': map('new') })),
+      ).toMatchObject({ outcome: 'Succeeded' });
+      const LOOK_MS = 5_000;
+      expect(server.requests.length).toBe(asked + 1);
+      expect(performance.now() - begun).toBeLessThan(2 * LOOK_MS);
     } finally {
       await own.stop();
       await server.stop();
     }
+  }, 60_000);
+});
+
+describe('an object that a repository names whose account may not have it', () => {
+  /** Of the platform, whose account may write in the namespace of both; and of a tenant, whose account may write in its own alone. */
+  async function followTenant(name: string) {
+    const [platform, tenant] = [await newRepository(), await newRepository()];
+    const [namespace, own] = [
+      await cluster().createNamespace(name),
+      await cluster().createNamespace(`${name}-tenant`),
+    ];
+    const names = [`${name}-platform`, `${name}-tenant`] as const;
+    for (const [index, [{ path: repo }, home]] of (
+      [
+        [platform, namespace],
+        [tenant, own],
+      ] as const
+    ).entries()) {
+      const serviceAccount = await grantSyncAccount(cluster().client, home);
+      sync().follow(repositoryFromFlags({ repo, name: names[index] ?? '', namespace, serviceAccount }));
+    }
+    return { platform, tenant, namespace, own, names };
+  }
+
+  it('is deleted as if nobody did; so is a grant that is why its account may have it', async () => {
+    const { platform, tenant, namespace, own, names } = await followTenant('granted');
+    const grant = `apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: grant}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: admin}
+subjects: [{kind: ServiceAccount, name: default, namespace: ${own}}]
+`;
+    const files = { 'grant.yaml': grant, 'mine.yaml': map('mine'), 'rest.yaml': map('rest') };
+    expect(await sync().apply(names[0], await platform.commit(files))).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const wanting = await tenant.commit({ 'grant.yaml': grant, 'mine.yaml': map('mine') });
+    expect(await sync().apply(names[1], wanting)).toMatchObject({ outcome: 'Refused' });
+    const without = await platform.commit({ 'grant.yaml': undefined });
+    expect(await sync().apply(names[0], without)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await notesOf(names[0])).toEqual([
+      `RoleBinding.rbac.authorization.k8s.io ${namespace}/grant was deleted, not handed over: repository ${names[1]} names it, and makes it anew if its account may: a grant is not handed over to another account`,
+    ]);
+    const rights = { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'rolebindings' };
+    expect(await get({ ...rights, namespace, name: 'grant' })).toBeUndefined();
+    // Which leaves the account without any there.
+    const last = await platform.commit({ 'mine.yaml': undefined });
+    expect(await sync().apply(names[0], last)).toMatchObject({ outcome: 'Succeeded' });
+    expect(await notesOf(names[0])).toEqual([
+      `ConfigMap ${namespace}/mine was deleted, not handed over: repository ${names[1]} names it, but its account may not patch configmaps there`,
+    ]);
+    expect(await get(pathOf({ namespace }, 'configmaps', 'mine'))).toBeUndefined();
+  }, 60_000);
+
+  it('holds no Namespace', async () => {
+    const { platform, tenant, namespace, names } = await followTenant('named');
+    await grantInCluster(cluster().client, namespace, ['namespaces', 'configmaps']);
+    const inner = `${namespace}-inner`;
+    const house = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${inner}, annotations: {fairlead.dev/prune: confirmed}}\n`;
+    const files = { 'house.yaml': house, 'rest.yaml': map('rest') };
+    expect(await sync().apply(names[0], await platform.commit(files))).toMatchObject({
+      outcome: 'Succeeded',
+    });
+    const core = { group: '', version: 'v1' };
+    await cluster().client.create(
+      { ...core, resource: 'configmaps', namespace: inner },
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'there' } },
+    );
+    const there = map('there').replace('name: there', `name: there, namespace: ${inner}`);
+    await sync().apply(names[1], await tenant.commit({ 'there.yaml': there }));
+    const without = await platform.commit({ 'house.yaml': undefined });
+    expect(await sync().apply(names[0], without)).toMatchObject({ outcome: 'Succeeded' });
+    const gone = await get({ ...core, resource: 'namespaces', name: inner });
+    expect(gone?.metadata.deletionTimestamp ?? 'gone').toEqual(expect.any(String));
+    expect((await sync().inventory(names[0]))?.status.commit).toMatchObject({ pruned: 1 });
+  }, 60_000);
+});
+
+describe('a ReplicationController that moves and is rolled out by the one that has it now', () => {
+  it('is left to that rolling update by the old one', async () => {
+    const pair = await followPair('rolled');
+    const [from, to] = pair.names;
+    const begun: string[] = [];
+    sync().startRollingUpdate = async ({ repository }) => void begun.push(repository);
+    const controller = (image: string): string => `apiVersion: v1
+kind: ReplicationController
+metadata: {name: rolling}
+spec:
+  replicas: 1
+  selector: {app: rolling}
+  template:
+    metadata: {labels: {app: rolling}}
+    spec: {containers: [{name: main, image: "${image}"}]}
+`;
+    const path = pathOf(pair, 'replicationcontrollers', 'rolling');
+    await sync().commitSeen(from, await pair.commit({ 'x/rolling.yaml': controller('a:1') }));
+    await playReady(path);
+    const moved = await pair.commit({ 'x/rolling.yaml': undefined, 'y/rolling.yaml': controller('a:2') });
+    await sync().commitSeen(to, moved);
+    await found('its update is begun', async () => (begun.length > 0 ? true : undefined));
+    expect(await sync().apply(from, moved)).toMatchObject({ outcome: 'Succeeded' });
+    expect(new Set(begun)).toEqual(new Set([to]));
+    const { items: records } = await cluster().client.list({
+      group: 'apps',
+      version: 'v1',
+      resource: 'controllerrevisions',
+      namespace: pair.namespace,
+    });
+    expect(records.map(({ metadata }) => JSON.stringify(metadata.annotations))).toEqual([
+      expect.not.stringContaining('turned'),
+    ]);
+    expect((await sync().inventory(from))?.entries.size).toBe(1);
+    sync().unfollow(to);
   }, 60_000);
 });

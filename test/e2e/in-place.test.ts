@@ -97,12 +97,16 @@ describe.each(APIS)('in-place update of a StatefulSet (%s)', (api) => {
     recording.stop();
     for (const pod of before) {
       const { events } = recording;
-      const closed = at(firsts(events, isGateClosed), pod.metadata.name);
+      const isIts = ({ metadata }: Pod) => metadata.uid === pod.metadata.uid;
+      const closed = events.find((event) => isIts(event.pod) && isGateClosed(event.pod));
       const patched = at(
         firsts(events, (one) => imageOf(one) === 'app:2'),
         pod.metadata.name,
       );
-      expect(patched - closed).toBeGreaterThanOrEqual(950);
+      const begun = JSON.parse(closed?.pod.metadata.annotations?.[ANNOTATION.inPlaceUpdate] ?? '{}') as {
+        readonly at?: string;
+      };
+      expect(patched - Date.parse(begun.at ?? '')).toBeGreaterThanOrEqual(2_000);
     }
     await update(description, { image: 'app:2', environment: { MODE: 'fast' } });
     const after = await cluster().pods(namespace, name);

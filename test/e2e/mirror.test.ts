@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { MirrorOptions } from '../../git/mirror-options.ts';
 import type { Mirror } from '../../git/mirror.ts';
 import { openMirror } from '../../git/mirror.ts';
+import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { namedFailure } from '../support/named-failure.ts';
 import { GitServer } from '../support/git-server.ts';
@@ -579,6 +580,27 @@ describe('an https repository', () => {
       },
     );
   });
+
+  it('is read as far as it is here while a fetch of another commit hangs', async () => {
+    const here = await made.git('rev-parse', 'HEAD');
+    await remote().ensureCommit(here);
+    const next = await made.commit({ 'deploy/c.yaml': MANIFEST });
+    server.behaviour = 'hang';
+    const asked = server.requests.length;
+    const ending = new AbortController();
+    const fetching = remote({ fetchTimeoutMs: 60_000 })
+      .ensureCommit(next, ending.signal)
+      .catch((error: unknown) => error);
+    try {
+      await eventually('the fetch is under way', () => server.requests.length > asked);
+      const mirror = remote();
+      expect([await mirror.holds(here), await mirror.holds(next)]).toEqual([true, false]);
+      expect((await mirror.readManifests(here, 'deploy')).files.length).toBeGreaterThan(0);
+    } finally {
+      ending.abort();
+    }
+    expect(await fetching).toMatchObject({ name: 'AbortError' });
+  }, 30_000);
 
   it('stops at once when it is told to', async () => {
     server.behaviour = 'hang';

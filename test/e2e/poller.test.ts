@@ -163,6 +163,28 @@ describe('the poller', () => {
     await Promise.all(servers.map(async (other) => await other.stop()));
   }, 40_000);
 
+  it('remembers what it has found when the server is silent', async () => {
+    const sha = await good.commit({ a: 'seen' });
+    const followed = repositoryFromFlags({
+      repo: server.url('.git'),
+      name: 'fading',
+      caFile: server.caFile,
+      interval: '1s',
+    });
+    poll([followed]);
+    expect(poller?.seen(followed)).toBeUndefined();
+    try {
+      await eventually('it was looked at', () => poller?.seen(followed) !== undefined);
+      expect(poller?.seen(followed)).toEqual({ sha });
+      server.behaviour = 503;
+      await eventually('a look has failed', () => poller?.seen(followed)?.problem !== undefined);
+      expect(poller?.seen(followed)).toMatchObject({ sha, problem: { code: 'SourceUnreachable' } });
+    } finally {
+      server.behaviour = 'serve';
+    }
+    expect(poller?.seen({ name: 'nobody' })).toBeUndefined();
+  }, 30_000);
+
   it('keeps between 80 % and 120 % of the interval', async () => {
     for (const [random, least, most] of [
       [0, 780, 1_100],

@@ -5,11 +5,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readAttempts } from '../../kubernetes/attempts.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
-import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
+import type {
+  ControllerRevision,
+  KubernetesObject,
+  PersistentVolumeClaim,
+  Pod,
+} from '../../planners/objects.ts';
 import { LABEL } from '../../planners/names.ts';
 import type { PodEvent } from '../support/cluster.ts';
 import { Cluster, isReady } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -286,6 +292,28 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     await cluster.applySet({ ...description, replicas: 3 });
     await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 3 && isReady(set));
     expect((await cluster.client.get(path)).metadata.uid).not.toBe(before.metadata.uid);
+  }, 60_000);
+
+  it('S4: with whenDeleted Delete the claims go with the set, but for one that another controller manages, which is told', async () => {
+    const description = await deploy({ replicas: 2, claim: 'data', whenDeleted: 'Delete', parallel: true });
+    const { namespace } = description;
+    const claim = (ordinal: number) => ({ ...CLAIMS, namespace, name: `data-web-${String(ordinal)}` });
+    const set = await cluster.client.get(cluster.setPath(namespace, 'web'));
+    const isOurs = ({ metadata }: KubernetesObject) =>
+      (metadata.ownerReferences ?? []).some(({ uid, controller }) => uid === set.metadata.uid && controller);
+    for (const ordinal of [0, 1]) await cluster.until(claim(ordinal), 'owned by the set', isOurs);
+    const backups = { group: '', version: 'v1', resource: 'configmaps', namespace };
+    const keeper = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'backup', namespace } };
+    const { uid } = (await cluster.client.create(backups, keeper)).metadata;
+    const backup = { apiVersion: 'v1', kind: 'ConfigMap', name: 'backup', uid, controller: true };
+    await cluster.client.patch(claim(1), 'merge', { metadata: { ownerReferences: [backup] } });
+    const conflict = await found('the conflict is told', async () =>
+      (await cluster.events(namespace)).find(({ reason }) => reason === 'ConflictingController'),
+    );
+    expect(conflict.message).toContain('data-web-1 is managed by another controller');
+    await cluster.client.delete(cluster.setPath(namespace, 'web'));
+    await cluster.untilGone(claim(0));
+    expect((await cluster.client.get(claim(1))).metadata.ownerReferences).toEqual([backup]);
   }, 60_000);
 
   it('heals: a deleted pod, a failed pod, a pod that lost its identity label', async () => {

@@ -120,6 +120,14 @@ it('a stall is never laid to a pin, which holds no pod up', () => {
   expect(said(pinned, { code: 'BudgetUsed', message: 'the budget is used up' })).toContain('budget');
 });
 
+it('a finished rollout that leaves pods as they are, as asked, says so', () => {
+  const ready = (...waiting: ConditionInput['waiting']) =>
+    after([0], [10, { ...complete, waiting }]).conditions.find(({ type }) => type === 'Ready')?.message;
+  expect(ready()).toBe('all pods are at the wanted revision and available');
+  const message = 'OnDelete: web-0 takes the new revision when it is deleted';
+  expect(ready({ code: 'OnDelete', message })).toBe(`all pods are available; ${message}`);
+});
+
 describe('conditions of a kind that has its own (P16–P20)', () => {
   const words = {
     about: 'api-1',

@@ -269,6 +269,15 @@ describe('claims (S3–S5)', () => {
     expect(conflicting.steady).toMatchObject([
       { purpose: 'RetainClaim', body: { metadata: { ownerReferences: [backup] } } },
     ]);
+    const conflict = { code: 'ClaimConflict', pods: ['data-web-0'] };
+    expect(conflicting.waiting).toContainEqual(expect.objectContaining(conflict));
+    expect(conflicting.waiting.find(({ code }) => code === 'ClaimConflict')?.message).toContain('Backup b');
+    const neverOurs = planOf(deleting, {
+      pods: pods(deleting, [0]),
+      claims: [claim('data-web-0', [backup])],
+    });
+    expect(neverOurs.steady).toEqual([]);
+    expect(neverOurs.waiting).toContainEqual(expect.objectContaining(conflict));
     const { controller: _, ...friend } = backup;
     const friendly = planOf(deleting, { pods: pods(deleting, [0]), claims: [claim('data-web-0', [friend])] });
     expect(friendly.steady).toMatchObject([{ body: { metadata: { ownerReferences: [friend, SET_OWNER] } } }]);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
+import type { CommitActivityDependencies } from '../../activities/commit-access.ts';
 import { createCommitActivities } from '../../activities/commit.ts';
 import { createSyncActivities } from '../../activities/sync.ts';
 import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
@@ -15,6 +16,7 @@ import type { Inventory } from '../../git/inventory.ts';
 import { InventoryStore } from '../../git/inventory.ts';
 import { isRecorded } from '../../git/inventory-reading.ts';
 import { openMirror } from '../../git/mirror.ts';
+import type { SeenSource } from '../../git/other-commits.ts';
 import type { Repository } from '../../git/repositories.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
@@ -47,6 +49,11 @@ export class GitSync {
   readonly #activities: RunningWorker;
   readonly #cache: string;
   readonly runs: SyncRuns;
+  /** What the looks of a poller have found, by the name of the repository: this worker has none. */
+  readonly seen = new Map<string, SeenSource>();
+  /** In the place of a run of the rolling update. */
+  startRollingUpdate: CommitActivityDependencies['startRollingUpdate'] = async () =>
+    await Promise.reject(new Error('no rolling update is expected'));
   /** Awaited by each look before it begins. */
   beforeLook: () => Promise<void> = async () => undefined;
 
@@ -96,6 +103,8 @@ export class GitSync {
     let former = known;
     let followed = (): readonly Repository[] => [];
     let tryAgain: SyncRuns['rolledOut'] = async () => undefined;
+    let seen: (name: string) => SeenSource | undefined = () => undefined;
+    let startRollingUpdate: CommitActivityDependencies['startRollingUpdate'] = async () => undefined;
     const activities = {
       ...createCommitActivities({
         client,
@@ -106,7 +115,8 @@ export class GitSync {
         former: (name) => former(name),
         mirror: (repository) => openMirror({ ...repository, cacheDirectory: cache }),
         workloadApi: 'fairlead.dev/v1beta1',
-        startRollingUpdate: async () => await Promise.reject(new Error('no rolling update is expected')),
+        seen: ({ name }) => seen(name),
+        startRollingUpdate: async (update) => await startRollingUpdate(update),
         inventoryNamespace: INVENTORY_NAMESPACE,
         mutex: new KeyedMutex(),
         now: Date.now,
@@ -150,6 +160,8 @@ export class GitSync {
     former = (name) => sync.#former.get(name);
     if (options.handsOver === true) followed = () => [...sync.#repositories.values()];
     tryAgain = async (name, tried) => await sync.runs.rolledOut(name, tried);
+    seen = (name) => sync.seen.get(name);
+    startRollingUpdate = async (update) => await sync.startRollingUpdate(update);
     beforeLook = async () => await sync.beforeLook();
     return sync;
   }

@@ -235,7 +235,8 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
     const runs = await this.runs.all();
     for (const [index, run] of runs.entries()) {
       const before: RunRecord | undefined = runs[index - 1];
-      expect(before?.closedAt ?? 0).toBeLessThanOrEqual(run.startedAt);
+      const closedAt = before === undefined ? 0 : (before.closedAt ?? Infinity);
+      expect(closedAt).toBeLessThanOrEqual(run.startedAt);
     }
     return runs.map((run) => run.status);
   }

@@ -23,6 +23,7 @@ export async function silentServer() {
     /** Of a git repository. */
     url: `https://127.0.0.1:${String((server.address() as AddressInfo).port)}/x.git`,
     connected,
+    connections: () => sockets.length,
     [Symbol.asyncDispose]: async () => {
       server.close();
       for (const socket of sockets) socket.destroy();

@@ -34,6 +34,8 @@ export interface StatefulSetDescription {
   readonly claim?: string;
   /** persistentVolumeClaimRetentionPolicy.whenScaled */
   readonly whenScaled?: 'Retain' | 'Delete';
+  /** persistentVolumeClaimRetentionPolicy.whenDeleted */
+  readonly whenDeleted?: 'Retain' | 'Delete';
   /** Further fields of the pods' spec. */
   readonly podSpec?: Readonly<Record<string, unknown>>;
 }
@@ -120,8 +122,11 @@ export function statefulSetManifest(
           ],
         },
       },
-      ...(description.whenScaled !== undefined && {
-        persistentVolumeClaimRetentionPolicy: { whenScaled: description.whenScaled, whenDeleted: 'Retain' },
+      ...((description.whenScaled ?? description.whenDeleted) !== undefined && {
+        persistentVolumeClaimRetentionPolicy: {
+          whenScaled: description.whenScaled ?? 'Retain',
+          whenDeleted: description.whenDeleted ?? 'Retain',
+        },
       }),
       ...(description.claim !== undefined && {
         volumeClaimTemplates: [

@@ -216,6 +216,7 @@ describe('an object that left the commit and that another repository wants', () 
     judgeHandOver(judgePrune(one, object, 'repo'), object, {
       to: 'heir',
       isCounterpart: false,
+      isSure: true,
       uid: one.uid,
     });
   const handedOver = { verdict: 'handOver', to: 'heir', why: 'repository heir wants it' };
@@ -414,11 +415,11 @@ describe('what to do with an object', () => {
     ['has no claim left', { claim: 'none' }, { do: 'apply', create: false, force: false }],
     [
       'left it behind',
-      { claim: 'left', source: '/srv/b', next: 'kubectl annotate …' },
+      { claim: 'left', next: 'kubectl annotate …' },
       {
         do: 'refuse',
         code: 'OwnedByOther',
-        message: 'repository b applied this object from /srv/b, and is not followed any more.',
+        message: 'repository b applied this object from another source, and is not followed any more.',
         next: 'To let repo have what b had: kubectl annotate … (then commit again, or `fairlead sync repo`).',
       },
     ],

@@ -151,6 +151,27 @@ describe('a rollout', () => {
     expect(sequence.deadlineReported).toBe(true);
   });
 
+  it('deals with a deadline once more where a pause has begun its clock anew, and only there', async () => {
+    const deadline = { outcome: 'deadline', onDeadline: 'Pause', ...state, timedOut: true } as const;
+    const paused = { outcome: 'paused', paused: {}, ...state } as const;
+    const nothing = { outcome: 'nothing', ...state } as const;
+    const pauses = async (resumed: UpdateBatchResult) => {
+      const driver = new ScriptedDriver([written, resumed, finished], [deadline, paused, deadline, batch]);
+      await new RolloutSequence(driver).run(true);
+      return driver.calls.filter((call) => call.startsWith('awaitReady'));
+    };
+    const reported = 'awaitReady, reported';
+    // The last is after the second deadline.
+    expect(await pauses({ ...nothing, timedOut: false })).toEqual([
+      'awaitReady',
+      reported,
+      'awaitReady',
+      reported,
+    ]);
+    // P19: of a Deployment a pause does not hide that time had run out.
+    expect((await pauses({ ...nothing, timedOut: true }))[2]).toBe(reported);
+  });
+
   it('goes on in another execution for news when its history is long, and only then', async () => {
     const news = { outcome: 'news', ...state } as const;
     const short = new ScriptedDriver([written], [news, finished]);

@@ -135,6 +135,32 @@ export const BROKEN_CASES: readonly FaultCase[] = [
     },
   },
   {
+    name: 'deadline, Pause: a resume that mends nothing is followed by the next deadline, and the next pause',
+    run: async (bench) => {
+      const scene = await bench.deployed('again', {
+        progressDeadlineSeconds: DEADLINE_SECONDS,
+        onDeadline: 'Pause',
+      });
+      await pastDeadline(scene);
+      const isPaused = ({ metadata }: StatefulSetObject) =>
+        metadata.annotations?.[ANNOTATION.paused] !== undefined;
+      const wishOf = ({ metadata }: StatefulSetObject) => metadata.annotations?.[ANNOTATION.paused];
+      const saysSo = (set: StatefulSetObject) =>
+        isPaused(set) && conditionOf(set, 'Progressing')?.reason === 'RolloutPaused';
+      const first = wishOf(await scene.untilSet('paused', saysSo));
+      await scene.annotate({ [ANNOTATION.paused]: undefined });
+      await scene.untilSet('resumed', (set) => !isPaused(set));
+      const second = wishOf(await scene.untilSet('paused once more', isPaused));
+      expect(JSON.parse(second ?? '')).toMatchObject({ by: 'progressDeadlineSeconds' });
+      expect(second).not.toBe(first);
+      await scene.apply({ image: 'app:2' });
+      await scene.annotate({ [ANNOTATION.paused]: undefined });
+      await scene.untilDone();
+      expect(await scene.statuses()).toEqual(['COMPLETED', 'CANCELLED', 'COMPLETED']);
+      await scene.judge();
+    },
+  },
+  {
     name: 'deadline, Rollback: back at the last complete revision, which is pinned; pods not taken keep their uid',
     run: async (bench) => {
       const scene = await bench.deployed('rollback', {

@@ -26,8 +26,8 @@ afterEach(() => {
 });
 
 /** The run shows that web-1 is not ready. */
-function ask(): void {
-  const input = { ...rolloutInput, deadlineReported: false, shown: [starting.message] };
+function ask(deadlineReported = false): void {
+  const input = { ...rolloutInput, deadlineReported, shown: [starting.message] };
   void new MockActivityEnvironment({ startToCloseTimeoutMs: 3_600_000 })
     .run(awaitObservation, feed, KEY, input)
     .then((result: unknown) => {
@@ -83,6 +83,17 @@ describe('a rollout past its deadline', () => {
     const late = observationOf({}, { timedOut: true });
     expect(judge(late, input)).toMatchObject({ outcome: 'deadline' });
     expect(judge(late, { ...input, deadlineReported: true })).toBeUndefined();
+  });
+
+  it('is told so once more where there was progress while it waited', async () => {
+    const late = observationOf({ waiting: [starting] }, { timedOut: true });
+    feed.publish(KEY, late);
+    ask(true);
+    expect(await after(1)).toBeUndefined();
+    feed.publish(KEY, { ...late, timedOut: false });
+    expect(await after(1)).toBeUndefined();
+    feed.publish(KEY, late);
+    expect(await after(1)).toMatchObject({ outcome: 'deadline', timedOut: true });
   });
 
   it('is told what the object says now is to be done', () => {

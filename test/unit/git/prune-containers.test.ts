@@ -25,8 +25,8 @@ const WANTED = new Set([
   entryKey({ apiVersion: 'example.com/v1', kind: 'Thing', namespace: 'shop', name: 'wanted' }),
 ]);
 
-const OTHERS = new Map([
-  [entryKey({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'moved' }), 'theirs'],
+const OTHERS = new Set([
+  entryKey({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'moved' }),
 ]);
 
 describe('what is in a Namespace, or of a defined kind, that is to be deleted', () => {
@@ -87,6 +87,21 @@ describe('what is in a Namespace, or of a defined kind, that is to be deleted', 
       object('ConfigMap', `c${index}`, { annotations: THEIRS }),
     );
     expect(why(many)).toMatch(/c4 \(of another repository\) and 3 more with it: take what is of another/);
+  });
+
+  it('is only counted where the account of the repository may not list it', () => {
+    const hidden = (name: string, annotations: ObjectMeta['annotations'] = THEIRS) => ({
+      ...object('Thing', name, { annotations }),
+      isHidden: true,
+    });
+    const text = why([hidden('a'), object('ConfigMap', 'mine', { annotations: DETACH }), hidden('b')]);
+    expect(text).toMatch(
+      /^it would take ConfigMap shop\/mine \(detached\) and 2 objects that its account may not list \(of another repository\) with it: /,
+    );
+    expect(text).not.toMatch(/Thing/);
+    expect(why([hidden('a'), hidden('b', DETACH)])).toMatch(
+      /^it would take one object that its account may not list \(of another repository\) and one object that its account may not list \(detached\) with it: /,
+    );
   });
 
   it('holds it where it cannot be seen', () => {

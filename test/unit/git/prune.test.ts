@@ -56,7 +56,7 @@ const object = (more: object = {}) => ({
 const going = (finalizers: readonly string[]) =>
   object({ deletionTimestamp: '2026-11-23T00:00:00Z', ...(finalizers.length > 0 && { finalizers }) });
 
-const prune = async () => await pruneObjects(commitContext(client), [ENTRY], new Set());
+const prune = async () => await pruneObjects(commitContext(client), [ENTRY], { wanted: new Set() });
 
 describe('an object that was deleted and has finalizers', () => {
   const waits = 'ConfigMap ns/one is being deleted, and waits for its';
@@ -109,6 +109,38 @@ describe('an object that nothing marks as ours', () => {
     const pruned = await prune();
     expect(pruned).toMatchObject({ deleted: [], kept, problems: [] });
     expect(pruned.forgotten).toEqual(new Set([entryKey(ENTRY)]));
+  });
+});
+
+describe('a Namespace whose content the account of the repository may not list', () => {
+  it('stays for what the worker sees in it, which is counted and not named', async () => {
+    const house = { name: 'house', uid: 'n', resourceVersion: '7' };
+    const confirmed = { ...OURS, 'fairlead.dev/prune': 'confirmed' };
+    server.intercept = ({ url: { pathname }, headers }, response) => {
+      const kinds = [
+        { name: 'namespaces', kind: 'Namespace', namespaced: false, verbs: [] },
+        { name: 'secrets', kind: 'Secret', namespaced: true, verbs: ['list'] },
+      ];
+      const theirs = { name: 'hush', namespace: 'house', annotations: { [ANNOTATION.repository]: 'other' } };
+      const isWorker = headers['impersonate-user'] === undefined;
+      if (pathname === '/api') answer(response, 200, { versions: ['v1'] });
+      else if (pathname === '/apis') answer(response, 200, { groups: [] });
+      else if (pathname === '/api/v1') answer(response, 200, { resources: kinds });
+      else if (pathname === '/api/v1/namespaces/house')
+        answer(response, 200, { metadata: { ...house, annotations: confirmed } });
+      else if (isWorker) answer(response, 200, { metadata: {}, items: [{ metadata: theirs }] });
+      else answer(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden' });
+      return true;
+    };
+    const context = commitContext(client, client.impersonating('system:serviceaccount:ns:shop'));
+    const entry = { apiVersion: 'v1', kind: 'Namespace', name: 'house', uid: 'n' };
+    const { kept } = await pruneObjects(context, [entry], { wanted: new Set() });
+    expect(kept).toEqual([
+      expect.stringMatching(
+        /^Namespace house was not pruned: it would take one object that its account may not list \(of another repository\) with it: /,
+      ),
+    ]);
+    expect(kept.join()).not.toMatch(/hush|Secret/);
   });
 });
 
