@@ -409,15 +409,12 @@ describe('an object that a repository names whose account may not have it', () =
       await cluster().createNamespace(`${name}-tenant`),
     ];
     const names = [`${name}-platform`, `${name}-tenant`] as const;
-    for (const [index, [{ path: repo }, home]] of (
-      [
-        [platform, namespace],
-        [tenant, own],
-      ] as const
-    ).entries()) {
+    const followAs = async ({ path: repo }: TestRepository, called: string, home: string) => {
       const serviceAccount = await grantSyncAccount(cluster().client, home);
-      sync().follow(repositoryFromFlags({ repo, name: names[index] ?? '', namespace, serviceAccount }));
-    }
+      sync().follow(repositoryFromFlags({ repo, name: called, namespace, serviceAccount }));
+    };
+    await followAs(platform, names[0], namespace);
+    await followAs(tenant, names[1], own);
     return { platform, tenant, namespace, own, names };
   }
 
