@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { MirrorOptions } from '../../git/mirror-options.ts';
 import type { Mirror } from '../../git/mirror.ts';
 import { openMirror } from '../../git/mirror.ts';
+import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { namedFailure } from '../support/named-failure.ts';
 import { GitServer } from '../support/git-server.ts';
@@ -578,6 +579,25 @@ describe('an https repository', () => {
         ]);
       },
     );
+  });
+
+  it('stops at once also while it waits for the fetch of another, which goes on', async () => {
+    const cacheDirectory = join(cache, 'queue');
+    const [one, other] = [remote({ cacheDirectory }), remote({ cacheDirectory })];
+    const wanted = await one.resolveRef();
+    server.behaviour = 'hang';
+    const [first, second] = [new AbortController(), new AbortController()];
+    const before = server.requests.length;
+    const fetching = one.ensureCommit(wanted, first.signal);
+    let isFetching = true;
+    fetching.catch(() => (isFetching = false));
+    await eventually('it fetches', () => server.requests.length > before);
+    const queued = other.ensureCommit(wanted, second.signal);
+    second.abort(new Error('a newer commit'));
+    await expect(queued).rejects.toThrow('a newer commit');
+    expect(isFetching).toBe(true);
+    first.abort(new Error('the end'));
+    await expect(fetching).rejects.toThrow('the end');
   });
 
   it('stops at once when it is told to', async () => {
