@@ -39,7 +39,7 @@ import type {
   RecordCommitResult,
   RetryDelays,
 } from './commit-types.ts';
-import { asActivities, attemptClient, beat } from './attempt.ts';
+import { asActivities, asWritingActivities, attemptClient, beat, currentAttempt } from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
 import { createCommitWaits } from './commit-waits.ts';
@@ -166,11 +166,14 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     // In one write: who is killed after it has counted what is not in the entries any more.
     const before = inventory.run?.pruned ?? 0;
     const deletedOfRun = before + pruned.deleted.length;
-    await context.store.update((present) => ({
-      ...present,
-      entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
-      ...(present.run?.runId === input.runId && { run: { ...present.run, pruned: deletedOfRun } }),
-    }));
+    await context.store.update(
+      (present) => ({
+        ...present,
+        entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
+        ...(present.run?.runId === input.runId && { run: { ...present.run, pruned: deletedOfRun } }),
+      }),
+      context.signal,
+    );
     await tellHeirs(context, pruned.heirs);
     return {
       outcome: 'pruned',
@@ -244,15 +247,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     return { mayPassLater: tryAgain };
   }
 
-  return asActivities({
-    checkCommit,
-    claimInventory,
-    applyStage,
-    awaitFoundations,
-    pruneCommit,
-    ...createCommitWaits(access),
-    recordCommit,
-  });
+  return {
+    ...asActivities({ checkCommit, awaitFoundations, ...createCommitWaits(access), recordCommit }),
+    ...asWritingActivities({ claimInventory, applyStage, pruneCommit }),
+  };
 }
 
 /** Of a commit that is over. */
@@ -297,7 +295,7 @@ async function updateOwn(
   change: Parameters<InventoryStore['update']>[0],
 ): Promise<Inventory | undefined> {
   try {
-    return await store.update(change);
+    return await store.update(change, currentAttempt().cancelled);
   } catch (error) {
     if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
     throw error;

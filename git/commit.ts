@@ -123,6 +123,7 @@ export class CommitReader {
       for (const _document of reader.read(file)) {
         if (performance.now() - begun < BREATH_MS) continue;
         await yieldToOthers();
+        signal?.throwIfAborted();
         begun = performance.now();
       }
     }

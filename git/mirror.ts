@@ -71,18 +71,24 @@ async function describeCommit(
 
 function localMirror(path: string, ref: string | undefined): Mirror {
   return {
+<<<<<<< HEAD
     resolveRef: async () => await resolveLocalRef(await openLocal(path), path, ref),
     holds: async (sha) => await holdsLocal(await openLocal(path), checkSha(sha)),
     describeCommit: async (sha, signal) => await describeCommit(await openLocal(path), sha, signal),
+=======
+    resolveRef: async (signal) => await resolveLocalRef(await openLocal(path, signal), path, ref, signal),
+    describeCommit: async (sha, signal) => await describeCommit(await openLocal(path, signal), sha, signal),
+>>>>>>> w8d
     verifyCommit: async (sha, signers, signal) => {
-      const gitDirectory = await openLocal(path);
-      await requireLocalCommit(gitDirectory, path, checkSha(sha));
+      const gitDirectory = await openLocal(path, signal);
+      await requireLocalCommit(gitDirectory, path, checkSha(sha), signal);
       await verifySignature(gitDirectory, sha, signers, signal);
     },
-    ensureCommit: async (sha) => await requireLocalCommit(await openLocal(path), path, checkSha(sha)),
+    ensureCommit: async (sha, signal) =>
+      await requireLocalCommit(await openLocal(path, signal), path, checkSha(sha), signal),
     readManifests: async (sha, folder, signal) => {
-      const gitDirectory = await openLocal(path);
-      await requireLocalCommit(gitDirectory, path, checkSha(sha));
+      const gitDirectory = await openLocal(path, signal);
+      await requireLocalCommit(gitDirectory, path, checkSha(sha), signal);
       return await readTree(gitDirectory, sha, checkPath(folder), signal);
     },
   };

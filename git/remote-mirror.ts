@@ -2,6 +2,7 @@
 
 import { mkdir, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orAborted } from '../kubernetes/deadline.ts';
 import { credentials } from './credentials.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
 import type { GitOutput, GitRun } from './git-process.ts';
@@ -89,7 +90,11 @@ export class RemoteMirror {
     // What is here waits for no fetch of another commit, whose server may be silent.
     if (await this.holds(sha)) return;
     await this.#exclusively(async () => {
+<<<<<<< HEAD
       if (await this.holds(sha)) return;
+=======
+      if (await this.#holds(sha, signal)) return;
+>>>>>>> w8d
       try {
         await this.#obtain(sha, signal);
       } catch (error) {
@@ -97,7 +102,7 @@ export class RemoteMirror {
         // Either side may be damaged; on ours nothing is lost.
         await this.#renew(sha, signal);
       }
-    });
+    }, signal);
   }
 
   /**
@@ -114,7 +119,7 @@ export class RemoteMirror {
       if (!isCorrupt(error)) throw error;
       await this.#exclusively(async () => {
         if (renewals.get(this.#directory) === renewed) await this.#renew(sha, signal);
-      });
+      }, signal);
       return await work(this.#directory);
     }
   }
@@ -126,9 +131,13 @@ export class RemoteMirror {
   }
 
   async #obtain(sha: string, signal?: AbortSignal): Promise<void> {
-    await this.#prepare();
+    await this.#prepare(signal);
     await this.#fetch(sha, signal);
+<<<<<<< HEAD
     if (!(await this.holds(sha)))
+=======
+    if (!(await this.#holds(sha, signal)))
+>>>>>>> w8d
       throw new ProblemError(
         problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
       );
@@ -168,10 +177,15 @@ export class RemoteMirror {
     }
   }
 
+<<<<<<< HEAD
   /** Whether the commit is here; nobody else is asked. */
   async holds(sha: string): Promise<boolean> {
+=======
+  async #holds(sha: string, signal: AbortSignal | undefined): Promise<boolean> {
+>>>>>>> w8d
     if ((await stat(join(this.#directory, 'HEAD')).catch(() => undefined)) === undefined) return false;
-    const output = await runGit({ args: ['cat-file', '-e', `${sha}^{tree}`], gitDirectory: this.#directory });
+    const args = ['cat-file', '-e', `${sha}^{tree}`];
+    const output = await runGit({ args, gitDirectory: this.#directory, signal });
     return output.code === 0;
   }
 
@@ -179,33 +193,44 @@ export class RemoteMirror {
    * An empty bare repository, freed of what a killed fetch left behind; started anew when it has grown to half its limit, or is none
    * any more.
    */
-  async #prepare(): Promise<void> {
+  async #prepare(signal: AbortSignal | undefined): Promise<void> {
     const objects = join(this.#directory, 'objects');
     const isLarge = (await directoryBytes(objects)) > (this.#options.maxBytes ?? 1024 ** 3) / 2;
-    if (isLarge || !(await this.#isRepository())) await rm(this.#directory, { recursive: true, force: true });
+    if (isLarge || !(await this.#isRepository(signal)))
+      await rm(this.#directory, { recursive: true, force: true });
     for (const name of LOCKS) await rm(join(this.#directory, name), { force: true });
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const output = await runGit({ args: ['init', '--quiet', '--bare', '--', this.#directory] });
+    const output = await runGit({ args: ['init', '--quiet', '--bare', '--', this.#directory], signal });
     if (output.code !== 0) throw gitFailure(output, this.#directory);
     for (const name of await readdir(join(objects, 'pack')).catch(() => [])) {
       if (name.startsWith('tmp_')) await rm(join(objects, 'pack', name), { force: true });
     }
   }
 
-  async #isRepository(): Promise<boolean> {
-    const output = await runGit({ args: ['rev-parse', '--git-dir'], gitDirectory: this.#directory });
+  async #isRepository(signal: AbortSignal | undefined): Promise<boolean> {
+    const args = ['rev-parse', '--git-dir'];
+    const output = await runGit({ args, gitDirectory: this.#directory, signal });
     return output.code === 0;
   }
 
-  async #exclusively<T>(work: () => Promise<T>): Promise<T> {
+  /** Who is told to stop while others work does not wait for them; its own work hears of the signal by itself. */
+  async #exclusively<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const before = fetching.get(this.#directory) ?? Promise.resolve();
-    const mine = before.then(work, work);
+    const turn = before.then(
+      () => undefined,
+      () => undefined,
+    );
+    const mine = turn.then(async () => {
+      signal?.throwIfAborted();
+      return await work();
+    });
     fetching.set(this.#directory, mine);
-    try {
-      return await mine;
-    } finally {
+    const clear = (): void => {
       if (fetching.get(this.#directory) === mine) fetching.delete(this.#directory);
-    }
+    };
+    mine.then(clear, clear);
+    if (signal !== undefined) await orAborted(turn, signal);
+    return await mine;
   }
 
   async #remoteGit(

@@ -8,6 +8,7 @@ import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 import type { RepositoryFlags } from '../git/repositories.ts';
+import { HEARTBEAT_THROTTLE_MS } from '../activities/attempt.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
@@ -325,7 +326,7 @@ class WorkerProcess {
       taskQueue: leaderTaskQueue(this.#config.cluster),
       activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
       maxConcurrentActivityTaskExecutions: 1_000,
-      maxHeartbeatThrottleInterval: '1s',
+      maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
       shutdownGraceTime: '100ms',
       shutdownForceTime: '5s',
     });

@@ -602,6 +602,25 @@ describe('an https repository', () => {
     expect(await fetching).toMatchObject({ name: 'AbortError' });
   }, 30_000);
 
+  it('stops at once also while it waits for the fetch of another, which goes on', async () => {
+    const cacheDirectory = join(cache, 'queue');
+    const [one, other] = [remote({ cacheDirectory }), remote({ cacheDirectory })];
+    const wanted = await one.resolveRef();
+    server.behaviour = 'hang';
+    const [first, second] = [new AbortController(), new AbortController()];
+    const before = server.requests.length;
+    const fetching = one.ensureCommit(wanted, first.signal);
+    let isFetching = true;
+    fetching.catch(() => (isFetching = false));
+    await eventually('it fetches', () => server.requests.length > before);
+    const queued = other.ensureCommit(wanted, second.signal);
+    second.abort(new Error('a newer commit'));
+    await expect(queued).rejects.toThrow('a newer commit');
+    expect(isFetching).toBe(true);
+    first.abort(new Error('the end'));
+    await expect(fetching).rejects.toThrow('the end');
+  });
+
   it('stops at once when it is told to', async () => {
     server.behaviour = 'hang';
     const begun = performance.now();
