@@ -233,9 +233,9 @@ describe('renames under load, and runs that end in between', () => {
     expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back by ann') });
     const present = await cluster.pods(namespace, 'foo');
     expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
-    const history = (await cli('rollout history rc/foo')).out;
-    expect(history).toMatch(/Aborted .*by ann/);
-    expect(history).toMatch(/Succeeded .*foo:1/);
+    const told = (await cli('rollout history rc/foo')).out;
+    expect(told).toMatch(/Aborted .*by ann/);
+    expect(told).toMatch(/Succeeded .*foo:1/);
   }, 300_000);
 
   function environment() {
