@@ -4,6 +4,7 @@ import { pause } from '../kubernetes/backoff.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
@@ -291,7 +292,8 @@ function explainState(
   }
   const [reason] = step.do === 'await' ? step.waiting : [];
   if (reason === undefined) {
-    const sentence = step.do === 'write' ? `it goes on: ${step.write.message}` : 'it goes on';
+    const rest = isHeldByPeriod(plan) ? ` (${periodReason(plan).message})` : '';
+    const sentence = step.do === 'write' ? `it goes on: ${step.write.message}${rest}` : 'it goes on';
     return { verdict: 'Progressing', sentence };
   }
   const what = stuckNext(plan, reason);

@@ -169,7 +169,9 @@ async function turn(session: Session, request: RollingUpdateRequest, wisher: Wis
   const view = viewUpdate(await readUpdate(client, reference));
   const decision = decideRollback(view, { verb: 'rollback' });
   if (decision.do === 'refuse') throw updateRefusal(view, decision);
-  const { message } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
+  const { message, refused } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
+  // It has gone on since it was looked at.
+  if (refused !== undefined) throw updateRefusal(viewUpdate(await readUpdate(client, reference)), refused);
   io.err(`note: ${oneLine(message)}\n`);
   const next = view.nextController?.metadata.name ?? view.record?.next;
   return { next, record: view.record?.revision.metadata.uid, isFinished: false };

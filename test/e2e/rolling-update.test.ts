@@ -166,8 +166,7 @@ describe('rolling update of a ReplicationController', () => {
       ]);
       const next = history.controllers.find(isNext)?.object.metadata.name ?? '';
       const gap = history.gap(next, 'foo');
-      // A figure to look at: a busy machine must not fail the test.
-      process.stdout.write(`without a controller: ${gap.toFixed(0)} ms\n`);
+      // How long it may be is asserted where the machine has nothing else to do (test/e2e-alone).
       expect(gap).toBeGreaterThan(0);
       const events = (await cluster.events(namespace)).map(({ message }) => message);
       expect(events).toContain(`delete foo: its name is for ${next}`);

@@ -404,3 +404,25 @@ describe('the way back', () => {
     );
   });
 });
+
+describe('an update that is begun while the run of the one before still closes', () => {
+  it.each([
+    ['of a next controller with a name of its own', 'foo-v2', undefined],
+    ['with a name of its own', 'foo-v3', 'foo-v2'],
+  ])('that run, which looks for the one of before, ends with its own (%s)', (_, former, later) => {
+    const world = foo();
+    begin(world, former);
+    run(world, { next: former, until: ({ purpose }) => purpose === 'ScaleDown' });
+    turn(world);
+    expect(run(world, { next: former, until: ({ purpose }) => purpose === 'Own' }).outcome).toBe('stopped');
+    begin(world, later);
+
+    // Neither closed nor given to a controller that is about to be deleted.
+    expect(run(world, { next: former })).toEqual({ written: ['Own'], outcome: 'Aborted' });
+    const { record } = viewUpdate(world.snapshot('foo'));
+    expect(record?.state.phase).toBe('Rolling');
+    expect(record?.revision.metadata.ownerReferences ?? []).toEqual([]);
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find(later ?? 'foo')?.spec.template?.spec.containers[0]?.image).toBe('app:2');
+  });
+});
