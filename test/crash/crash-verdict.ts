@@ -26,8 +26,11 @@ export function judgeCrash(
   crashed: CrashRun,
   inTime: boolean,
 ): CrashVerdict {
-  const { reached, resumedAfterMs, budget, end } = crashed;
-  const faults = budget.violations.map(({ rule, message }) => `${rule}: ${message}`);
+  const { reached, resumedAfterMs, budget, deletedTwice, end } = crashed;
+  const faults = [
+    ...budget.violations.map(({ rule, message }) => `${rule}: ${message}`),
+    ...deletedTwice.map((what) => `deleted twice: ${what}`),
+  ];
   const [found, wanted] = [new Map(Object.entries(end)), Object.entries(clean.end)];
   for (const [part, value] of wanted) {
     if (!isDeepStrictEqual(found.get(part), value)) {
