@@ -57,6 +57,8 @@ interface Seen {
   readonly object: Served;
 }
 
+/** A commit of fifty objects has more to do than a rollout. */
+const COMMIT_PATIENCE_MS = 2 * PATIENCE_MS;
 /** Seconds between two looks at the repository. */
 const INTERVAL = 1;
 const CORE = { group: '', version: 'v1' } as const;
@@ -164,7 +166,7 @@ export class CommitScene {
     await this.#runs.until(
       'none is open',
       (runs) => runs.length > 0 && runs.every(({ status }) => status !== 'RUNNING'),
-      PATIENCE_MS,
+      COMMIT_PATIENCE_MS,
     );
   }
 
@@ -247,7 +249,7 @@ export class CommitScene {
         };
         return commit?.sha === sha && commit.outcome !== 'Progressing' ? true : undefined;
       },
-      PATIENCE_MS,
+      COMMIT_PATIENCE_MS,
       () => JSON.stringify(seen),
     );
   }

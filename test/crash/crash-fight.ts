@@ -13,6 +13,7 @@ import type { WorkerProcess } from '../support/worker-process.ts';
 import type { CrashPlay } from './crash-play.ts';
 import { isSameSite } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
+import { deletedTwice } from './crash-verdict.ts';
 
 export interface FightSettings {
   readonly controlPlane: ControlPlane;
@@ -126,14 +127,9 @@ export class Fight {
     return first === undefined ? undefined : first - revivedAt;
   }
 
-  /** Deletes of one object (by its uid) that the apiserver took more than once since the worker was armed. */
+  /** Deletes of an object that the apiserver took again since the worker was armed. */
   get deletedTwice(): readonly string[] {
-    const taken = (this.#api?.writes ?? []).filter(
-      ({ verb, uid, status = 0 }) => verb === 'delete' && uid !== undefined && status < 300 && status >= 200,
-    );
-    return taken
-      .filter(({ uid }, index) => taken.findIndex((other) => other.uid === uid) < index)
-      .map(({ key, uid }) => `${key} (${String(uid)})`);
+    return deletedTwice(this.#api?.writes ?? []);
   }
 
   get tail(): string {
