@@ -3,7 +3,7 @@
 import { expect } from '@jest/globals';
 
 import type { CommitEnd, CommitPlot, Files } from './commit-scene.ts';
-import { CommitScene } from './commit-scene.ts';
+import { CommitScene, SET, byName } from './commit-scene.ts';
 import type { CrashScenario } from './crash-play.ts';
 
 const KIND = 'Commit';
@@ -92,29 +92,39 @@ function widgets(group: string): Files {
   };
 }
 
-/** Fifty objects, of which twelve are changed, eight go and eight come. */
+/** Fifty objects, of which eleven are changed, seven go and seven come. */
 const FIFTY: CommitPlot = {
   first: () => ({
-    ...row('settings', 1, 24),
+    ...row('settings', 1, 26),
     ...row('token', 1, 8),
     ...row('front', 1, 8),
     ...row('account', 1, 8),
-    ...workload('StatefulSet', 'web', 'app:1'),
-    ...workload('Deployment', 'api', 'app:1'),
   }),
-  second: (group) => ({
-    ...row('settings', 1, 20, 5),
-    ...row('settings', 25, 28),
+  second: () => ({
+    ...row('settings', 1, 22, 5),
+    ...row('settings', 27, 31),
     ...row('token', 1, 7, 2),
     ...row('token', 9, 9),
     ...row('front', 1, 7, 2),
     ...row('front', 9, 9),
     ...row('account', 1, 7, 2),
-    ...workload('StatefulSet', 'web', 'app:2'),
+  }),
+  copied: 'settings-26',
+};
+
+/** One workload is rolled out and another goes; a kind comes together with an object of it. */
+const WORKLOADS: CommitPlot = {
+  first: () => ({
+    ...row('settings', 1, 2),
+    ...workload('StatefulSet', SET, 'app:1'),
+    ...workload('Deployment', 'api', 'app:1'),
+  }),
+  second: (group) => ({
+    ...row('settings', 1, 1, 1),
+    ...workload('StatefulSet', SET, 'app:2'),
     ...widgets(group),
   }),
-  copied: 'settings-24',
-  set: 'web',
+  copied: 'settings-2',
 };
 
 function scenario(name: string, plot: CommitPlot, check: (end: CommitEnd) => void): CrashScenario<CommitEnd> {
@@ -150,10 +160,10 @@ function each(label: string, from: number, to: number, state: string): Readonly<
 }
 
 /** Of the second commit's, as {@link CommitEnd.objects} tells them. */
-const MEMBERS = {
+const OF_FIFTY = {
   ...each('ConfigMap settings', 1, 5, '2 of second: changed'),
-  ...each('ConfigMap settings', 6, 20, '1 of first: as it was'),
-  ...each('ConfigMap settings', 25, 28, '1 of second: new'),
+  ...each('ConfigMap settings', 6, 22, '1 of first: as it was'),
+  ...each('ConfigMap settings', 27, 31, '1 of second: new'),
   ...each('Secret token', 1, 2, '2 of second: changed'),
   ...each('Secret token', 3, 7, '1 of first: as it was'),
   ...each('Secret token', 9, 9, '1 of second: new'),
@@ -162,34 +172,66 @@ const MEMBERS = {
   ...each('Service front', 9, 9, '81 of second: new'),
   ...each('ServiceAccount account', 1, 2, '2 of second: changed'),
   ...each('ServiceAccount account', 3, 7, '1 of first: as it was'),
-  'StatefulSet web': 'app:2, 1 available of second: changed',
+};
+
+const OF_WORKLOADS = {
+  'ConfigMap settings-1': '2 of second: changed',
+  [`StatefulSet ${SET}`]: 'app:2, 1 available of second: changed',
   'Widget gear': '1 of second: new',
 };
 
-function checkFifty(end: CommitEnd): void {
-  const succeeded = { outcome: 'Succeeded', pruned: 0 };
-  const second = { ...succeeded, sha: 'second', applied: 20, unchanged: 30, pruned: 8 };
-  expect(end).toEqual({
-    objects: {
-      ...MEMBERS,
-      'ConfigMap copy': 'copied of first: as it was',
-      'ConfigMap neighbour': '1 of other: as it was',
-      'Pod web-0': 'app:2 ready: new',
-    },
-    inventory: expect.arrayContaining([
-      ...Object.keys(MEMBERS),
-      'CustomResourceDefinition widgets.example.com',
-    ]),
-    status: { run: 'second', commit: second, lastSucceeded: 'second', drift: 'none', source: 'sound' },
-    history: [{ ...succeeded, sha: 'first', applied: 50, unchanged: 0 }, second],
+interface Counts {
+  readonly applied: number;
+  readonly unchanged: number;
+  readonly pruned: number;
+}
+
+/** What each of both commits had to do, and what is there of the second: these objects, and others that no inventory counts. */
+function expectedEnd(
+  [first, second]: readonly [Counts, Counts],
+  members: Readonly<Record<string, string>>,
+  others: Partial<CommitEnd> & { readonly uncounted?: Readonly<Record<string, string>> } = {},
+): CommitEnd {
+  const { uncounted = {}, ...end } = others;
+  const last = { sha: 'second', outcome: 'Succeeded', ...second };
+  const strangers = {
+    'ConfigMap copy': 'copied of first: as it was',
+    'ConfigMap neighbour': '1 of other: as it was',
+  };
+  return {
+    objects: { ...members, ...strangers, ...uncounted },
+    inventory: Object.keys(members).sort(byName),
+    status: { run: 'second', commit: last, lastSucceeded: 'second', drift: 'none', source: 'sound' },
+    history: [{ sha: 'first', outcome: 'Succeeded', ...first }, last],
     events: ['CommitApplied ×1', 'CommitApplied ×1'],
     runs: ['COMPLETED Succeeded'],
-    rollouts: ['COMPLETED Succeeded'],
+    rollouts: [],
     writtenAfter: [],
-  });
-  expect(end.inventory).toHaveLength(50);
+    ...end,
+  };
 }
 
 export const COMMIT_SCENARIOS: readonly CrashScenario<CommitEnd>[] = [
-  scenario('fifty objects', FIFTY, checkFifty),
+  scenario('fifty objects', FIFTY, (end) => {
+    const counts = [
+      { applied: 50, unchanged: 0, pruned: 0 },
+      { applied: 18, unchanged: 32, pruned: 7 },
+    ] as const;
+    expect(end).toEqual(expectedEnd(counts, OF_FIFTY));
+    expect(end.inventory).toHaveLength(50);
+  }),
+  scenario('workloads and a new kind', WORKLOADS, (end) => {
+    const counts = [
+      { applied: 4, unchanged: 0, pruned: 0 },
+      { applied: 4, unchanged: 0, pruned: 2 },
+    ] as const;
+    const inventory = [...Object.keys(OF_WORKLOADS), 'CustomResourceDefinition widgets.example.com'];
+    expect(end).toEqual(
+      expectedEnd(counts, OF_WORKLOADS, {
+        inventory: inventory.sort(byName),
+        rollouts: ['COMPLETED Succeeded'],
+        uncounted: { [`Pod ${SET}-0`]: 'app:2 ready: new' },
+      }),
+    );
+  }),
 ];

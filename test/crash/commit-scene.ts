@@ -70,6 +70,8 @@ const BINDINGS = {
 } as const;
 /** Every namespace has them. */
 const NATIVES = new Set(['ConfigMap kube-root-ca.crt', 'ServiceAccount default']);
+/** The StatefulSet whose rollouts are told, if there is one. */
+export const SET = 'web';
 const OTHER_OBJECT = 'neighbour';
 const COPY = 'copy';
 
@@ -78,8 +80,6 @@ export interface CommitPlot {
   readonly first: (group: string) => Files;
   readonly second: (group: string) => Files;
   readonly copied: string;
-  /** The StatefulSet that it rolls out. */
-  readonly set: string;
 }
 
 export class CommitScene {
@@ -118,7 +118,7 @@ export class CommitScene {
     ];
     this.#store = new InventoryStore(client, INVENTORY_NAMESPACE, namespace);
     this.#otherStore = new InventoryStore(client, INVENTORY_NAMESPACE, `${namespace}-other`);
-    const set = { namespace, kind: 'StatefulSet', group: groupVersion(api).group, name: plot.set } as const;
+    const set = { namespace, kind: 'StatefulSet', group: groupVersion(api).group, name: SET } as const;
     this.#rollouts = new TemporalRuns(stage.temporal, rolloutWorkflowId(owner, set));
   }
 
@@ -294,7 +294,7 @@ export class CommitScene {
       objects: Object.fromEntries(
         [...seen]
           .map(([label, one]) => [label, this.#describe(one, before.get(label))] as const)
-          .sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true })),
+          .sort(([a], [b]) => byName(a, b)),
       ),
       inventory: [...entries.values()]
         .map((entry) => {
@@ -304,7 +304,7 @@ export class CommitScene {
           const isCluster = entry.namespace === undefined;
           return `${label}${uid !== undefined && (isCluster || uid === live) ? '' : '!'}`;
         })
-        .sort((a, b) => a.localeCompare(b, 'en', { numeric: true })),
+        .sort(byName),
       status: {
         run: this.#word(inventory?.run?.sha),
         commit: this.#told(status.commit),
@@ -360,6 +360,11 @@ export class CommitScene {
   #at(path: ResourcePath): ResourcePath {
     return { ...path, namespace: this.namespace };
   }
+}
+
+/** The tenth after the ninth. */
+export function byName(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
 }
 
 function versionOf(seen: Seen | undefined): string | undefined {
