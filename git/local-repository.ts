@@ -102,24 +102,18 @@ export async function resolveLocalRef(
 }
 
 /** Whether a local repository has a commit. @throws ProblemError of git's own refusal */
-export async function holdsLocal(gitDirectory: string, sha: string): Promise<boolean> {
-  return (await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`])).code === 0;
+export async function holdsLocal(gitDirectory: string, sha: string, signal?: AbortSignal): Promise<boolean> {
+  return (await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`], signal)).code === 0;
 }
 
 /** @throws ProblemError CommitGone */
-<<<<<<< HEAD
-export async function requireLocalCommit(gitDirectory: string, path: string, sha: string): Promise<void> {
-  if (!(await holdsLocal(gitDirectory, sha)))
-=======
 export async function requireLocalCommit(
   gitDirectory: string,
   path: string,
   sha: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  const output = await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`], signal);
-  if (output.code !== 0)
->>>>>>> w8d
+  if (!(await holdsLocal(gitDirectory, sha, signal)))
     throw new ProblemError(problem('CommitGone', `${path} no longer has commit ${sha.slice(0, 8)}.`));
 }
 

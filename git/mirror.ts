@@ -18,7 +18,7 @@ export interface Mirror {
   /** The sha that the configured ref names now. */
   resolveRef(signal?: AbortSignal): Promise<string>;
   /** Whether the commit is readable here. No other machine is asked, and no fetch that is under way is waited for. */
-  holds(sha: string): Promise<boolean>;
+  holds(sha: string, signal?: AbortSignal): Promise<boolean>;
   /** Makes sure that the commit is readable here; cheap when it already is. */
   ensureCommit(sha: string, signal?: AbortSignal): Promise<void>;
   /** Who made a commit that is readable here, and the first line of what they said of it. Undefined: it cannot be told (any more). */
@@ -71,14 +71,9 @@ async function describeCommit(
 
 function localMirror(path: string, ref: string | undefined): Mirror {
   return {
-<<<<<<< HEAD
-    resolveRef: async () => await resolveLocalRef(await openLocal(path), path, ref),
-    holds: async (sha) => await holdsLocal(await openLocal(path), checkSha(sha)),
-    describeCommit: async (sha, signal) => await describeCommit(await openLocal(path), sha, signal),
-=======
     resolveRef: async (signal) => await resolveLocalRef(await openLocal(path, signal), path, ref, signal),
+    holds: async (sha, signal) => await holdsLocal(await openLocal(path, signal), checkSha(sha), signal),
     describeCommit: async (sha, signal) => await describeCommit(await openLocal(path, signal), sha, signal),
->>>>>>> w8d
     verifyCommit: async (sha, signers, signal) => {
       const gitDirectory = await openLocal(path, signal);
       await requireLocalCommit(gitDirectory, path, checkSha(sha), signal);
@@ -100,7 +95,7 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
   const remote = new RemoteMirror(source, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
-    holds: async (sha) => await remote.holds(checkSha(sha)),
+    holds: async (sha, signal) => await remote.holds(checkSha(sha), signal),
     describeCommit: async (sha, signal) => await describeCommit(directory, sha, signal),
     verifyCommit: async (sha, signers, signal) => {
       await remote.ensureCommit(checkSha(sha), signal);

@@ -88,13 +88,9 @@ export class RemoteMirror {
 
   async ensureCommit(sha: string, signal?: AbortSignal): Promise<void> {
     // What is here waits for no fetch of another commit, whose server may be silent.
-    if (await this.holds(sha)) return;
+    if (await this.holds(sha, signal)) return;
     await this.#exclusively(async () => {
-<<<<<<< HEAD
-      if (await this.holds(sha)) return;
-=======
-      if (await this.#holds(sha, signal)) return;
->>>>>>> w8d
+      if (await this.holds(sha, signal)) return;
       try {
         await this.#obtain(sha, signal);
       } catch (error) {
@@ -133,11 +129,7 @@ export class RemoteMirror {
   async #obtain(sha: string, signal?: AbortSignal): Promise<void> {
     await this.#prepare(signal);
     await this.#fetch(sha, signal);
-<<<<<<< HEAD
-    if (!(await this.holds(sha)))
-=======
-    if (!(await this.#holds(sha, signal)))
->>>>>>> w8d
+    if (!(await this.holds(sha, signal)))
       throw new ProblemError(
         problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
       );
@@ -177,12 +169,8 @@ export class RemoteMirror {
     }
   }
 
-<<<<<<< HEAD
   /** Whether the commit is here; nobody else is asked. */
-  async holds(sha: string): Promise<boolean> {
-=======
-  async #holds(sha: string, signal: AbortSignal | undefined): Promise<boolean> {
->>>>>>> w8d
+  async holds(sha: string, signal?: AbortSignal): Promise<boolean> {
     if ((await stat(join(this.#directory, 'HEAD')).catch(() => undefined)) === undefined) return false;
     const args = ['cat-file', '-e', `${sha}^{tree}`];
     const output = await runGit({ args, gitDirectory: this.#directory, signal });

@@ -1,6 +1,6 @@
 /**
  * The worker process gets SIGKILL before and after every API write, every activity boundary and every workflow task of whole
- * rollouts; the places come from a recorded run. What came of it is kept by scenario in test/crash/results, and the report of
+ * rollouts and commits; the places come from a recorded run. What came of it is kept by scenario in test/crash/results, and the report of
  * all that is kept is docs/crash-report.md.
  */
 
