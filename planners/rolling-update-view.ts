@@ -16,7 +16,14 @@ import {
 import { selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { leftBy } from './rolling-update-leftover.ts';
 import { guessedSize } from './rolling-update-lost.ts';
-import { isNamedAfter, isNextOf, isReplacedBy, isTurned, otherHalf } from './rolling-update-roles.ts';
+import {
+  isNamedAfter,
+  isNextOf,
+  isReplacedBy,
+  isTurned,
+  livePartnerOf,
+  otherHalf,
+} from './rolling-update-roles.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
 import type { ResolvedBudget } from './rolling-update-scale.ts';
@@ -72,7 +79,7 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
     active?.next ??
     (old === undefined
       ? controllers.find((one) => isNextOf(one, name))?.metadata.name
-      : (partnerOf(old) ?? otherHalf(old, controllers)?.metadata.name));
+      : (livePartnerOf(old, controllers) ?? otherHalf(old, controllers)?.metadata.name));
   const nextController = controllers.find(({ metadata }) => metadata.name === nextName);
   const record = active?.next === nextName ? active : undefined;
   const desired = desiredSize({ old, nextController, record, pods: snapshot.pods });
