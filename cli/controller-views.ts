@@ -7,6 +7,7 @@ import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
+import { hashInName } from '../planners/rolling-update-record.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
@@ -240,8 +241,7 @@ function explainState(
   }
   const who = `rc/${name} -n ${plan.view.namespace}`;
   // One without a record kubectl began, and no run was ever open.
-  const retry =
-    view.record === undefined ? commandFor(plan, plan.view.namespace) : `fairlead rollout retry ${who}`;
+  const retry = view.record === undefined ? commandFor(plan.view) : `fairlead rollout retry ${who}`;
   const dead =
     nobody !== undefined
       ? { why: nobody, next: 'start a worker: fairlead worker (with the same --cluster)' }
@@ -334,10 +334,12 @@ function wayOutOfRollback({ view: { name, namespace, record } }: RollingUpdatePl
 function wayOutOfLoss({ view }: RollingUpdatePlan): string {
   const { name, namespace, old } = view;
   const command = `fairlead rolling-update ${name}`;
+  const partner = old && partnerOf(old);
+  const kept = partner === undefined || hashInName(partner, name) !== undefined ? '' : ` ${partner}`;
   const image = lostImage(view);
   const which = image === undefined ? '…' : image;
   const takes = image === undefined ? '' : ', which takes them up';
-  const again = `roll it out again${takes}: ${command} --image=${which} -n ${namespace}`;
+  const again = `roll it out again${takes}: ${command}${kept} --image=${which} -n ${namespace}`;
   const isNamed = old === undefined || partnerOf(old) !== undefined;
   const byName = isNamed ? '' : `; or, if it is there, name it: ${command} NEXT -n ${namespace}`;
   return `${again}${byName}; or go back: fairlead rollout abort rc/${name} -n ${namespace}`;

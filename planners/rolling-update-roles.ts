@@ -7,6 +7,7 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, isMarkedOld, isPartlyReplaced, partnerOf, sourceOf } from './replication-controller.ts';
 import { ORIGINAL, selectsSame } from './rolling-update-definition.ts';
+import { hashInName } from './rolling-update-record.ts';
 
 /** The other half of the update that this one is part of, among those that are there; undefined too where it could be several. */
 export function otherHalf(
@@ -104,6 +105,15 @@ export function isReplacedBy(one: ReplicationController, other: ReplicationContr
 /** `<name>-<hash>` (seed 001), or whatever else somebody called it. */
 export function isNamedAfter(next: string, old: string): boolean {
   return next.startsWith(`${old}-`);
+}
+
+/**
+ * Whether an update has formed the name of its next controller itself, which is then to get the old one's: of that and the hash by which
+ * the pods are told apart (seed 001, K2). Any other somebody has chosen, and it stays (seed 001).
+ */
+export function isNameFormed({ metadata, spec }: ReplicationController, old: string): boolean {
+  const hash = hashInName(metadata.name, old);
+  return hash !== undefined && Object.values(spec.selector ?? {}).some((value) => value.startsWith(hash));
 }
 
 function isLabelledOld({ spec: { selector } }: ReplicationController): boolean {

@@ -17,6 +17,7 @@ import { selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { leftBy } from './rolling-update-leftover.ts';
 import { guessedSize } from './rolling-update-lost.ts';
 import {
+  isNameFormed,
   isNamedAfter,
   isNextOf,
   isReplacedBy,
@@ -94,7 +95,10 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
     state,
     budget: resolveUpdateBudget(state, desired),
     isRollback: old !== undefined && isGoingBack(old, nextController),
-    keepsName: record === undefined ? snapshot.next !== undefined : record.to !== name,
+    keepsName:
+      record === undefined
+        ? snapshot.next !== undefined || (nextController !== undefined && !isNameFormed(nextController, name))
+        : record.to !== name,
     isRenamed:
       old !== undefined &&
       nextController === undefined &&
