@@ -21,7 +21,7 @@ import { followUpdate } from './follow-update.ts';
 import type { Call } from './io.ts';
 import { findKeeper, leaseName, whyNamespaceNotKept } from './lease.ts';
 import type { RollingUpdateOptions, RollingUpdateRequest } from './rolling-update-options.ts';
-import { readRequest } from './rolling-update-options.ts';
+import { readRequest, unheeded } from './rolling-update-options.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -107,6 +107,7 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
       throw updateRefusal(view, decision);
     case 'attach':
       io.err(`note: ${request.name} is being updated: attached\n`);
+      noteUnheeded(session, request, view);
       return { next, kept: view.keepsName ? next : undefined, record, isFinished: false };
     case 'begin':
       io.err(`note: the update of ${request.name} to ${oneLine(next ?? '')} is recorded: it begins\n`);
@@ -132,6 +133,12 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
       return { next, record, isFinished: true };
     }
   }
+}
+
+/** Nobody may think that the update goes by them. */
+function noteUnheeded({ io }: Session, request: RollingUpdateRequest, { record }: UpdateView): void {
+  const flags = record === undefined ? [] : unheeded(request, record);
+  if (flags.length > 0) io.err(`note: it goes on as it was begun, without ${oneLine(flags.join(', '))}\n`);
 }
 
 /** Git knows nothing of it: not of what is rolled out, and of a new name least, beside which it would have the old controller made again. */

@@ -11,6 +11,7 @@ import {
   inheritance,
   labelOfOld,
   labelled,
+  ownKeyOf,
   ownLabel,
   plainController,
   rollsOutSamePods,
@@ -276,11 +277,10 @@ function recordAnew(
   });
   const made = asMade(view, next, wanted);
   const nextName = next.metadata.name;
-  const own = next.metadata.annotations?.[ANNOTATION.deploymentLabelKey];
   if (made === undefined) {
     return refuse('OtherChange', `${describeUnknown(next)}; it was not made with ${change.image}`);
   }
-  const names = { from: name, to: keepsName ? nextName : name, key: own ?? key };
+  const names = { from: name, to: keepsName ? nextName : name, key: ownKeyOf(next) ?? key };
   const ofName = old === undefined || keepsName ? undefined : inheritance(old);
   const data = dataOfNext(made, names, ofName);
   return {

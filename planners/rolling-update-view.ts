@@ -27,8 +27,8 @@ import {
 } from './rolling-update-roles.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
-import type { ResolvedBudget } from './rolling-update-scale.ts';
-import { resolveUpdateBudget } from './rolling-update-scale.ts';
+import type { ResolvedBudget, UpdateBudget } from './rolling-update-scale.ts';
+import { BudgetError, budgetOf, resolveUpdateBudget } from './rolling-update-scale.ts';
 import { matchesSelector } from './selector.ts';
 import type { Wish } from './workload.ts';
 import type { ControllerProgress, UpdatePhase, UpdateProgress } from './rolling-update-steps.ts';
@@ -45,6 +45,8 @@ export interface RollingUpdateSnapshot {
   readonly pods: readonly Pod[];
   /** Annotation of either controller. */
   readonly paused?: Wish | undefined;
+  /** What is asked for of an update that has no record yet. */
+  readonly settings?: Partial<RecordState> | undefined;
 }
 
 /** The snapshot, sorted out. */
@@ -84,7 +86,8 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
   const nextController = controllers.find(({ metadata }) => metadata.name === nextName);
   const record = active?.next === nextName ? active : undefined;
   const desired = desiredSize({ old, nextController, record, pods: snapshot.pods });
-  const state: RecordState = { ...DEFAULT_STATE, ...record?.state, desired };
+  const unrecorded = { ...DEFAULT_STATE, ...annotatedBudget(nextController ?? old), ...snapshot.settings };
+  const state: RecordState = { ...(record?.state ?? unrecorded), desired };
   return {
     ...snapshot,
     old,
@@ -143,6 +146,16 @@ export function replacedBy(view: UpdateView): string | undefined {
   if (whole === name || old === undefined) return undefined;
   const isThere = controllers.some(({ metadata }) => metadata.name === whole);
   return isThere || partnerOf(old) === whole ? whole : undefined;
+}
+
+/** As the controller says itself; of annotations that are no budget nothing counts, for nobody is there to be told. */
+function annotatedBudget(one: ReplicationController | undefined): Partial<UpdateBudget> {
+  try {
+    return budgetOf({}, one?.metadata.annotations);
+  } catch (error) {
+    if (error instanceof BudgetError) return {};
+    throw error;
+  }
 }
 
 /**

@@ -27,6 +27,7 @@ import {
   inheritance,
   makesSamePods,
   nextManifest,
+  ownKeyOf,
   selectsAsReplaced,
   selectsSame,
 } from './rolling-update-definition.ts';
@@ -316,7 +317,7 @@ function recordStep(
   const names = {
     from: name,
     to: view.keepsName ? nextName : name,
-    key: record?.key ?? ROLLING_UPDATE.deployment,
+    key: record?.key ?? ownKeyOf(next) ?? ROLLING_UPDATE.deployment,
   };
   const ofName = view.old === undefined || view.keepsName ? undefined : inheritance(view.old);
   const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);

@@ -102,6 +102,46 @@ describe('recovered from the objects alone', () => {
     });
   });
 
+  it('a key that was asked for, where the record is lost before the old one has the label: it gets it all the same', () => {
+    const world = foo();
+    const decision = decideStart(viewUpdate(world.snapshot('foo')), { ...IMAGE, key: 'example.com/rolled' });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, STATE);
+    run(world, { until: ({ purpose }) => purpose === 'LabelTemplate' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+
+    expect(run(world, { until: ({ purpose }) => purpose === 'ScaleUp' }).written).toContain('LabelSelector');
+    const keys = world.controllers.map(({ spec }) => Object.keys(spec.selector ?? {}));
+    expect(keys).toEqual([
+      ['app', 'example.com/rolled'],
+      ['app', 'example.com/rolled'],
+    ]);
+    expect(viewUpdate(world.snapshot('foo')).record?.key).toBe('example.com/rolled');
+    expect(run(world).outcome).toBe('Succeeded');
+  });
+
+  it.each<[Record<string, string>, object]>([
+    [
+      { [ANNOTATION.maxSurge]: '2', [ANNOTATION.maxUnavailable]: '1' },
+      { surge: 2, unavailable: 1 },
+    ],
+    [{ [ANNOTATION.maxSurge]: '50%' }, { surge: '50%', unavailable: 0 }],
+    [{ [ANNOTATION.maxSurge]: 'many' }, { surge: 1, unavailable: 0 }],
+  ])('the budget of annotations %j holds without a record', (annotations, budget) => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    world.edit(next, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, ...annotations } },
+    }));
+
+    expect(viewUpdate(world.snapshot('foo')).state).toMatchObject(budget);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    expect(viewUpdate(world.snapshot('foo')).record?.state).toMatchObject(budget);
+  });
+
   it('the seed: only the next exists', () => {
     const world = foo();
     begin(world);
