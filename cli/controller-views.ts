@@ -265,6 +265,10 @@ function explainState(
     if (step.do === 'refuse' && step.code === 'NextLost') {
       return { verdict, sentence: `${pods}; ${String(view.state.desired)} wanted`, next: wayOutOfLoss(plan) };
     }
+    // Another run would end as the last one did.
+    if (step.do === 'refuse' && isUnderWay(plan)) {
+      return { verdict, sentence: `${pods}; ${step.message}`, next: wayOutOfRefusal(plan) };
+    }
     const left = [...new Set([...abandonedPods(view), ...lostPods(view)])];
     const isGone = view.old === undefined && view.nextController === undefined;
     const isStopped = dead !== undefined && isUnderWay(plan);
@@ -351,6 +355,13 @@ export function wayOutOfRefusal(plan: RollingUpdatePlan): string {
   const isThere = old !== undefined || nextController !== undefined;
   if (leftoverOf(plan.view) !== undefined) return commandToDelete(name, namespace);
   if (plan.step.do === 'refuse' && plan.step.code === 'NextLost') return wayOutOfLoss(plan);
+  const isSame = plan.step.do === 'refuse' && plan.step.code === 'SelectorSame';
+  if (isSame && old !== undefined && nextController !== undefined) {
+    // As long as both are there, the way back is refused for the same reason.
+    const next = nextController.metadata.name;
+    const why = record === undefined ? 'no record says which selector it had; ' : '';
+    return `${why}${commandToDelete(next, namespace)}; then give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
+  }
   if (record === undefined && !isThere) return `\`fairlead get rc -n ${namespace}\` shows what there is`;
   if (record === undefined || isThere) return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
   const revision = `controllerrevision ${record.revision.metadata.name} -n ${namespace}`;
