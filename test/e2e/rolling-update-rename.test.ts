@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Pod } from '../../planners/objects.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
-import { RENAME_FINALIZER } from '../../planners/names.ts';
+import { RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
 import { controllerOf } from '../../planners/controller-ref.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
@@ -236,6 +236,38 @@ describe('renames under load, and runs that end in between', () => {
     const told = (await cli('rollout history rc/foo')).out;
     expect(told).toMatch(/Aborted .*by ann/);
     expect(told).toMatch(/Succeeded .*foo:1/);
+  }, 300_000);
+
+  it('the next controller, held, and deleted with its pods by somebody: they are freed all the same, and stay', async () => {
+    const namespace = await cluster.createNamespace('rc-held');
+    const hash = '0123456789abcdef'.repeat(4).slice(0, 63);
+    const next = `foo-${hash.slice(0, 10)}`;
+    const labels = { app: 'foo', [ROLLING_UPDATE.deployment]: hash };
+    const { spec, ...whole } = manifest('foo', 'foo:1', 3);
+    const marks = { [ROLLING_UPDATE.partner]: 'foo', [ROLLING_UPDATE.desiredReplicas]: '3' };
+    const path = { ...RCS, namespace, name: next };
+    // As a worker that has just died has left it.
+    await cluster.client.create(
+      { ...RCS, namespace },
+      {
+        ...whole,
+        metadata: { name: next, annotations: marks, finalizers: [RENAME_FINALIZER] },
+        spec: { ...spec, selector: labels, template: { ...spec.template, metadata: { labels } } },
+      },
+    );
+    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+    await cluster.until<ReplicationController>(path, 'full', isFull, 120_000);
+    const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+    await cluster.client.delete(path, { propagationPolicy: 'Background' });
+
+    const words = ['rolling-update', 'foo', '--poll-interval', '100ms', '-n', namespace];
+    const done = await runCli(words, { environment: environment() });
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    const present = await cluster.pods(namespace, 'foo');
+    expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
+    expect(new Set(present.map((pod) => controllerOf(pod)?.uid))).toEqual(new Set([items[0]?.metadata.uid]));
   }, 300_000);
 
   function environment() {
