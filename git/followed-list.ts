@@ -13,6 +13,8 @@ export interface FollowedRow {
   readonly ref?: string | undefined;
   readonly path: string;
   readonly namespace: string;
+  /** `NAMESPACE/NAME` of the account that its commits are applied as; `''`: the worker itself. Absent: an older worker leads. */
+  readonly serviceAccount?: string;
   readonly intervalSeconds: number;
   /** Whether it takes webhooks. */
   readonly webhook: boolean;

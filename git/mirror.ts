@@ -90,8 +90,7 @@ function localMirror(path: string, ref: string | undefined): Mirror {
 }
 
 function remoteMirror(source: RemoteSource, ref: string | undefined, options: MirrorOptions): Mirror {
-  const name = createHash('sha256').update(source.url).digest('hex').slice(0, 24);
-  const directory = join(options.cacheDirectory, name);
+  const directory = join(options.cacheDirectory, mirrorName(source, options));
   const remote = new RemoteMirror(source, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
@@ -109,6 +108,19 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
         signal,
       ),
   };
+}
+
+/**
+ * Entries share a mirror only when they say who they are to the server in the same way, by the names of their files: a commit that is
+ * named by its sha is read without asking the server when it is there, and must not be there by the rights of somebody else.
+ */
+function mirrorName({ kind, url }: RemoteSource, { username, tokenFile, sshKeyFile }: MirrorOptions): string {
+  const identity =
+    kind === 'ssh' ? [sshKeyFile] : [tokenFile, tokenFile === undefined ? undefined : username];
+  const isNobody = identity.every((part) => part === undefined);
+  // A line feed is in no address.
+  const text = isNobody ? url : `${url}\n${JSON.stringify(identity)}`;
+  return createHash('sha256').update(text).digest('hex').slice(0, 24);
 }
 
 function checkSha(sha: string): string {

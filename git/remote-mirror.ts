@@ -3,10 +3,12 @@
 import { mkdir, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { orAborted } from '../kubernetes/deadline.ts';
-import { credentials } from './credentials.ts';
+import { credentials, toldSecrets } from './credentials.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
 import type { GitOutput, GitRun } from './git-process.ts';
 import { runGit } from './git-process.ts';
+import type { RemoteCommand } from './git-turns.ts';
+import { RemoteTurns } from './git-turns.ts';
 import type { MirrorOptions } from './mirror-options.ts';
 import { ProblemError, problem } from './problems.ts';
 import { commitNamed, refsNamed } from './ref-names.ts';
@@ -16,6 +18,14 @@ import type { RemoteSource } from './source-url.ts';
 const fetching = new Map<string, Promise<unknown>>();
 /** How often a damaged mirror was made anew, by directory: of many readers that find it damaged one does it. */
 const renewals = new Map<string, number>();
+
+/** For the whole process: what all repositories together may have under way. */
+const turns = new RemoteTurns();
+/**
+ * Bytes. What a server sends is inflated by git: a few kB may be deltas, trees or commits of gigabytes. Measured: no
+ * process of a fetch of half a million files has more than 75 MB of address space, which is what is limited.
+ */
+const MEMORY_BYTES = 512 * 1024 ** 2;
 
 /** What a killed fetch, or a machine without power, leaves in the way. */
 const LOCKS = ['shallow.lock', 'HEAD.lock', 'config.lock', 'packed-refs.lock', 'refs/fairlead/fetched.lock'];
@@ -74,6 +84,7 @@ export class RemoteMirror {
   /** Shas of these refs by name; without names of all. */
   async #listRefs(names: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const output = await this.#remoteGit(
+      'look',
       ['ls-remote', '--', this.#url, ...names],
       { timeoutMs: this.#options.lookTimeoutMs ?? 20_000 },
       signal,
@@ -144,6 +155,7 @@ export class RemoteMirror {
         : undefined;
     const run = async (want: string): Promise<void> => {
       await this.#remoteGit(
+        'fetch',
         [
           'fetch',
           '--quiet',
@@ -222,19 +234,25 @@ export class RemoteMirror {
   }
 
   async #remoteGit(
+    command: RemoteCommand,
     args: readonly string[],
     run: Omit<GitRun, 'args'>,
     signal?: AbortSignal,
   ): Promise<GitOutput> {
-    const { caFile } = this.#options;
-    const output = await runGit({
-      ...run,
-      args,
-      protocols: this.#source.kind,
-      settings: [...(caFile === undefined ? [] : [`http.sslCAInfo=${caFile}`]), ...(run.settings ?? [])],
-      environment: await credentials(this.#source, this.#options),
-      signal,
-    }).catch((error: unknown) => {
+    const { caFile, memoryBytes = MEMORY_BYTES } = this.#options;
+    const work = async (): Promise<GitOutput> =>
+      await runGit({
+        ...run,
+        args,
+        protocols: this.#source.kind,
+        settings: [...(caFile === undefined ? [] : [`http.sslCAInfo=${caFile}`]), ...(run.settings ?? [])],
+        environment: await credentials(this.#source, this.#options),
+        secrets: async () => await toldSecrets(this.#options),
+        memoryBytes,
+        signal,
+      });
+    const asker = { source: this.#url, host: this.#source.host };
+    const output = await turns.run(command, asker, work, signal).catch((error: unknown) => {
       throw processFailure(error, this.#url);
     });
     if (output.code !== 0) throw gitFailure(output, this.#url);

@@ -20,6 +20,7 @@ import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
 import type { FollowedRow, Troubles } from '../git/followed-list.ts';
 import { InventoryStore } from '../git/inventory.ts';
+import { accountOf } from '../git/own-rights.ts';
 import { isRecorded } from '../git/inventory-reading.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import { readSuspension } from '../git/suspension.ts';
@@ -301,6 +302,7 @@ function rowOf(repository: Repository): FollowedRow {
     ...(ref !== undefined && { ref }),
     path,
     namespace,
+    serviceAccount: accountOf(repository),
     intervalSeconds,
     webhook: webhookSecretFile !== undefined,
     heal: heal === true,

@@ -27,6 +27,7 @@ import { startLeader } from './leader.ts';
 import { keptAnnotations, leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { tellOwnRights } from './own-rights-notice.ts';
 import { assertNoOtherOwner } from './other-owner.ts';
 import { RepositoriesFile, readableRepository } from './repositories-file.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
@@ -148,6 +149,7 @@ class WorkerProcess {
       // The native part would write lines of its own form to the terminal.
       telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     });
+    tellOwnRights(this.#repositories, this.#log);
     const webhook = this.#webhook(system.metadata.uid);
     const server = await this.#serve(webhook);
     const mayOwn = this.#mayOwn(client);

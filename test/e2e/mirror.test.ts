@@ -12,10 +12,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { MirrorOptions } from '../../git/mirror-options.ts';
 import type { Mirror } from '../../git/mirror.ts';
 import { openMirror } from '../../git/mirror.ts';
+import { deltaBomb } from '../support/delta-bomb.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { namedFailure } from '../support/named-failure.ts';
 import { GitServer } from '../support/git-server.ts';
+import { peakOfFetch } from '../support/peak-memory.ts';
+import { plantedIn } from '../support/planted.ts';
 
 const MANIFEST = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n';
 let cache: string;
@@ -332,6 +335,7 @@ describe('an https repository', () => {
     server.behaviour = 'serve';
     server.only = undefined;
     server.password = undefined;
+    server.pack = undefined;
   });
 
   let own: string;
@@ -410,6 +414,28 @@ describe('an https repository', () => {
     expect(server.requests.at(-1)?.authorization).toBe(basic('x-access-token'));
     expect(await remote({ tokenFile, username: "de$ploy's" }).resolveRef()).toBe(sha);
     expect(server.requests.at(-1)?.authorization).toBe(basic("de$ploy's"));
+  });
+
+  it('that repeats the token it was sent is not quoted', async () => {
+    const token = 'ghp_planted-7f3a9c';
+    const tokenFile = await server.tokenFile(token);
+    server.behaviour = 'echo';
+    const failure = await namedFailure(remote({ tokenFile, username: 'deploy' }).resolveRef());
+    // What it says is told all the same.
+    expect(failure).toMatch(/^AuthenticationFailed: .*remote: invalid token \*\*\*, sent as Basic \S*\*\*\*/);
+    expect(plantedIn(failure, [token])).toEqual([]);
+  });
+
+  it('is read by another entry with credentials of its own only when they are good', async () => {
+    server.password = 'hunter2';
+    const good = remote({ tokenFile: await server.tokenFile('hunter2'), ref: sha, cacheDirectory: own });
+    expect((await good.readManifests(await good.resolveRef(), 'deploy')).files).toHaveLength(1);
+    const bad = remote({ tokenFile: await server.tokenFile('revoked'), ref: sha, cacheDirectory: own });
+    const none = remote({ ref: sha, cacheDirectory: own });
+    for (const other of [bad, none])
+      expect(await namedFailure(other.readManifests(await other.resolveRef(), 'deploy'))).toMatch(
+        /^AuthenticationFailed: /,
+      );
   });
 
   it('does not follow a redirect, least of all with a token', async () => {
@@ -510,6 +536,31 @@ describe('an https repository', () => {
     ]);
     expect(process.memoryUsage().rss - before).toBeLessThan(50 * 1024 * 1024);
     await made.git('reset', '--quiet', '--hard', sha);
+  }, 90_000);
+
+  it('with 100 MB of zeros in a few kB: they are never in memory, the others are read', async () => {
+    const next = await made.commit({ 'deploy/zeros.bin': Buffer.alloc(100 * 1024 * 1024) });
+    const mirror = remote({ fetchTimeoutMs: 60_000, cacheDirectory: own });
+    const peak = await peakOfFetch(async () => await mirror.ensureCommit(next));
+    expect(peak).toBeGreaterThan(0);
+    expect(peak).toBeLessThan(60 * 1024 * 1024);
+    expect((await mirror.readManifests(next, 'deploy')).files.map(({ path }) => path)).toEqual([
+      'deploy/a.yaml',
+    ]);
+    await made.git('reset', '--quiet', '--hard', sha);
+  }, 90_000);
+
+  it('that sends a delta of 2 GB in a few kB gets no more memory than is set, and is read when it is well', async () => {
+    server.pack = deltaBomb(2 * 1024 ** 3);
+    expect(server.pack.length).toBeLessThan(20_000);
+    const mirror = remote({ fetchTimeoutMs: 60_000, cacheDirectory: own });
+    let failure = '';
+    const peak = await peakOfFetch(async () => (failure = await namedFailure(mirror.ensureCommit(sha))));
+    expect(failure).toMatch(/^SourceTooLarge: .*Out of memory.* Take out of the repository what inflates/);
+    expect(peak).toBeGreaterThan(0);
+    expect(peak).toBeLessThan(512 * 1024 * 1024);
+    server.pack = undefined;
+    expect((await mirror.readManifests(sha, 'deploy')).files).toHaveLength(1);
   }, 90_000);
 
   it('that needs more room than a mirror may have is cut off, and leaves nothing behind', async () => {

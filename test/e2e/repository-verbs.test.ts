@@ -162,6 +162,10 @@ describe('get repositories', () => {
       webhook: false,
       message: '',
     });
+    const wide = (await cli('get repository/shop -o wide')).out;
+    expect(wide).toMatch(/ ACCOUNT +SEEN /);
+    expect(wide).toContain(` ${view.serviceAccount ?? 'unknown'} `);
+    expect(view.serviceAccount).toBe(common.serviceAccount);
     expect(view.lookedAt).toMatch(/^\d{4}-/);
   });
 

@@ -10,13 +10,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { execFile } from 'node:child_process';
+import { gunzipSync } from 'node:zlib';
 
 /**
  * What the server does with a request; `serve` is the ordinary answer, `slow` a byte of one every 200 ms, `unfinished` the whole one
- * without its end; a number is a status.
+ * without its end, `echo` a refusal that repeats what the client has proven itself with; a number is a status.
  */
 export type Behaviour =
-  'serve' | 'hang' | 'slow' | 'unfinished' | 'redirect' | 'unauthorized' | 'garbage' | 'endless' | number;
+  | 'serve'
+  | 'hang'
+  | 'slow'
+  | 'unfinished'
+  | 'redirect'
+  | 'unauthorized'
+  | 'echo'
+  | 'garbage'
+  | 'endless'
+  | number;
 
 export class GitServer {
   behaviour: Behaviour = 'serve';
@@ -24,6 +34,8 @@ export class GitServer {
   only: 'GET' | 'POST' | undefined;
   /** Password that clients must send; any when absent. */
   password: string | undefined;
+  /** What a fetch gets instead of the pack that it asked for. */
+  pack: Buffer | undefined;
   /** Where `redirect` sends clients. */
   redirectTo = '';
   readonly requests: { readonly path: string; readonly authorization: string | undefined }[] = [];
@@ -128,21 +140,49 @@ export class GitServer {
       case 'unauthorized':
         this.#refuse(response);
         return;
+      case 'echo':
+        this.#refuse(
+          response,
+          `invalid token ${passwordIn(authorization)}, sent as ${authorization ?? 'nothing'}\n`,
+        );
+        return;
       case 'serve':
       case 'unfinished': {
-        const sent = Buffer.from((authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
-        if (this.password !== undefined && sent.slice(sent.indexOf(':') + 1) !== this.password)
+        if (this.password !== undefined && passwordIn(authorization) !== this.password)
           this.#refuse(response);
+        else if (this.pack !== undefined && request.method === 'POST')
+          this.#lie(request, response, this.pack);
         else this.#serve(request, response, behaviour === 'serve');
       }
     }
   }
 
-  #refuse(response: ServerResponse): void {
-    response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+  #refuse(response: ServerResponse, text = ''): void {
+    response
+      .writeHead(401, { 'www-authenticate': 'Basic realm="git"', 'content-type': 'text/plain' })
+      .end(text);
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, isFinished: boolean): void {
+  /** Names of refs are told as they are; whoever fetches gets the pack, whatever he wants. */
+  #lie(request: IncomingMessage, response: ServerResponse, pack: Buffer): void {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => void chunks.push(chunk));
+    request.once('end', () => {
+      const body = Buffer.concat(chunks);
+      const zipped = request.headers['content-encoding'] === 'gzip';
+      if (!(zipped ? gunzipSync(body) : body).includes('command=fetch')) {
+        this.#serve(request, response, true, body);
+        return;
+      }
+      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
+      response.write(packet(Buffer.from('packfile\n')));
+      for (let at = 0; at < pack.length; at += 60_000)
+        response.write(packet(Buffer.concat([Buffer.from([1]), pack.subarray(at, at + 60_000)])));
+      response.end('0000');
+    });
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, isFinished: boolean, body?: Buffer): void {
     const url = new URL(request.url ?? '/', 'https://localhost');
     const backend = spawn('git', ['http-backend'], {
       env: {
@@ -162,7 +202,8 @@ export class GitServer {
       },
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    request.pipe(backend.stdin);
+    if (body === undefined) request.pipe(backend.stdin);
+    else backend.stdin.end(body);
     let head = Buffer.alloc(0);
     let begun = false;
     backend.stdout.on('data', (data: Buffer) => {
@@ -188,4 +229,14 @@ export class GitServer {
       if (isFinished) response.end();
     });
   }
+}
+
+function passwordIn(authorization: string | undefined): string {
+  const sent = Buffer.from((authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
+  return sent.slice(sent.indexOf(':') + 1);
+}
+
+/** A line of git's protocol. */
+function packet(content: Buffer): Buffer {
+  return Buffer.concat([Buffer.from((content.length + 4).toString(16).padStart(4, '0')), content]);
 }
