@@ -8,7 +8,9 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { execFile } from 'node:child_process';
 
 /**
@@ -20,24 +22,31 @@ export type Behaviour =
 
 export class GitServer {
   behaviour: Behaviour = 'serve';
-  /** Only requests of this method are treated so, others served: a look begins with GET, the POST of a fetch gets its pack. */
-  only: 'GET' | 'POST' | undefined;
+  /** Only requests of this method are treated so, or those that ask for commits; others are served, as looks are that go before a fetch. */
+  only: 'GET' | 'POST' | 'fetch' | undefined;
   /** Password that clients must send; any when absent. */
   password: string | undefined;
   /** Where `redirect` sends clients. */
   redirectTo = '';
+  /** Every repository under it is served. */
+  root: string;
   readonly requests: { readonly path: string; readonly authorization: string | undefined }[] = [];
   readonly caFile: string;
   readonly #server: Server;
-  readonly #root: string;
   readonly #directory: string;
 
   private constructor(server: Server, root: string, directory: string) {
     this.#server = server;
-    this.#root = root;
+    this.root = root;
     this.#directory = directory;
     this.caFile = join(directory, 'cert.pem');
-    server.on('request', (request, response) => this.#handle(request, response));
+    server.on('request', (request, response) => {
+      // A client that has left before it has asked wants no answer.
+      buffer(request).then(
+        (body) => this.#handle(request, response, body),
+        () => response.destroy(),
+      );
+    });
   }
 
   /** Serves every repository under `root`. */
@@ -90,10 +99,10 @@ export class GitServer {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse): void {
+  #handle(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const { authorization } = request.headers;
     this.requests.push({ path: request.url ?? '', authorization });
-    const behaviour = this.only === undefined || this.only === request.method ? this.behaviour : 'serve';
+    const behaviour = this.#isMeant(request, body) ? this.behaviour : 'serve';
     if (typeof behaviour === 'number') {
       response.writeHead(behaviour).end('try later');
       return;
@@ -133,21 +142,27 @@ export class GitServer {
         const sent = Buffer.from((authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
         if (this.password !== undefined && sent.slice(sent.indexOf(':') + 1) !== this.password)
           this.#refuse(response);
-        else this.#serve(request, response, behaviour === 'serve');
+        else this.#serve(request, response, body, behaviour === 'serve');
       }
     }
+  }
+
+  #isMeant({ method, headers }: IncomingMessage, body: Buffer): boolean {
+    if (this.only !== 'fetch') return this.only === undefined || this.only === method;
+    const text = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
+    return text.includes('command=fetch');
   }
 
   #refuse(response: ServerResponse): void {
     response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, isFinished: boolean): void {
+  #serve(request: IncomingMessage, response: ServerResponse, body: Buffer, isFinished: boolean): void {
     const url = new URL(request.url ?? '/', 'https://localhost');
     const backend = spawn('git', ['http-backend'], {
       env: {
         PATH: process.env['PATH'],
-        GIT_PROJECT_ROOT: this.#root,
+        GIT_PROJECT_ROOT: this.root,
         GIT_HTTP_EXPORT_ALL: '1',
         GIT_CONFIG_COUNT: '1',
         GIT_CONFIG_KEY_0: 'safe.directory',
@@ -162,7 +177,7 @@ export class GitServer {
       },
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    request.pipe(backend.stdin);
+    backend.stdin.on('error', () => undefined).end(body);
     let head = Buffer.alloc(0);
     let begun = false;
     backend.stdout.on('data', (data: Buffer) => {
