@@ -447,7 +447,11 @@ function stateOf({
   }
   const isBehind = row.sha !== undefined && commit !== undefined && commit.sha !== row.sha;
   if (commit === undefined || isBehind) {
-    const next = row.sha === undefined ? notLookedAt(before) : `${shortSha(row.sha)} is next`;
+    const unread = row.unread?.sha === row.sha ? row.unread?.problem : undefined;
+    const next =
+      row.sha === undefined
+        ? notLookedAt(before)
+        : `${shortSha(row.sha)} is next${unread === undefined ? '' : `, but cannot be read yet: ${unread}`}`;
     const isRunning = commit?.outcome === 'Progressing';
     return isRunning
       ? { state: 'Progressing', message: `${shortSha(commit.sha)} is under way, ${next}` }

@@ -83,7 +83,11 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
-  const reader = new CommitReader(mirror);
+  const reader = new CommitReader(mirror, ({ name }, sha, unread) => {
+    const why = unread === undefined ? undefined : formatProblem(unread);
+    if (why !== undefined) log.warn({ repository: name, sha, problem: why }, 'commit cannot be read yet');
+    followed.commitRead(name, sha, why);
+  });
   const troublesOfDrift = new Map<string, string>();
   const drift = new DriftMonitor({
     client,

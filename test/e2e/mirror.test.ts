@@ -304,17 +304,6 @@ describe('the files of a commit', () => {
     );
     expect(await readFile(file)).toEqual(damaged);
   });
-
-  it('are bounded together', async () => {
-    const made = await repository();
-    const files = Object.fromEntries(
-      Array.from({ length: 12 }, (_, index) => [`${index}.yaml`, `a: ${'x'.repeat(1_000_000)}${index}`]),
-    );
-    const sha = await made.commit(files);
-    expect(await namedFailure(local(made).readManifests(sha, ''))).toMatch(
-      /^CommitTooLarge: the manifests of commit \w+ have 12\d+ bytes together\./,
-    );
-  });
 });
 
 describe('an https repository', () => {
@@ -452,24 +441,6 @@ describe('an https repository', () => {
   });
 
   it.each([
-    ['hang', /^SourceTimeout: .*git ls-remote did not answer within 3 s/],
-    ['slow', /^SourceTimeout: .*git ls-remote did not answer within 3 s/],
-    [403, /^AuthenticationFailed: .*403/],
-    [429, /^SourceUnreachable: .*429.*tried again at the next interval/],
-    [500, /^SourceUnreachable: .*500/],
-    [503, /^SourceUnreachable: .*503/],
-    ['garbage', /^UnbornBranch: .*or it is not a git repository/],
-    ['unauthorized', /^AuthenticationFailed: /],
-  ] as const)(
-    'that answers with %s ends in a named error',
-    async (behaviour, expected) => {
-      server.behaviour = behaviour;
-      expect(await namedFailure(remote().resolveRef())).toMatch(expected);
-    },
-    20_000,
-  );
-
-  it.each([
     ['hang', /^SourceTimeout: .*git fetch did not answer within 5 s/],
     ['slow', /^SourceTimeout: .*git fetch did not answer within 5 s/],
     [503, /^SourceUnreachable: .*503/],
@@ -489,11 +460,6 @@ describe('an https repository', () => {
     },
     20_000,
   );
-
-  it('that never ends is cut off', async () => {
-    server.behaviour = 'endless';
-    expect(await namedFailure(remote().resolveRef())).toMatch(/^Source\w+: /);
-  }, 20_000);
 
   it('whose certificate nobody vouches for is refused', async () => {
     expect(await namedFailure(remote({ caFile: undefined }).resolveRef())).toMatch(
@@ -524,19 +490,6 @@ describe('an https repository', () => {
     expect((await remote({ ref: 'moving' }).readManifests(next, 'deploy')).files).toHaveLength(2);
     await made.git('reset', '--quiet', '--hard', sha);
   });
-
-  it('with a file of 100 MB: that file is refused by its size, unread, the others are read', async () => {
-    const large = Buffer.alloc(100 * 1024 * 1024, 'x');
-    const next = await made.commit({ 'deploy/large.yaml': large, 'deploy/film.bin': large });
-    const before = process.memoryUsage().rss;
-    const { files, problems } = await remote({ fetchTimeoutMs: 60_000 }).readManifests(next, 'deploy');
-    expect(files.map(({ path }) => path)).toEqual(['deploy/a.yaml']);
-    expect(problems.map(({ code, file, message }) => `${code} ${file ?? ''}: ${message}`)).toEqual([
-      'FileTooLarge deploy/large.yaml: the file has 104857600 bytes, at most 1048576 are read.',
-    ]);
-    expect(process.memoryUsage().rss - before).toBeLessThan(50 * 1024 * 1024);
-    await made.git('reset', '--quiet', '--hard', sha);
-  }, 90_000);
 
   it('with 100 MB of zeros in a few kB: they are never in memory, the others are read', async () => {
     const next = await made.commit({ 'deploy/zeros.bin': Buffer.alloc(100 * 1024 * 1024) });

@@ -8,9 +8,10 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { execFile } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';
+import { execFile } from 'node:child_process';
 
 /**
  * What the server does with a request; `serve` is the ordinary answer, `slow` a byte of one every 200 ms, `unfinished` the whole one
@@ -30,26 +31,33 @@ export type Behaviour =
 
 export class GitServer {
   behaviour: Behaviour = 'serve';
-  /** Only requests of this method are treated so, others served: a look begins with GET, the POST of a fetch gets its pack. */
-  only: 'GET' | 'POST' | undefined;
+  /** Only requests of this method are treated so, or those that ask for commits; others are served, as looks are that go before a fetch. */
+  only: 'GET' | 'POST' | 'fetch' | undefined;
   /** Password that clients must send; any when absent. */
   password: string | undefined;
   /** What a fetch gets instead of the pack that it asked for. */
   pack: Buffer | undefined;
   /** Where `redirect` sends clients. */
   redirectTo = '';
+  /** Every repository under it is served. */
+  root: string;
   readonly requests: { readonly path: string; readonly authorization: string | undefined }[] = [];
   readonly caFile: string;
   readonly #server: Server;
-  readonly #root: string;
   readonly #directory: string;
 
   private constructor(server: Server, root: string, directory: string) {
     this.#server = server;
-    this.#root = root;
+    this.root = root;
     this.#directory = directory;
     this.caFile = join(directory, 'cert.pem');
-    server.on('request', (request, response) => this.#handle(request, response));
+    server.on('request', (request, response) => {
+      // A client that has left before it has asked wants no answer.
+      buffer(request).then(
+        (body) => this.#handle(request, response, body),
+        () => response.destroy(),
+      );
+    });
   }
 
   /** Serves every repository under `root`. */
@@ -102,10 +110,10 @@ export class GitServer {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse): void {
+  #handle(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const { authorization } = request.headers;
     this.requests.push({ path: request.url ?? '', authorization });
-    const behaviour = this.only === undefined || this.only === request.method ? this.behaviour : 'serve';
+    const behaviour = this.#isMeant(request, body) ? this.behaviour : 'serve';
     if (typeof behaviour === 'number') {
       response.writeHead(behaviour).end('try later');
       return;
@@ -150,11 +158,15 @@ export class GitServer {
       case 'unfinished': {
         if (this.password !== undefined && passwordIn(authorization) !== this.password)
           this.#refuse(response);
-        else if (this.pack !== undefined && request.method === 'POST')
-          this.#lie(request, response, this.pack);
-        else this.#serve(request, response, behaviour === 'serve');
+        else if (this.pack !== undefined && isFetch(request, body)) lie(response, this.pack);
+        else this.#serve(request, response, body, behaviour === 'serve');
       }
     }
+  }
+
+  #isMeant(request: IncomingMessage, body: Buffer): boolean {
+    if (this.only !== 'fetch') return this.only === undefined || this.only === request.method;
+    return isFetch(request, body);
   }
 
   #refuse(response: ServerResponse, text = ''): void {
@@ -163,31 +175,12 @@ export class GitServer {
       .end(text);
   }
 
-  /** Names of refs are told as they are; whoever fetches gets the pack, whatever he wants. */
-  #lie(request: IncomingMessage, response: ServerResponse, pack: Buffer): void {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => void chunks.push(chunk));
-    request.once('end', () => {
-      const body = Buffer.concat(chunks);
-      const zipped = request.headers['content-encoding'] === 'gzip';
-      if (!(zipped ? gunzipSync(body) : body).includes('command=fetch')) {
-        this.#serve(request, response, true, body);
-        return;
-      }
-      response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
-      response.write(packet(Buffer.from('packfile\n')));
-      for (let at = 0; at < pack.length; at += 60_000)
-        response.write(packet(Buffer.concat([Buffer.from([1]), pack.subarray(at, at + 60_000)])));
-      response.end('0000');
-    });
-  }
-
-  #serve(request: IncomingMessage, response: ServerResponse, isFinished: boolean, body?: Buffer): void {
+  #serve(request: IncomingMessage, response: ServerResponse, body: Buffer, isFinished: boolean): void {
     const url = new URL(request.url ?? '/', 'https://localhost');
     const backend = spawn('git', ['http-backend'], {
       env: {
         PATH: process.env['PATH'],
-        GIT_PROJECT_ROOT: this.#root,
+        GIT_PROJECT_ROOT: this.root,
         GIT_HTTP_EXPORT_ALL: '1',
         GIT_CONFIG_COUNT: '1',
         GIT_CONFIG_KEY_0: 'safe.directory',
@@ -202,8 +195,7 @@ export class GitServer {
       },
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    if (body === undefined) request.pipe(backend.stdin);
-    else backend.stdin.end(body);
+    backend.stdin.on('error', () => undefined).end(body);
     let head = Buffer.alloc(0);
     let begun = false;
     backend.stdout.on('data', (data: Buffer) => {
@@ -239,4 +231,19 @@ function passwordIn(authorization: string | undefined): string {
 /** A line of git's protocol. */
 function packet(content: Buffer): Buffer {
   return Buffer.concat([Buffer.from((content.length + 4).toString(16).padStart(4, '0')), content]);
+}
+
+/** Whether commits are asked for, and not only the names of refs. */
+function isFetch({ method, headers }: IncomingMessage, body: Buffer): boolean {
+  if (method !== 'POST') return false;
+  return (headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).includes('command=fetch');
+}
+
+/** Whoever fetches gets this pack, whatever he wants. */
+function lie(response: ServerResponse, pack: Buffer): void {
+  response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
+  response.write(packet(Buffer.from('packfile\n')));
+  for (let at = 0; at < pack.length; at += 60_000)
+    response.write(packet(Buffer.concat([Buffer.from([1]), pack.subarray(at, at + 60_000)])));
+  response.end('0000');
 }
