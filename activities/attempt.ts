@@ -24,20 +24,29 @@ export interface Attempt {
 const attempts = new AsyncLocalStorage<Attempt>();
 
 const HEARTBEAT_MS = 1_000;
+/** Of activities whose run waits for their end when it is cancelled: they hear of that with their next heartbeat. */
+const WRITING_HEARTBEAT_MS = 400;
+/** For the worker: holds none of these back, for jitter less than the shortest. */
+export const HEARTBEAT_THROTTLE_MS = 300;
+
+type Functions = Record<string, (...args: never[]) => Promise<unknown>>;
+
+/** As {@link asActivities}, of those that write, and that a newer commit ends within a second. */
+export function asWritingActivities<T extends Functions>(functions: T): T {
+  return asActivities(functions, WRITING_HEARTBEAT_MS);
+}
 
 /**
- * Makes activities of functions: each attempt gets a stopwatch, shows once a second that it lives, so that a killed worker is
+ * Makes activities of functions: each attempt gets a stopwatch, shows once a second (`heartbeatMs`) that it lives, so that a killed worker is
  * noticed soon and a cancellation arrives, and only errors of the one table leave it ({@link toActivityFailure}).
  */
-export function asActivities<T extends Record<string, (...args: never[]) => Promise<unknown>>>(
-  functions: T,
-): T {
+export function asActivities<T extends Functions>(functions: T, heartbeatMs = HEARTBEAT_MS): T {
   const activities = Object.entries(functions).map(([name, run]) => [
     name,
     async (...args: never[]) => {
       const context = Context.current();
       const attempt = attemptOf(context);
-      const timer = setInterval(() => context.heartbeat(attempt.details), HEARTBEAT_MS);
+      const timer = setInterval(() => context.heartbeat(attempt.details), heartbeatMs);
       try {
         return await attempts.run(attempt, async () => await run(...args));
       } catch (error) {

@@ -187,7 +187,7 @@ export class CommitAccess {
     objects: readonly PreparedObject[],
   ): Promise<Inventory> {
     const claim = await claimOf(context, run, objects);
-    const claimed = await context.store.update(claim);
+    const claimed = await context.store.update(claim, context.signal);
     if (claimed === undefined) throw new Error('a claim is always written');
     return claimed;
   }
@@ -204,7 +204,10 @@ export class CommitAccess {
     if (read?.run !== undefined || startedAt === undefined || input.heal !== undefined)
       return isMine(read) ? read : undefined;
     const claim = await claimOf(context, { ...input, startedAt }, objects);
-    const written = await context.store.update((present) => (isLost(present) ? claim(present) : undefined));
+    const written = await context.store.update(
+      (present) => (isLost(present) ? claim(present) : undefined),
+      context.signal,
+    );
     return isMine(written) ? written : undefined;
   }
 
@@ -228,7 +231,7 @@ export class CommitAccess {
       const isHidden = isShown || isBehind(present.status, { sha, ...(heal !== undefined && { heal }) });
       if (isHidden || startedAt < (commit?.startedAt ?? startedAt)) return undefined;
       return { ...present, status: withCommit(present.status, underWay(input)) };
-    });
+    }, context.signal);
   }
 
   /** Writes the uids of applied objects into the inventory. */
@@ -245,7 +248,7 @@ export class CommitAccess {
         if (entry !== undefined && entry.uid !== uid) entries.set(key, { ...entry, uid });
       }
       return { ...present, entries };
-    });
+    }, context.signal);
   }
 }
 

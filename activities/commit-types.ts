@@ -105,6 +105,8 @@ export interface PruneResult {
 export interface AwaitRolloutsInput extends CommitReference {
   /** What the run shows that it waits for: answer when that has been something else for a while. */
   readonly shown?: readonly string[];
+  /** Milliseconds since the epoch when the wait began. Absent in runs that wait for rollouts alone. */
+  readonly since?: number;
 }
 
 export interface AwaitWaveInput extends AwaitRolloutsInput {
@@ -113,7 +115,8 @@ export interface AwaitWaveInput extends AwaitRolloutsInput {
   readonly wave: number;
   /** and what the objects of this rank depend on. @default 0 */
   readonly rank?: number;
-  /** Milliseconds since the epoch when the wait began. */
+  /** Earlier stages of which everything is awaited as well: their waves hold what comes after them. @default none */
+  readonly stages?: readonly number[];
   readonly since: number;
   /** Something of an earlier wave could not even be applied: there is nothing to wait for. */
   readonly refused: boolean;

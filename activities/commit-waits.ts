@@ -6,7 +6,7 @@ import type { AwaitedRollouts, RolloutStates } from '../git/await-rollouts.ts';
 import { awaitRollouts as watchRollouts } from '../git/await-rollouts.ts';
 import type { CommitContext } from '../git/commit.ts';
 import { entryKey } from '../git/inventory-content.ts';
-import { STAGES, compareSteps } from '../git/order.ts';
+import { STAGES, compareSteps, stagesWithWaves } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { inventoryEntry, problemOf } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
@@ -23,12 +23,12 @@ const PATIENCE_SHARE = 0.7;
 const LOOK_MS = 1_000;
 /** Between two looks whether the cluster still tells of the run: a read of the inventory. */
 const TELL_MS = 15_000;
-/** In which an object of an earlier wave that has no rollout of ours must be ready. */
+/** In which an object of a wave that has no rollout of ours must be ready, once something waits for it. */
 const WAVE_LIMIT_MS = 10 * 60_000;
 
 /** The activities. */
 export function createCommitWaits(access: CommitAccess) {
-  /** Waits for the rollouts of the workloads that this commit changed. */
+  /** Waits for the rollouts of the workloads that this commit changed, and in its waves for all that it has written. */
   async function awaitRollouts(input: AwaitRolloutsInput): Promise<AwaitRolloutsResult> {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
@@ -36,11 +36,17 @@ export function createCommitWaits(access: CommitAccess) {
     const entries = (await context.store.read(context.signal))?.entries;
     const wasApplied = (object: PreparedObject) =>
       entries?.get(entryKey(inventoryEntry(object)))?.uid !== undefined;
-    return toResult(await watch(context, objects, input, { onWaiting, wasApplied }), objects, input.sha);
+    const waved = stagesWithWaves(objects);
+    const { since } = input;
+    const end = since !== undefined && {
+      end: { untilMs: since + WAVE_LIMIT_MS, isInWaves: ({ stage }: PreparedObject) => waved.has(stage) },
+    };
+    const awaited = await watch(context, objects, input, { onWaiting, wasApplied, ...end });
+    return toResult(awaited, objects, input.sha);
   }
 
   /**
-   * Waits until everything of the earlier waves of a stage is ready, and what the next objects depend on. Finished with problems: something is not and will not be;
+   * Waits until everything of the earlier waves is ready, and what the next objects depend on. Finished with problems: something is not and will not be;
    * the last problem says what is held up by it.
    */
   async function awaitWave(input: AwaitWaveInput): Promise<AwaitRolloutsResult> {
@@ -49,7 +55,10 @@ export function createCommitWaits(access: CommitAccess) {
     const step = objects.filter((object) => compareSteps(object, input) === 0);
     const needed = new Set(step.flatMap(({ dependsOn }) => dependsOn));
     const earlier = objects.filter(
-      ({ stage, wave, label }) => (stage === input.stage && wave < input.wave) || needed.has(label),
+      ({ stage, wave, label }) =>
+        (stage === input.stage && wave < input.wave) ||
+        input.stages?.includes(stage) === true ||
+        needed.has(label),
     );
     const awaited = input.refused
       ? { states: new Map<string, RolloutState>(), isComplete: true, unwell: [] }
@@ -62,7 +71,8 @@ export function createCommitWaits(access: CommitAccess) {
     const held = objects.filter((object) => compareSteps(object, input) >= 0);
     const isRolledBack = result.problems.first.some(({ code }) => code === 'RolledBack');
     const { total, first, lines = [] } = result.problems;
-    const why = heldWave(input, held, isRolledBack);
+    const isInWaves = stagesWithWaves(objects).has(input.stage);
+    const why = heldWave(input, held, { isRolledBack, isInWaves });
     return {
       ...result,
       problems: {
@@ -93,12 +103,9 @@ async function watch(
   objects: readonly PreparedObject[],
   { shown }: AwaitRolloutsInput,
   {
-    everything,
-    wasApplied,
     onWaiting,
-  }: {
-    readonly wasApplied?: (object: PreparedObject) => boolean;
-    readonly everything?: { readonly untilMs: number };
+    ...what
+  }: Pick<Parameters<typeof watchRollouts>[2], 'everything' | 'end' | 'wasApplied'> & {
     /** When something has been waited for a moment, and now and again after that; nothing hangs on it. */
     readonly onWaiting?: (() => Promise<void>) | undefined;
   },
@@ -125,8 +132,7 @@ async function watch(
     return await watchRollouts(context, objects, {
       patienceMs: startToCloseTimeoutMs * PATIENCE_SHARE,
       stop: news.signal,
-      ...(everything !== undefined && { everything }),
-      ...(wasApplied !== undefined && { wasApplied }),
+      ...what,
       onChange: (present) => {
         latest = present;
         beat(
@@ -172,16 +178,17 @@ function toResult(
 
 /** What was not applied because an earlier wave is not ready, at the place of its first object. */
 function heldWave(
-  { stage, wave, rank, refused }: AwaitWaveInput,
+  { stage, wave, rank, stages = [], refused }: AwaitWaveInput,
   held: readonly PreparedObject[],
-  isRolledBack: boolean,
+  { isRolledBack, isInWaves }: { readonly isRolledBack: boolean; readonly isInWaves: boolean },
 ): Problem {
   const name = (STAGES[stage] ?? '').toLowerCase();
   const objects = held.length === 1 ? 'one object was' : `${held.length} objects were`;
   const isDependency = rank !== undefined && rank > 0;
   const notReady = isDependency ? 'what it depends on is not ready' : 'an earlier wave is not ready';
   const why = refused ? 'something before it could not be applied' : notReady;
-  const message = `wave ${wave} of the ${name}, and with it all that comes later, was held up: ${why}. ${objects} not applied.`;
+  const what = stages.length > 0 && !isInWaves ? `the stage of the ${name}` : `wave ${wave} of the ${name}`;
+  const message = `${what}, and with it all that comes later, was held up: ${why}. ${objects} not applied.`;
   const [first] = held;
   const found = first === undefined ? problem('WaveHeld', message) : problemOf(first, 'WaveHeld', message);
   // An operator has rejected the manifest: trying it again would change nothing.

@@ -2,6 +2,7 @@
 
 import type { AttemptOutcome } from '../kubernetes/attempts.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
+import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateEnding, UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
 
 /** Which run: identified by name and partner, not by a uid, which a rename changes. */
@@ -9,6 +10,11 @@ export interface UpdateRunReference {
   /** uid of the kube-system namespace; another cluster's worker refuses. */
   readonly clusterUid: string;
   readonly update: UpdateReference;
+}
+
+export interface AdvanceInput extends UpdateRunReference {
+  /** The one that runs since the last growth: what it holds is not written before its end. */
+  readonly period?: UpdatePeriod;
 }
 
 interface UpdateState {
@@ -41,7 +47,12 @@ export type AdvanceResult = (
   /** More can be written now: the time of the activity was up, */
   | (UpdateState & { readonly outcome: 'more' })
   /** or one has grown, and the update period has to pass before the other shrinks. */
-  | (UpdateState & { readonly outcome: 'grown'; readonly updatePeriodMs: number })
+  | (UpdateState & {
+      readonly outcome: 'grown';
+      /** What is left of it, milliseconds. */
+      readonly updatePeriodMs: number;
+      readonly period: UpdatePeriod;
+    })
   | (UpdateState & { readonly outcome: 'waiting' })
 ) & {
   /** What was written, in sentences. */

@@ -17,6 +17,8 @@ import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-up
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
+import { periodAfter, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { recordAgain } from '../planners/rolling-update-steps.ts';
@@ -24,6 +26,7 @@ import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
 import type {
+  AdvanceInput,
   AdvanceResult,
   AwaitUpdateInput,
   AwaitUpdateResult,
@@ -61,13 +64,13 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   const { clusterUid, mutex, events, now } = dependencies;
 
   /** Writes step after step until something has to be waited for. */
-  async function advanceRollingUpdate(input: UpdateRunReference): Promise<AdvanceResult> {
+  async function advanceRollingUpdate(input: AdvanceInput): Promise<AdvanceResult> {
     refuseOtherCluster(input);
     const { namespace, name } = input.update;
     return await mutex.run(`ReplicationController/${namespace}/${name}`, async () => await advance(input));
   }
 
-  async function advance(input: UpdateRunReference): Promise<AdvanceResult> {
+  async function advance(input: AdvanceInput): Promise<AdvanceResult> {
     const { update } = input;
     const client = attemptClient(dependencies.client);
     const { cancellationSignal: signal } = Context.current();
@@ -87,6 +90,8 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
           written: written.slice(-WRITTEN_LIMIT),
         };
       }
+      const rest = restOfPeriod(plan, input.period, now());
+      if (rest > 0 && input.period !== undefined) return grown(plan, input.period, rest, written);
       const isUrgent = step.do === 'await' && step.urgent;
       if ((step.do !== 'write' && !isUrgent) || attemptTimeLeft(WRITING_SHARE) <= 0) {
         return { ...answer(plan), written: written.slice(-WRITTEN_LIMIT) };
@@ -115,10 +120,8 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       isStripped = step.write.purpose === 'Strip';
       written.push(step.write.message);
       report(plan, step.write.message);
-      const { updatePeriodMs } = plan.view.state;
-      if (step.write.purpose === 'ScaleUp' && updatePeriodMs > 0) {
-        return { ...stateOf(plan), outcome: 'grown', updatePeriodMs, written: written.slice(-WRITTEN_LIMIT) };
-      }
+      const period = periodAfter(plan, now());
+      if (period !== undefined) return grown(plan, period, plan.view.state.updatePeriodMs, written);
     }
   }
 
@@ -303,6 +306,17 @@ function stateOf({ step, progress, view }: RollingUpdatePlan) {
     waiting: step.do === 'await' ? step.waiting : [],
     ...(record !== undefined && { record }),
   };
+}
+
+/** The other does not shrink before the period is over. */
+function grown(
+  plan: RollingUpdatePlan,
+  period: UpdatePeriod,
+  updatePeriodMs: number,
+  written: readonly string[],
+): AdvanceResult {
+  const state = { ...stateOf(plan), waiting: [periodReason(plan)] };
+  return { ...state, outcome: 'grown', updatePeriodMs, period, written: written.slice(-WRITTEN_LIMIT) };
 }
 
 function answer(plan: RollingUpdatePlan) {

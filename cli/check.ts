@@ -3,6 +3,7 @@
 import { colorsOf } from './colors.ts';
 import { checkCluster } from './check-cluster.ts';
 import type { CheckItem } from './check-item.ts';
+import { checkRepositories } from './check-repositories.ts';
 import { checkGit, checkTemporal } from './check-tools.ts';
 import { EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -15,6 +16,8 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 export interface CheckOptions {
   /** Also what a worker's own identity must be allowed to do. */
   readonly worker?: boolean;
+  /** File with the list of repositories. */
+  readonly repositories?: string;
 }
 
 interface CheckDocument extends Document {
@@ -27,12 +30,13 @@ interface CheckDocument extends Document {
 export async function runCheck(call: Call<CheckOptions>): Promise<ExitCode> {
   const { io, options } = call;
   const settings = readSettings(call);
-  const [git, cluster, temporal] = await Promise.all([
+  const [git, repositories, cluster, temporal] = await Promise.all([
     checkGit(io.environment),
+    options.repositories === undefined ? [] : checkRepositories(options.repositories),
     checkCluster(call, options.worker === true),
     checkTemporal(io.environment, settings.cluster),
   ]);
-  const checks = [...git, ...cluster, ...temporal];
+  const checks = [...git, ...repositories, ...cluster, ...temporal];
   const failed = checks.filter((check) => check.outcome === 'failed');
   const document: CheckDocument = {
     apiVersion: CLI_API_VERSION,

@@ -4,9 +4,11 @@ import { pause } from '../kubernetes/backoff.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
+import { hashInName } from '../planners/rolling-update-record.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
@@ -240,8 +242,7 @@ function explainState(
   }
   const who = `rc/${name} -n ${plan.view.namespace}`;
   // One without a record kubectl began, and no run was ever open.
-  const retry =
-    view.record === undefined ? commandFor(plan, plan.view.namespace) : `fairlead rollout retry ${who}`;
+  const retry = view.record === undefined ? commandFor(plan.view) : `fairlead rollout retry ${who}`;
   const dead =
     nobody !== undefined
       ? { why: nobody, next: 'start a worker: fairlead worker (with the same --cluster)' }
@@ -264,6 +265,10 @@ function explainState(
     const verdict = 'PodsWithoutController';
     if (step.do === 'refuse' && step.code === 'NextLost') {
       return { verdict, sentence: `${pods}; ${String(view.state.desired)} wanted`, next: wayOutOfLoss(plan) };
+    }
+    // Another run would end as the last one did.
+    if (step.do === 'refuse' && isUnderWay(plan)) {
+      return { verdict, sentence: `${pods}; ${step.message}`, next: wayOutOfRefusal(plan) };
     }
     const left = [...new Set([...abandonedPods(view), ...lostPods(view)])];
     const isGone = view.old === undefined && view.nextController === undefined;
@@ -291,7 +296,8 @@ function explainState(
   }
   const [reason] = step.do === 'await' ? step.waiting : [];
   if (reason === undefined) {
-    const sentence = step.do === 'write' ? `it goes on: ${step.write.message}` : 'it goes on';
+    const rest = isHeldByPeriod(plan) ? ` (${periodReason(plan).message})` : '';
+    const sentence = step.do === 'write' ? `it goes on: ${step.write.message}${rest}` : 'it goes on';
     return { verdict: 'Progressing', sentence };
   }
   const what = stuckNext(plan, reason);
@@ -334,10 +340,12 @@ function wayOutOfRollback({ view: { name, namespace, record } }: RollingUpdatePl
 function wayOutOfLoss({ view }: RollingUpdatePlan): string {
   const { name, namespace, old } = view;
   const command = `fairlead rolling-update ${name}`;
+  const partner = old && partnerOf(old);
+  const kept = partner === undefined || hashInName(partner, name) !== undefined ? '' : ` ${partner}`;
   const image = lostImage(view);
   const which = image === undefined ? '…' : image;
   const takes = image === undefined ? '' : ', which takes them up';
-  const again = `roll it out again${takes}: ${command} --image=${which} -n ${namespace}`;
+  const again = `roll it out again${takes}: ${command}${kept} --image=${which} -n ${namespace}`;
   const isNamed = old === undefined || partnerOf(old) !== undefined;
   const byName = isNamed ? '' : `; or, if it is there, name it: ${command} NEXT -n ${namespace}`;
   return `${again}${byName}; or go back: fairlead rollout abort rc/${name} -n ${namespace}`;
@@ -349,6 +357,13 @@ export function wayOutOfRefusal(plan: RollingUpdatePlan): string {
   const isThere = old !== undefined || nextController !== undefined;
   if (leftoverOf(plan.view) !== undefined) return commandToDelete(name, namespace);
   if (plan.step.do === 'refuse' && plan.step.code === 'NextLost') return wayOutOfLoss(plan);
+  const isSame = plan.step.do === 'refuse' && plan.step.code === 'SelectorSame';
+  if (isSame && old !== undefined && nextController !== undefined) {
+    // As long as both are there, the way back is refused for the same reason.
+    const next = nextController.metadata.name;
+    const why = record === undefined ? 'no record says which selector it had; ' : '';
+    return `${why}${commandToDelete(next, namespace)}; then give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
+  }
   if (record === undefined && !isThere) return `\`fairlead get rc -n ${namespace}\` shows what there is`;
   if (record === undefined || isThere) return `give it up: fairlead rollout abort rc/${name} -n ${namespace}`;
   const revision = `controllerrevision ${record.revision.metadata.name} -n ${namespace}`;

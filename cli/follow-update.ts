@@ -7,6 +7,7 @@ import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
 import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
@@ -103,6 +104,9 @@ export async function followUpdate(
   let why: string | undefined;
   let nobody: string | undefined;
   let movedAt = io.now();
+  /** Until then nothing is to be expected: the update period may run. */
+  let restsUntil = 0;
+  let seen: RollingUpdatePlan | undefined;
   let lookedAt = 0;
   let isGoingBack = false;
   let record = followed.record;
@@ -120,7 +124,10 @@ export async function followUpdate(
     record ??= plan.view.record?.revision.metadata.uid;
     const replaced = endBeforeOther(plan.view, record);
     if (replaced !== undefined) return await finish(replaced.outcome, '', replaced);
-    const held = paused === undefined ? whyStillThere(plan) : describePause(paused);
+    if (mayRest(seen, plan)) restsUntil = io.now() + plan.view.state.updatePeriodMs;
+    seen = plan;
+    const rest = isHeldByPeriod(plan) && io.now() < restsUntil ? periodReason(plan).message : undefined;
+    const held = paused === undefined ? (rest ?? whyStillThere(plan)) : describePause(paused);
     const line = `${describeProgress(plan.progress)}${held === undefined ? '' : ` (${held})`}`;
     if (line !== shown) {
       shown = line;
@@ -146,11 +153,17 @@ export async function followUpdate(
       nobody = await keeper.look();
       noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
     }
-    if (timeoutMs > 0 && io.now() - movedAt >= timeoutMs) {
+    const limit = Math.max(movedAt, restsUntil) + timeoutMs;
+    if (timeoutMs > 0 && io.now() >= limit) {
       const waits = nobody === undefined ? (why ?? whyNothingMoves(plan)) : afterPods(plan, nobody);
       return await finish('timeout', `no progress for ${formatAge(timeoutMs)}: ${waits}`);
     }
-    await pause(Math.min(followed.pollIntervalMs, RUN_LOOK_MS), io.interrupted);
+    const { pollIntervalMs } = followed;
+    const isLimited = timeoutMs > 0;
+    await pause(
+      isLimited ? Math.min(pollIntervalMs, Math.max(limit - io.now(), 0)) : pollIntervalMs,
+      io.interrupted,
+    );
   }
   return await finish('interrupted', 'the update goes on');
 }
@@ -163,6 +176,15 @@ function endBeforeOther(view: UpdateView, record: string | undefined): RecordedE
   const end = record === undefined ? undefined : recordedEnd(view, record);
   if (record === undefined || end === undefined) return undefined;
   return end.outcome === 'Superseded' || isFollowedByOther(view, record) ? end : undefined;
+}
+
+/** Whether the update period may have begun since the last look: one has grown, or at the first look what it holds is next. */
+function mayRest(before: RollingUpdatePlan | undefined, plan: RollingUpdatePlan): boolean {
+  if (plan.view.state.updatePeriodMs === 0) return false;
+  if (before === undefined) return isHeldByPeriod(plan);
+  return (['old', 'next'] as const).some(
+    (half) => (plan.progress[half]?.replicas ?? 0) > (before.progress[half]?.replicas ?? Infinity),
+  );
 }
 
 /** What the sizes do not show: that it waits for somebody, at its end, or that it cannot go where it was sent. */

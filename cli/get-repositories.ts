@@ -84,6 +84,7 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
       ? [
           { title: 'PATH', value: ({ path }: RepositoryView) => (path === '' ? '.' : (path ?? '<none>')) },
           { title: 'NAMESPACE', value: ({ namespace }: RepositoryView) => namespace ?? '<none>' },
+          { title: 'ACCOUNT', value: accountCell },
           { title: 'SEEN', value: ({ seen }: RepositoryView) => short(seen) },
         ]
       : []),
@@ -99,6 +100,10 @@ function columnsOf(now: number, colors: Colors, wide: boolean): readonly Column<
       value: (view) => (view.state === 'Synced' && !wide ? besides(view) : repositoryWhy(view.message, wide)),
     },
   ];
+}
+
+function accountCell({ serviceAccount }: RepositoryView): string {
+  return serviceAccount === '' ? '<worker>' : (serviceAccount ?? '<none>');
 }
 
 /** Of one that is well there is no why: that there is more to know, in few words, and where. */

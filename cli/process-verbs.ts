@@ -20,7 +20,14 @@ export async function addProcessVerbs(
       .command('check')
       .description('is everything there that Fairlead needs? Each line says what to do about a ✗')
       .option('--worker', "also what a worker's own identity must be allowed to do")
-      .addHelpText('after', examples('fairlead check', 'fairlead check --worker -o json')),
+      .option(
+        '--repositories <file>',
+        'also a YAML list of repositories, and whose rights their commits have',
+      )
+      .addHelpText(
+        'after',
+        examples('fairlead check', 'fairlead check --worker --repositories repositories.yaml -o json'),
+      ),
     async () => (await import('./check.ts')).runCheck,
   );
   attach(

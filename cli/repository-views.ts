@@ -43,6 +43,8 @@ export interface RepositoryView {
   readonly ref?: string | undefined;
   readonly path?: string | undefined;
   readonly namespace?: string | undefined;
+  /** `NAMESPACE/NAME` that its commits are applied as; `''`: the worker itself. */
+  readonly serviceAccount?: string | undefined;
   readonly webhook?: boolean | undefined;
   readonly state: RepositoryState;
   /** Why it is in this state, or what it waits for; `''`: there is nothing to say. */
@@ -334,6 +336,7 @@ export function viewRepository(
       ...(row.ref !== undefined && { ref: row.ref }),
       path: row.path,
       namespace: row.namespace,
+      ...(row.serviceAccount !== undefined && { serviceAccount: row.serviceAccount }),
       webhook: row.webhook,
       ...(row.sha !== undefined && { seen: row.sha }),
       ...(row.lookedAt !== undefined && { lookedAt: row.lookedAt }),
@@ -444,7 +447,11 @@ function stateOf({
   }
   const isBehind = row.sha !== undefined && commit !== undefined && commit.sha !== row.sha;
   if (commit === undefined || isBehind) {
-    const next = row.sha === undefined ? notLookedAt(before) : `${shortSha(row.sha)} is next`;
+    const unread = row.unread?.sha === row.sha ? row.unread?.problem : undefined;
+    const next =
+      row.sha === undefined
+        ? notLookedAt(before)
+        : `${shortSha(row.sha)} is next${unread === undefined ? '' : `, but cannot be read yet: ${unread}`}`;
     const isRunning = commit?.outcome === 'Progressing';
     return isRunning
       ? { state: 'Progressing', message: `${shortSha(commit.sha)} is under way, ${next}` }

@@ -13,7 +13,9 @@ import { resolveIntOrPercent } from '../planners/int-or-percent.ts';
 import { MOST_REPLICAS, isReplicas } from '../planners/replication-controller.ts';
 import { isMoreThanAll } from '../planners/rolling-update-scale.ts';
 import { controllerOfFile } from '../planners/rolling-update-definition.ts';
-import type { ControllerManifest } from '../planners/rolling-update-record.ts';
+import { ROLLING_UPDATE } from '../planners/names.ts';
+import type { ControllerManifest, UpdateRecord } from '../planners/rolling-update-record.ts';
+import { DEFAULT_STATE } from '../planners/rolling-update-record.ts';
 import type { StartRequest, WantedChange } from '../planners/rolling-update-start.ts';
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -167,6 +169,30 @@ function readSettings({
     throw usage(`--max-unavailable: "${maxUnavailable}" must not be greater than 100%`);
   if (pollInterval === 0) throw usage('--poll-interval must be longer than 0');
   return { ...budget, updatePeriodMs: updatePeriod, pollIntervalMs: pollInterval };
+}
+
+/** Flags that were given and that the update which is attached to does not have: it keeps what it was begun with. */
+export function unheeded(
+  { settings, start }: Pick<RollingUpdateRequest, 'settings' | 'start'>,
+  { state, key }: Pick<UpdateRecord, 'state' | 'key'>,
+): readonly string[] {
+  const { surge, unavailable, updatePeriodMs, pollIntervalMs } = settings;
+  const ms = (one: number) => `${String(one)}ms`;
+  const is = (one: number | string | undefined, usual: number | string | undefined, own: number | string) =>
+    one !== undefined && one !== usual && one !== own;
+  return [
+    ...(is(surge, undefined, state.surge) ? [`--max-surge (it has ${String(state.surge)})`] : []),
+    ...(is(unavailable, undefined, state.unavailable)
+      ? [`--max-unavailable (it has ${String(state.unavailable)})`]
+      : []),
+    ...(is(updatePeriodMs, DEFAULT_STATE.updatePeriodMs, state.updatePeriodMs)
+      ? [`--update-period (it has ${ms(state.updatePeriodMs)})`]
+      : []),
+    ...(is(pollIntervalMs, DEFAULT_STATE.pollIntervalMs, state.pollIntervalMs)
+      ? [`--poll-interval of the run (it has ${ms(state.pollIntervalMs)})`]
+      : []),
+    ...(is(start.key, ROLLING_UPDATE.deployment, key) ? [`--deployment-label-key (it has ${key})`] : []),
+  ];
 }
 
 function readAmount(flag: string, text: string): number | string {

@@ -21,7 +21,7 @@ import { followUpdate } from './follow-update.ts';
 import type { Call } from './io.ts';
 import { findKeeper, leaseName, whyNamespaceNotKept } from './lease.ts';
 import type { RollingUpdateOptions, RollingUpdateRequest } from './rolling-update-options.ts';
-import { readRequest } from './rolling-update-options.ts';
+import { readRequest, unheeded } from './rolling-update-options.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -51,7 +51,8 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
         ? await turn(session, request, wisher)
         : await begin(session, withBeginner(request, wish(wisher, session.io.now())));
       if (begun.isFinished) return EXIT.ok;
-      const reference = { namespace: session.namespace, name: request.name, next: request.newName };
+      const next = request.newName ?? begun.kept;
+      const reference = { namespace: session.namespace, name: request.name, next };
       const workflowId = await ensureRun(session, temporal, reference, wisher);
       return await followUpdate(session, temporal, {
         reference,
@@ -86,6 +87,8 @@ async function readReversed(
 /** What is under way now: its next controller and the uid of its record, or that there is nothing to do. */
 interface Begun {
   readonly next: string | undefined;
+  /** The same name, where it stays though nobody has typed it. */
+  readonly kept?: string | undefined;
   readonly record: string | undefined;
   readonly isFinished: boolean;
 }
@@ -104,7 +107,8 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
       throw updateRefusal(view, decision);
     case 'attach':
       io.err(`note: ${request.name} is being updated: attached\n`);
-      return { next, record, isFinished: false };
+      noteUnheeded(session, request, view);
+      return { next, kept: view.keepsName ? next : undefined, record, isFinished: false };
     case 'begin':
       io.err(`note: the update of ${request.name} to ${oneLine(next ?? '')} is recorded: it begins\n`);
       noteRepository(session, request, view);
@@ -129,6 +133,12 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
       return { next, record, isFinished: true };
     }
   }
+}
+
+/** Nobody may think that the update goes by them. */
+function noteUnheeded({ io }: Session, request: RollingUpdateRequest, { record }: UpdateView): void {
+  const flags = record === undefined ? [] : unheeded(request, record);
+  if (flags.length > 0) io.err(`note: it goes on as it was begun, without ${oneLine(flags.join(', '))}\n`);
 }
 
 /** Git knows nothing of it: not of what is rolled out, and of a new name least, beside which it would have the old controller made again. */
@@ -169,7 +179,9 @@ async function turn(session: Session, request: RollingUpdateRequest, wisher: Wis
   const view = viewUpdate(await readUpdate(client, reference));
   const decision = decideRollback(view, { verb: 'rollback' });
   if (decision.do === 'refuse') throw updateRefusal(view, decision);
-  const { message } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
+  const { message, refused } = await abortUpdate(client, reference, wisher, io.now(), 'rollback');
+  // It has gone on since it was looked at.
+  if (refused !== undefined) throw updateRefusal(viewUpdate(await readUpdate(client, reference)), refused);
   io.err(`note: ${oneLine(message)}\n`);
   const next = view.nextController?.metadata.name ?? view.record?.next;
   return { next, record: view.record?.revision.metadata.uid, isFinished: false };

@@ -7,6 +7,7 @@ import { decideRollback } from '../planners/rolling-update-start.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { CliError, EXIT } from './exit-codes.ts';
+import { commandFor } from './update-state.ts';
 
 const USAGE: readonly StartRefusal[] = ['NothingAsked', 'SeveralContainers', 'NoContainer', 'KeyTaken'];
 
@@ -58,9 +59,9 @@ export function commandToDelete(name: string, namespace: string): string {
 /** Updates go by the name of the old controller. Undefined where this one cannot be turned round any more. */
 function wayToUpdate(view: UpdateView, name: string): string | undefined {
   if (!canTurn({ ...view, name })) return undefined;
-  const command = `fairlead rolling-update ${name}`;
-  const where = `-n ${view.namespace}`;
-  return `turn it round: ${command} --rollback ${where}; or follow it: ${command} ${where}`;
+  const whole = viewUpdate({ ...view, name, next: undefined });
+  const back = `fairlead rolling-update ${name} --rollback -n ${view.namespace}`;
+  return `turn it round: ${back}; or follow it: ${commandFor(whole)}`;
 }
 
 /** The update may have been looked at under a name that another one was to have. */

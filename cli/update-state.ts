@@ -42,9 +42,14 @@ export function leftoverOf(view: UpdateView): string | undefined {
   return view.old && record && describeLeftover(view.old, record);
 }
 
-/** `fairlead rolling-update foo -n shop`: attaches to the update, or takes on one that kubectl began. */
-export function commandFor({ view: { name } }: RollingUpdatePlan, namespace: string): string {
-  return `fairlead rolling-update ${name} -n ${namespace}`;
+/**
+ * `fairlead rolling-update foo -n shop`: attaches to the update, or takes on one that kubectl began. With the name of a next controller that
+ * keeps it: the command that is printed says what will be.
+ */
+export function commandFor({ name, namespace, keepsName, nextController, record }: UpdateView): string {
+  const next = nextController?.metadata.name ?? record?.next;
+  const kept = keepsName && next !== undefined ? ` ${next}` : '';
+  return `fairlead rolling-update ${name}${kept} -n ${namespace}`;
 }
 
 /** @param git of the repository that the controller comes from */
@@ -317,7 +322,7 @@ function waitsFor(plan: RollingUpdatePlan): string | undefined {
     case 'write':
       // The first that a run writes is the record: kubectl began this one, and nobody goes on with it.
       return isUnderWay(plan) && view.record === undefined && !isClosing(view)
-        ? `\`${commandFor(plan, view.namespace)}\` takes it on: Fairlead did not begin it`
+        ? `\`${commandFor(view)}\` takes it on: Fairlead did not begin it`
         : undefined;
     case 'done':
       return undefined;

@@ -41,6 +41,12 @@ const SIGNAL_RETRY_MS = 2_000;
  */
 const KNOWN_CHECK_MS = 60_000;
 const JITTER = 0.2;
+/**
+ * So many begin at once, the others one after the other, milliseconds apart: at a start, and whenever another replica takes over, each
+ * look is a few processes, and requests to the apiserver and to Temporal. Later on the jitter keeps them apart.
+ */
+const FIRST_AT_ONCE = 20;
+const FIRST_SPACING_MS = 20;
 const STOPPED = 'this worker has stopped looking at repositories';
 
 interface Followed {
@@ -82,12 +88,12 @@ export class RepositoryPoller {
 
   start(): void {
     this.#hasStarted = true;
-    for (const followed of this.#followed.values()) this.#begin(followed);
+    this.#begin([...this.#followed.values()]);
   }
 
   /**
    * Follows these and no others from now on. One whose entry is the same object as before is not disturbed; one that is another is
-   * looked at at once.
+   * looked at at once (of many, one after the other).
    * @throws ProblemError as the constructor; nothing is changed then
    */
   change(repositories: readonly Repository[]): void {
@@ -110,15 +116,16 @@ export class RepositoryPoller {
       followed.left.abort();
       this.#followed.delete(name);
     }
-    for (const followed of added) {
-      this.#followed.set(followed.repository.name, followed);
-      if (this.#hasStarted) this.#begin(followed);
-    }
+    for (const followed of added) this.#followed.set(followed.repository.name, followed);
+    if (this.#hasStarted) this.#begin(added);
   }
 
-  #begin(followed: Followed): void {
-    const running = this.#follow(followed).finally(() => this.#running.delete(running));
-    this.#running.add(running);
+  #begin(several: readonly Followed[]): void {
+    for (const [index, followed] of several.entries()) {
+      const waitMs = Math.max(0, index + 1 - FIRST_AT_ONCE) * FIRST_SPACING_MS;
+      const running = this.#follow(followed, waitMs).finally(() => this.#running.delete(running));
+      this.#running.add(running);
+    }
   }
 
   /** Ends all looks; resolves when the last is over. */
@@ -160,10 +167,12 @@ export class RepositoryPoller {
     return { ...(sha !== undefined && { sha }), ...(!looked.ok && { problem: looked.problem }) };
   }
 
-  async #follow(followed: Followed): Promise<void> {
+  /** @param waitMs Milliseconds until the first look, unless somebody asks for one */
+  async #follow(followed: Followed, waitMs: number): Promise<void> {
     const { repository } = followed;
     const signal = AbortSignal.any([this.#stopping.signal, followed.left.signal]);
     const random = this.#options.random ?? Math.random;
+    if (waitMs > 0) await pause(waitMs, AbortSignal.any([signal, followed.wake.signal]));
     while (!signal.aborted) {
       followed.wake = new AbortController();
       const asking = followed.asking.splice(0);

@@ -6,7 +6,7 @@ import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } 
 
 import type { UpdateRun } from '../planners/rolling-update-run.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
-import type { RollingUpdateInput, UpdateCause } from '../workflows/rolling-update-messages.ts';
+import type { RollingUpdateInput, UpdateCall } from '../workflows/rolling-update-messages.ts';
 import {
   ROLLING_UPDATE_WORKFLOW,
   rollingUpdateWorkflowId,
@@ -44,7 +44,8 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
   const why = [commit === undefined ? '' : `commit ${commit.slice(0, 8)}`, reason ?? ''];
   const summary = [`ReplicationController ${namespace}/${name}${to}`, ...why.filter((part) => part !== '')];
   const workflowId = rollingUpdateWorkflowId(cluster, input);
-  const cause: UpdateCause = {
+  const call: UpdateCall = {
+    ...(next !== undefined && { next }),
     ...(commit !== undefined && { commit }),
     ...(repository !== undefined && { repository }),
     ...(by !== undefined && { by }),
@@ -52,7 +53,7 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
   };
   await client.workflow.signalWithStart(ROLLING_UPDATE_WORKFLOW, {
     signal: updateBegunSignal,
-    signalArgs: [cause],
+    signalArgs: [call],
     workflowId,
     taskQueue: workflowTaskQueue(cluster),
     args: [input],

@@ -127,10 +127,8 @@ async function write(
   // What was decided is about this very object: one that was made anew since is read first (409).
   const uid = live?.metadata.uid;
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
-  const options = {
-    fieldValidation: 'Strict',
-    ...(context.signal === undefined ? {} : { signal: context.signal }),
-  } as const;
+  // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
+  const options = { fieldValidation: 'Strict' } as const;
   let isForced = force;
   let isTakenOver = false;
   let back: string | undefined;
@@ -189,10 +187,13 @@ async function orphanCounterpart(
   const wishes = carriedWishes(old);
   if (Object.keys(wishes).length > 0) {
     // Remembered before the deletion: a crash in between must not lose an operator's pause.
-    await store.update((present) => ({
-      ...present,
-      status: { ...present.status, wishes: { ...present.status.wishes, [object.label]: wishes } },
-    }));
+    await store.update(
+      (present) => ({
+        ...present,
+        status: { ...present.status, wishes: { ...present.status.wishes, [object.label]: wishes } },
+      }),
+      context.signal,
+    );
   }
   if (old.metadata.deletionTimestamp === undefined)
     await client.delete(path, { uid, propagationPolicy: 'Orphan' });

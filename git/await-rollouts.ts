@@ -12,14 +12,12 @@ import { ANNOTATION } from '../planners/names.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { RUN_GRACE_MS, describeNoRun } from '../planners/rolling-update-run.ts';
 import { updateOf } from './apply-controller.ts';
+import { isOther, lookAtJobs, lookAtOthers } from './await-others.ts';
 import type { CommitContext } from './commit.ts';
-import { PARALLEL, forEachLimited } from './commit.ts';
 import { controllerState, needsRun } from './controller-state.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
-import type { LiveObject } from './readiness.ts';
-import { hasReadiness, readiness } from './readiness.ts';
 import { getOrUndefined } from './resources.ts';
 import type { LiveWorkload, RolloutState } from './rollout-state.ts';
 import { rolloutState } from './rollout-state.ts';
@@ -56,6 +54,15 @@ export async function awaitRollouts(
       /** Milliseconds since the epoch after which an object that is no workload of ours has failed; those have deadlines of their own. */
       readonly untilMs: number;
     };
+    /**
+     * For the end of a commit: of what is no workload of ours, what the commit has written in waves is awaited, and any Job that has failed
+     * is told.
+     */
+    readonly end?: {
+      /** As of `everything`. */
+      readonly untilMs: number;
+      readonly isInWaves: (object: PreparedObject) => boolean;
+    };
     readonly onChange?: (states: RolloutStates) => void;
   },
 ): Promise<AwaitedRollouts> {
@@ -63,15 +70,9 @@ export async function awaitRollouts(
   const controllers = objects.filter((object) => isController(object.manifest));
   const states = new Map<string, RolloutState>();
   const unwell = new Map<string, string>();
-  const { everything } = options;
-  const others =
-    everything === undefined
-      ? []
-      : objects.filter(
-          ({ manifest }) => !isWorkload(manifest) && !isController(manifest) && hasReadiness(manifest),
-        );
-  if (workloads.length + controllers.length + others.length === 0)
-    return { states, isComplete: true, unwell: [] };
+  const { everything, end } = options;
+  const mayWait = everything === undefined ? (end?.isInWaves ?? (() => false)) : () => true;
+  const others = objects.filter((object) => isOther(object) && mayWait(object));
   const stop = new AbortController();
   const signal = context.signal === undefined ? stop.signal : AbortSignal.any([context.signal, stop.signal]);
   const timer = setTimeout(() => stop.abort(), options.patienceMs);
@@ -85,10 +86,11 @@ export async function awaitRollouts(
   let listed = 0;
   const isComplete = (): boolean =>
     listed === collections.size + controllers.length + (others.length > 0 ? 1 : 0);
+  const isOver = (): boolean =>
+    isComplete() && [...states.values()].every(({ state }) => state !== 'InProgress');
   const change = (): void => {
     options.onChange?.(states);
-    const isOver = [...states.values()].every(({ state }) => state !== 'InProgress');
-    if (isOver && isComplete()) stop.abort();
+    if (isOver()) stop.abort();
   };
   const look = (object: PreparedObject, live: LiveWorkload | undefined): void => {
     const isOurs =
@@ -121,14 +123,23 @@ export async function awaitRollouts(
     };
     watches.push(lookAtController(watching, object, looked));
   }
-  if (everything !== undefined && others.length > 0) {
+  const noteOther = (object: PreparedObject, state: RolloutState, isOurs: boolean): void => {
+    if (everything !== undefined || (isOurs && state.state !== 'Done')) states.set(object.label, state);
+    else if (isOurs) states.delete(object.label);
+    else if (state.state !== 'Done') unwell.set(object.label, state.message);
+  };
+  const { untilMs } = everything ?? end ?? {};
+  if (untilMs !== undefined && others.length > 0) {
     let isFirst = true;
+    const looked = (): void => {
+      if (isFirst) listed += 1;
+      isFirst = false;
+      change();
+    };
+    const isAwaited = (isOurs: boolean): boolean => everything !== undefined || isOurs;
+    const { wasApplied } = options;
     watches.push(
-      lookAtOthers(watching, others, everything.untilMs, states, () => {
-        if (isFirst) listed += 1;
-        isFirst = false;
-        change();
-      }),
+      lookAtOthers(watching, others, { untilMs, wasApplied, isAwaited, judged: noteOther, looked }),
     );
   }
   try {
@@ -141,6 +152,11 @@ export async function awaitRollouts(
     await Promise.allSettled(watches);
   }
   context.signal?.throwIfAborted();
+  if (end !== undefined && isOver()) {
+    const awaited = new Set(others);
+    const rest = objects.filter((object) => !awaited.has(object));
+    await lookAtJobs(context, rest, noteOther);
+  }
   return { states, isComplete: isComplete(), unwell: [...unwell].map(([label, why]) => `${label}: ${why}`) };
 }
 
@@ -174,46 +190,6 @@ async function lookAtController(
     looked(judged.state, judged.commit === sha);
     await pause(CONTROLLER_MS, signal);
   }
-}
-
-/** Between two looks at objects of kinds that are not watched, milliseconds. */
-const OTHERS_MS = 1_000;
-
-/** Asks for each object that is not ready yet; to `get` is all that the account needs, and it has it, or it could not have applied. */
-async function lookAtOthers(
-  { client, signal }: CommitContext,
-  objects: readonly PreparedObject[],
-  untilMs: number,
-  states: Map<string, RolloutState>,
-  looked: () => void,
-): Promise<void> {
-  if (signal === undefined) return;
-  let waiting = objects;
-  while (!signal.aborted && waiting.length > 0) {
-    const isLate = Date.now() >= untilMs;
-    const next: PreparedObject[] = [];
-    await forEachLimited(
-      waiting,
-      PARALLEL,
-      async (object) => {
-        const live = await getOrUndefined(client, object.path, signal);
-        const state = readiness(object.manifest, trusted<LiveObject | undefined>(live));
-        if (state.state === 'InProgress' && !isLate) next.push(object);
-        states.set(object.label, otherState(state, isLate));
-      },
-      signal,
-    );
-    waiting = next;
-    looked();
-    if (waiting.length > 0) await pause(OTHERS_MS, signal);
-  }
-}
-
-function otherState(state: ReturnType<typeof readiness>, isLate: boolean): RolloutState {
-  if (state.state === 'Done') return state;
-  if (state.state === 'Failed') return { ...state, rolledBack: false };
-  if (!isLate) return { ...state, paused: false };
-  return { state: 'Failed', message: `it was not ready in time: ${state.message}`, rolledBack: false };
 }
 
 /** Milliseconds between two lists where a watch would not do: the account may not, or an object that is awaited is not in it. */

@@ -72,14 +72,33 @@ const BREATH_MS = 20;
 /** Reads a commit's manifests; the last few are kept, because every activity of a commit needs them. */
 export class CommitReader {
   readonly #mirrors: (repository: Repository) => Mirror;
+  readonly #onRead: (repository: Repository, sha: string, problem: Problem | undefined) => void;
   readonly #recent = new Map<string, CommitContent>();
 
-  constructor(mirrors: (repository: Repository) => Mirror) {
+  /** @param onRead called after each {@link read}: a problem is one that may pass, with which the commit waits for its next try */
+  constructor(
+    mirrors: (repository: Repository) => Mirror,
+    onRead: (repository: Repository, sha: string, problem: Problem | undefined) => void = () => undefined,
+  ) {
     this.#mirrors = mirrors;
+    this.#onRead = onRead;
   }
 
   /** @throws ProblemError when the commit or its path cannot be read at all */
   async read(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
+    try {
+      const content = await this.#verified(repository, sha, signal);
+      this.#onRead(repository, sha, undefined);
+      return content;
+    } catch (error) {
+      // Any other is what the commit is refused for.
+      const isPassing = error instanceof ProblemError && TRANSIENT_CODES.has(error.problem.code);
+      if (isPassing) this.#onRead(repository, sha, error.problem);
+      throw error;
+    }
+  }
+
+  async #verified(repository: Repository, sha: string, signal?: AbortSignal): Promise<CommitContent> {
     // At each read: a key that was taken away must not be good because it was once.
     if (asksForSignatures(repository)) await this.#mirrors(repository).verifyCommit(sha, repository, signal);
     return await this.#contentOf(repository, sha, signal);
@@ -123,6 +142,7 @@ export class CommitReader {
       for (const _document of reader.read(file)) {
         if (performance.now() - begun < BREATH_MS) continue;
         await yieldToOthers();
+        signal?.throwIfAborted();
         begun = performance.now();
       }
     }

@@ -1,6 +1,7 @@
 /** How git gets at the secrets that a server asks for: by scripts that read files, so that no argument and no log holds a value. */
 
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MirrorOptions } from './mirror-options.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
@@ -60,6 +61,17 @@ export async function credentials(
   };
 }
 
+/**
+ * What a server is told by these credentials and may repeat: the token, all that the file holds and the line that git takes. A key for ssh
+ * is shown to nobody.
+ */
+export async function toldSecrets({ tokenFile }: MirrorOptions): Promise<readonly string[]> {
+  if (tokenFile === undefined) return [];
+  // One that cannot be read is told to nobody; git, or whoever looks for it first, says so.
+  const text = (await readFile(tokenFile, 'utf8').catch(() => '')).trim();
+  return [text, ...text.split('\n').map((line) => line.trim())];
+}
+
 export const MAKE_KEY =
   'Make a key (`ssh-keygen -t ed25519 -N "" -f FILE`), give FILE.pub to the server as a deploy key, and name FILE with `sshKeyFile`.';
 
@@ -94,11 +106,17 @@ function withoutTokens(file: string): string {
   return file.replaceAll('%', '%%');
 }
 
+/** Whole at any moment: another command may be about to run it, and another worker to write it. */
 async function script(cacheDirectory: string, name: string, text: string): Promise<string> {
   const file = join(cacheDirectory, name);
-  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) {
-    await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
-    await writeFile(file, text, { mode: 0o700 });
+  if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return file;
+  await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
+  const written = join(cacheDirectory, `${name}.${randomUUID()}`);
+  try {
+    await writeFile(written, text, { mode: 0o700, flag: 'wx' });
+    await rename(written, file);
+  } finally {
+    await rm(written, { force: true });
   }
   return file;
 }

@@ -13,6 +13,8 @@ export interface FollowedRow {
   readonly ref?: string | undefined;
   readonly path: string;
   readonly namespace: string;
+  /** `NAMESPACE/NAME` of the account that its commits are applied as; `''`: the worker itself. Absent: an older worker leads. */
+  readonly serviceAccount?: string;
   readonly intervalSeconds: number;
   /** Whether it takes webhooks. */
   readonly webhook: boolean;
@@ -26,6 +28,8 @@ export interface FollowedRow {
   readonly sha?: string | undefined;
   /** Why it could not be read. */
   readonly problem?: string | undefined;
+  /** A commit that waits because the server, or the room for it, is not well, and why. */
+  readonly unread?: { readonly sha: string; readonly problem: string } | undefined;
   /** Why it could not be seen whether the cluster is as the commit that was applied wants it. */
   readonly driftProblem?: string | undefined;
 }
@@ -94,8 +98,12 @@ export class FollowedList {
   /** A repository was looked at. */
   looked(seen: FollowedRow): void {
     const known = this.#rows.get(seen.name);
-    const { driftProblem } = known ?? {};
-    const row = { ...seen, ...(driftProblem !== undefined && { driftProblem }) };
+    const { driftProblem, unread } = known ?? {};
+    const row = {
+      ...seen,
+      ...(unread !== undefined && { unread }),
+      ...(driftProblem !== undefined && { driftProblem }),
+    };
     const { lookedAt: _, ...before } = known ?? {};
     const { lookedAt: __, ...after } = row;
     this.#rows.set(row.name, row);
@@ -114,17 +122,29 @@ export class FollowedList {
     this.#write();
   }
 
+  /** A commit could not be read for a reason that may pass, or (without `problem`) was read. */
+  commitRead(name: string, sha: string, problem: string | undefined): void {
+    const known = this.#rows.get(name);
+    if (known === undefined) return;
+    const { unread, ...row } = known;
+    const next = problem === undefined ? undefined : { sha, problem: problem.slice(0, LONGEST_PROBLEM) };
+    if (unread?.sha === next?.sha && unread?.problem === next?.problem) return;
+    this.#rows.set(name, next === undefined ? row : { ...row, unread: next });
+    this.#write();
+  }
+
   /** These and no others are followed from now on; what was seen of those that are known already stays. */
   follow(rows: readonly FollowedRow[]): void {
     const known = new Map(this.#rows);
     this.#rows.clear();
     for (const row of rows) {
-      const { lookedAt, sha, problem, driftProblem } = known.get(row.name) ?? {};
+      const { lookedAt, sha, problem, unread, driftProblem } = known.get(row.name) ?? {};
       this.#rows.set(row.name, {
         ...row,
         ...(lookedAt !== undefined && { lookedAt }),
         ...(sha !== undefined && { sha }),
         ...(problem !== undefined && { problem }),
+        ...(unread !== undefined && { unread }),
         ...(driftProblem !== undefined && { driftProblem }),
       });
     }

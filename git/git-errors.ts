@@ -12,6 +12,11 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
     'SourceUnreachable',
     'Make room where the worker keeps its mirrors (`$XDG_CACHE_HOME`, else ~/.cache); it is tried again by itself.',
   ],
+  [
+    /Out of memory, \w+ failed|inflate\w*: out of memory|mmap failed: Cannot allocate memory/i,
+    'SourceTooLarge',
+    'Take out of the repository what inflates to so much: no command that reads it gets more memory than that.',
+  ],
   // ssh says first why it gave up; what git makes of that comes after it.
   [/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i, 'HostKeyRefused'],
   [

@@ -3,6 +3,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { errorCode, trusted } from '../kubernetes/values.ts';
+import { Turns } from './git-turns.ts';
+import { redactSecrets } from './redact-secrets.ts';
 import { redactUrls } from './source-url.ts';
 
 export interface GitRun {
@@ -20,6 +22,10 @@ export interface GitRun {
   readonly timeoutMs?: number;
   /** Bytes of output; then the whole process group is killed. @default 32 MiB */
   readonly maxOutputBytes?: number;
+  /** Bytes of address space of each process of the command. @default as much as this process may have */
+  readonly memoryBytes?: number;
+  /** Reads what the server is told to believe us: it is taken out of whatever git says. @default nothing */
+  readonly secrets?: () => Promise<readonly string[]>;
   readonly signal?: AbortSignal | undefined;
   /** Asked every 250 ms while the command runs; a text ends the command with that reason. */
   readonly watchdog?: () => Promise<string | undefined>;
@@ -52,37 +58,68 @@ const SETTINGS = [
   'http.followRedirects=false',
   'http.lowSpeedLimit=500',
   'http.lowSpeedTime=20',
+  // What is larger is written as it comes, not put together in memory: a few kB inflate to gigabytes.
+  'core.bigFileThreshold=1m',
+  'core.deltaBaseCacheLimit=32m',
+  'pack.threads=1',
+  // A pack is looked at in pieces: git would map the whole of it, which no limit of memory leaves room for.
+  'core.packedGitWindowSize=32m',
+  'core.packedGitLimit=256m',
   'transfer.fsckObjects=true',
   'protocol.version=2',
 ];
 
 /**
  * Limits and signals live in this process; when it is gone, however it ended, nothing would bound the command. So a shell runs git, and
- * beside it reads a pipe that only this process holds open: when the pipe closes, the whole process group is killed.
+ * beside it reads a pipe that only this process holds open: when the pipe closes, the whole process group is killed. The limit of memory is
+ * one of the shell's; where a system has none (macOS), there is none.
  */
 const SUPERVISOR = `
+limit=$1
+shift
 (read -r _ <&3; kill -9 0) </dev/null >/dev/null 2>&1 &
 guard=$!
-git "$@" 3<&-
+(
+  [ -z "$limit" ] || ulimit -v "$limit" 2>/dev/null
+  exec git "$@"
+) 3<&-
 code=$?
 { kill -9 "$guard"; wait "$guard"; } 2>/dev/null
 exit "$code"
 `;
+/** Commands that read what is on this machine; those that talk to others have their turns where they are called. */
+const local = new Turns({ most: 32, each: 8 });
+/** Bytes of errors that are kept, the last ones: there it says why. */
+const MOST_ERRORS = 64 * 1024;
+
 /** A shell's way to say that there is no such program, or that it may not be run. */
 const NOT_RUN: readonly number[] = [126, 127];
 
 /**
- * Runs one git command. Any exit code is an answer, not an error.
+ * Runs one git command, when it is its turn. Any exit code is an answer, not an error.
  * @throws GitProcessError when it did not run, was too slow or said too much; the signal's reason when it was aborted
  */
 export async function runGit(run: GitRun): Promise<GitOutput> {
+  if (run.protocols !== undefined) return await startGit(run);
+  const end = await local.take(run.gitDirectory ?? '', run.signal);
+  try {
+    return await startGit(run);
+  } finally {
+    end();
+  }
+}
+
+async function startGit(run: GitRun): Promise<GitOutput> {
+  const { memoryBytes, secrets } = run;
+  const known = (await secrets?.()) ?? [];
+  const memory = memoryBytes === undefined ? '' : String(Math.ceil(memoryBytes / 1024));
   const args = [
     ...(run.gitDirectory === undefined ? [] : [`--git-dir=${run.gitDirectory}`]),
     ...[...SETTINGS, ...(run.settings ?? [])].flatMap((setting) => ['-c', setting]),
     ...run.args,
   ];
   const child = trusted<ChildProcessWithoutNullStreams>(
-    spawn('/bin/sh', ['-c', SUPERVISOR, 'fairlead-git', ...args], {
+    spawn('/bin/sh', ['-c', SUPERVISOR, 'fairlead-git', memory, ...args], {
       cwd: '/',
       env: environment(run),
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -93,6 +130,7 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
   const stderr: Buffer[] = [];
   let size = 0;
   let errorSize = 0;
+  let isCut = false;
   let ended: GitProcessError | undefined;
   const stop = (error: GitProcessError): void => {
     ended ??= error;
@@ -117,8 +155,14 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
     else stdout.push(data);
   });
   child.stderr.on('data', (data: Buffer) => {
+    stderr.push(data);
     errorSize += data.length;
-    if (errorSize <= 64 * 1024) stderr.push(data);
+    for (let first = stderr[0]; first !== undefined && errorSize - first.length >= MOST_ERRORS;) {
+      errorSize -= first.length;
+      stderr.shift();
+      isCut = true;
+      first = stderr[0];
+    }
   });
   // A command that ends early closes its input: its exit code tells why.
   child.stdin.on('error', () => undefined);
@@ -135,7 +179,12 @@ export async function runGit(run: GitRun): Promise<GitOutput> {
     // Whoever aborts knows why: a cancelled activity must fail with its cancellation.
     if (ended?.reason === 'aborted') run.signal?.throwIfAborted();
     if (ended !== undefined) throw ended;
-    const said = tail(redactUrls(Buffer.concat(stderr).toString('utf8')));
+    const errors = Buffer.concat(stderr).toString('utf8');
+    // In a line that is not whole there may be a secret that is not.
+    const lines = isCut ? errors.slice(errors.indexOf('\n') + 1) : errors;
+    // A file that was written meanwhile holds another one.
+    const told = lines === '' || secrets === undefined ? known : [...known, ...(await secrets())];
+    const said = tail(redactUrls(redactSecrets(lines, told)));
     if (NOT_RUN.includes(code)) throw new GitProcessError('spawn', `git cannot be run: ${said}`);
     return { code, stdout: Buffer.concat(stdout), stderr: said };
   } finally {

@@ -211,14 +211,15 @@ export class InventoryStore {
 
   /**
    * Changes the inventory; `change` sees the present state and answers the new one, or undefined to leave it. It runs again
-   * after a conflict. Nothing is written when nothing differs.
+   * after a conflict. Nothing is written when nothing differs. The signal ends what is read: a write that has begun ends by itself.
    * @throws as {@link read}; whatever `change` throws
    */
   async update(
     change: (present: InventoryDraft) => InventoryDraft | undefined,
+    signal?: AbortSignal,
   ): Promise<Inventory | undefined> {
     for (let attempt = 1; ; attempt += 1) {
-      const present = await this.read();
+      const present = await this.read(signal);
       const wanted = change(present ?? EMPTY);
       if (wanted === undefined) return present;
       const body = this.#body(wanted, present);

@@ -14,30 +14,34 @@ import { commitNamed, refsNamed } from './ref-names.ts';
  * A repository of another owner is refused as git does it, because its configuration could make git run commands.
  * @throws ProblemError RepositoryNotFound, ForeignOwner
  */
-export async function openLocal(path: string): Promise<string> {
+export async function openLocal(path: string, signal?: AbortSignal): Promise<string> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) throw notFound(`${path} does not exist.`);
   const inside = join(path, '.git');
   const gitDirectory = (await lstat(inside).catch(() => undefined)) === undefined ? path : inside;
-  const output = await git(gitDirectory, ['rev-parse', '--git-dir']);
+  const output = await git(gitDirectory, ['rev-parse', '--git-dir'], signal);
   if (output.code !== 0) {
     throw notFound(
       `${path} is not a git repository.`,
       `Name the root of the working copy, or make one: git init ${path}`,
     );
   }
-  await checkOwner(path, gitDirectory);
+  await checkOwner(path, gitDirectory, signal);
   return gitDirectory;
 }
 
-async function checkOwner(path: string, gitDirectory: string): Promise<void> {
+async function checkOwner(
+  path: string,
+  gitDirectory: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const me = process.getuid?.();
   if (me === undefined) return;
   const owners = [(await stat(gitDirectory)).uid, (await stat(path)).uid];
   const sudo = me === 0 ? Number(process.env['SUDO_UID'] ?? Number.NaN) : Number.NaN;
   if (owners.every((owner) => owner === me || owner === sudo)) return;
   const real = await realpath(path);
-  const safe = await safeDirectories();
+  const safe = await safeDirectories(signal);
   if (safe.includes('*') || safe.includes(path) || safe.includes(real)) return;
   throw new ProblemError(
     problem(
@@ -48,10 +52,11 @@ async function checkOwner(path: string, gitDirectory: string): Promise<void> {
 }
 
 /** What the user told git to trust; the only thing that is read from the user's own configuration. */
-async function safeDirectories(): Promise<readonly string[]> {
+async function safeDirectories(signal: AbortSignal | undefined): Promise<readonly string[]> {
   const home = homedir();
   const output = await runGit({
     args: ['config', '--null', '--get-all', 'safe.directory'],
+    signal,
     environment: {
       HOME: home,
       GIT_CONFIG_NOSYSTEM: '0',
@@ -69,24 +74,24 @@ async function safeDirectories(): Promise<readonly string[]> {
  * The commit that a ref of a local repository names now; without a ref, that of HEAD.
  * @throws ProblemError UnbornBranch, RefNotFound, RefAmbiguous
  */
-export async function resolveLocalRef(gitDirectory: string, path: string, ref?: string): Promise<string> {
+export async function resolveLocalRef(
+  gitDirectory: string,
+  path: string,
+  ref?: string,
+  signal?: AbortSignal,
+): Promise<string> {
   const isName = ref !== undefined && !/^[0-9a-f]{40,64}$/.test(ref);
   const commits = new Map<string, string>();
   for (const candidate of isName ? refsNamed(ref) : [ref ?? 'HEAD']) {
-    const output = await git(gitDirectory, [
-      'rev-parse',
-      '--verify',
-      '--quiet',
-      '--end-of-options',
-      `${candidate}^{commit}`,
-    ]);
+    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${candidate}^{commit}`];
+    const output = await git(gitDirectory, args, signal);
     if (output.code === 0) commits.set(candidate, output.stdout.toString('utf8').trim());
   }
   const sha = isName ? commitNamed(ref, path, commits) : commits.get(ref ?? 'HEAD');
   if (sha !== undefined) return sha;
   if (ref !== undefined)
     throw new ProblemError(problem('RefNotFound', `${path} has no branch, tag or commit ${ref}.`));
-  const head = await git(gitDirectory, ['symbolic-ref', '--quiet', '--short', 'HEAD']);
+  const head = await git(gitDirectory, ['symbolic-ref', '--quiet', '--short', 'HEAD'], signal);
   const branch = head.stdout.toString('utf8').trim();
   throw new ProblemError(
     problem(
@@ -97,18 +102,27 @@ export async function resolveLocalRef(gitDirectory: string, path: string, ref?: 
 }
 
 /** Whether a local repository has a commit. @throws ProblemError of git's own refusal */
-export async function holdsLocal(gitDirectory: string, sha: string): Promise<boolean> {
-  return (await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`])).code === 0;
+export async function holdsLocal(gitDirectory: string, sha: string, signal?: AbortSignal): Promise<boolean> {
+  return (await git(gitDirectory, ['cat-file', '-e', `${sha}^{commit}`], signal)).code === 0;
 }
 
 /** @throws ProblemError CommitGone */
-export async function requireLocalCommit(gitDirectory: string, path: string, sha: string): Promise<void> {
-  if (!(await holdsLocal(gitDirectory, sha)))
+export async function requireLocalCommit(
+  gitDirectory: string,
+  path: string,
+  sha: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (!(await holdsLocal(gitDirectory, sha, signal)))
     throw new ProblemError(problem('CommitGone', `${path} no longer has commit ${sha.slice(0, 8)}.`));
 }
 
-async function git(gitDirectory: string, args: readonly string[]): Promise<GitOutput> {
-  const output = await runGit({ args, gitDirectory }).catch((error: unknown) => {
+async function git(
+  gitDirectory: string,
+  args: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<GitOutput> {
+  const output = await runGit({ args, gitDirectory, signal }).catch((error: unknown) => {
     throw processFailure(error, gitDirectory);
   });
   // 128 with these words is git's own refusal, not the absence of what was asked for.

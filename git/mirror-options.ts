@@ -39,4 +39,6 @@ export interface MirrorOptions extends SourceOptions {
   readonly lookTimeoutMs?: number;
   /** Bytes that a mirror may have on disk. @default 1 GiB */
   readonly maxBytes?: number;
+  /** Bytes of memory of each git process that reads what the server sends. @default 512 MiB */
+  readonly memoryBytes?: number;
 }

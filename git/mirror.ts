@@ -18,7 +18,7 @@ export interface Mirror {
   /** The sha that the configured ref names now. */
   resolveRef(signal?: AbortSignal): Promise<string>;
   /** Whether the commit is readable here. No other machine is asked, and no fetch that is under way is waited for. */
-  holds(sha: string): Promise<boolean>;
+  holds(sha: string, signal?: AbortSignal): Promise<boolean>;
   /** Makes sure that the commit is readable here; cheap when it already is. */
   ensureCommit(sha: string, signal?: AbortSignal): Promise<void>;
   /** Who made a commit that is readable here, and the first line of what they said of it. Undefined: it cannot be told (any more). */
@@ -71,30 +71,30 @@ async function describeCommit(
 
 function localMirror(path: string, ref: string | undefined): Mirror {
   return {
-    resolveRef: async () => await resolveLocalRef(await openLocal(path), path, ref),
-    holds: async (sha) => await holdsLocal(await openLocal(path), checkSha(sha)),
-    describeCommit: async (sha, signal) => await describeCommit(await openLocal(path), sha, signal),
+    resolveRef: async (signal) => await resolveLocalRef(await openLocal(path, signal), path, ref, signal),
+    holds: async (sha, signal) => await holdsLocal(await openLocal(path, signal), checkSha(sha), signal),
+    describeCommit: async (sha, signal) => await describeCommit(await openLocal(path, signal), sha, signal),
     verifyCommit: async (sha, signers, signal) => {
-      const gitDirectory = await openLocal(path);
-      await requireLocalCommit(gitDirectory, path, checkSha(sha));
+      const gitDirectory = await openLocal(path, signal);
+      await requireLocalCommit(gitDirectory, path, checkSha(sha), signal);
       await verifySignature(gitDirectory, sha, signers, signal);
     },
-    ensureCommit: async (sha) => await requireLocalCommit(await openLocal(path), path, checkSha(sha)),
+    ensureCommit: async (sha, signal) =>
+      await requireLocalCommit(await openLocal(path, signal), path, checkSha(sha), signal),
     readManifests: async (sha, folder, signal) => {
-      const gitDirectory = await openLocal(path);
-      await requireLocalCommit(gitDirectory, path, checkSha(sha));
+      const gitDirectory = await openLocal(path, signal);
+      await requireLocalCommit(gitDirectory, path, checkSha(sha), signal);
       return await readTree(gitDirectory, sha, checkPath(folder), signal);
     },
   };
 }
 
 function remoteMirror(source: RemoteSource, ref: string | undefined, options: MirrorOptions): Mirror {
-  const name = createHash('sha256').update(source.url).digest('hex').slice(0, 24);
-  const directory = join(options.cacheDirectory, name);
+  const directory = join(options.cacheDirectory, mirrorName(source, options));
   const remote = new RemoteMirror(source, ref, directory, options);
   return {
     resolveRef: async (signal) => await remote.resolveRef(signal),
-    holds: async (sha) => await remote.holds(checkSha(sha)),
+    holds: async (sha, signal) => await remote.holds(checkSha(sha), signal),
     describeCommit: async (sha, signal) => await describeCommit(directory, sha, signal),
     verifyCommit: async (sha, signers, signal) => {
       await remote.ensureCommit(checkSha(sha), signal);
@@ -108,6 +108,19 @@ function remoteMirror(source: RemoteSource, ref: string | undefined, options: Mi
         signal,
       ),
   };
+}
+
+/**
+ * Entries share a mirror only when they say who they are to the server in the same way, by the names of their files: a commit that is
+ * named by its sha is read without asking the server when it is there, and must not be there by the rights of somebody else.
+ */
+function mirrorName({ kind, url }: RemoteSource, { username, tokenFile, sshKeyFile }: MirrorOptions): string {
+  const identity =
+    kind === 'ssh' ? [sshKeyFile] : [tokenFile, tokenFile === undefined ? undefined : username];
+  const isNobody = identity.every((part) => part === undefined);
+  // A line feed is in no address.
+  const text = isNobody ? url : `${url}\n${JSON.stringify(identity)}`;
+  return createHash('sha256').update(text).digest('hex').slice(0, 24);
 }
 
 function checkSha(sha: string): string {

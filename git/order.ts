@@ -72,6 +72,8 @@ export interface ApplyStep {
   readonly rank?: number;
   /** Some of its objects depend on others, of this stage or of earlier ones: these are awaited. */
   readonly dependent?: boolean;
+  /** Its stage has waves: what comes in later stages waits for all of them. Absent also in checks of before that was so. */
+  readonly inWaves?: true;
   /** Objects. */
   readonly count: number;
   /** Those of them that are not yet as the commit wants them. */
@@ -83,6 +85,7 @@ export function applySteps<T extends StepObject>(
   objects: readonly T[],
   isChange: (object: T) => boolean,
 ): readonly ApplyStep[] {
+  const waved = stagesWithWaves(objects);
   const steps = new Map<string, ApplyStep>();
   for (const object of objects) {
     const { stage, wave, rank = 0, dependsOn = [] } = object;
@@ -94,11 +97,17 @@ export function applySteps<T extends StepObject>(
       wave,
       ...(rank > 0 && { rank }),
       ...(isDependent && { dependent: true }),
+      ...(waved.has(stage) && { inWaves: true }),
       count: count + 1,
       changes: changes + (isChange(object) ? 1 : 0),
     });
   }
   return [...steps.values()].toSorted(compareSteps);
+}
+
+/** Stages in which something has a wave of its own. */
+export function stagesWithWaves(objects: readonly Pick<StepObject, 'stage' | 'wave'>[]): ReadonlySet<number> {
+  return new Set(objects.filter(({ wave }) => wave !== DEFAULT_WAVE).map(({ stage }) => stage));
 }
 
 interface StepObject {

@@ -278,12 +278,7 @@ async function pruneOne(
       try {
         if (judged.verdict !== 'delete') {
           const marks = marksAfter(judged);
-          await context.client.patch(
-            path,
-            'merge',
-            { metadata: { uid, resourceVersion, ...marks } },
-            options,
-          );
+          await context.client.patch(path, 'merge', { metadata: { uid, resourceVersion, ...marks } });
           return judged;
         }
         const answer = await context.client.delete(path, {

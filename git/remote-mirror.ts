@@ -2,10 +2,13 @@
 
 import { mkdir, opendir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { credentials } from './credentials.ts';
+import { orAborted } from '../kubernetes/deadline.ts';
+import { credentials, toldSecrets } from './credentials.ts';
 import { gitFailure, processFailure } from './git-errors.ts';
 import type { GitOutput, GitRun } from './git-process.ts';
 import { runGit } from './git-process.ts';
+import type { RemoteCommand } from './git-turns.ts';
+import { RemoteTurns } from './git-turns.ts';
 import type { MirrorOptions } from './mirror-options.ts';
 import { ProblemError, problem } from './problems.ts';
 import { commitNamed, refsNamed } from './ref-names.ts';
@@ -15,6 +18,14 @@ import type { RemoteSource } from './source-url.ts';
 const fetching = new Map<string, Promise<unknown>>();
 /** How often a damaged mirror was made anew, by directory: of many readers that find it damaged one does it. */
 const renewals = new Map<string, number>();
+
+/** For the whole process: what all repositories together may have under way. */
+const turns = new RemoteTurns();
+/**
+ * Bytes. What a server sends is inflated by git: a few kB may be deltas, trees or commits of gigabytes. Measured: no
+ * process of a fetch of half a million files has more than 75 MB of address space, which is what is limited.
+ */
+const MEMORY_BYTES = 512 * 1024 ** 2;
 
 /** What a killed fetch, or a machine without power, leaves in the way. */
 const LOCKS = ['shallow.lock', 'HEAD.lock', 'config.lock', 'packed-refs.lock', 'refs/fairlead/fetched.lock'];
@@ -73,6 +84,7 @@ export class RemoteMirror {
   /** Shas of these refs by name; without names of all. */
   async #listRefs(names: readonly string[], signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const output = await this.#remoteGit(
+      'look',
       ['ls-remote', '--', this.#url, ...names],
       { timeoutMs: this.#options.lookTimeoutMs ?? 20_000 },
       signal,
@@ -87,9 +99,9 @@ export class RemoteMirror {
 
   async ensureCommit(sha: string, signal?: AbortSignal): Promise<void> {
     // What is here waits for no fetch of another commit, whose server may be silent.
-    if (await this.holds(sha)) return;
+    if (await this.holds(sha, signal)) return;
     await this.#exclusively(async () => {
-      if (await this.holds(sha)) return;
+      if (await this.holds(sha, signal)) return;
       try {
         await this.#obtain(sha, signal);
       } catch (error) {
@@ -97,7 +109,7 @@ export class RemoteMirror {
         // Either side may be damaged; on ours nothing is lost.
         await this.#renew(sha, signal);
       }
-    });
+    }, signal);
   }
 
   /**
@@ -114,7 +126,7 @@ export class RemoteMirror {
       if (!isCorrupt(error)) throw error;
       await this.#exclusively(async () => {
         if (renewals.get(this.#directory) === renewed) await this.#renew(sha, signal);
-      });
+      }, signal);
       return await work(this.#directory);
     }
   }
@@ -126,9 +138,9 @@ export class RemoteMirror {
   }
 
   async #obtain(sha: string, signal?: AbortSignal): Promise<void> {
-    await this.#prepare();
+    await this.#prepare(signal);
     await this.#fetch(sha, signal);
-    if (!(await this.holds(sha)))
+    if (!(await this.holds(sha, signal)))
       throw new ProblemError(
         problem('CommitGone', `${this.#url} no longer offers commit ${sha.slice(0, 8)}.`),
       );
@@ -143,6 +155,7 @@ export class RemoteMirror {
         : undefined;
     const run = async (want: string): Promise<void> => {
       await this.#remoteGit(
+        'fetch',
         [
           'fetch',
           '--quiet',
@@ -169,9 +182,10 @@ export class RemoteMirror {
   }
 
   /** Whether the commit is here; nobody else is asked. */
-  async holds(sha: string): Promise<boolean> {
+  async holds(sha: string, signal?: AbortSignal): Promise<boolean> {
     if ((await stat(join(this.#directory, 'HEAD')).catch(() => undefined)) === undefined) return false;
-    const output = await runGit({ args: ['cat-file', '-e', `${sha}^{tree}`], gitDirectory: this.#directory });
+    const args = ['cat-file', '-e', `${sha}^{tree}`];
+    const output = await runGit({ args, gitDirectory: this.#directory, signal });
     return output.code === 0;
   }
 
@@ -179,49 +193,66 @@ export class RemoteMirror {
    * An empty bare repository, freed of what a killed fetch left behind; started anew when it has grown to half its limit, or is none
    * any more.
    */
-  async #prepare(): Promise<void> {
+  async #prepare(signal: AbortSignal | undefined): Promise<void> {
     const objects = join(this.#directory, 'objects');
     const isLarge = (await directoryBytes(objects)) > (this.#options.maxBytes ?? 1024 ** 3) / 2;
-    if (isLarge || !(await this.#isRepository())) await rm(this.#directory, { recursive: true, force: true });
+    if (isLarge || !(await this.#isRepository(signal)))
+      await rm(this.#directory, { recursive: true, force: true });
     for (const name of LOCKS) await rm(join(this.#directory, name), { force: true });
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    const output = await runGit({ args: ['init', '--quiet', '--bare', '--', this.#directory] });
+    const output = await runGit({ args: ['init', '--quiet', '--bare', '--', this.#directory], signal });
     if (output.code !== 0) throw gitFailure(output, this.#directory);
     for (const name of await readdir(join(objects, 'pack')).catch(() => [])) {
       if (name.startsWith('tmp_')) await rm(join(objects, 'pack', name), { force: true });
     }
   }
 
-  async #isRepository(): Promise<boolean> {
-    const output = await runGit({ args: ['rev-parse', '--git-dir'], gitDirectory: this.#directory });
+  async #isRepository(signal: AbortSignal | undefined): Promise<boolean> {
+    const args = ['rev-parse', '--git-dir'];
+    const output = await runGit({ args, gitDirectory: this.#directory, signal });
     return output.code === 0;
   }
 
-  async #exclusively<T>(work: () => Promise<T>): Promise<T> {
+  /** Who is told to stop while others work does not wait for them; its own work hears of the signal by itself. */
+  async #exclusively<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     const before = fetching.get(this.#directory) ?? Promise.resolve();
-    const mine = before.then(work, work);
+    const turn = before.then(
+      () => undefined,
+      () => undefined,
+    );
+    const mine = turn.then(async () => {
+      signal?.throwIfAborted();
+      return await work();
+    });
     fetching.set(this.#directory, mine);
-    try {
-      return await mine;
-    } finally {
+    const clear = (): void => {
       if (fetching.get(this.#directory) === mine) fetching.delete(this.#directory);
-    }
+    };
+    mine.then(clear, clear);
+    if (signal !== undefined) await orAborted(turn, signal);
+    return await mine;
   }
 
   async #remoteGit(
+    command: RemoteCommand,
     args: readonly string[],
     run: Omit<GitRun, 'args'>,
     signal?: AbortSignal,
   ): Promise<GitOutput> {
-    const { caFile } = this.#options;
-    const output = await runGit({
-      ...run,
-      args,
-      protocols: this.#source.kind,
-      settings: [...(caFile === undefined ? [] : [`http.sslCAInfo=${caFile}`]), ...(run.settings ?? [])],
-      environment: await credentials(this.#source, this.#options),
-      signal,
-    }).catch((error: unknown) => {
+    const { caFile, memoryBytes = MEMORY_BYTES } = this.#options;
+    const work = async (): Promise<GitOutput> =>
+      await runGit({
+        ...run,
+        args,
+        protocols: this.#source.kind,
+        settings: [...(caFile === undefined ? [] : [`http.sslCAInfo=${caFile}`]), ...(run.settings ?? [])],
+        environment: await credentials(this.#source, this.#options),
+        secrets: async () => await toldSecrets(this.#options),
+        memoryBytes,
+        signal,
+      });
+    const asker = { source: this.#url, host: this.#source.host };
+    const output = await turns.run(command, asker, work, signal).catch((error: unknown) => {
       throw processFailure(error, this.#url);
     });
     if (output.code !== 0) throw gitFailure(output, this.#url);

@@ -93,7 +93,7 @@ const Entry = z.strictObject({
 });
 
 /** Thrown with every error of the file, one a line. */
-class RepositoriesError extends ConfigurationError {
+export class RepositoriesError extends ConfigurationError {
   constructor(source: string, errors: readonly string[]) {
     super(`${source}: ${errors.length === 1 ? '' : `${errors.length} errors\n  `}${errors.join('\n  ')}`);
     this.name = 'RepositoriesError';

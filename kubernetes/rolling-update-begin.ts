@@ -2,6 +2,7 @@
 
 import type { ControllerRevision, JsonObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
+import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import type { RecordData, RecordState } from '../planners/rolling-update-record.ts';
 import { ownersOf, recordManifest } from '../planners/rolling-update-record.ts';
@@ -10,12 +11,13 @@ import { decideDefaulted, decideStart } from '../planners/rolling-update-start.t
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import type { UpdateBudget } from '../planners/rolling-update-scale.ts';
 import { budgetOf } from '../planners/rolling-update-scale.ts';
+import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { patchTowards } from '../planners/rolling-update-template.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { isAlreadyExists, isConflict } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
-import { pathOf, readUpdate } from './rolling-update-objects.ts';
+import { pathOf, readUpdate, writeUpdate } from './rolling-update-objects.ts';
 import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import { trusted } from './values.ts';
 
@@ -36,7 +38,7 @@ export interface BegunUpdate {
 const CONFLICT_LIMIT = 12;
 
 /**
- * Decides what the request means, and where an update is to begin, writes its record. The apiserver tries the next controller
+ * Decides what the request means, and where an update is to begin, or is attached to that has none, writes its record. The apiserver tries the next controller
  * first (a strict dry run), so that what it would refuse is refused before anything is written; the record then holds what the
  * apiserver would make of it, defaults included.
  * @throws ApiError as the apiserver refuses, or the last conflict after 12 tries; BudgetError
@@ -51,6 +53,12 @@ export async function beginUpdate(
   for (let tries = 1; ; tries += 1) {
     const view = viewUpdate(await readUpdate(client, reference));
     const decision = decideStart(view, request);
+    const first = decision.do === 'attach' && !dryRun ? firstRecord(view, settings) : undefined;
+    if (first !== undefined && tries < CONFLICT_LIMIT) {
+      // Where another was quicker the next look shows its record.
+      await writeUpdate(client, reference.namespace, first);
+      continue;
+    }
     if (decision.do !== 'begin') {
       const record = view.record?.revision.metadata.uid;
       return { decision, view, next: view.nextController?.metadata.name ?? view.record?.next, record };
@@ -76,6 +84,19 @@ export async function beginUpdate(
       if (!(isAlreadyExists(error) || isConflict(error)) || tries === CONFLICT_LIMIT) throw error;
     }
   }
+}
+
+/**
+ * The record of an update that has none (kubectl began it, or somebody has deleted it), with what is asked for now: the run would write
+ * it without. Undefined where there is one, or something else has to come first.
+ * @throws BudgetError
+ */
+function firstRecord(view: UpdateView, settings: UpdateSettings): UpdateWrite | undefined {
+  if (view.record !== undefined) return undefined;
+  const { annotations } = (view.nextController ?? view.old)?.metadata ?? {};
+  const asked = { ...settings, ...budgetOf(settings, annotations) };
+  const { step } = planRollingUpdate({ ...view, settings: asked }, Date.now());
+  return step.do === 'write' && step.write.purpose === 'Record' ? step.write : undefined;
 }
 
 async function withDefaults(

@@ -111,7 +111,7 @@ async function listPods(
 
 /**
  * Executes a write of a plan. `stale`: what it was planned on is not so any more; look and plan again.
- * @throws ApiError for everything else
+ * @throws ApiError for everything else, also where there is no namespace (any more) to create something in
  */
 export async function writeUpdate(
   client: KubernetesClient,
@@ -139,7 +139,9 @@ export async function writeUpdate(
     }
     return 'done';
   } catch (error) {
-    if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return 'stale';
+    // Of a creation it is the namespace that is not there: looking again shows nothing else.
+    const isGone = verb !== 'create' && isNotFound(error);
+    if (isConflict(error) || isAlreadyExists(error) || isGone) return 'stale';
     throw error;
   }
 }

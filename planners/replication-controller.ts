@@ -122,15 +122,20 @@ export function originalSizeOf({ metadata }: ReplicationController): number | un
 }
 
 /** Name of the other half of the update that this controller is part of (seed 001, K1). */
-export function partnerOf({ metadata }: ReplicationController): string | undefined {
+export function partnerOf({ metadata }: Pick<ReplicationController, 'metadata'>): string | undefined {
   const { annotations } = metadata;
-  const source = annotations?.[SHIPPED_ROLLING_UPDATE.sourceId];
   return (
     annotations?.[ROLLING_UPDATE.partner] ??
     annotations?.[SHIPPED_ROLLING_UPDATE.nextController] ??
-    // `<name>:<uid>`
-    source?.slice(0, source.includes(':') ? source.indexOf(':') : undefined)
+    sourceOf({ metadata })
   );
+}
+
+/** Name of the old controller, where kubectl made this one as the next one of it (K1). */
+export function sourceOf({ metadata }: Pick<ReplicationController, 'metadata'>): string | undefined {
+  const source = metadata.annotations?.[SHIPPED_ROLLING_UPDATE.sourceId];
+  // `<name>:<uid>`
+  return source?.slice(0, source.includes(':') ? source.indexOf(':') : undefined);
 }
 
 /** Marks that only an old controller gets (K1); one that gets its pods back is marked as a next one is, beside them. */

@@ -320,6 +320,11 @@ export function labelKeyOf(next: ReplicationControllerSpec, key: string | undefi
   return keys.find((one) => one !== undefined && next.selector?.[one] !== undefined);
 }
 
+/** The same as the next controller itself tells it, whose record is gone: a key that was asked for is in an annotation. */
+export function ownKeyOf({ metadata, spec }: ReplicationController): string | undefined {
+  return labelKeyOf(spec, metadata.annotations?.[ANNOTATION.deploymentLabelKey]);
+}
+
 /**
  * Whether no pod can be both controllers' (K3): some key has another value in each of the two selectors, the label counted that the
  * update is going to give the old one. Where one selector only has more keys than the other, or none in common, whichever

@@ -38,7 +38,10 @@ export function finish(
       ? (awaitPods(final, view.pods, now) ?? awaitAbandoned(view))
       : undefined;
   if (lacking !== undefined) return lacking;
-  const own = view.records.filter(({ from, to }) => from === view.name || to === final.metadata.name);
+  const own = view.records.filter(
+    (record) =>
+      (record.from === view.name || record.to === final.metadata.name) && !isOfLaterUpdate(record, view),
+  );
   const ownerless = own.find((record) => isOwnerless(record, view));
   if (ownerless !== undefined) return ownStep(ownerless, final);
   const open = own.filter((record) => record.from === view.name && isActiveRecord(record));
@@ -55,6 +58,16 @@ export function finish(
     return remove('controllerrevisions', oldest.revision, false, 'TrimHistory', message);
   }
   return { do: 'done', outcome, message: `${final.metadata.name} ${whatItIs(view, final, outcome)}` };
+}
+
+/**
+ * Whether another update was begun since the one that is over: its run may still ask for the next controller that this one had, and is
+ * about to hear of the other.
+ */
+function isOfLaterUpdate(record: UpdateRecord, { records, record: present, last }: UpdateView): boolean {
+  const ended = present ?? last;
+  if (!isActiveRecord(record)) return false;
+  return ended === undefined || records.indexOf(record) > records.indexOf(ended);
 }
 
 function whatItIs({ last }: UpdateView, final: ReplicationController, outcome: UpdateEnding): string {

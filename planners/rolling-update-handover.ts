@@ -11,7 +11,7 @@ import { describeDeletion } from './pod-reasons.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isHeldForRename, podsOf } from './replication-controller.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
-import { patch, wait } from './rolling-update-steps.ts';
+import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
 
@@ -36,8 +36,12 @@ export function hold(next: ReplicationController): UpdateStep | undefined {
   return patch('replicationcontrollers', next, { metadata: { finalizers } }, 'HoldNext', message);
 }
 
+/** With either the garbage collector does something about the pods: it frees them, or deletes them because somebody asked for that. */
+const OF_THE_COLLECTOR: readonly string[] = ['orphan', 'foregroundDeletion'];
+
 /**
- * The next controller is being deleted without its pods. It is let go only when the controller manager counts none of them any
+ * The next controller is being deleted without its pods, whoever began that: a plain delete beside ours takes the wish back that they stay, and
+ * they would be waited for for ever, or go with it as soon as somebody takes our finalizer off. It is let go only when the controller manager counts none of them any
  * more: its caches of pods and of controllers are fed apart, and one that saw the renamed controller before the pods were free
  * would make as many again.
  */
@@ -45,6 +49,10 @@ export function handOver(view: UpdateView, next: ReplicationController): UpdateS
   const { name, finalizers = [] } = next.metadata;
   if (!isHeldForRename(next)) return waitUntilGone(next);
   const bound = podsOf(next, view.pods).filter(isActive);
+  if (bound.length > 0 && !finalizers.some((one) => OF_THE_COLLECTOR.includes(one))) {
+    const message = `${name} was deleted by somebody, who would have its pods deleted too: they stay for ${view.name}`;
+    return remove('replicationcontrollers', next, true, 'DeleteNext', message);
+  }
   if (bound.length > 0) {
     const names = bound.map(({ metadata }) => metadata.name);
     return wait('PodsBound', `pods still belong to ${name}, which is being deleted`, names, true);

@@ -32,7 +32,8 @@ export function labelStep(
     const message = `label the template of ${name}: its pods must not be taken for those of ${next.metadata.name}`;
     return patch('replicationcontrollers', old, change, 'LabelTemplate', message);
   }
-  if (selector[key] === value) return strayStep(view, old, key);
+  // A pause holds whatever takes pods away.
+  if (selector[key] === value) return view.paused === undefined ? strayStep(view, old, key) : undefined;
   const bare = podsOf(old, view.pods).find((pod) => isActive(pod) && pod.metadata.labels?.[key] !== value);
   if (bare !== undefined) {
     const change = { metadata: { labels: { [key]: value } } };

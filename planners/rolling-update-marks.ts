@@ -4,6 +4,7 @@ import { ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { desiredOf, originalSizeOf, partnerOf } from './replication-controller.ts';
 import { selectsSame } from './rolling-update-definition.ts';
+import { livePartnerOf } from './rolling-update-roles.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { annotate, refuse, setState } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -18,7 +19,7 @@ export function contradiction(
     [old, next],
     [next, old],
   ] as const) {
-    const partner = partnerOf(one);
+    const partner = livePartnerOf(one, controllers);
     // Of an update whose next controller is gone a mark may be left.
     const isThere = controllers.some(({ metadata }) => metadata.name === partner);
     if (partner !== undefined && partner !== other.metadata.name && (isThere || one === next)) {

@@ -116,6 +116,13 @@ export function nameByHash(from: string, hash: string): string {
   return `${prefixOf(from)}-${hash.slice(0, HASH_IN_NAME)}`;
 }
 
+/** The hash in a name of that form; undefined in one that somebody has chosen. */
+export function hashInName(next: string, from: string): string | undefined {
+  const prefix = `${prefixOf(from)}-`;
+  const rest = next.startsWith(prefix) ? next.slice(prefix.length) : '';
+  return rest.length >= HASH_IN_NAME && /^[0-9a-f]+$/.test(rest) ? rest : undefined;
+}
+
 function prefixOf(name: string): string {
   return name.slice(0, LONGEST_NAME).replace(/[.-]+$/, '');
 }

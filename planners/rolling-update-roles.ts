@@ -5,8 +5,9 @@
 
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { desiredOf, isMarkedOld, isPartlyReplaced, partnerOf } from './replication-controller.ts';
+import { desiredOf, isMarkedOld, isPartlyReplaced, partnerOf, sourceOf } from './replication-controller.ts';
 import { ORIGINAL, selectsSame } from './rolling-update-definition.ts';
+import { hashInName } from './rolling-update-record.ts';
 
 /** The other half of the update that this one is part of, among those that are there; undefined too where it could be several. */
 export function otherHalf(
@@ -14,10 +15,10 @@ export function otherHalf(
   controllers: readonly ReplicationController[],
 ): ReplicationController | undefined {
   const { name } = one.metadata;
-  const named = partnerOf(one);
+  const named = livePartnerOf(one, controllers);
   const others = controllers.filter(({ metadata }) => metadata.name !== name);
   if (named !== undefined) return others.find(({ metadata }) => metadata.name === named);
-  const naming = others.filter((other) => partnerOf(other) === name);
+  const naming = others.filter((other) => livePartnerOf(other, controllers) === name);
   const fitting =
     naming.length > 0
       ? naming
@@ -26,6 +27,30 @@ export function otherHalf(
             partnerOf(other) === undefined && (isMarked(one) || isMarked(other)) && areSiblings(one, other),
         );
   return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/**
+ * Name of the other half as the marks have it, unless that is a mark of an update of before: kubectl left the name of the next controller
+ * on the old one after a rollback, and whoever has made one of that name since has nothing to do with it.
+ */
+export function livePartnerOf(
+  one: ReplicationController,
+  controllers: readonly ReplicationController[],
+): string | undefined {
+  const named = partnerOf(one);
+  const other = controllers.find(({ metadata }) => metadata.name === named);
+  return other !== undefined && isLeftName(one, other) ? sourceOf(one) : named;
+}
+
+/** Whether nothing but what kubectl left behind ties the two: neither a mark of the other, nor its selector, nor a size that has begun to move. */
+function isLeftName(one: ReplicationController, other: ReplicationController): boolean {
+  const { annotations } = one.metadata;
+  const isShipped =
+    annotations?.[ROLLING_UPDATE.partner] === undefined &&
+    annotations?.[SHIPPED_ROLLING_UPDATE.nextController] === other.metadata.name;
+  if (!isShipped || isPartlyReplaced(one) || areSiblings(one, other)) return false;
+  const partner = partnerOf(other);
+  return partner === undefined ? !isMarked(other) : partner !== one.metadata.name;
 }
 
 /** Whether the selectors are one, but for the label that a rolling update gives the two. */
@@ -80,6 +105,15 @@ export function isReplacedBy(one: ReplicationController, other: ReplicationContr
 /** `<name>-<hash>` (seed 001), or whatever else somebody called it. */
 export function isNamedAfter(next: string, old: string): boolean {
   return next.startsWith(`${old}-`);
+}
+
+/**
+ * Whether an update has formed the name of its next controller itself, which is then to get the old one's: of that and the hash by which
+ * the pods are told apart (seed 001, K2). Any other somebody has chosen, and it stays (seed 001).
+ */
+export function isNameFormed({ metadata, spec }: ReplicationController, old: string): boolean {
+  const hash = hashInName(metadata.name, old);
+  return hash !== undefined && Object.values(spec.selector ?? {}).some((value) => value.startsWith(hash));
 }
 
 function isLabelledOld({ spec: { selector } }: ReplicationController): boolean {

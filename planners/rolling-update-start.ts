@@ -11,6 +11,7 @@ import {
   inheritance,
   labelOfOld,
   labelled,
+  ownKeyOf,
   ownLabel,
   plainController,
   rollsOutSamePods,
@@ -25,7 +26,7 @@ import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.t
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
 import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
-import { areSiblings, otherHalf } from './rolling-update-roles.ts';
+import { areSiblings, livePartnerOf, otherHalf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import type { Pin } from './workload.ts';
@@ -132,19 +133,23 @@ function otherUpdate(view: UpdateView, { newName }: StartRequest): Refused | und
  * selector that is the same but for the label. Where the marks of the old one do not say which the next is, the name does.
  */
 function stranger(view: UpdateView): Refused | undefined {
-  const { old, nextController: next, record, last, name } = view;
+  const { old, nextController: next, record, last, name, controllers } = view;
   if (next === undefined || record !== undefined) return undefined;
   const nextName = next.metadata.name;
   if (old === undefined && last?.to === nextName) return undefined;
   const owner = partnerOf(next);
-  if (owner === name || (old !== undefined && partnerOf(old) === nextName)) return undefined;
+  if (owner === name || (old !== undefined && livePartnerOf(old, controllers) === nextName)) return undefined;
   if (owner !== undefined) return ofOther(view, next, owner);
   // The seed's "only foo-next": where its mark of the partner is gone too, who names both tells.
   const isAlone = old === undefined && otherHalf(next, view.controllers) === undefined;
   if (isAlone && desiredOf(next) !== undefined) return undefined;
   if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
   if (areSiblings(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
-  return refuse('NameTaken', `${nextName} exists already, and belongs to no update of ${name}`);
+  return nameTaken(name, nextName);
+}
+
+function nameTaken(name: string, next: string): Refused {
+  return refuse('NameTaken', `${next} exists already, and belongs to no update of ${name}`);
 }
 
 /** A controller that is marked as the partner of `owner`. */
@@ -272,11 +277,10 @@ function recordAnew(
   });
   const made = asMade(view, next, wanted);
   const nextName = next.metadata.name;
-  const own = next.metadata.annotations?.[ANNOTATION.deploymentLabelKey];
   if (made === undefined) {
     return refuse('OtherChange', `${describeUnknown(next)}; it was not made with ${change.image}`);
   }
-  const names = { from: name, to: keepsName ? nextName : name, key: own ?? key };
+  const names = { from: name, to: keepsName ? nextName : name, key: ownKeyOf(next) ?? key };
   const ofName = old === undefined || keepsName ? undefined : inheritance(old);
   const data = dataOfNext(made, names, ofName);
   return {
@@ -467,10 +471,12 @@ function begin(
   }
   const { controller, hash } = labelled(withKey(wanted, key), key, old && labelOfOld(old, key));
   // K2, and the seed: the name that an update of before has written down, if any.
-  const next = newName ?? (old && partnerOf(old)) ?? nameByHash(name, hash);
+  const next = newName ?? (old && livePartnerOf(old, controllers)) ?? nameByHash(name, hash);
   const taken = controllers.find(({ metadata }) => metadata.name === next);
   const partner = taken === undefined ? undefined : partnerOf(taken);
   if (taken !== undefined && partner !== undefined && partner !== name) return ofOther(view, taken, partner);
+  if (taken !== undefined && partner === undefined && old !== undefined && !areSiblings(old, taken))
+    return nameTaken(name, next);
   const data = { from: name, next, to: newName ?? name, key, hash, controller };
   return {
     do: 'begin',

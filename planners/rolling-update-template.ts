@@ -265,6 +265,21 @@ function editedImages({ metadata }: ReplicationController): readonly string[] {
   }
 }
 
+/**
+ * What {@link ANNOTATION.editedImages} of a controller is to be where it may get pods of another template; undefined where it has those
+ * images, or remembers them.
+ */
+export function editedImagesWith(
+  one: ReplicationController,
+  other: PodTemplate | undefined,
+): string | undefined {
+  const [own, before] = [one.spec.template && imagesOf(one.spec.template.spec), editedImages(one)];
+  const more = [...(other === undefined ? [] : imagesOf(other.spec))].flatMap(([name, image]) =>
+    own?.get(name) === image || before.includes(image) ? [] : [image],
+  );
+  return more.length === 0 ? undefined : JSON.stringify([...before, ...more].slice(-KEPT_IMAGES));
+}
+
 function imagesOf({ containers, initContainers = [] }: PodTemplate['spec']): ReadonlyMap<string, string> {
   return new Map([...initContainers, ...containers].map(({ name, image = '' }) => [name, image]));
 }

@@ -16,11 +16,19 @@ import {
 import { selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { leftBy } from './rolling-update-leftover.ts';
 import { guessedSize } from './rolling-update-lost.ts';
-import { isNamedAfter, isNextOf, isReplacedBy, isTurned, otherHalf } from './rolling-update-roles.ts';
+import {
+  isNameFormed,
+  isNamedAfter,
+  isNextOf,
+  isReplacedBy,
+  isTurned,
+  livePartnerOf,
+  otherHalf,
+} from './rolling-update-roles.ts';
 import type { RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { DEFAULT_STATE, isActiveRecord, readRecords } from './rolling-update-record.ts';
-import type { ResolvedBudget } from './rolling-update-scale.ts';
-import { resolveUpdateBudget } from './rolling-update-scale.ts';
+import type { ResolvedBudget, UpdateBudget } from './rolling-update-scale.ts';
+import { BudgetError, budgetOf, resolveUpdateBudget } from './rolling-update-scale.ts';
 import { matchesSelector } from './selector.ts';
 import type { Wish } from './workload.ts';
 import type { ControllerProgress, UpdatePhase, UpdateProgress } from './rolling-update-steps.ts';
@@ -37,6 +45,8 @@ export interface RollingUpdateSnapshot {
   readonly pods: readonly Pod[];
   /** Annotation of either controller. */
   readonly paused?: Wish | undefined;
+  /** What is asked for of an update that has no record yet. */
+  readonly settings?: Partial<RecordState> | undefined;
 }
 
 /** The snapshot, sorted out. */
@@ -72,11 +82,12 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
     active?.next ??
     (old === undefined
       ? controllers.find((one) => isNextOf(one, name))?.metadata.name
-      : (partnerOf(old) ?? otherHalf(old, controllers)?.metadata.name));
+      : (livePartnerOf(old, controllers) ?? otherHalf(old, controllers)?.metadata.name));
   const nextController = controllers.find(({ metadata }) => metadata.name === nextName);
   const record = active?.next === nextName ? active : undefined;
   const desired = desiredSize({ old, nextController, record, pods: snapshot.pods });
-  const state: RecordState = { ...DEFAULT_STATE, ...record?.state, desired };
+  const unrecorded = { ...DEFAULT_STATE, ...annotatedBudget(nextController ?? old), ...snapshot.settings };
+  const state: RecordState = { ...(record?.state ?? unrecorded), desired };
   return {
     ...snapshot,
     old,
@@ -87,7 +98,10 @@ export function viewUpdate(snapshot: RollingUpdateSnapshot): UpdateView {
     state,
     budget: resolveUpdateBudget(state, desired),
     isRollback: old !== undefined && isGoingBack(old, nextController),
-    keepsName: record === undefined ? snapshot.next !== undefined : record.to !== name,
+    keepsName:
+      record === undefined
+        ? snapshot.next !== undefined || (nextController !== undefined && !isNameFormed(nextController, name))
+        : record.to !== name,
     isRenamed:
       old !== undefined &&
       nextController === undefined &&
@@ -132,6 +146,16 @@ export function replacedBy(view: UpdateView): string | undefined {
   if (whole === name || old === undefined) return undefined;
   const isThere = controllers.some(({ metadata }) => metadata.name === whole);
   return isThere || partnerOf(old) === whole ? whole : undefined;
+}
+
+/** As the controller says itself; of annotations that are no budget nothing counts, for nobody is there to be told. */
+function annotatedBudget(one: ReplicationController | undefined): Partial<UpdateBudget> {
+  try {
+    return budgetOf({}, one?.metadata.annotations);
+  } catch (error) {
+    if (error instanceof BudgetError) return {};
+    throw error;
+  }
 }
 
 /**

@@ -27,6 +27,7 @@ import {
   inheritance,
   makesSamePods,
   nextManifest,
+  ownKeyOf,
   selectsAsReplaced,
   selectsSame,
 } from './rolling-update-definition.ts';
@@ -40,6 +41,7 @@ import type { UpdateRecord } from './rolling-update-record.ts';
 import { ownersOf, readTurned } from './rolling-update-record.ts';
 import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
 import { scaleStep } from './rolling-update-scale.ts';
+import { putSelectorBack } from './rolling-update-selector.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
 import {
   annotate,
@@ -115,6 +117,8 @@ function withBoth(
     return isOwnNext(view, next) ? ['RollingBack', markBack(view, next)] : backAlone(view, old, now);
   }
   const phase = view.isRollback ? 'RollingBack' : sizeOf(next) > 0 ? 'Rolling' : 'Initialising';
+  const unlike = putSelectorBack(view, old, next);
+  if (unlike !== undefined) return [phase, view.paused === undefined ? unlike : paused(view)];
   const wrong = contradiction(view, old, next) ?? recordStep(view, next, 'Rolling');
   if (wrong !== undefined) return [phase, wrong];
   const mark = view.isRollback ? moveMarks(view, old, next) : setMarks(view, old, next);
@@ -316,7 +320,7 @@ function recordStep(
   const names = {
     from: name,
     to: view.keepsName ? nextName : name,
-    key: record?.key ?? ROLLING_UPDATE.deployment,
+    key: record?.key ?? ownKeyOf(next) ?? ROLLING_UPDATE.deployment,
   };
   const ofName = view.old === undefined || view.keepsName ? undefined : inheritance(view.old);
   const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);

@@ -5,7 +5,7 @@ export interface FloodLimitOptions {
   readonly burst: number;
   /** Tokens that come back each second. */
   readonly perSecond: number;
-  /** Addresses that are remembered; beyond them the one that was quiet for longest is forgotten. */
+  /** Addresses that are remembered; beyond them newcomers share one bucket until another one is full again. */
   readonly addresses: number;
   /** Milliseconds, of a clock that only goes forward. */
   readonly now: () => number;
@@ -16,28 +16,58 @@ interface Bucket {
   at: number;
 }
 
+/** How many of those that were quiet for longest are looked at for room: a flood of addresses must not cost more. */
+const LOOKED_AT = 16;
+
 export class FloodLimit {
   readonly #options: FloodLimitOptions;
   /** In the order in which they were last used. */
   readonly #buckets = new Map<string, Bucket>();
+  /** Of all who come while there is no room to remember them. */
+  readonly #shared: Bucket;
 
   constructor(options: FloodLimitOptions) {
     this.#options = options;
+    this.#shared = { tokens: options.burst, at: options.now() };
   }
 
   /** Takes tokens of an address, at the cost of `tokens`; false: there are none left, and it has to wait. */
   take(address: string, tokens = 1): boolean {
-    const { burst, perSecond, addresses, now } = this.#options;
-    const at = now();
-    const known = this.#buckets.get(address);
-    const left =
-      known === undefined ? burst : Math.min(burst, known.tokens + ((at - known.at) / 1_000) * perSecond);
-    this.#buckets.delete(address);
-    this.#buckets.set(address, { tokens: Math.max(0, left - tokens), at });
-    if (this.#buckets.size > addresses) {
-      const [oldest] = this.#buckets.keys();
-      if (oldest !== undefined) this.#buckets.delete(oldest);
-    }
+    const at = this.#options.now();
+    const bucket = this.#bucketOf(address, at);
+    const left = this.#refilled(bucket, at);
+    bucket.tokens = Math.max(0, left - tokens);
+    bucket.at = at;
     return left >= 1;
+  }
+
+  #bucketOf(address: string, at: number): Bucket {
+    const known = this.#buckets.get(address);
+    // It is the last that was used now.
+    this.#buckets.delete(address);
+    if (known === undefined && !this.#hasRoom(at)) return this.#shared;
+    const bucket = known ?? { tokens: this.#options.burst, at };
+    this.#buckets.set(address, bucket);
+    return bucket;
+  }
+
+  /** One that is full again is forgotten without loss; any other would be filled by it, at the wish of whoever has many addresses. */
+  #hasRoom(at: number): boolean {
+    const { burst, addresses } = this.#options;
+    if (this.#buckets.size < addresses) return true;
+    let looked = 0;
+    for (const [address, bucket] of this.#buckets) {
+      if (looked >= LOOKED_AT) return false;
+      looked += 1;
+      if (this.#refilled(bucket, at) < burst) continue;
+      this.#buckets.delete(address);
+      return true;
+    }
+    return false;
+  }
+
+  #refilled({ tokens, at: before }: Bucket, at: number): number {
+    const { burst, perSecond } = this.#options;
+    return Math.min(burst, tokens + ((at - before) / 1_000) * perSecond);
   }
 }

@@ -20,6 +20,7 @@ import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
 import type { FollowedRow, Troubles } from '../git/followed-list.ts';
 import { InventoryStore } from '../git/inventory.ts';
+import { accountOf } from '../git/own-rights.ts';
 import { isRecorded } from '../git/inventory-reading.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
 import { readSuspension } from '../git/suspension.ts';
@@ -82,7 +83,11 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
   const reporter = new SourceReporter({ client, inventoryNamespace, now });
-  const reader = new CommitReader(mirror);
+  const reader = new CommitReader(mirror, ({ name }, sha, unread) => {
+    const why = unread === undefined ? undefined : formatProblem(unread);
+    if (why !== undefined) log.warn({ repository: name, sha, problem: why }, 'commit cannot be read yet');
+    followed.commitRead(name, sha, why);
+  });
   const troublesOfDrift = new Map<string, string>();
   const drift = new DriftMonitor({
     client,
@@ -301,6 +306,7 @@ function rowOf(repository: Repository): FollowedRow {
     ...(ref !== undefined && { ref }),
     path,
     namespace,
+    serviceAccount: accountOf(repository),
     intervalSeconds,
     webhook: webhookSecretFile !== undefined,
     heal: heal === true,

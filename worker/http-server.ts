@@ -5,6 +5,9 @@ import { createServer } from 'node:http';
 
 import type { Registry } from 'prom-client';
 
+import { addressKey } from './address-key.ts';
+import { FairPlaces } from './fair-places.ts';
+
 /** One line of `/readyz`. */
 export interface Check {
   readonly name: string;
@@ -21,10 +24,14 @@ export interface HttpServerOptions {
   readonly readiness: () => readonly Check[];
   /** What else is served, whatever the method; answers whether the path is its own. */
   readonly more?: (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
+  /** Connections that are open at a time. @default 500 */
+  readonly mostConnections?: number;
 }
 
 /** Milliseconds for a request to arrive: one that comes a byte at a time must not stay. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** Far more than probes, metrics and webhooks need; each costs a file descriptor. */
+const MOST_CONNECTIONS = 500;
 
 /**
  * Starts listening.
@@ -58,6 +65,12 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Serve
     } else {
       response.writeHead(404).end();
     }
+  });
+  // Not `server.maxConnections`: whoever opens so many would keep out everybody else, the probes of the kubelet among them.
+  const places = new FairPlaces(options.mostConnections ?? MOST_CONNECTIONS);
+  server.on('connection', (socket) => {
+    const release = places.take(addressKey(socket.remoteAddress ?? ''), () => socket.destroy());
+    socket.once('close', release);
   });
   const { host, port } = options.address;
   await new Promise<void>((resolve, reject) => {

@@ -8,6 +8,7 @@ import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
 import type { RepositoryFlags } from '../git/repositories.ts';
+import { HEARTBEAT_THROTTLE_MS } from '../activities/attempt.ts';
 import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
@@ -26,6 +27,7 @@ import { startLeader } from './leader.ts';
 import { keptAnnotations, leaseNameOf } from './lease.ts';
 import { createLog, sdkLogger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { tellOwnRights } from './own-rights-notice.ts';
 import { assertNoOtherOwner } from './other-owner.ts';
 import { RepositoriesFile, readableRepository } from './repositories-file.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
@@ -147,6 +149,7 @@ class WorkerProcess {
       // The native part would write lines of its own form to the terminal.
       telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
     });
+    tellOwnRights(this.#repositories, this.#log);
     const webhook = this.#webhook(system.metadata.uid);
     const server = await this.#serve(webhook);
     const mayOwn = this.#mayOwn(client);
@@ -325,7 +328,7 @@ class WorkerProcess {
       taskQueue: leaderTaskQueue(this.#config.cluster),
       activities: { ...leader.activities, ...leader.rollingUpdates, ...repositories.activities },
       maxConcurrentActivityTaskExecutions: 1_000,
-      maxHeartbeatThrottleInterval: '1s',
+      maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
       shutdownGraceTime: '100ms',
       shutdownForceTime: '5s',
     });

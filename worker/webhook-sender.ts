@@ -10,6 +10,8 @@ export interface Sender {
   readonly name: SenderName;
   /** The sender's own word for what has happened, such as `push` or `Push Hook`; of a generic one always `push`. */
   readonly event: string;
+  /** The proof is of the body; else the headers alone are. */
+  readonly needsBody: boolean;
   /** Whether the body was sent by one who knows the secret. Takes as long for a wrong proof as for the right one. */
   readonly proves: (secret: string, body: Buffer) => boolean;
 }
@@ -37,18 +39,27 @@ const FORMS: readonly Form[] = [
   { name: 'generic', events: [], proofs: ['x-signature'], by: 'hmac' },
 ];
 
-/** The sender that the headers name; undefined when they are no known webhook's, or bring no proof. */
+/** HMAC-SHA256 in hexadecimal digits, with or without `sha256=` before it. */
+const SIGNATURE = /^(?:sha256=)?([0-9a-f]{64})$/i;
+
+/** The sender that the headers name; undefined when they are no known webhook's, or bring nothing that could be a proof. */
 export function senderOf(headers: IncomingHttpHeaders): Sender | undefined {
   for (const form of FORMS) {
     const event = form.events.length === 0 ? 'push' : firstOf(headers, form.events);
     if (event === undefined) continue;
     const proof = firstOf(headers, form.proofs);
     if (proof === undefined) return undefined;
+    const { name } = form;
+    if (form.by === 'token')
+      return { name, event, needsBody: false, proves: (secret) => isSameText(proof, secret) };
+    const [, digits] = SIGNATURE.exec(proof) ?? [];
+    if (digits === undefined) return undefined;
     return {
-      name: form.name,
+      name,
       event,
+      needsBody: true,
       proves: (secret, body) =>
-        form.by === 'token' ? isSameText(proof, secret) : isSignature(proof, secret, body),
+        timingSafeEqual(Buffer.from(digits, 'hex'), createHmac('sha256', secret).update(body).digest()),
     };
   }
   return undefined;
@@ -58,15 +69,6 @@ function firstOf(headers: IncomingHttpHeaders, names: readonly string[]): string
   const name = names.find((one) => typeof headers[one] === 'string');
   const value = name === undefined ? undefined : headers[name];
   return typeof value === 'string' ? value : undefined;
-}
-
-/** HMAC-SHA256 in hexadecimal digits, with or without `sha256=` before it. */
-function isSignature(proof: string, secret: string, body: Buffer): boolean {
-  const digits = /^(?:sha256=)?([0-9a-f]{64})$/i.exec(proof)?.[1];
-  const expected = createHmac('sha256', secret).update(body).digest();
-  // What has not the form of a signature is compared too, and with nothing: no shorter way out.
-  const given = digits === undefined ? Buffer.alloc(expected.length) : Buffer.from(digits, 'hex');
-  return timingSafeEqual(given, expected) && digits !== undefined;
 }
 
 /** By their hashes, which are of one length whatever the texts are. */

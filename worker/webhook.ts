@@ -10,6 +10,8 @@ import type { Logger } from 'pino';
 
 import type { Repository } from '../git/repositories.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { addressKey } from './address-key.ts';
+import { FairPlaces } from './fair-places.ts';
 import { FloodLimit } from './flood-limit.ts';
 import { concerns, readPush } from './webhook-push.ts';
 import type { Sender } from './webhook-sender.ts';
@@ -32,17 +34,21 @@ export interface WebhookOptions {
 
 /** Bytes. A push of GitHub with its longest list of commits has less; the rest of a body is not needed. */
 export const LARGEST_BODY = 1024 * 1024;
-/** Bodies in memory at a time. */
+/** Bodies that are awaited or in memory at a time. */
 const MOST_AT_ONCE = 16;
+/** Milliseconds for a body to arrive: it is short, and whoever sends it has it ready. */
+const BODY_MS = 2_000;
 /**
  * Of one address, which may be that of an ingress and stand for everybody: a token is a proof to be looked for in 64 kB or less. What a
  * wrong secret costs leaves room for the right ones beside it: sixteen of them a second are borne.
  */
-const FLOOD = { burst: 300, perSecond: 100, addresses: 1_000 };
+const FLOOD = { burst: 300, perSecond: 100, addresses: 10_000 };
 /** Bytes of a body for each token. */
 const TOKEN_BYTES = 64 * 1024;
 /** Tokens, beside those of the body. All repositories were asked, and their secrets read. */
 const COST_OF_FAILURE = 5;
+/** Milliseconds for the rest of a request that is answered already; as long as for a body. */
+const LINGER_MS = 2_000;
 /** Milliseconds between two looks that webhooks ask for, of one repository. */
 const SPACING_MS = 1_000;
 /** Milliseconds between two lines of the log about refusals of one kind. */
@@ -66,7 +72,7 @@ export class Webhook {
   readonly #flood: FloodLimit;
   readonly #warned = new Map<string, number>();
   readonly #passedOn = new Map<string, { at: number; later: NodeJS.Timeout | undefined }>();
-  #atOnce = 0;
+  readonly #places = new FairPlaces(MOST_AT_ONCE);
 
   constructor(options: WebhookOptions) {
     this.#options = options;
@@ -82,7 +88,7 @@ export class Webhook {
   /** Answers a request, whatever it holds. Never throws, and never ends the process. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): void {
     const from = request.socket.remoteAddress ?? '';
-    this.#answer(request, path, from).then(
+    this.#answer(request, path, addressKey(from)).then(
       (answer) => this.#end(request, response, answer, from),
       // Its own words may hold what was sent: only that it happened is told.
       () => this.#end(request, response, refusal(500, 'failed', 'malformed'), from),
@@ -102,25 +108,45 @@ export class Webhook {
     // One that does not tell its length may be as long as any.
     const bytes = length === undefined ? LARGEST_BODY : Number(length);
     if (!this.#flood.take(from, costOf(bytes))) return refusal(429, 'too many requests', 'limited');
-    if (bytes > LARGEST_BODY) return TOO_LARGE;
-    if (this.#atOnce >= MOST_AT_ONCE) return refusal(503, 'too many requests at once', 'limited');
-    this.#atOnce += 1;
+    if (bytes > LARGEST_BODY) return UNREAD['too large'];
+    // Before anything is kept for him: who brings no proof has nothing to wait for.
+    const sender = senderOf(request.headers);
+    if (sender === undefined) return this.#unauthorized(from);
+    const gone = new AbortController();
+    const release = this.#places.take(from, () => gone.abort());
     try {
-      const body = await readBody(request);
-      if (body === 'aborted') return refusal(400, 'the body did not arrive', 'aborted');
-      if (body === 'too large') return TOO_LARGE;
-      const sender = senderOf(request.headers);
-      const name = path === '/hook' ? undefined : path.slice('/hook/'.length);
-      const named = taking.filter((one) => name === undefined || one.name === name);
-      const trusting = sender === undefined ? [] : await this.#trusting(sender, body, named);
-      if (sender === undefined || trusting.length === 0) {
-        this.#flood.take(from, COST_OF_FAILURE);
-        return refusal(401, 'no valid signature or token', 'unauthorized');
-      }
-      return this.#accept(sender, request, body, trusting, name !== undefined);
+      return await this.#believe(sender, request, { path, from, taking, gone: gone.signal });
     } finally {
-      this.#atOnce -= 1;
+      release();
     }
+  }
+
+  /** @param asked.gone The request has to give way to others. */
+  async #believe(
+    sender: Sender,
+    request: IncomingMessage,
+    asked: {
+      readonly path: string;
+      readonly from: string;
+      readonly taking: readonly Repository[];
+      readonly gone: AbortSignal;
+    },
+  ): Promise<Answer> {
+    const { path, from, taking, gone } = asked;
+    const name = path === '/hook' ? undefined : path.slice('/hook/'.length);
+    const named = taking.filter((one) => name === undefined || one.name === name);
+    const known = sender.needsBody ? undefined : await this.#trusting(sender, Buffer.alloc(0), named);
+    if (known?.length === 0) return this.#unauthorized(from);
+    const body = await readBody(request, gone);
+    if (!Buffer.isBuffer(body)) return UNREAD[body];
+    const trusting = known ?? (await this.#trusting(sender, body, named));
+    if (trusting.length === 0) return this.#unauthorized(from);
+    return this.#accept(sender, request, body, trusting, name !== undefined);
+  }
+
+  #unauthorized(from: string): Answer {
+    this.#flood.take(from, COST_OF_FAILURE);
+    return refusal(401, 'no valid signature or token', 'unauthorized');
   }
 
   /** The repositories whose secret the sender knows. All are tried: how long that takes tells nothing. */
@@ -190,18 +216,21 @@ export class Webhook {
     const { status, text, result } = answer;
     this.#options.onResult(result);
     if (status >= 400) this.#warn(result, { from, status }, 'webhook refused');
-    // Whoever sends on after a refusal is not listened to.
-    const isOver = request.complete;
-    response.once('finish', () => {
-      if (!isOver) request.destroy();
-    });
+    response.once('finish', () => this.#linger(request));
     response
-      .writeHead(status, {
-        'content-type': 'text/plain',
-        ...(status === 429 && { 'retry-after': '10' }),
-        ...(!isOver && { connection: 'close' }),
-      })
+      .writeHead(status, { 'content-type': 'text/plain', ...(status === 429 && { 'retry-after': '10' }) })
       .end(`${text}\n`);
+  }
+
+  /**
+   * Whoever sends on after a refusal is not listened to for long. Not cut off at once: with what is unread the answer would be lost, and
+   * a sender that was set up wrongly has to tell its owner why.
+   */
+  #linger(request: IncomingMessage): void {
+    if (request.complete) return;
+    const timer = setTimeout(() => request.destroy(), LINGER_MS);
+    request.once('close', () => clearTimeout(timer));
+    request.resume();
   }
 
   /** A flood of requests must not become a flood of lines. */
@@ -213,7 +242,15 @@ export class Webhook {
   }
 }
 
-const TOO_LARGE: Answer = refusal(413, `a webhook has at most ${LARGEST_BODY} bytes`, 'too_large');
+/** Why a body was not read to its end. */
+type Unread = 'too large' | 'aborted' | 'too slow' | 'gave way';
+
+const UNREAD: Readonly<Record<Unread, Answer>> = {
+  'too large': refusal(413, `a webhook has at most ${LARGEST_BODY} bytes`, 'too_large'),
+  aborted: refusal(400, 'the body did not arrive', 'aborted'),
+  'too slow': refusal(408, `the body did not arrive within ${BODY_MS / 1_000} s`, 'aborted'),
+  'gave way': refusal(503, 'too many requests at once', 'limited'),
+};
 
 /** Tokens; one that is refused for its length is not read, and costs one. */
 function costOf(bytes: number): number {
@@ -224,24 +261,33 @@ function refusal(status: number, text: string, result: WebhookResult): Answer {
   return { status, text, result };
 }
 
-/** The body, as long as it is not too large; the rest of one that is stays unread. */
-async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' | 'aborted'> {
+/** The body, as long as it is not too large and comes soon; the rest of one that is not taken stays unread. */
+async function readBody(request: IncomingMessage, gone: AbortSignal): Promise<Buffer | Unread> {
   return await new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= LARGEST_BODY) {
-        chunks.push(chunk);
-        return;
-      }
-      chunks.length = 0;
+    const end = (result: Buffer | Unread): void => {
+      clearTimeout(timer);
+      gone.removeEventListener('abort', giveWay);
+      request.off('data', onData);
       request.pause();
-      resolve('too large');
-    });
-    request.once('end', () => resolve(Buffer.concat(chunks)));
-    request.on('error', () => resolve('aborted'));
-    request.once('close', () => resolve('aborted'));
+      resolve(result);
+    };
+    const giveWay = (): void => end('gave way');
+    const timer = setTimeout(() => end('too slow'), BODY_MS);
+    gone.addEventListener('abort', giveWay, { once: true });
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > LARGEST_BODY) end('too large');
+      else chunks.push(chunk);
+    };
+    request.on('data', onData);
+    request.once('end', () => end(Buffer.concat(chunks)));
+    request.on('error', () => end('aborted'));
+    request.once('close', () => end('aborted'));
+    // Before anybody listened.
+    if (request.destroyed) end('aborted');
+    else if (gone.aborted) giveWay();
   });
 }
 

@@ -98,10 +98,11 @@ export class CommitDisplay {
     this.#show();
   }
 
-  /** The wait for what is before a wave. */
-  enterWave(stage: string, wave: number): void {
+  /** The wait for what is before a wave; `isWhole`: before a whole stage. */
+  enterWave(stage: string, wave: number, isWhole: boolean): void {
     this.#phase = 'AwaitingWave';
-    this.#held = { stage, wave, text: `before wave ${wave} of ${stage}` };
+    const text = isWhole ? `before ${stage}` : `before wave ${wave} of ${stage}`;
+    this.#held = { stage, wave, text };
     this.#waiting = [];
     this.#show();
   }

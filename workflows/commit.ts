@@ -153,6 +153,9 @@ class CommitRun {
     await claimInventory(this.#reference);
     this.#display.enter('Applying');
     const steps = stepsOf(checked);
+    const waved = new Set(steps.flatMap(({ stage, inWaves }) => (inWaves === true ? [stage] : [])));
+    /** Stages with waves that something has waited for. */
+    const awaited = new Set<number>();
     let isDeferred = checked.deferred > 0;
     for (const [index, step] of steps.entries()) {
       if (isDeferred && step.stage > 0) {
@@ -161,8 +164,12 @@ class CommitRun {
       }
       // Nothing is held up by an earlier wave where there is nothing to change.
       const isLater = steps[index - 1]?.stage === step.stage;
-      const mustWait = (isLater || step.dependent === true) && step.changes > 0;
-      if (mustWait && !(await this.#awaitWave(step))) return 'Failed';
+      const behind = step.changes === 0 ? [] : earlierStages(step, waved, awaited);
+      const mustWait = isLater || step.dependent === true || behind.length > 0;
+      if (mustWait && step.changes > 0) {
+        if (!(await this.#awaitWave(step, behind))) return 'Failed';
+        for (const stage of behind) awaited.add(stage);
+      }
       if (!(await this.#applyStep(step, isLater || steps[index + 1]?.stage === step.stage)))
         return 'Superseded';
     }
@@ -218,19 +225,25 @@ class CommitRun {
     return true;
   }
 
-  /** Until everything of the earlier waves of the stage is ready; false when that will not be. */
-  async #awaitWave({ stage, wave, rank = 0 }: ApplyStep): Promise<boolean> {
-    this.#display.enterWave(stageName(stage), wave);
+  /** Until everything of the earlier waves of its stage, and of these earlier stages, is ready; false when that will not be. */
+  async #awaitWave(
+    { stage, wave, rank = 0, inWaves }: ApplyStep,
+    stages: readonly number[],
+  ): Promise<boolean> {
+    const name = stageName(stage);
+    const isWhole = stages.length > 0 && inWaves !== true;
+    this.#display.enterWave(name, wave, isWhole);
     const { awaitWave } = proxyActivities<CommitActivities>({
       ...awaiting(this.#taskQueue),
       startToCloseTimeout: '12 hours',
-      summary: `await what is before ${stepName(wave, rank)} of ${stageName(stage)}`,
+      summary: `await what is before ${isWhole ? name : `${stepName(wave, rank)} of ${name}`}`,
     });
     const since = Date.now();
     const refused = this.#display.problems.total > this.#leftOut;
     for (;;) {
-      const shown = this.#display.waiting;
-      const result = await awaitWave({ ...this.#reference, stage, wave, rank, since, refused, shown });
+      const input = { ...this.#reference, stage, wave, rank, ...(stages.length > 0 && { stages }) };
+      const { waiting: shown } = this.#display;
+      const result = await awaitWave({ ...input, since, refused, shown });
       this.#display.awaited(result);
       if (result.outcome === 'waiting') continue;
       this.#display.enter('Applying');
@@ -262,9 +275,10 @@ class CommitRun {
       startToCloseTimeout: '12 hours',
       summary: 'await rollouts',
     });
+    const since = Date.now();
     for (;;) {
       const { waiting: shown } = this.#display;
-      const result = await awaitRollouts({ ...this.#reference, shown });
+      const result = await awaitRollouts({ ...this.#reference, shown, since });
       this.#display.awaited(result);
       if (result.outcome === 'finished') return;
     }
@@ -304,6 +318,16 @@ class CommitRun {
       summary,
     });
   }
+}
+
+/** Those with waves that a step is the first to wait for. */
+function earlierStages(
+  { stage }: ApplyStep,
+  waved: ReadonlySet<number>,
+  awaited: ReadonlySet<number>,
+): readonly number[] {
+  const stages = [...waved].filter((one) => one < stage && !awaited.has(one));
+  return stages.length > 0 && patched('waves-hold-stages') ? stages : [];
 }
 
 function stageName(stage: number): string {

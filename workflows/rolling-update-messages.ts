@@ -2,6 +2,7 @@
 
 import { defineQuery, defineSignal } from '@temporalio/workflow';
 
+import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateEnding, UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
 import type { OperatorMessage } from './messages.ts';
 import { rolloutWorkflowPrefix } from './messages.ts';
@@ -17,19 +18,32 @@ export interface UpdateCause {
   readonly reason?: string;
 }
 
-export interface RollingUpdateInput extends UpdateCause {
+/** What whoever begins an update, or attaches to one, tells the run that is open. */
+export interface UpdateCall extends UpdateCause {
+  /** Name of the next controller, where it was given: another one may be asked for than by the update before. */
+  readonly next?: string;
+}
+
+export interface RollingUpdateInput extends UpdateCall {
   readonly cluster: string;
   /** uid of the kube-system namespace: activities of another cluster refuse (design "Two clusters, one Temporal"). */
   readonly clusterUid: string;
   readonly namespace: string;
-  /** Name of the controller that is replaced, and of the one that takes its place, if that is known. */
+  /** Name of the controller that is replaced. */
   readonly name: string;
-  readonly next?: string;
   readonly searchAttributes: readonly SearchAttributeName[];
   /** Continue-as-new after this many events. @default the server's suggestion */
   readonly historyLimit?: number;
   /** Set by continue-as-new only. */
-  readonly carried?: { readonly startedAt: string; readonly steps: number; readonly record?: string };
+  readonly carried?: {
+    readonly startedAt: string;
+    readonly steps: number;
+    readonly record?: string;
+    /** The update period that runs, if one was broken off by a wish. */
+    readonly period?: UpdatePeriod;
+    /** An update with another next controller, begun since. */
+    readonly begun?: UpdateCall;
+  };
 }
 
 export type RollingUpdateOutcome = UpdateEnding;
@@ -57,7 +71,7 @@ export interface RollingUpdateView {
  * Whoever has written an update down relies on the run that is open: also on one that is just closing, and has looked at the
  * objects for the last time.
  */
-export const updateBegunSignal = defineSignal<[UpdateCause]>('updateBegun');
+export const updateBegunSignal = defineSignal<[UpdateCall]>('updateBegun');
 
 export const rollingUpdateQuery = defineQuery<RollingUpdateView>('progress');
 

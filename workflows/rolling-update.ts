@@ -10,6 +10,7 @@ import {
   condition,
   continueAsNew,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
   workflowInfo,
@@ -21,6 +22,8 @@ import type {
   CloseUpdateInput,
   UpdateRunReference,
 } from '../activities/rolling-update-types.ts';
+import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
+import type { UpdatePhase } from '../planners/rolling-update-steps.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import { leaderTaskQueue } from './messages.ts';
 import { OperatorWishes, describeWish } from './operator-wishes.ts';
@@ -29,10 +32,13 @@ import type {
   RollingUpdateInput,
   RollingUpdateOutcome,
   RollingUpdateResult,
-  UpdateCause,
+  UpdateCall,
 } from './rolling-update-messages.ts';
 import { rollingUpdateQuery, updateBegunSignal } from './rolling-update-messages.ts';
 import { failureReason, isHistoryLong, summaryOf } from './run.ts';
+
+/** Phases in which pods have no controller, or are still to be adopted. */
+const RENAMING: readonly UpdatePhase[] = ['Renaming', 'Finished'];
 
 export async function rollingUpdate(input: RollingUpdateInput): Promise<RollingUpdateResult> {
   return await new RollingUpdateRun(input).execute();
@@ -45,10 +51,17 @@ class RollingUpdateRun {
   readonly #wishes: OperatorWishes;
   readonly #taskQueue: string;
   /** An update was written down since the objects were looked at last. */
-  #begun: UpdateCause | undefined;
+  #begun: UpdateCall | undefined;
+  /** The same, with another next controller than this run looks for: it is seen only when this one is over. */
+  #begunAnew: UpdateCall | undefined;
+
+  /** The update period, until it is over. */
+  #period: UpdatePeriod | undefined;
 
   constructor(input: RollingUpdateInput) {
     this.#input = input;
+    this.#begunAnew = input.carried?.begun;
+    this.#period = input.carried?.period;
     const { namespace, name, next, clusterUid } = input;
     this.#reference = { clusterUid, update: { namespace, name, ...(next !== undefined && { next }) } };
     this.#taskQueue = leaderTaskQueue(input.cluster);
@@ -58,7 +71,7 @@ class RollingUpdateRun {
       resume: 'Go on after a pause. Optional payload as of pause.',
       abort: 'Turn the update round: the old controller gets its size back. Optional payload as of pause.',
     });
-    setHandler(updateBegunSignal, (begun) => void (this.#begun = begun), {
+    setHandler(updateBegunSignal, (begun) => this.#hear(begun), {
       description: 'Internal, from whoever begins an update: there is one to be rolled.',
     });
     setHandler(rollingUpdateQuery, () => this.#display.view(), {
@@ -78,22 +91,38 @@ class RollingUpdateRun {
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
         await this.#close('Failed', { reason: failureReason(error) });
+        const isBegun = (this.#begun ?? this.#begunAnew) !== undefined;
+        if (isBegun && patched('go on after a failure')) await this.#goOnWithNext(true);
       }
       throw error;
     }
   }
 
-  /** An update that was begun while this one closed is rolled by the next execution: nobody else starts a run for it. */
-  async #goOnWithNext(): Promise<void> {
-    while (this.#begun !== undefined) {
-      const begun = this.#begun;
+  #hear(begun: UpdateCall): void {
+    this.#begun = begun;
+    if (begun.next !== this.#input.next) this.#begunAnew = begun;
+  }
+
+  /**
+   * An update that was begun while this one closed is rolled by the next execution: nobody else starts a run for it.
+   * @param isFailed What is refused again has ended already.
+   */
+  async #goOnWithNext(isFailed = false): Promise<void> {
+    for (;;) {
+      const isAnew = this.#begunAnew !== undefined && patched('another next controller');
+      const begun = isAnew ? this.#begunAnew : this.#begun;
+      if (begun === undefined) return;
       this.#begun = undefined;
-      const result = await this.#mutate('look whether another update was begun').advanceRollingUpdate(
-        this.#reference,
-      );
-      if (isOver(result)) continue;
+      this.#begunAnew = undefined;
+      const { namespace, name } = this.#input;
+      const update = { namespace, name, ...(begun.next !== undefined && { next: begun.next }) };
+      const result = await this.#mutate('look whether another update was begun').advanceRollingUpdate({
+        ...this.#reference,
+        update,
+      });
+      if (isOver(result) || (isFailed && result.outcome === 'refused')) continue;
       this.#display.goesOn();
-      const { carried: _1, commit: _2, repository: _3, by: _4, reason: _5, ...same } = this.#input;
+      const { carried: _1, commit: _2, repository: _3, by: _4, reason: _5, next: _6, ...same } = this.#input;
       await continueAsNew<typeof rollingUpdate>({ ...same, ...begun });
     }
   }
@@ -103,7 +132,10 @@ class RollingUpdateRun {
       await this.#applyWishes();
       this.#wishes.lookAgain();
       this.#begun = undefined;
-      const result = await this.#mutate(this.#display.writing()).advanceRollingUpdate(this.#reference);
+      const result = await this.#mutate(this.#display.writing()).advanceRollingUpdate({
+        ...this.#reference,
+        ...(this.#period !== undefined && { period: this.#period }),
+      });
       this.#display.updated(result);
       switch (result.outcome) {
         case 'done':
@@ -111,7 +143,10 @@ class RollingUpdateRun {
         case 'refused':
           throw ApplicationFailure.create({ type: result.code, message: result.message, nonRetryable: true });
         case 'grown':
-          await condition(() => this.#isCalled(), result.updatePeriodMs);
+          // A wish may end it; what is left of it is waited for after that.
+          this.#period = (await condition(() => this.#isCalled(), result.updatePeriodMs))
+            ? result.period
+            : undefined;
           break;
         case 'paused':
           this.#display.paused(result.paused);
@@ -131,10 +166,7 @@ class RollingUpdateRun {
   /** Until there is something to do; a wish ends it at once. */
   async #awaitNews(paused: boolean): Promise<void> {
     while (!this.#isCalled() && !this.#isLong()) {
-      const { awaitRollingUpdate } = proxyActivities<RollingUpdateActivities>({
-        ...awaiting(this.#taskQueue),
-        summary: summaryOf(this.#display.waitingFor()),
-      });
+      const { awaitRollingUpdate } = this.#await();
       const looking = new CancellationScope();
       const listening = new CancellationScope();
       const answered = looking.run(() =>
@@ -176,13 +208,26 @@ class RollingUpdateRun {
     });
   }
 
+  #await(): RollingUpdateActivities {
+    return proxyActivities<RollingUpdateActivities>({
+      ...awaiting(this.#taskQueue),
+      summary: summaryOf(this.#display.waitingFor()),
+    });
+  }
+
   #isLong(): boolean {
     return isHistoryLong(this.#input.historyLimit);
   }
 
   async #continueAsNewWhenLong(): Promise<void> {
     if (this.#isLong() && !this.#isCalled()) {
-      await continueAsNew<typeof rollingUpdate>({ ...this.#input, carried: this.#display.carry() });
+      const [begun, period] = [this.#begunAnew, this.#period];
+      const carried = {
+        ...this.#display.carry(),
+        ...(begun !== undefined && { begun }),
+        ...(period !== undefined && { period }),
+      };
+      await continueAsNew<typeof rollingUpdate>({ ...this.#input, carried });
     }
   }
 
@@ -193,14 +238,32 @@ class RollingUpdateRun {
   async #closeCancelled(cancellation: unknown): Promise<RollingUpdateResult> {
     const who = { by: 'Temporal UI', reason: 'the run was cancelled' };
     await this.#mutate('pause: cancelled').recordUpdateWish({ ...this.#reference, verb: 'pause', ...who });
-    const result = await this.#mutate('what cannot wait').advanceRollingUpdate(this.#reference);
-    this.#display.updated(result);
+    const result = await this.#finishRename();
     if (result.outcome !== 'done') {
       await this.#close('Canceled', who);
       throw cancellation;
     }
     await this.#close(result.ending);
     return { outcome: result.ending, steps: this.#display.steps };
+  }
+
+  /** One call writes for a few seconds; what a rename waits for (finalizers, the garbage collection) may take longer. */
+  async #finishRename(): Promise<AdvanceResult> {
+    for (;;) {
+      const result = await this.#mutate('what cannot wait').advanceRollingUpdate(this.#reference);
+      this.#display.updated(result);
+      const isUnderWay = result.outcome === 'more' || result.outcome === 'waiting';
+      const isRenaming = isUnderWay && RENAMING.includes(result.progress.phase);
+      // Runs of before left it to whoever resumed the update.
+      if (!isRenaming || !patched('finish the rename of a cancelled run')) return result;
+      if (result.outcome === 'waiting') {
+        await this.#await().awaitRollingUpdate({
+          ...this.#reference,
+          shown: this.#display.shown,
+          paused: false,
+        });
+      }
+    }
   }
 
   async #close(

@@ -136,7 +136,7 @@ export class RolloutSequence {
 
   /** P18: a deadline is measured from the last progress, or from the end of a pause; so it may pass once more. */
   #readClock(answer: UpdateBatchResult | AwaitReadyResult): void {
-    if ('timedOut' in answer && answer.timedOut === false) this.#deadlineReported = false;
+    if ('timedOut' in answer && !answer.timedOut) this.#deadlineReported = false;
   }
 
   async #reachDeadline(onDeadline: OnDeadline): Promise<Ending | undefined> {

@@ -19,6 +19,8 @@ export interface CrashRun {
   readonly sites: readonly CrashSite[];
   readonly end: object;
   readonly budget: BudgetReport;
+  /** Objects whose deletion the apiserver took twice. */
+  readonly deletedTwice: readonly string[];
   /** The worker was killed at the site. */
   readonly reached: boolean;
   /** From the second worker's first line of log to its first write or answer, milliseconds; undefined if nothing was left to do. */
@@ -96,7 +98,7 @@ export class CrashLane {
     let goesOn = false;
     try {
       const run = await this.#play(fight, scenario, options);
-      goesOn = options.next !== undefined && fight.advance();
+      goesOn = options.next !== undefined && (await fight.advance());
       if (goesOn) this.#ready = { fight, scenario: options.next as CrashScenario };
       return run;
     } catch (error) {
@@ -149,7 +151,7 @@ export class CrashLane {
       end = await endState();
     }
     const budget = await this.#stage.verdict(play.namespace);
-    const { sites, reached, resumedAfterMs } = fight;
-    return { sites, end, budget, reached, resumedAfterMs };
+    const { sites, reached, resumedAfterMs, deletedTwice } = fight;
+    return { sites, end, budget, deletedTwice, reached, resumedAfterMs };
   }
 }

@@ -1,6 +1,6 @@
 /** A worker behind both proxies, which is killed at one place of a play and started anew. */
 
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,6 +13,7 @@ import type { WorkerProcess } from '../support/worker-process.ts';
 import type { CrashPlay } from './crash-play.ts';
 import { isSameSite } from './crash-sites.ts';
 import type { CrashSite } from './crash-sites.ts';
+import { deletedTwice } from './crash-verdict.ts';
 
 export interface FightSettings {
   readonly controlPlane: ControlPlane;
@@ -88,6 +89,7 @@ export class Fight {
         },
       });
       await fight.#api.writeKubeconfig(settings.kubeconfig, fight.#kubeconfig);
+      await fight.#writeRepositories();
       fight.#temporal = await TemporalProxy.start({
         address: controlPlane.temporalAddress,
         onCall: ({ key, method, occurrence }, side) => {
@@ -123,6 +125,11 @@ export class Fight {
     const { signs = [], revivedAt = Infinity } = this.#round ?? {};
     const first = signs.find((at) => at >= revivedAt);
     return first === undefined ? undefined : first - revivedAt;
+  }
+
+  /** Deletes of an object that the apiserver took again since the worker was armed. */
+  get deletedTwice(): readonly string[] {
+    return deletedTwice(this.#api?.writes ?? []);
   }
 
   get tail(): string {
@@ -163,12 +170,13 @@ export class Fight {
   }
 
   /** Goes on to the next play, if the worker that is up was started for it; says whether. */
-  advance(): boolean {
+  async advance(): Promise<boolean> {
     if (this.#next === undefined) return false;
     this.#over.push(this.#play);
     this.#play = this.#next;
     this.#next = undefined;
     this.#round = undefined;
+    await this.#writeRepositories();
     return true;
   }
 
@@ -187,15 +195,32 @@ export class Fight {
     return join(this.#folder, 'kubeconfig');
   }
 
+  get #repositories(): string {
+    return join(this.#folder, 'repositories.yaml');
+  }
+
+  /** Those of the play that is on. Put in place at once: the worker looks at the file. */
+  async #writeRepositories(): Promise<void> {
+    const written = `${this.#repositories}.new`;
+    await writeFile(written, JSON.stringify(this.#play.repositories ?? []));
+    await rename(written, this.#repositories);
+  }
+
   async #startWorker(): Promise<void> {
     const { controlPlane, owner, dist, seesAll } = this.#settings;
-    const namespaces = [this.#play, this.#next].flatMap((play) => play?.namespace ?? []);
+    const plays = [this.#play, ...(this.#next === undefined ? [] : [this.#next])];
+    const namespaces = plays.map(({ namespace }) => namespace);
+    const follows = plays.some(({ repositories }) => repositories !== undefined);
     this.#worker = await startWorker({
       controlPlane,
       cluster: owner,
       ...(!seesAll && { namespaces }),
       kubeconfig: this.#kubeconfig,
       temporalAddress: this.#temporal?.address ?? '',
+      environment: {
+        FAIRLEAD_CACHE_DIRECTORY: this.#folder,
+        ...(follows && { FAIRLEAD_REPOSITORIES: this.#repositories }),
+      },
       dist,
       onSpawn: (worker) => {
         this.#worker = worker;
@@ -243,7 +268,10 @@ export class Fight {
   }
 }
 
-/** A poll that brings a task shows that the server goes on, not that the worker does. */
+/**
+ * A poll that brings a task shows that the server goes on, not that the worker does; and an answer that orders nothing (a sync that is
+ * told of the commit that it knows) moves nothing.
+ */
 function isWork({ layer, key }: CrashSite): boolean {
-  return layer === 'apiserver' || key.startsWith('Respond');
+  return layer === 'apiserver' || (key.startsWith('Respond') && key !== 'RespondWorkflowTaskCompleted');
 }

@@ -1,6 +1,6 @@
 /**
  * The worker process gets SIGKILL before and after every API write, every activity boundary and every workflow task of whole
- * rollouts; the places come from a recorded run. What came of it is kept by scenario in test/crash/results, and the report of
+ * rollouts and commits; the places come from a recorded run. What came of it is kept by scenario in test/crash/results, and the report of
  * all that is kept is docs/crash-report.md.
  */
 
@@ -16,7 +16,7 @@ import { startControlPlane } from '../../local/control-plane.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { packageRoot } from '../../local/package-root.ts';
 import { VERSIONS } from '../../local/versions.ts';
-import { builtWorker } from '../support/built-worker.ts';
+import { builtWorker, hashOfDecidingSources } from '../support/built-worker.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { Stage } from '../support/stage.ts';
 import { CrashArena } from './crash-arena.ts';
@@ -63,9 +63,11 @@ function crashMatrix(): void {
   const open: Opened[] = [];
   let build: string;
   let commit: string;
+  let sources: string;
 
   beforeAll(async () => {
     commit = await presentCommit();
+    sources = await hashOfDecidingSources();
     build = await builtWorker();
     open.push(await openArena(controlPlane(), build));
   }, 240_000);
@@ -108,6 +110,7 @@ function crashMatrix(): void {
           definition: definitionHash(scenario),
           date: new Date().toISOString().slice(0, 10),
           commit,
+          sources,
           minutes: Math.round((Date.now() - began) / 60_000),
           parallel,
           machine: machine(),
@@ -148,7 +151,7 @@ async function openArena(
 }
 
 async function writeReport(): Promise<string> {
-  const report = crashReport(CRASH_SCENARIOS, await keptResults(RESULTS));
+  const report = crashReport(CRASH_SCENARIOS, await keptResults(RESULTS), await hashOfDecidingSources());
   await writeFile(join(packageRoot(), 'docs', 'crash-report.md'), report);
   return report;
 }

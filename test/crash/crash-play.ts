@@ -22,6 +22,8 @@ export interface CrashPlay<E extends object = object> {
   readonly namespace: string;
   /** Names in keys of writes that are the same in every run. */
   readonly alias?: Alias | undefined;
+  /** Entries of the repositories file: followed while this is played, not before, and not afterwards. */
+  readonly repositories?: readonly object[];
   /** Brings about what the rollout starts from; the worker is up. */
   prepare(): Promise<void>;
   /** Looks at what there is before the rollout. Resolves with the question what there is after it, without what differs from run to run. */

@@ -18,9 +18,13 @@ type ReportedScenario = Pick<CrashScenario, 'name' | 'kind' | 'definition'>;
 
 /**
  * Markdown. A scenario that was never run in full, or is another one since, is named as such; results of scenarios that are no
- * more are left out. @throws Error for a result without sites: it proves nothing
+ * more are left out. `sources`: those of today (`hashOfDecidingSources`), which results may be older than. @throws Error for a result without sites: it proves nothing
  */
-export function crashReport(scenarios: readonly ReportedScenario[], results: readonly CrashResult[]): string {
+export function crashReport(
+  scenarios: readonly ReportedScenario[],
+  results: readonly CrashResult[],
+  sources: string,
+): string {
   const entries = scenarios.map((scenario): Entry => {
     const result = results.find((one) => one.scenario === scenario.name);
     if (result?.verdicts.length === 0 && result.figures === undefined) {
@@ -38,20 +42,34 @@ export function crashReport(scenarios: readonly ReportedScenario[], results: rea
     '<!-- Written by `npm run test:crash` from test/crash/results. -->',
     '',
     'The worker process gets SIGKILL before and after every API write, every activity boundary and every workflow task of whole',
-    'rollouts, and another one is started. Each time: nothing is deleted twice and the budget is kept (judged from outside, by the',
-    'audit log and a watch), the end is that of a run without a crash (revisions, uids, restart counts, claims, status, history),',
-    `the same workflow run goes on, and it does so within ${String(RESUME_LIMIT_MS / 1000)} s of the start of the next worker.`,
+    'rollouts and commits, and another one is started. Each time: nothing is deleted twice and the budget is kept (judged from',
+    'outside, by the audit log and a watch), the end is that of a run without a crash (revisions, uids, restart counts, claims,',
+    'status, history; of a commit every object of its namespace, those of others among them, the inventory, the counts, the Events,',
+    'and that nothing is written once it is recorded), the same workflow run goes on, and it does so within',
+    `${String(RESUME_LIMIT_MS / 1000)} s of the start of the next worker.`,
     '',
     `- ${sum('sites')} sites from recorded runs; killed at ${sum('killed')}, failed at ${sum('failed')}`,
     `- not come by in three tries: ${sum('missed')} (writes that coalesce or not, by the clock)`,
     `- from the next worker's first line of log to its first write or answer: ${spread(all)} (a dead worker's Lease lasts 6 s)`,
     ...machines(all),
     '',
-    'Each scenario is listed with its last full run: that of all its sites. A run of some of them keeps nothing.',
+    'Each scenario is listed with its last full run: that of all its sites. A run of some of them keeps nothing. Where it was of other',
+    'planners, workflows, activities, controllers or Kubernetes clients than there were when this page was written',
+    `(${SOURCES_LABEL}${sources}), or does not say of which, it is stale: it proves what was so then.`,
     '',
-    row(['scenario', 'sites', 'killed', 'failed', 'not come by', 'resumed: median', 'slowest', 'run']),
-    row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '---']),
-    ...entries.map(summary),
+    row([
+      'scenario',
+      'sites',
+      'killed',
+      'failed',
+      'not come by',
+      'resumed: median',
+      'slowest',
+      'stale',
+      'run',
+    ]),
+    row(['---', '--:', '--:', '--:', '--:', '--:', '--:', '---', '---']),
+    ...entries.map((entry) => summary(entry, sources)),
     '',
     ...kinds.flatMap((kind) => section(kind, all)),
     ...list('Failed', all, ({ faults }) => (faults.length > 0 ? `: ${faults.join('; ')}` : undefined)),
@@ -62,9 +80,17 @@ export function crashReport(scenarios: readonly ReportedScenario[], results: rea
     .concat('\n');
 }
 
-function summary({ scenario, result }: Entry): string {
+/** What the page says before the hash of the sources that it was written with. */
+const SOURCES_LABEL = 'hash of the sources: ';
+
+/** The sources that a page was written with. */
+export function sourcesOfReport(page: string): string {
+  return new RegExp(`${SOURCES_LABEL}(\\w+)`).exec(page)?.[1] ?? '';
+}
+
+function summary({ scenario, result }: Entry, sources: string): string {
   if (result === undefined) {
-    return row([scenario.name, '', '', '', '', '', '', '**never run in full**']);
+    return row([scenario.name, '', '', '', '', '', '', '', '**never run in full**']);
   }
   const { verdicts, date, commit, minutes, parallel, definition } = result;
   const { sites, killed, failed, missed } = countsOf(result);
@@ -77,6 +103,7 @@ function summary({ scenario, result }: Entry): string {
     ...[sites, killed, failed, missed].map(String),
     seconds(times[Math.floor(times.length / 2)] ?? 0),
     seconds(times.at(-1) ?? 0),
+    result.sources === sources ? '' : '**yes**',
     `${date}, ${commit}, ${took}${String(parallel)} at a time${kept}${changed}`,
   ]);
 }

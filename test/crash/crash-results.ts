@@ -20,6 +20,8 @@ export interface CrashResult {
   readonly date: string;
   /** What was run; with `+` if files differed from it. */
   readonly commit: string;
+  /** Of what decides, as it was run (`hashOfDecidingSources`); results of before do not say. */
+  readonly sources?: string;
   /** Of this scenario alone, where that is known. */
   readonly minutes?: number;
   /** Runs at a time. */

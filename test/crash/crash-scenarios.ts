@@ -9,6 +9,7 @@ import { OwnNodes } from '../support/own-nodes.ts';
 import { imageOf, isPodReady } from '../support/scene.ts';
 import type { Scene } from '../support/scene.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
+import { COMMIT_SCENARIOS } from './commit-scenarios.ts';
 import { CONTROLLER_SCENARIOS } from './controller-scenarios.ts';
 import { PATIENCE_MS, textOf } from './crash-play.ts';
 import type { CrashScenario } from './crash-play.ts';
@@ -299,7 +300,11 @@ const WORKLOAD_SCENARIOS: readonly CrashScenario<EndState>[] = [
   }),
 ];
 
-export const CRASH_SCENARIOS: readonly CrashScenario[] = [...WORKLOAD_SCENARIOS, ...CONTROLLER_SCENARIOS];
+export const CRASH_SCENARIOS: readonly CrashScenario[] = [
+  ...WORKLOAD_SCENARIOS,
+  ...CONTROLLER_SCENARIOS,
+  ...COMMIT_SCENARIOS,
+];
 
 /** @throws Error if there is none of that name */
 export function crashScenario(name: string): CrashScenario {

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 
+import type { ApiWrite } from '../support/api-write.ts';
 import type { CrashRun } from './crash-arena.ts';
 import type { CrashSite } from './crash-sites.ts';
 
@@ -27,7 +28,10 @@ export function judgeCrash(
   inTime: boolean,
 ): CrashVerdict {
   const { reached, resumedAfterMs, budget, end } = crashed;
-  const faults = budget.violations.map(({ rule, message }) => `${rule}: ${message}`);
+  const faults = [
+    ...budget.violations.map(({ rule, message }) => `${rule}: ${message}`),
+    ...crashed.deletedTwice.map((what) => `deleted twice: ${what}`),
+  ];
   const [found, wanted] = [new Map(Object.entries(end)), Object.entries(clean.end)];
   for (const [part, value] of wanted) {
     if (!isDeepStrictEqual(found.get(part), value)) {
@@ -43,6 +47,18 @@ export function judgeCrash(
     faults.push(`work went on only after ${String(resumedAfterMs)} ms`);
   }
   return { site, reached, resumedAfterMs, faults };
+}
+
+/** Deletes that the apiserver took of an object, told by its uid, of which it had taken one before. */
+export function deletedTwice(
+  writes: readonly Pick<ApiWrite, 'key' | 'verb' | 'uid' | 'status'>[],
+): readonly string[] {
+  const taken = writes.filter(
+    ({ verb, uid, status = 0 }) => verb === 'delete' && uid !== undefined && status >= 200 && status < 300,
+  );
+  return taken
+    .filter(({ uid }, index) => taken.findIndex((other) => other.uid === uid) < index)
+    .map(({ key, uid }) => `${key} (${String(uid)})`);
 }
 
 /** A run that ended in an error instead of an end. */

@@ -1,8 +1,9 @@
 /**
  * A fixed sample of the crash matrix (`npm run test:crash` runs all of it): every kind of request of four whole rollouts of a
  * StatefulSet, the worker killed before the first of a kind and after the last; of a DaemonSet's the deletes of pods, which
- * nothing but its names makes safe; of a Deployment's the writes to ReplicaSets; and those to ReplicationControllers that are
- * rolled out and renamed. And the mutants that show that the judge can convict.
+ * nothing but its names makes safe; of a Deployment's the writes to ReplicaSets; those to ReplicationControllers that are rolled
+ * out and renamed; of a commit of fifty objects an apply, a prune, the inventory and the end. And the mutants that show that the
+ * judge can convict.
  */
 
 import { rm } from 'node:fs/promises';
@@ -23,11 +24,13 @@ const PARALLEL = 8;
 const DAEMONS = 'DaemonSet: recreate';
 const DEPLOYMENT = 'Deployment: rolling update';
 const CONTROLLERS = 'ReplicationController: renamed';
-/** Of these only such kinds of requests; of a StatefulSet's all. */
+const COMMIT = 'Commit: fifty objects';
+/** Of these only such requests; of a StatefulSet's all. */
 const FEW: Readonly<Record<string, RegExp>> = {
-  [DAEMONS]: /^delete pods$/,
-  [DEPLOYMENT]: /^(create|patch) replicasets$/,
-  [CONTROLLERS]: /^(create|delete|patch) (replicationcontrollers|controllerrevisions)$/,
+  [DAEMONS]: /^delete pods /,
+  [DEPLOYMENT]: /^(create|patch) replicasets /,
+  [CONTROLLERS]: /^(create|delete|patch) (replicationcontrollers|controllerrevisions) /,
+  [COMMIT]: /^((patch|delete) secrets |update configmaps inventory|create events CommitApplied)/,
 };
 const SAMPLED = CRASH_SCENARIOS.filter(({ kind, name }) => kind === 'StatefulSet' || name in FEW);
 
@@ -84,7 +87,7 @@ describe('crash sample', () => {
       return run.sites.map((site) => ({ ...site, scenario, clean: run }));
     });
     const few = (name: string) =>
-      sampleOf(places.filter(({ scenario, kind }) => scenario.name === name && FEW[name]?.test(kind)));
+      sampleOf(places.filter(({ scenario, key }) => scenario.name === name && FEW[name]?.test(key)));
     const sample = [
       ...sampleOf(places.filter(({ scenario }) => scenario.kind === 'StatefulSet')),
       ...Object.keys(FEW).flatMap(few),
@@ -96,7 +99,7 @@ describe('crash sample', () => {
     const sampled = Object.keys(FEW).map(
       (name) => cases.filter(({ scenario }) => scenario.name === name).length,
     );
-    expect(sampled).toEqual([2, 2, 4]);
+    expect(sampled).toEqual([2, 2, 4, 4]);
     expect(new Set(cases.map(({ site }) => site.side))).toEqual(new Set(['before', 'after']));
     expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
     // Only what depends on the clock may be missed.

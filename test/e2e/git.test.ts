@@ -12,7 +12,6 @@ import { SourceReporter } from '../../git/source-report.ts';
 import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
 import type { FileChange } from '../support/git-repository.ts';
-import { plantedIn, textOf } from '../support/planted.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { grantInCluster } from '../support/sync-account.ts';
 
@@ -121,11 +120,6 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
   ])[] = [
     ['not YAML', { 'bad.yaml': 'apiVersion: v1\nkind: [\n' }, /^YamlSyntax bad\.yaml:\d@SHA: /],
     [
-      'a duplicate key',
-      { 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\n  name: y\n' },
-      /^DuplicateKey bad\.yaml:5@SHA: the key "name" appears twice in one mapping\. Remove one/,
-    ],
-    [
       'an unknown field',
       { 'bad.yaml': `${configMap('x', 'value')}\nspek: 1\n` },
       /^UnknownField bad\.yaml:8@SHA: ConfigMap \S+\/x: .*spek.* Correct the name of the field\.$/,
@@ -134,11 +128,6 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       'an unknown field deep in a template',
       { 'bad.yaml': statefulSet({ unknown: 'imagee: y' }) },
       /^UnknownField bad\.yaml:16@SHA: StatefulSet\.fairlead\.dev \S+: .*imagee/,
-    ],
-    [
-      'an object without a name',
-      { 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n' },
-      /^ObjectIncomplete bad\.yaml:1@SHA: ConfigMap: metadata\.name is missing\. Add the missing field\.$/,
     ],
     ['1.6 MB in one object', { 'bad.yaml': big }, /^FileTooLarge bad\.yaml@SHA: the file has \d+ bytes/],
     [
@@ -149,11 +138,6 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       /^ObjectTooLarge bad\.yaml:1@SHA: ConfigMap big: the object has more than 1048576 bytes/,
     ],
     [
-      'a kind that nobody serves',
-      { 'bad.yaml': 'apiVersion: example.com/v1\nkind: Foo\nmetadata: {name: x}\n' },
-      /^UnknownKind bad\.yaml:1@SHA: Foo\.example\.com x: the cluster has no API group example\.com\./,
-    ],
-    [
       'a kind in the wrong version',
       {
         'bad.yaml': 'apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: x}\n',
@@ -161,34 +145,9 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       /^UnknownKind bad\.yaml:1@SHA: CronJob\.batch x: the cluster has no CronJob in batch\/v1beta1, but in batch\/v1\./,
     ],
     [
-      'the same object twice',
-      { 'bad.yaml': configMap('x', 'value'), 'worse.yaml': configMap('x', 'other') },
-      /^DuplicateObject worse\.yaml:1@SHA: ConfigMap \S+\/x: it is also in bad\.yaml:1\./,
-    ],
-    [
-      'a name of more than 253 characters',
-      { 'bad.yaml': configMap('x'.repeat(254), 'value') },
-      /^ObjectIncomplete bad\.yaml:1@SHA: ConfigMap: metadata\.name is not a name Kubernetes allows\. Correct it/,
-    ],
-    [
-      'a name that no DNS takes',
-      { 'bad.yaml': configMap('Not_Dns', 'value') },
-      /^Invalid bad\.yaml:4@SHA: ConfigMap \S+\/Not_Dns: metadata\.name: .*RFC 1123/,
-    ],
-    [
       'a name that is too long for its kind',
       { 'bad.yaml': service(`a${'x'.repeat(63)}`) },
       /^Invalid bad\.yaml:4@SHA: Service \S+: metadata\.name: .*63 characters/,
-    ],
-    [
-      'a status',
-      { 'bad.yaml': `${configMap('x', 'value')}status: {a: 1}\n` },
-      /^ForbiddenField bad\.yaml:1@SHA: ConfigMap x: status must not be in a manifest/,
-    ],
-    [
-      'a symbolic link',
-      { 'ok.yaml': { link: '/etc/passwd' } },
-      /^SymlinkRefused ok\.yaml@SHA: ok\.yaml is a symbolic link\. Replace/,
     ],
     [
       'a namespace that does not exist',
@@ -427,27 +386,11 @@ describe('a commit of many objects that changes nothing', () => {
   }, 60_000);
 });
 
-describe('the same object, once with its namespace and once without', () => {
-  it('is one object twice', async () => {
-    const repository = await follow('double');
-    const { outcome, lines } = await repository.bad({
-      'a.yaml': configMap('x', 'value'),
-      'b.yaml': configMap('x', 'other').replace('name: x', `name: x\n  namespace: ${repository.namespace}`),
-    });
-    expect(outcome).toBe('Refused');
-    expect(lines[0]).toMatch(
-      /^DuplicateObject b\.yaml:1@\w+: ConfigMap double-\w+\/x: it is also in a\.yaml:1\./,
-    );
-    expect(await repository.get('configmaps', 'x')).toBeUndefined();
-  });
-});
-
 describe('a commit of more than Temporal takes in one payload', () => {
-  /** Bytes of everything that Temporal keeps of a run, and the run as text. */
-  async function exported(workflowId: string): Promise<{ readonly bytes: number; readonly text: string }> {
-    const handle = sync().temporal.workflow.getHandle(workflowId);
-    const text = textOf(await handle.fetchHistory());
-    return { bytes: (await handle.describe()).historySize ?? Infinity, text };
+  /** Bytes of everything that Temporal keeps of a run. */
+  async function kept(workflowId: string): Promise<number> {
+    const { historySize } = await sync().temporal.workflow.getHandle(workflowId).describe();
+    return historySize ?? Infinity;
   }
   const COUNT = 30;
   // No two lines of them are the same: nothing could be made small by compressing.
@@ -455,34 +398,6 @@ describe('a commit of more than Temporal takes in one payload', () => {
   const files = Object.fromEntries(
     noise.map((text, index) => [`${index}.yaml`, configMap(`large-${index}`, `"${text}"`)]),
   );
-
-  it('is applied; histories hold references, whatever the size', async () => {
-    const repository = await follow('large');
-    const first = await repository.commit(files);
-    expect(first).toMatchObject({ outcome: 'Succeeded' });
-    const last = await cluster().client.get<KubernetesObject & { data: Record<string, string> }>({
-      group: '',
-      version: 'v1',
-      resource: 'configmaps',
-      namespace: repository.namespace,
-      name: `large-${COUNT - 1}`,
-    });
-    expect(last.data).toEqual({ key: noise.at(-1) });
-    const second = await repository.commit({ 'extra.yaml': configMap('small', 'a') });
-    expect(second).toMatchObject({ outcome: 'Succeeded' });
-    const commit = await exported(commitWorkflowId('git', 'large', first.sha));
-    const small = await exported(commitWorkflowId('git', 'large', second.sha));
-    const whole = await exported(syncWorkflowId('git', 'large'));
-    // 3.6 MB of manifests: what is kept of them is as large as what is kept of one small object.
-    expect(commit.bytes).toBeLessThan(small.bytes + 4_096);
-    for (const { bytes, text } of [commit, small, whole]) {
-      expect(bytes).toBeLessThan(64 * 1024);
-      expect(text.length).toBeLessThan(256 * 1024);
-      expect(text).toContain('"clusterUid"');
-      const pieces = noise.map((value) => value.slice(1_000, 1_040));
-      expect(plantedIn(text, pieces)).toEqual([]);
-    }
-  }, 60_000);
 
   it('is refused in a bounded report, however much is wrong with it', async () => {
     const repository = await follow('wrong');
@@ -499,41 +414,9 @@ describe('a commit of more than Temporal takes in one payload', () => {
     expect(lines).toHaveLength(20);
     expect((await sync().inventory('wrong'))?.status.commit?.problemCount).toBe(300);
     for (const id of [commitWorkflowId('git', 'wrong', sha), syncWorkflowId('git', 'wrong')])
-      expect((await exported(id)).bytes).toBeLessThan(128 * 1024);
+      expect(await kept(id)).toBeLessThan(128 * 1024);
     expect(await repository.get('configmaps', 'large-0')).toBeUndefined();
   }, 90_000);
-});
-
-describe('a source that cannot be read', () => {
-  it('a path that vanished: named, and nothing is pruned', async () => {
-    const repository = await follow('vanished', { path: 'deploy' });
-    expect(await repository.commit({ 'deploy/a.yaml': configMap('one', 'a') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    const gone = await repository.bad({
-      'deploy/a.yaml': undefined,
-      'elsewhere/a.yaml': configMap('one', 'a'),
-    });
-    expect(gone.outcome).toBe('Refused');
-    expect(gone.lines).toEqual([
-      `PathVanished deploy@${gone.sha.slice(0, 8)}: the path deploy does not exist in commit ${gone.sha.slice(0, 8)}. Nothing was pruned. Restore the path, or set \`path\` to where the manifests are now.`,
-    ]);
-    expect(await repository.get('configmaps', 'one')).toBeDefined();
-    const emptied = await repository.bad({ 'deploy/README.md': 'nothing here' });
-    expect(emptied.lines[0]).toMatch(
-      /^NoManifests commit .*: deploy holds no manifests in this commit\. Nothing was pruned\./,
-    );
-    expect(await repository.get('configmaps', 'one')).toBeDefined();
-  }, 60_000);
-
-  it('a symbolic link in the middle of the path', async () => {
-    const repository = await follow('linked', { path: 'a/b' });
-    const { lines, sha } = await repository.bad({
-      'real/b/x.yaml': configMap('one', 'a'),
-      a: { link: 'real' },
-    });
-    expect(lines[0]).toMatch(new RegExp(`^SymlinkRefused a@${sha.slice(0, 8)}: a is a symbolic link\\.`));
-  }, 60_000);
 });
 
 describe('what comes with the commit', () => {
@@ -729,44 +612,6 @@ describe('a confirmed Namespace and a confirmed definition', () => {
     await repository.commit({ 'README.md': 'end' });
     expect(await areLeft()).toEqual([false, false]);
   }, 90_000);
-});
-
-describe('a kind that is not there yet', () => {
-  it('refuses the commit, and nothing more once its definition comes with it', async () => {
-    const repository = await follow('absent');
-    const group = `absent${repository.namespace.split('-').at(-1) ?? ''}.example.com`;
-    await grantInCluster(cluster().client, repository.namespace, [
-      'customresourcedefinitions.apiextensions.k8s.io',
-      `widgets.${group}`,
-    ]);
-    const { outcome, lines } = await repository.bad({
-      'a.yaml': configMap('one', 'a'),
-      'b.yaml': `# first comes the object\napiVersion: ${group}/v1\nkind: Widget\nmetadata: {name: it}\n`,
-    });
-    expect(outcome).toBe('Refused');
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^UnknownKind b\.yaml:2@\w+: Widget\.\S+ it: the cluster has no API group absent\S+ .*put its CustomResourceDefinition into the commit\./,
-      ),
-    ]);
-    expect(await repository.get('configmaps', 'one')).toBeUndefined();
-    const schema = 'schema: {openAPIV3Schema: {type: object}}';
-    expect(
-      await repository.commit({
-        'z.yaml': `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.${group}}
-spec:
-  group: ${group}
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget}
-  versions: [{name: v1, served: true, storage: true, ${schema}}]
-`,
-      }),
-    ).toMatchObject({ outcome: 'Succeeded' });
-    expect(await repository.get('widgets', 'it', group)).toBeDefined();
-    expect(await repository.get('configmaps', 'one')).toBeDefined();
-  }, 60_000);
 });
 
 describe('a kind that never comes to be', () => {

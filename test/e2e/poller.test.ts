@@ -103,6 +103,63 @@ describe('the poller', () => {
     await other.remove();
   });
 
+  it('begins with many one after the other, and at once with one that somebody asks for', async () => {
+    await good.commit({ a: 'many' });
+    const names = Array.from({ length: 60 }, (_, index) => `many-${String(index)}`);
+    const begun = new Map<string, number>();
+    const start = performance.now();
+    const seen = poll(
+      names.map((name) => repositoryFromFlags({ repo: good.path, name, interval: '1h' })),
+      {
+        mirror: ({ name, ...repository }) => {
+          const mirror = openMirror({ ...repository, cacheDirectory: cache });
+          return {
+            ...mirror,
+            resolveRef: async (signal) => {
+              begun.set(name, performance.now() - start);
+              return await mirror.resolveRef(signal);
+            },
+          };
+        },
+      },
+    );
+    expect(begun.size).toBe(20);
+    const asked = poller?.look('many-59');
+    await eventually('it was begun with', () => begun.has('many-59'), 700);
+    expect(begun.size).toBeLessThan(60);
+    expect(await asked).toMatchObject({ ok: true });
+    await eventually('all were looked at', () => seen.looks.length === 60, 30_000);
+    expect(begun.get('many-58')).toBeGreaterThan(38 * 20);
+  }, 40_000);
+
+  it('is not held by a server that hangs, however many repositories are on it', async () => {
+    const hanging = await GitServer.start(good.path);
+    try {
+      hanging.behaviour = 'hang';
+      const sha = await good.commit({ a: 'held' });
+      const onIt = Array.from({ length: 50 }, (_, index) =>
+        repositoryFromFlags({
+          repo: hanging.url(`${String(index)}.git`),
+          name: `hanging-${String(index)}`,
+          caFile: hanging.caFile,
+          interval: '1s',
+        }),
+      );
+      const { caFile } = server;
+      const fine = repositoryFromFlags({ repo: server.url('.git'), name: 'good', caFile, interval: '1s' });
+      const seen = poll([...onIt, fine]);
+      const looks = () => seen.looks.filter(([name, look]) => name === 'good' && look.ok).length;
+      await eventually('the good one was looked at again and again', () => looks() >= 3, 15_000);
+      expect(seen.commits).toEqual([`good ${sha}`]);
+      // Those that are under way: of one server, quick and slow.
+      expect(hanging.requests.length).toBeGreaterThan(0);
+      expect(hanging.requests.length).toBeLessThanOrEqual(12 + 6);
+      await poller?.stop();
+    } finally {
+      await hanging.stop();
+    }
+  }, 40_000);
+
   it('is not held by repositories that hang, crawl, never end, refuse or are broken', async () => {
     const behaviours: readonly Behaviour[] = [
       'hang',

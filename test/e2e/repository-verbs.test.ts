@@ -162,6 +162,10 @@ describe('get repositories', () => {
       webhook: false,
       message: '',
     });
+    const wide = (await cli('get repository/shop -o wide')).out;
+    expect(wide).toMatch(/ ACCOUNT +SEEN /);
+    expect(wide).toContain(` ${view.serviceAccount ?? 'unknown'} `);
+    expect(view.serviceAccount).toBe(common.serviceAccount);
     expect(view.lookedAt).toMatch(/^\d{4}-/);
   });
 
@@ -460,36 +464,6 @@ describe('a receiver that does not take the news', () => {
     expect((await eventsOf('ReceiverReady')).map(({ message }) => message)).toEqual([
       'webhook is told again what becomes of commits',
     ]);
-  }, 60_000);
-});
-
-describe('a branch that is deleted', () => {
-  it('is named; what it has brought stays, also when it is back with less, and nobody else waits', async () => {
-    const git = await TestRepository.create();
-    await git.commit({ 'one.yaml': named('one'), 'two.yaml': named('two') });
-    await git.git('checkout', '--quiet', '-b', 'release');
-    await writeFile(
-      file,
-      JSON.stringify([...entries, { ...common, name: 'branch', url: git.path, ref: 'release' }]),
-    );
-    const branch = async (what: string, is: (view: RepositoryView) => boolean) =>
-      await untilView('branch', what, is);
-    await branch('synced', ({ state }) => state === 'Synced');
-    await git.git('checkout', '--quiet', 'main');
-    await git.git('branch', '--delete', '--force', 'release');
-    const gone = await branch('unreadable', ({ state }) => state === 'Unreadable');
-    expect(gone.message).toMatch(/^RefNotFound: \S+ has no branch, tag or commit release\. Set `ref` to/);
-    const sha = await shop.commit({ 'config.yaml': configMap('meanwhile') }, 'meanwhile');
-    await untilShop('synced', ({ state, applied }) => state === 'Synced' && applied === sha);
-    expect(await namesOf()).toEqual(expect.arrayContaining(['one', 'two']));
-    await git.git('rm', '--quiet', 'two.yaml');
-    const less = await git.commit({}, 'less');
-    await git.git('branch', 'release');
-    await branch('synced again', ({ state, applied }) => state === 'Synced' && applied === less);
-    expect(await namesOf()).toContain('one');
-    expect(await namesOf()).not.toContain('two');
-    await writeFile(file, JSON.stringify(entries));
-    await git.remove();
   }, 60_000);
 });
 

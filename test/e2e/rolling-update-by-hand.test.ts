@@ -117,6 +117,23 @@ describe('a rolling update that somebody works against by hand', () => {
     );
   }, 240_000);
 
+  it('the selector of the next controller, made that of the old one: it is put back, and each has its pods again', async () => {
+    const { namespace, cli, done, next } = await halfway();
+    const path = { ...RCS, namespace, name: next };
+    const { spec } = await cluster.client.get<ReplicationController>({ ...RCS, namespace, name: 'foo' });
+    const { selector = {} } = spec;
+    await cluster.client.patch(path, 'merge', {
+      spec: { selector, template: { metadata: { labels: selector } } },
+    });
+    const hasActed = ({ status, metadata }: ReplicationController) =>
+      status?.observedGeneration === metadata.generation && (status?.readyReplicas ?? 0) >= 2;
+    await cluster.until<ReplicationController>(path, 'pods by that selector', hasActed, 60_000);
+    expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
+
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect((await cluster.pods(namespace, 'foo')).map(imageOf)).toEqual(['foo:2', 'foo:2', 'foo:2', 'foo:2']);
+  }, 240_000);
+
   /** The next one is edited, pods of it are made anew, its record is deleted, and the update goes on. */
   async function editedWithoutRecord(isVictim: (at: number) => boolean) {
     const scene = await halfway();

@@ -1,16 +1,27 @@
-/** Renames while the controller manager has much else to do, seen from outside: no pod too many, none replaced, how long the gap is. */
+/**
+ * Renames while the controller manager has much else to do, seen from outside: no pod too many, none replaced. And runs that end in
+ * between: cancelled in a rename, or closing while another update begins.
+ */
 
+import { Client, Connection } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Pod } from '../../planners/objects.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
-import { RENAME_FINALIZER } from '../../planners/names.ts';
+import { RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
 import { controllerOf } from '../../planners/controller-ref.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
+import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { readUpdate, writeUpdate } from '../../kubernetes/rolling-update-objects.ts';
+import { abortUpdate } from '../../kubernetes/rolling-update-wishes.ts';
+import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
+import { untilObjects } from '../support/until-objects.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
 
@@ -29,13 +40,17 @@ function manifest(name: string, image: string, replicas: number) {
   };
 }
 
-describe('renames under load', () => {
+type Event = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>[number];
+
+describe('renames under load, and runs that end in between', () => {
   let cluster: Cluster;
+  let connection: Connection;
+  let temporal: Client;
   let worker: WorkerProcess;
   let history: ControllerHistory;
 
   afterAll(async () => {
-    await Promise.all([worker?.stop(), history?.close()]);
+    await Promise.all([worker?.stop(), history?.close(), connection?.close()]);
     cluster?.close();
   }, 60_000);
 
@@ -43,6 +58,8 @@ describe('renames under load', () => {
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
+    connection = await Connection.connect({ address: controlPlane().temporalAddress });
+    temporal = new Client({ connection });
     worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-rename' });
   }, 300_000);
 
@@ -66,9 +83,7 @@ describe('renames under load', () => {
         Array.from({ length: REPLICAS }, () => `foo:${String(round)}`),
       );
       await history.caughtUp(present);
-      const { gap, atDeletion } = history.handOver('foo', round);
-      // A figure to look at: a busy machine must not fail the test.
-      process.stdout.write(`rename ${String(round)}: ${gap.toFixed(0)} ms without a controller\n`);
+      const { atDeletion } = history.handOver('foo', round);
       expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
     }
 
@@ -128,6 +143,131 @@ describe('renames under load', () => {
     } finally {
       await seen.close();
     }
+  }, 300_000);
+
+  /** `foo` with three pods in a namespace of its own, and the run of its updates. */
+  async function scene(prefix: string) {
+    const namespace = await cluster.createNamespace(prefix);
+    const path = { ...RCS, namespace };
+    await cluster.client.create(path, manifest('foo', 'foo:0', 3));
+    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+    await cluster.until<ReplicationController>({ ...path, name: 'foo' }, 'full', isFull, 120_000);
+    const run = temporal.workflow.getHandle(rollingUpdateWorkflowId('rc-rename', { namespace, name: 'foo' }));
+    return {
+      namespace,
+      path,
+      run,
+      cli: async (words: string) =>
+        await runCli([...words.split(' '), '-n', namespace], { environment: environment() }),
+      until: async (what: string, holds: (all: readonly ReplicationController[]) => boolean) =>
+        await untilObjects<ReplicationController>(cluster.client, path, what, holds, 120_000),
+      /** How often this happened, in the history of the present run. */
+      count: async (isMeant: (event: Event) => boolean) =>
+        ((await run.fetchHistory()).events ?? []).filter(isMeant).length,
+    };
+  }
+
+  it('a run that is cancelled in a rename finishes it, however long that takes', async () => {
+    const { namespace, path, run, cli, until, count } = await scene('rc-cancelled');
+    const holder = 'example.com/backup';
+    const done = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+    const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+    const [first] = (await until('the next controller', (all) => all.some(isNext))).filter(isNext);
+    const next = { ...path, name: first?.metadata.name ?? '' };
+    await cluster.client.patch(next, 'merge', { metadata: { finalizers: [holder] } });
+    await until('the next controller goes, and foo is gone', (all) =>
+      all.every((one) => isNext(one) && one.metadata.deletionTimestamp !== undefined),
+    );
+    await run.cancel();
+    // One call of what writes gives up after some seconds. A run that has ended by then makes none any more.
+    const isCall = ({ activityTaskScheduledEventAttributes: task }: Event) =>
+      task?.activityType?.name === 'awaitRollingUpdate';
+    const before = await count(isCall);
+    await found(
+      'the cancelled run waits for the next controller',
+      async () => {
+        const { status } = await run.describe();
+        return status.name !== 'RUNNING' || (await count(isCall)) > before ? true : undefined;
+      },
+      60_000,
+    );
+    const { metadata } = await cluster.client.get(next);
+    const finalizers = metadata.finalizers?.filter((one) => one !== holder) ?? null;
+    await cluster.client.patch(next, 'merge', { metadata: { finalizers } });
+
+    const isBack = ({ metadata: { name }, status }: ReplicationController) =>
+      name === 'foo' && status?.availableReplicas === 3;
+    await until('foo is there again, with its pods', (all) => all.some(isBack));
+    expect(await run.result()).toMatchObject({ outcome: 'Succeeded' });
+    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const present = await cluster.pods(namespace, 'foo');
+    expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
+  }, 300_000);
+
+  it('an update that begins while the run of another, with a name of its own, still closes: it is rolled out', async () => {
+    const { namespace, cli, until, count } = await scene('rc-closing');
+    const first = cli('rolling-update foo foo-v2 --image=foo:bad --poll-interval 100ms');
+    await until('foo-v2 has grown', (all) =>
+      all.some(({ metadata, status }) => metadata.name === 'foo-v2' && status?.replicas === 1),
+    );
+    await worker.stop();
+    // What its worker would write, up to the end; the run does not hear of it before there is a worker again.
+    const reference = { namespace, name: 'foo', next: 'foo-v2' };
+    await abortUpdate(cluster.client, reference, { by: 'ann' }, Date.now());
+    await found(
+      'the update is turned round',
+      async () => {
+        const { step } = planRollingUpdate(await readUpdate(cluster.client, reference), Date.now());
+        if (step.do === 'write') await writeUpdate(cluster.client, namespace, step.write);
+        return step.do === 'done' ? true : undefined;
+      },
+      60_000,
+    );
+    const isCall = (event: Event) => event.workflowExecutionSignaledEventAttributes !== null;
+    const before = await count(isCall);
+    const second = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+    await found('the run is told', async () => ((await count(isCall)) > before ? true : undefined), 60_000);
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-rename' });
+
+    expect(await second).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back by ann') });
+    const present = await cluster.pods(namespace, 'foo');
+    expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
+    const told = (await cli('rollout history rc/foo')).out;
+    expect(told).toMatch(/Aborted .*by ann/);
+    expect(told).toMatch(/Succeeded .*foo:1/);
+  }, 300_000);
+
+  it('the next controller, held, and deleted with its pods by somebody: they are freed all the same, and stay', async () => {
+    const namespace = await cluster.createNamespace('rc-held');
+    const hash = '0123456789abcdef'.repeat(4).slice(0, 63);
+    const next = `foo-${hash.slice(0, 10)}`;
+    const labels = { app: 'foo', [ROLLING_UPDATE.deployment]: hash };
+    const { spec, ...whole } = manifest('foo', 'foo:1', 3);
+    const marks = { [ROLLING_UPDATE.partner]: 'foo', [ROLLING_UPDATE.desiredReplicas]: '3' };
+    const path = { ...RCS, namespace, name: next };
+    // As a worker that has just died has left it.
+    await cluster.client.create(
+      { ...RCS, namespace },
+      {
+        ...whole,
+        metadata: { name: next, annotations: marks, finalizers: [RENAME_FINALIZER] },
+        spec: { ...spec, selector: labels, template: { ...spec.template, metadata: { labels } } },
+      },
+    );
+    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+    await cluster.until<ReplicationController>(path, 'full', isFull, 120_000);
+    const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+    await cluster.client.delete(path, { propagationPolicy: 'Background' });
+
+    const words = ['rolling-update', 'foo', '--poll-interval', '100ms', '-n', namespace];
+    const done = await runCli(words, { environment: environment() });
+    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+    const present = await cluster.pods(namespace, 'foo');
+    expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
+    expect(new Set(present.map((pod) => controllerOf(pod)?.uid))).toEqual(new Set([items[0]?.metadata.uid]));
   }, 300_000);
 
   function environment() {

@@ -166,8 +166,7 @@ describe('rolling update of a ReplicationController', () => {
       ]);
       const next = history.controllers.find(isNext)?.object.metadata.name ?? '';
       const gap = history.gap(next, 'foo');
-      // A figure to look at: a busy machine must not fail the test.
-      process.stdout.write(`without a controller: ${gap.toFixed(0)} ms\n`);
+      // How long it may be is asserted where the machine has nothing else to do (test/e2e-alone).
       expect(gap).toBeGreaterThan(0);
       const events = (await cluster.events(namespace)).map(({ message }) => message);
       expect(events).toContain(`delete foo: its name is for ${next}`);
@@ -341,10 +340,13 @@ describe('rolling update of a ReplicationController', () => {
     await cluster.client.patch(path, 'merge', { spec: { replicas: 2 } });
 
     const { next } = JSON.parse((await cli('explain rc/foo-x -o json')).out) as { next: string };
-    expect(next).toBe(`fairlead rolling-update foo -n ${namespace}`);
-    const words = next.split(' ').slice(1, 3).join(' ');
-    expect(await cli(words)).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
-    expect((await controllers()).map((one) => [one.metadata.name, one.spec.replicas])).toEqual([['foo', 3]]);
+    // No update forms this name: somebody has chosen it, so it stays.
+    expect(next).toBe(`fairlead rolling-update foo foo-x -n ${namespace}`);
+    const words = next.split(' ').slice(1, 4).join(' ');
+    expect(await cli(words)).toMatchObject({ code: 0, out: expect.stringContaining('foo-x is rolled out') });
+    expect((await controllers()).map((one) => [one.metadata.name, one.spec.replicas])).toEqual([
+      ['foo-x', 3],
+    ]);
     expect(imagesOf(await pods())).toEqual(['foo:2']);
   }, 90_000);
 

@@ -12,6 +12,8 @@ import { openMirror } from '../../git/mirror.ts';
 import type { Signers } from '../../git/mirror-options.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { namedFailure } from '../support/named-failure.ts';
+import type { SshSigner } from '../support/signing-keys.ts';
+import { makeSshSigners, signingOptions } from '../support/signing-keys.ts';
 
 const run = promisify(execFile);
 
@@ -22,7 +24,7 @@ let gpgKeysFile: string;
 let unsigned: string;
 
 /** Options of git that sign with this SSH key, or GPG key. */
-const ssh = (key: string) => ['-c', 'gpg.format=ssh', '-c', `user.signingKey=${join(folder, key)}`];
+const ssh = (key: SshSigner) => signingOptions(folder, key);
 const gpg = (user: string, program: string) => [
   '-c',
   `user.signingKey=${user}`,
@@ -34,8 +36,7 @@ beforeAll(async () => {
   // Short: gpg-agent has its socket in it.
   folder = await mkdtemp(join(tmpdir(), 'fl-sig-'));
   repository = await TestRepository.create();
-  for (const key of ['ada', 'eve', 'old'])
-    await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', key, '-f', join(folder, key)]);
+  allowedSignersFile = await makeSshSigners(folder);
   const home = join(folder, 'gnupg');
   await run('mkdir', ['-m', '700', home]);
   const program = async (name: string, options: string): Promise<void> => {
@@ -70,14 +71,6 @@ beforeAll(async () => {
   ]);
   gpgKeysFile = join(folder, 'keys.asc');
   await writeFile(gpgKeysFile, stdout);
-  allowedSignersFile = join(folder, 'allowed');
-  const [ada, old] = await Promise.all(
-    ['ada', 'old'].map(async (key) => await readFile(join(folder, `${key}.pub`), 'utf8')),
-  );
-  await writeFile(
-    allowedSignersFile,
-    `ada@example.com namespaces="git" ${String(ada)}old@example.com valid-before="20200101" ${String(old)}`,
-  );
   unsigned = await repository.commit({ a: '1' });
 }, 60_000);
 

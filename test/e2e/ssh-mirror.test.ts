@@ -88,8 +88,7 @@ describe('an ssh repository', () => {
     const before = server.commands.length;
     const other = await SshGitServer.start(made.path);
     try {
-      const key = (await readFile(other.knownHostsFile, 'utf8')).split(' ').slice(1).join(' ');
-      const wrong = await server.file('wrong-hosts', `[127.0.0.1]:${String(server.port)} ${key}`);
+      const wrong = await server.file('wrong-hosts', await other.hostLine(server.port));
       expect(await namedFailure(remote({ knownHostsFile: wrong }).resolveRef())).toMatch(/^HostKeyRefused: /);
       expect(await namedFailure(remote({ knownHostsFile: other.knownHostsFile }).resolveRef())).toMatch(
         /^HostKeyRefused: /,

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
 import type { CommitView } from '../../workflows/sync-messages.ts';
 import { commitProgressQuery, commitWorkflowId } from '../../workflows/sync-messages.ts';
 import type { CliRun } from '../support/cli.ts';
@@ -278,6 +279,142 @@ describe('a wave that does not get ready', () => {
     await playStatus(cluster().client, web, true);
     await shows(name, fixed, 'all is applied', ({ phase }) => phase === 'AwaitingRollouts');
     expect(await imageOf(api)).toBe('2');
+  }, 120_000);
+});
+
+/** Its pod ends after a while with this code, and is not tried again. */
+function job(exitCode: number, options: { readonly wave?: string; readonly runTime?: string } = {}): string {
+  const { wave, runTime = '100ms' } = options;
+  const annotations = wave === undefined ? '' : `, annotations: {fairlead.dev/wave: "${wave}"}`;
+  return `apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate${annotations}}
+spec:
+  backoffLimit: 0
+  template:
+    metadata: {annotations: {sim.fairlead.dev/run-time: ${runTime}}}
+    spec:
+      restartPolicy: Never
+      containers: [{name: main, image: "migrate:exit-${String(exitCode)}"}]
+`;
+}
+
+/** Of the last stage, and nothing that has to get ready. */
+const BUDGET =
+  'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}\n';
+
+describe('the last wave of a stage', () => {
+  const budgetOf = (namespace: string): ResourcePath => ({
+    group: 'policy',
+    version: 'v1',
+    resource: 'poddisruptionbudgets',
+    namespace,
+    name: 'web',
+  });
+  const jobOf = (namespace: string): ResourcePath => ({
+    group: 'batch',
+    version: 'v1',
+    resource: 'jobs',
+    namespace,
+    name: 'migrate',
+  });
+  const failed = 'Job\\.batch \\S+/migrate: BackoffLimitExceeded: ';
+
+  it('holds what comes in the next stage; a claim that waits for its first pod holds nothing', async () => {
+    const { git, name, namespace } = await follow('stages');
+    const claim =
+      'apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, annotations: {fairlead.dev/wave: "1"}}\n' +
+      `spec: {storageClassName: ${namespace}, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n`;
+    const storageClass =
+      `apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: ${namespace}}\n` +
+      'provisioner: example.com/none\nvolumeBindingMode: WaitForFirstConsumer\n';
+    const sha = await git.commit({
+      'budget.yaml': BUDGET,
+      'claim.yaml': claim,
+      'class.yaml': storageClass,
+      'job.yaml': job(0, { wave: '1', runTime: '4s' }),
+    });
+    await sync().commitSeen(name, sha);
+    await shows(name, sha, 'the stage is awaited', ({ held }) => held?.text === 'before the rest');
+    expect(await exists(budgetOf(namespace))).toBe(false);
+    expect(await sync().dealtWith(name, sha, 60_000)).toMatchObject({ outcome: 'Succeeded' });
+    const [budget, migrate, data] = await Promise.all([
+      cluster().client.get(budgetOf(namespace)),
+      cluster().client.get<KubernetesObject & { readonly status: { readonly completionTime: string } }>(
+        jobOf(namespace),
+      ),
+      cluster().client.get({
+        ...budgetOf(namespace),
+        group: '',
+        resource: 'persistentvolumeclaims',
+        name: 'data',
+      }),
+    ]);
+    expect(Date.parse(budget.metadata.creationTimestamp ?? '')).toBeGreaterThanOrEqual(
+      Date.parse(migrate.status.completionTime),
+    );
+    expect(data).toMatchObject({ status: { phase: 'Pending' } });
+  }, 120_000);
+
+  it('that fails holds the next stage up, and says so', async () => {
+    const { git, name, namespace } = await follow('stage-held');
+    const sha = await git.commit({ 'budget.yaml': BUDGET, 'job.yaml': job(3, { wave: '1' }) });
+    expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Failed' });
+    expect((await sync().inventory(name))?.status.commit?.problems).toEqual([
+      expect.stringMatching(
+        /^WaveHeld budget\.yaml:1@\w{8}: PodDisruptionBudget\.policy \S+\/web: the stage of the rest, and with it all that comes later, was held up: an earlier wave is not ready\. one object was not applied\./,
+      ),
+      expect.stringMatching(new RegExp(`^NotReady job\\.yaml:1@\\w{8}: ${failed}`)),
+    ]);
+    expect(await exists(budgetOf(namespace))).toBe(false);
+  }, 120_000);
+
+  it('is awaited by the end of the commit: a Job of it that fails fails the commit, in the next try, too', async () => {
+    const { git, name } = await follow('last');
+    const sha = await git.commit({
+      'a.yaml': configMap('1'),
+      'job.yaml': job(3, { wave: '1', runTime: '2s' }),
+    });
+    const told = new RegExp(
+      `^NotReady job\\.yaml:1@\\w{8}: ${failed}.*\`kubectl delete job migrate -n \\S+\` has the next try of the commit run it anew`,
+    );
+    expect(await sync().apply(name, sha)).toMatchObject({ outcome: 'Failed', tries: 1 });
+    expect((await sync().inventory(name))?.status.commit?.problems).toEqual([expect.stringMatching(told)]);
+    const again = await found(
+      'it was tried again',
+      async () => {
+        const { last } = await sync().status(name);
+        return last?.tries === 2 ? last : undefined;
+      },
+      30_000,
+    );
+    expect(again).toMatchObject({ outcome: 'Failed' });
+  }, 120_000);
+
+  it('and a Job without any: one that has failed when the rollouts are done fails its own commit alone', async () => {
+    const { git, name, web } = await follow('no-waves');
+    // Neither of the two gets ready here, and nobody has asked for that.
+    const balancer =
+      'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: LoadBalancer, ports: [{port: 80}]}\n';
+    const endless = job(0, { runTime: '10m' }).replace('name: migrate', 'name: endless');
+    const others = { 'balancer.yaml': balancer, 'endless.yaml': endless, 'web.yaml': statefulSet('1') };
+    const sha = await git.commit({ ...others, 'job.yaml': job(3) });
+    await sync().commitSeen(name, sha);
+    await shows(name, sha, 'the rollout is awaited', ({ phase }) => phase === 'AwaitingRollouts');
+    await found('the Job has failed', async () => {
+      const live = JSON.stringify(await cluster().client.get(jobOf(web.namespace ?? '')));
+      return live.includes('BackoffLimitExceeded') ? true : undefined;
+    });
+    await playStatus(cluster().client, web, true);
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Failed' });
+    expect((await sync().inventory(name))?.status.commit?.problems).toEqual([
+      expect.stringMatching(new RegExp(`^NotReady job\\.yaml:1@\\w{8}: ${failed}`)),
+    ]);
+    const next = await git.commit({ 'a.yaml': configMap('1') });
+    expect(await sync().apply(name, next)).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync().inventory(name))?.status.commit?.notes).toEqual([
+      expect.stringMatching(new RegExp(`^${failed}`)),
+    ]);
   }, 120_000);
 });
 

@@ -2,9 +2,11 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { commandFor } from '../../cli/update-state.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
 import type { ControllerRevision } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { nameByHash } from '../../planners/rolling-update-record.ts';
 import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
@@ -23,6 +25,9 @@ import {
   turn,
 } from '../support/simulated-update.ts';
 
+/** As kubectl has them, which names the next controller by all of it. */
+const HASH = '0123456789abcdef'.repeat(2);
+
 describe('recovered from the objects alone', () => {
   it('the seed: both exist, only the annotation of the next is missing', () => {
     const world = foo();
@@ -34,22 +39,45 @@ describe('recovered from the objects alone', () => {
     expect(run(world).outcome).toBe('Succeeded');
   });
 
-  it('the seed: without any record the desired size is the present one of the old controller', () => {
-    const world = foo();
-    world.controller(
-      'foo-next',
-      {
-        replicas: 0,
-        selector: { app: 'foo', [KEY]: 'x' },
-        template: IMAGE_TEMPLATE('app:2', { app: 'foo', [KEY]: 'x' }),
-      },
-      { [ROLLING_UPDATE.partner]: 'foo' },
-    );
-    const { written, outcome } = run(world);
+  // Only a name that an update has formed is given up: any other somebody has chosen, and it stays (seed, "Lightweight rollout").
+  it.each([
+    [nameByHash('foo', HASH), 'foo'],
+    [`foo-${HASH}`, 'foo'],
+    ['foo-next', 'foo-next'],
+    ['foo-v2', 'foo-v2'],
+    // The hash of something else.
+    ['foo-c0ffeec0ffee', 'foo-c0ffeec0ffee'],
+    // A word, and the value of a label of that word.
+    [`foo-${HASH.slice(0, 3)}`, `foo-${HASH.slice(0, 3)}`],
+  ])(
+    'the seed: without any record the desired size is the present one of the old controller; %s is %s then',
+    (next, to) => {
+      const world = foo();
+      const labels = { app: 'foo', [KEY]: HASH };
+      const marks = { [ROLLING_UPDATE.partner]: 'foo' };
+      world.controller(
+        next,
+        { replicas: 0, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) },
+        marks,
+      );
+      const { written, outcome } = run(world);
 
-    expect(outcome).toBe('Succeeded');
-    expect(written.slice(0, 2)).toEqual(['Record', 'Annotate']);
-    expect(world.find('foo')?.spec.replicas).toBe(3);
+      expect(outcome).toBe('Succeeded');
+      expect(written.slice(0, 2)).toEqual(['Record', 'Annotate']);
+      expect(world.controllers).toMatchObject([{ metadata: { name: to }, spec: { replicas: 3 } }]);
+    },
+  );
+
+  it('the name that was given, where the record is lost: it stays, and the command that is printed has it', () => {
+    const world = foo();
+    begin(world, 'foo-v2');
+    run(world, { next: 'foo-v2', until: ({ purpose }) => purpose === 'ScaleDown' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    const { view } = planRollingUpdate(world.snapshot('foo'), NOW);
+    expect(commandFor(view)).toBe('fairlead rolling-update foo foo-v2 -n default');
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.controllers.map(({ metadata }) => metadata.name)).toEqual(['foo-v2']);
   });
 
   it('a record that is lost while both exist: the name keeps what git knows it by', () => {
@@ -72,6 +100,46 @@ describe('recovered from the objects alone', () => {
       labels: { 'applyset.kubernetes.io/part-of': 'applyset-1' },
       annotations: marks,
     });
+  });
+
+  it('a key that was asked for, where the record is lost before the old one has the label: it gets it all the same', () => {
+    const world = foo();
+    const decision = decideStart(viewUpdate(world.snapshot('foo')), { ...IMAGE, key: 'example.com/rolled' });
+    if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+    world.record(decision.data, STATE);
+    run(world, { until: ({ purpose }) => purpose === 'LabelTemplate' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+
+    expect(run(world, { until: ({ purpose }) => purpose === 'ScaleUp' }).written).toContain('LabelSelector');
+    const keys = world.controllers.map(({ spec }) => Object.keys(spec.selector ?? {}));
+    expect(keys).toEqual([
+      ['app', 'example.com/rolled'],
+      ['app', 'example.com/rolled'],
+    ]);
+    expect(viewUpdate(world.snapshot('foo')).record?.key).toBe('example.com/rolled');
+    expect(run(world).outcome).toBe('Succeeded');
+  });
+
+  it.each<[Record<string, string>, object]>([
+    [
+      { [ANNOTATION.maxSurge]: '2', [ANNOTATION.maxUnavailable]: '1' },
+      { surge: 2, unavailable: 1 },
+    ],
+    [{ [ANNOTATION.maxSurge]: '50%' }, { surge: '50%', unavailable: 0 }],
+    [{ [ANNOTATION.maxSurge]: 'many' }, { surge: 1, unavailable: 0 }],
+  ])('the budget of annotations %j holds without a record', (annotations, budget) => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
+    world.edit(next, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, ...annotations } },
+    }));
+
+    expect(viewUpdate(world.snapshot('foo')).state).toMatchObject(budget);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    expect(viewUpdate(world.snapshot('foo')).record?.state).toMatchObject(budget);
   });
 
   it('the seed: only the next exists', () => {
@@ -148,6 +216,7 @@ describe('recovered from the objects alone', () => {
 
   it('an update that kubectl began, by the names that it shipped (K1)', () => {
     const world = foo();
+    const next = `foo-${HASH}`;
     world.edit('foo', (one) => ({
       ...one,
       spec: { ...one.spec, replicas: 2 },
@@ -155,17 +224,14 @@ describe('recovered from the objects alone', () => {
         ...one.metadata,
         annotations: {
           [SHIPPED_ROLLING_UPDATE.originalReplicas]: '3',
-          [SHIPPED_ROLLING_UPDATE.nextController]: 'foo-b',
+          [SHIPPED_ROLLING_UPDATE.nextController]: next,
         },
       },
     }));
+    const labels = { app: 'foo', [SHIPPED_ROLLING_UPDATE.deployment]: HASH };
     world.controller(
-      'foo-b',
-      {
-        replicas: 1,
-        selector: { app: 'foo', deployment: 'b' },
-        template: IMAGE_TEMPLATE('app:2', { app: 'foo', deployment: 'b' }),
-      },
+      next,
+      { replicas: 1, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) },
       { [SHIPPED_ROLLING_UPDATE.sourceId]: 'foo:uid-1', [SHIPPED_ROLLING_UPDATE.desiredReplicas]: '3' },
     );
     world.settle();
@@ -402,5 +468,27 @@ describe('the way back', () => {
     expect(bodyOf(decideRollback(viewUpdate({ ...view, controllers }), { verb: 'abort' }))).not.toContain(
       'rejected',
     );
+  });
+});
+
+describe('an update that is begun while the run of the one before still closes', () => {
+  it.each([
+    ['of a next controller with a name of its own', 'foo-v2', undefined],
+    ['with a name of its own', 'foo-v3', 'foo-v2'],
+  ])('that run, which looks for the one of before, ends with its own (%s)', (_, former, later) => {
+    const world = foo();
+    begin(world, former);
+    run(world, { next: former, until: ({ purpose }) => purpose === 'ScaleDown' });
+    turn(world);
+    expect(run(world, { next: former, until: ({ purpose }) => purpose === 'Own' }).outcome).toBe('stopped');
+    begin(world, later);
+
+    // Neither closed nor given to a controller that is about to be deleted.
+    expect(run(world, { next: former })).toEqual({ written: ['Own'], outcome: 'Aborted' });
+    const { record } = viewUpdate(world.snapshot('foo'));
+    expect(record?.state.phase).toBe('Rolling');
+    expect(record?.revision.metadata.ownerReferences ?? []).toEqual([]);
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(world.find(later ?? 'foo')?.spec.template?.spec.containers[0]?.image).toBe('app:2');
   });
 });

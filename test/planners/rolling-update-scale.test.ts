@@ -173,6 +173,7 @@ const TRANSCRIPTS: readonly Transcript[] = [
   },
   { name: '3->0 1/1', old: 3, desired: 0, unavailable: 1, surge: 1, events: [[3, 0, 0]] },
   { name: '3->0 10/10', old: 3, desired: 0, unavailable: '10%', surge: '10%', events: [[3, 0, 0]] },
+  { name: '3->0 10/10 made anew', old: 3, desired: 0, unavailable: '10%', surge: '10%', events: [[3, 0, 0]] },
   { name: '0->0 1/1', old: 0, desired: 0, unavailable: 1, surge: 1, events: [[0, 0]] },
   {
     name: '30->2 50/0',

@@ -205,6 +205,11 @@ describe('from the beginning', () => {
     world.settle();
 
     expect(stepOf(world)).toMatchObject({ write: { purpose: 'DeleteStray', name: stray } });
+    const paused = { by: 'ann' };
+    expect(planRollingUpdate({ ...world.snapshot('foo'), paused }, NOW).step).toEqual({
+      do: 'paused',
+      ...paused,
+    });
     expect(run(world).outcome).toBe('Succeeded');
     expect(world.pods.map(({ metadata }) => metadata.name)).toContain(bystander);
     expect(world.pods.map(({ metadata }) => metadata.name)).not.toContain(stray);

@@ -14,6 +14,8 @@ export interface ApiWrite {
   readonly resource: string;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
+  /** Of a delete: the only object that it may hit. */
+  readonly uid?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** HTTP status of the apiserver; undefined while it has not answered. */
@@ -25,6 +27,7 @@ interface Body {
     readonly name?: string;
     readonly annotations?: Readonly<Record<string, string | null>>;
   };
+  readonly preconditions?: { readonly uid?: string };
   readonly reason?: string;
   readonly spec?: object;
   readonly status?: { readonly conditions?: readonly { readonly type?: string; readonly status?: string }[] };
@@ -38,10 +41,17 @@ const GATE = 'InPlaceUpdateReady';
 const CANARIES =
   /^\/apis\/apps\/v1\/namespaces\/fairlead-system\/(?:statefulsets|daemonsets|deployments)(?:\/fairlead-canary)?$/;
 
-/** Requests that change nothing that a rollout is about: leases (they are renewed by the clock), reviews, dry runs, canaries. */
+/** The list of the repositories that a worker follows: written by each leader, and by the clock. */
+const FOLLOWED_LIST = /\/configmaps\/fairlead-[-a-z0-9]+\.repositories$/;
+
+/**
+ * Requests that change nothing that a rollout or a commit is about: leases (they are renewed by the clock), reviews, dry runs,
+ * canaries, the list of repositories.
+ */
 export function isIgnored(url: URL): boolean {
   return (
     CANARIES.test(url.pathname) ||
+    FOLLOWED_LIST.test(url.pathname) ||
     /^\/apis\/(coordination|authorization|authentication)\.k8s\.io\//.test(url.pathname) ||
     url.searchParams.get('dryRun') === 'All'
   );
@@ -59,7 +69,7 @@ export function describeWrite(
   url: URL,
   text: Buffer,
   alias: Alias = (_, name) => name,
-): Pick<ApiWrite, 'key' | 'kind' | 'verb' | 'resource' | 'namespace' | 'name'> {
+): Pick<ApiWrite, 'key' | 'kind' | 'verb' | 'resource' | 'namespace' | 'name' | 'uid'> {
   const match =
     /^\/(?:api|apis\/[^/]+)\/[^/]+(?:\/namespaces\/([^/]+))?\/([^/]+)(?:\/([^/]+))?(?:\/([^/]+))?$/.exec(
       url.pathname,
@@ -75,7 +85,9 @@ export function describeWrite(
   const detail = plural === 'pods' && verb === 'patch' ? podPatch(body) : '';
   const kind = `${verb} ${resource}${detail === '' ? '' : ` ${detail}`}`;
   const label = labelOf(plural, subresource, body) ?? alias(plural, name ?? '', body);
-  return { key: `${kind} ${label}`.trimEnd(), kind, verb, resource, namespace, name };
+  const uid = verb === 'delete' ? body.preconditions?.uid : undefined;
+  const key = `${kind} ${label}`.trimEnd();
+  return { key, kind, verb, resource, namespace, name, ...(uid !== undefined && { uid }) };
 }
 
 /** Events have random names, and so have pods of others that are evicted: what tells them apart is the reason, or the order. */

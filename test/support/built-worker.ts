@@ -104,10 +104,10 @@ async function build(root: string, directory: string): Promise<void> {
   await rename(draft, directory);
 }
 
-async function hashOfSources(root: string): Promise<string> {
+async function hashOfSources(root: string, folders = SOURCES, files = FILES): Promise<string> {
   const hash = createHash('sha256');
-  const paths = FILES.map((file) => join(root, file));
-  for (const source of SOURCES) {
+  const paths = files.map((file) => join(root, file));
+  for (const source of folders) {
     const entries = await readdir(join(root, source), { recursive: true, withFileTypes: true });
     paths.push(
       ...entries
@@ -123,6 +123,14 @@ async function hashOfSources(root: string): Promise<string> {
       .update('\0');
   }
   return hash.digest('hex').slice(0, 16);
+}
+
+/** The part of the sources that decides what a rollout writes, and when. */
+const DECIDING = ['planners', 'workflows', 'activities', 'controllers', 'kubernetes'];
+
+/** What a result of the crash matrix is a result of: the same value as long as nothing that decides has changed. */
+export async function hashOfDecidingSources(): Promise<string> {
+  return await hashOfSources(packageRoot(), DECIDING, []);
 }
 
 /** A lock of a process that is gone is taken over. */

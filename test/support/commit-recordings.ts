@@ -101,6 +101,17 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'commit-waves-of-stages',
+    holds: ['MARKER_RECORDED', 'ACTIVITY_TASK_COMPLETED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const budget =
+        'apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}\n';
+      const sha = await ground.commit({ 'api.yaml': inWave(1, web('app:1')), 'budget.yaml': budget });
+      return await newest(ground.commitRuns(sha), 'COMPLETED');
+    },
+  },
+  {
     name: 'sync-rolled-out',
     holds: ['CHILD_WORKFLOW_EXECUTION_FAILED', 'TIMER_FIRED', 'CHILD_WORKFLOW_EXECUTION_COMPLETED'],
     async record(ground) {

@@ -94,8 +94,8 @@ export class ControllerHistory {
   }
 
   /**
-   * The `round`th rename: milliseconds between the end of the next controller and the return of the name, and the uids of the
-   * pods that the next controller left.
+   * The `round`th rename: milliseconds in which no controller looked after the pods, from the deletion of the next one (that it is held
+   * by a finalizer makes no pods) to the return of the name; and the uids of the pods that the next controller left.
    */
   handOver(name: string, round: number): { readonly gap: number; readonly atDeletion: readonly string[] } {
     const isNext = ({ object: { metadata } }: Seen<ReplicationController>) =>
@@ -106,6 +106,9 @@ export class ControllerHistory {
       ({ type, object, at }) =>
         type === 'ADDED' && object.metadata.name === name && at >= (gone?.at ?? Infinity),
     );
+    const asked = this.controllers.find(
+      ({ object: { metadata } }) => metadata.uid === uid && metadata.deletionTimestamp !== undefined,
+    );
     const active = new Set<string>();
     for (const { type, object, at } of this.pods) {
       if (at > (gone?.at ?? 0)) break;
@@ -115,7 +118,7 @@ export class ControllerHistory {
     }
     if (gone === undefined || back === undefined)
       throw new Error(`no rename ${String(round)} of ${name} was seen`);
-    return { gap: back.at - gone.at, atDeletion: [...active].sort() };
+    return { gap: back.at - (asked ?? gone).at, atDeletion: [...active].sort() };
   }
 
   /** Waits until the watches have told what is so by now. */

@@ -13,6 +13,12 @@ interface KeyValue {
   readonly value: string;
 }
 
+interface Revisions {
+  readonly key: string;
+  readonly create_revision: string;
+  readonly mod_revision: string;
+}
+
 /** Deletes that are under way at the same time. */
 const AT_ONCE = 8;
 const REGISTRY = Buffer.from('/registry/').toString('base64');
@@ -50,6 +56,22 @@ export class Etcd {
       range_end: REGISTRY_END,
     });
     return new Map(kvs.map(({ key, value }) => [key, value]));
+  }
+
+  /**
+   * What there is in a namespace, but for Events: of each object when it was made, which stands for its uid, and its resourceVersion, in
+   * one look, of one moment, whatever kinds are served.
+   */
+  async revisions(namespace: string): Promise<Readonly<Record<string, string>>> {
+    const { kvs = [] } = await this.#post<{ readonly kvs?: readonly Revisions[] }>('range', {
+      key: REGISTRY,
+      range_end: REGISTRY_END,
+      keys_only: true,
+    });
+    const all = kvs.map((kv) => [nameOf(kv.key), `${kv.create_revision} ${kv.mod_revision}`] as const);
+    return Object.fromEntries(
+      all.filter(([name]) => name.includes(`/${namespace}/`) && !name.startsWith('/registry/events/')),
+    );
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Throw-away git repositories, made with the git program of the machine and nothing of its user's configuration. */
 
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -10,6 +10,9 @@ const run = promisify(execFile);
 
 /** Content of a file; undefined removes it; a link points to its target. */
 export type FileChange = string | Buffer | undefined | { readonly link: string };
+
+/** The name of a manifest that is no text: `f`, two bytes that UTF-8 does not have, `.yaml`. */
+export const NO_UTF8 = Buffer.from([0x66, 0xff, 0xfe, 0x2e, 0x79, 0x61, 0x6d, 0x6c]);
 
 export class TestRepository {
   readonly path: string;
@@ -51,6 +54,30 @@ export class TestRepository {
     return await this.git('rev-parse', 'HEAD');
   }
 
+  /** A commit without parents of these files and no others, whatever the file system would say to their paths; answers the sha. */
+  async imported(branch: string, files: readonly (readonly [path: Buffer, text: string])[]): Promise<string> {
+    const texts = [...new Set(files.map(([, text]) => text))];
+    const input = Buffer.concat([
+      ...texts.map((text, index) =>
+        Buffer.from(`blob\nmark :${String(index + 1)}\ndata ${String(Buffer.byteLength(text))}\n${text}\n`),
+      ),
+      Buffer.from(`commit refs/heads/${branch}\ncommitter Test <test@example.com> 0 +0000\ndata 1\nx\n`),
+      ...files.map(([path, text]) =>
+        Buffer.concat([
+          Buffer.from(`M 100644 :${String(texts.indexOf(text) + 1)} "`),
+          quoted(path),
+          Buffer.from('"\n'),
+        ]),
+      ),
+      Buffer.from('\n'),
+    ]);
+    execFileSync('git', ['-c', 'core.protectNTFS=false', 'fast-import', '--quiet', '--force'], {
+      cwd: this.path,
+      input,
+    });
+    return await this.git('rev-parse', branch);
+  }
+
   async remove(): Promise<void> {
     await rm(this.path, { recursive: true, force: true });
   }
@@ -63,4 +90,10 @@ export class TestRepository {
     if (typeof content === 'object' && 'link' in content) await symlink(content.link, path);
     else await writeFile(path, content);
   }
+}
+
+/** As C writes it, which is what fast-import reads. */
+function quoted(path: Buffer): Buffer {
+  const escaped = [...path].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`);
+  return Buffer.from(escaped.join(''));
 }

@@ -8,36 +8,56 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { execFile } from 'node:child_process';
 
 /**
  * What the server does with a request; `serve` is the ordinary answer, `slow` a byte of one every 200 ms, `unfinished` the whole one
- * without its end; a number is a status.
+ * without its end, `echo` a refusal that repeats what the client has proven itself with; a number is a status.
  */
 export type Behaviour =
-  'serve' | 'hang' | 'slow' | 'unfinished' | 'redirect' | 'unauthorized' | 'garbage' | 'endless' | number;
+  | 'serve'
+  | 'hang'
+  | 'slow'
+  | 'unfinished'
+  | 'redirect'
+  | 'unauthorized'
+  | 'echo'
+  | 'garbage'
+  | 'endless'
+  | number;
 
 export class GitServer {
   behaviour: Behaviour = 'serve';
-  /** Only requests of this method are treated so, others served: a look begins with GET, the POST of a fetch gets its pack. */
-  only: 'GET' | 'POST' | undefined;
+  /** Only requests of this method are treated so, or those that ask for commits; others are served, as looks are that go before a fetch. */
+  only: 'GET' | 'POST' | 'fetch' | undefined;
   /** Password that clients must send; any when absent. */
   password: string | undefined;
+  /** What a fetch gets instead of the pack that it asked for. */
+  pack: Buffer | undefined;
   /** Where `redirect` sends clients. */
   redirectTo = '';
+  /** Every repository under it is served. */
+  root: string;
   readonly requests: { readonly path: string; readonly authorization: string | undefined }[] = [];
   readonly caFile: string;
   readonly #server: Server;
-  readonly #root: string;
   readonly #directory: string;
 
   private constructor(server: Server, root: string, directory: string) {
     this.#server = server;
-    this.#root = root;
+    this.root = root;
     this.#directory = directory;
     this.caFile = join(directory, 'cert.pem');
-    server.on('request', (request, response) => this.#handle(request, response));
+    server.on('request', (request, response) => {
+      // A client that has left before it has asked wants no answer.
+      buffer(request).then(
+        (body) => this.#handle(request, response, body),
+        () => response.destroy(),
+      );
+    });
   }
 
   /** Serves every repository under `root`. */
@@ -90,10 +110,10 @@ export class GitServer {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse): void {
+  #handle(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const { authorization } = request.headers;
     this.requests.push({ path: request.url ?? '', authorization });
-    const behaviour = this.only === undefined || this.only === request.method ? this.behaviour : 'serve';
+    const behaviour = this.#isMeant(request, body) ? this.behaviour : 'serve';
     if (typeof behaviour === 'number') {
       response.writeHead(behaviour).end('try later');
       return;
@@ -128,26 +148,39 @@ export class GitServer {
       case 'unauthorized':
         this.#refuse(response);
         return;
+      case 'echo':
+        this.#refuse(
+          response,
+          `invalid token ${passwordIn(authorization)}, sent as ${authorization ?? 'nothing'}\n`,
+        );
+        return;
       case 'serve':
       case 'unfinished': {
-        const sent = Buffer.from((authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
-        if (this.password !== undefined && sent.slice(sent.indexOf(':') + 1) !== this.password)
+        if (this.password !== undefined && passwordIn(authorization) !== this.password)
           this.#refuse(response);
-        else this.#serve(request, response, behaviour === 'serve');
+        else if (this.pack !== undefined && isFetch(request, body)) lie(response, this.pack);
+        else this.#serve(request, response, body, behaviour === 'serve');
       }
     }
   }
 
-  #refuse(response: ServerResponse): void {
-    response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+  #isMeant(request: IncomingMessage, body: Buffer): boolean {
+    if (this.only !== 'fetch') return this.only === undefined || this.only === request.method;
+    return isFetch(request, body);
   }
 
-  #serve(request: IncomingMessage, response: ServerResponse, isFinished: boolean): void {
+  #refuse(response: ServerResponse, text = ''): void {
+    response
+      .writeHead(401, { 'www-authenticate': 'Basic realm="git"', 'content-type': 'text/plain' })
+      .end(text);
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse, body: Buffer, isFinished: boolean): void {
     const url = new URL(request.url ?? '/', 'https://localhost');
     const backend = spawn('git', ['http-backend'], {
       env: {
         PATH: process.env['PATH'],
-        GIT_PROJECT_ROOT: this.#root,
+        GIT_PROJECT_ROOT: this.root,
         GIT_HTTP_EXPORT_ALL: '1',
         GIT_CONFIG_COUNT: '1',
         GIT_CONFIG_KEY_0: 'safe.directory',
@@ -162,7 +195,7 @@ export class GitServer {
       },
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    request.pipe(backend.stdin);
+    backend.stdin.on('error', () => undefined).end(body);
     let head = Buffer.alloc(0);
     let begun = false;
     backend.stdout.on('data', (data: Buffer) => {
@@ -188,4 +221,29 @@ export class GitServer {
       if (isFinished) response.end();
     });
   }
+}
+
+function passwordIn(authorization: string | undefined): string {
+  const sent = Buffer.from((authorization ?? '').replace(/^Basic /, ''), 'base64').toString('utf8');
+  return sent.slice(sent.indexOf(':') + 1);
+}
+
+/** A line of git's protocol. */
+function packet(content: Buffer): Buffer {
+  return Buffer.concat([Buffer.from((content.length + 4).toString(16).padStart(4, '0')), content]);
+}
+
+/** Whether commits are asked for, and not only the names of refs. */
+function isFetch({ method, headers }: IncomingMessage, body: Buffer): boolean {
+  if (method !== 'POST') return false;
+  return (headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).includes('command=fetch');
+}
+
+/** Whoever fetches gets this pack, whatever he wants. */
+function lie(response: ServerResponse, pack: Buffer): void {
+  response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
+  response.write(packet(Buffer.from('packfile\n')));
+  for (let at = 0; at < pack.length; at += 60_000)
+    response.write(packet(Buffer.concat([Buffer.from([1]), pack.subarray(at, at + 60_000)])));
+  response.end('0000');
 }

@@ -8,6 +8,7 @@ import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 
 import type { CommitActivityDependencies } from '../../activities/commit-access.ts';
+import { HEARTBEAT_THROTTLE_MS } from '../../activities/attempt.ts';
 import { createCommitActivities } from '../../activities/commit.ts';
 import { createSyncActivities } from '../../activities/sync.ts';
 import { KeyedMutex } from '../../controllers/keyed-mutex.ts';
@@ -151,7 +152,7 @@ export class GitSync {
       connection,
       taskQueue: leaderTaskQueue(cluster),
       activities,
-      maxHeartbeatThrottleInterval: '500ms',
+      maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
       shutdownForceTime: '5s',
     });
     const workers = [await createWorkflows(), worker] as const;

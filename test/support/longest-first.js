@@ -10,6 +10,7 @@ import Sequencer from '@jest/test-sequencer';
 /** Those that take a minute or more, longest first; a name that is gone, or not there yet, costs a little time only. */
 const LONGEST = [
   'crash-sample',
+  'bad-inputs',
   'bootstrap',
   'faults-objects',
   'daemonset-nodes',

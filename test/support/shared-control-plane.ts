@@ -205,7 +205,8 @@ async function readKeys(etcd: Etcd): Promise<EtcdKeys> {
   return await etcd.keys();
 }
 
-async function withEtcd<T>(directory: string, act: (etcd: Etcd) => Promise<T>): Promise<T> {
+/** Of the instance with this state. */
+export async function withEtcd<T>(directory: string, act: (etcd: Etcd) => Promise<T>): Promise<T> {
   const record = await readInstance(directory);
   if (record === undefined) throw new Error(`no instance in ${directory}`);
   const etcd = await Etcd.open(instanceLayout(directory), record.ports.etcd);

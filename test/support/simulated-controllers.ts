@@ -125,14 +125,26 @@ export class SimulatedControllers {
       const generation = (found.metadata.generation ?? 1) + (isSpec ? 1 : 0);
       this.#put(resource, { ...patched, metadata: { ...patched.metadata, generation } });
       this.#letGo(name);
-    } else if (orphan === true) {
-      const deletionTimestamp = '2026-01-01T00:00:00Z';
-      const finalizers = [...(found.metadata.finalizers ?? []), 'orphan'];
-      this.#put(resource, { ...found, metadata: { ...found.metadata, deletionTimestamp, finalizers } });
     } else {
-      this.#objects.delete(key);
+      this.#remove(resource, found, orphan === true ? 'orphan' : undefined);
     }
     return 'done';
+  }
+
+  /** `kubectl delete rc`, with `--cascade=foreground` where it is asked for; the pods go with it, or with the last finalizer. */
+  deleteByHand(name: string, finalizer?: 'foregroundDeletion'): void {
+    const found = this.find(name);
+    if (found !== undefined) this.#remove('replicationcontrollers', found, finalizer);
+  }
+
+  /** What a delete wants of the children replaces what one of before wanted: also of an object that is being deleted already. */
+  #remove(resource: Resource, object: Stored, policy: 'orphan' | 'foregroundDeletion' | undefined): void {
+    const { finalizers: before = [], name } = object.metadata;
+    const others = before.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
+    const finalizers = [...others, ...(policy === undefined ? [] : [policy])];
+    const metadata = { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers };
+    if (finalizers.length > 0) this.#put(resource, { ...object, metadata });
+    else this.#delete(resource, name);
   }
 
   /** The controller manager's cache of pods catches up; that of controllers is never behind, so it may know of these first. */
@@ -174,7 +186,7 @@ export class SimulatedControllers {
     } else if (isStaying && own().length > wanted) {
       // R2: what is not ready goes first.
       const victim = own().find((pod) => !isReady(pod)) ?? own()[0];
-      if (victim !== undefined) this.#delete(victim.metadata.name);
+      if (victim !== undefined) this.#delete('pods', victim.metadata.name);
       changed = true;
     }
     const matchTemplate = { matchLabels: controller.spec.template?.metadata?.labels ?? {} };
@@ -218,8 +230,17 @@ export class SimulatedControllers {
     }
   }
 
-  /** The garbage collector orphans the children of one controller that is being deleted, and lets it go. */
+  /** The garbage collector frees, or deletes, the children of one controller that is being deleted, and lets it go. */
   collect(): boolean {
+    const foreground = this.controllers.find(({ metadata }) =>
+      metadata.finalizers?.includes('foregroundDeletion'),
+    );
+    if (foreground !== undefined) {
+      const { name, uid } = foreground.metadata;
+      for (const pod of this.pods) if (ownerOf(pod)?.uid === uid) this.#delete('pods', pod.metadata.name);
+      this.#takeOff(name, 'foregroundDeletion');
+      return true;
+    }
     const going = this.controllers.find(({ metadata }) => metadata.finalizers?.includes('orphan') === true);
     if (going === undefined) return false;
     for (const [key, object] of this.#objects) {
@@ -228,26 +249,35 @@ export class SimulatedControllers {
         this.#put(resource, { ...object, metadata: { ...object.metadata, ownerReferences: [] } });
       }
     }
-    const { name, finalizers = [] } = going.metadata;
+    this.#takeOff(going.metadata.name, 'orphan');
+    return true;
+  }
+
+  #takeOff(name: string, finalizer: string): void {
     this.edit(name, (one) => ({
       ...one,
-      metadata: { ...one.metadata, finalizers: finalizers.filter((finalizer) => finalizer !== 'orphan') },
+      metadata: {
+        ...one.metadata,
+        finalizers: (one.metadata.finalizers ?? []).filter((other) => other !== finalizer),
+      },
     }));
     this.#letGo(name);
-    return true;
   }
 
   /** What is being deleted goes with its last finalizer. */
   #letGo(name: string): void {
     const { deletionTimestamp, finalizers = [] } = this.find(name)?.metadata ?? {};
-    if (deletionTimestamp !== undefined && finalizers.length === 0) {
-      this.#objects.delete(`replicationcontrollers/${name}`);
-    }
+    if (deletionTimestamp !== undefined && finalizers.length === 0)
+      this.#delete('replicationcontrollers', name);
   }
 
-  #delete(pod: string): void {
-    this.#objects.delete(`pods/${pod}`);
-    this.#seen.delete(pod);
+  /** The object, and with a controller the pods that are still its own. */
+  #delete(resource: Resource, name: string): void {
+    const uid = this.#objects.get(`${resource}/${name}`)?.metadata.uid;
+    this.#objects.delete(`${resource}/${name}`);
+    if (resource === 'pods') this.#seen.delete(name);
+    for (const pod of resource === 'replicationcontrollers' ? this.pods : [])
+      if (ownerOf(pod)?.uid === uid) this.#delete('pods', pod.metadata.name);
   }
 
   /** By the controller manager itself: it knows of it at once. */

@@ -33,10 +33,11 @@ export function foo(replicas = 3): SimulatedControllers {
 /** As `rolling-update foo [newName] --image=app:2` would. */
 export function begin(world: SimulatedControllers, newName?: string, state: RecordState = STATE): string {
   const request = newName === undefined ? IMAGE : { ...IMAGE, newName };
-  const decision = decideStart(viewUpdate(world.snapshot('foo', newName)), request);
+  const view = viewUpdate(world.snapshot('foo', newName));
+  const decision = decideStart(view, request);
   if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
   const { data } = decision;
-  world.record(data, { ...state, desired: decision.desired });
+  world.record(data, { ...state, desired: decision.desired }, view.records);
   return data.next;
 }
 

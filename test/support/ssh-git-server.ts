@@ -17,6 +17,8 @@ export type SshBehaviour = 'serve' | 'hang' | 'hang up' | 'garbage' | 'failure';
 
 export class SshGitServer {
   behaviour: SshBehaviour = 'serve';
+  /** Every repository under it is served. */
+  root: string;
   /** The only commands that were asked for. */
   readonly commands: string[] = [];
   /** Names of the variables that clients wanted to set. */
@@ -28,12 +30,11 @@ export class SshGitServer {
   /** The server's own host key, as clients may trust it. */
   readonly knownHostsFile: string;
   readonly #server: ssh2.Server;
-  readonly #root: string;
   readonly #directory: string;
   readonly #connections = new Set<Connection>();
 
   private constructor(root: string, directory: string, hostKey: Buffer, allowed: string) {
-    this.#root = root;
+    this.root = root;
     this.#directory = directory;
     this.keyFile = join(directory, 'key');
     this.strangerKeyFile = join(directory, 'stranger');
@@ -83,10 +84,7 @@ export class SshGitServer {
     await new Promise<void>((resolve) => {
       server.#server.listen(0, '127.0.0.1', resolve);
     });
-    await writeFile(
-      server.knownHostsFile,
-      `[127.0.0.1]:${String(server.port)} ${(await read('host.pub')).split(' ').slice(0, 2).join(' ')}\n`,
-    );
+    await writeFile(server.knownHostsFile, await server.hostLine(server.port));
     return server;
   }
 
@@ -96,6 +94,12 @@ export class SshGitServer {
 
   url(path: string): string {
     return `ssh://git@127.0.0.1:${String(this.port)}/${path}`;
+  }
+
+  /** Its own host key as that of whatever listens at a port, for a file of known hosts. */
+  async hostLine(port: number): Promise<string> {
+    const [type = '', key = ''] = (await readFile(join(this.#directory, 'host.pub'), 'utf8')).split(' ');
+    return `[127.0.0.1]:${String(port)} ${type} ${key}\n`;
   }
 
   /** A file of the server's folder, readable by its owner alone. */
@@ -135,7 +139,7 @@ export class SshGitServer {
 
   #serve(channel: ServerChannel, command: string, protocol: string): void {
     const [, path = ''] = /^git-upload-pack '\/(.*)'$/.exec(command) ?? [];
-    const git = spawn('git', ['-c', 'safe.directory=*', 'upload-pack', join(this.#root, path)], {
+    const git = spawn('git', ['-c', 'safe.directory=*', 'upload-pack', join(this.root, path)], {
       env: { PATH: process.env['PATH'], GIT_PROTOCOL: protocol },
     });
     channel.pipe(git.stdin);

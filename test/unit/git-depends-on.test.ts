@@ -131,10 +131,10 @@ describe('the order', () => {
     expect(order(prepared)).toEqual(['settings', 'early', 'web', 'late', 'first 1', 'a']);
     expect(applySteps(prepared.objects, ({ manifest }) => manifest.name !== 'web')).toEqual([
       { stage: 1, wave: 0, count: 1, changes: 1 },
-      { stage: 3, wave: -1, count: 1, changes: 1 },
-      { stage: 3, wave: 0, dependent: true, count: 1, changes: 0 },
-      { stage: 3, wave: 1, count: 1, changes: 1 },
-      { stage: 3, wave: 1, rank: 1, dependent: true, count: 1, changes: 1 },
+      { stage: 3, wave: -1, inWaves: true, count: 1, changes: 1 },
+      { stage: 3, wave: 0, dependent: true, inWaves: true, count: 1, changes: 0 },
+      { stage: 3, wave: 1, inWaves: true, count: 1, changes: 1 },
+      { stage: 3, wave: 1, rank: 1, dependent: true, inWaves: true, count: 1, changes: 1 },
       { stage: 4, wave: 0, dependent: true, count: 1, changes: 1 },
     ]);
   });

@@ -93,11 +93,28 @@ describe('the order of waves', () => {
     ];
     expect(applySteps(objects, ({ changed }) => changed)).toEqual([
       { stage: 1, wave: 0, count: 1, changes: 1 },
-      { stage: 3, wave: -2, count: 1, changes: 0 },
-      { stage: 3, wave: 0, count: 2, changes: 1 },
-      { stage: 3, wave: 1, count: 1, changes: 1 },
+      { stage: 3, wave: -2, inWaves: true, count: 1, changes: 0 },
+      { stage: 3, wave: 0, inWaves: true, count: 2, changes: 1 },
+      { stage: 3, wave: 1, inWaves: true, count: 1, changes: 1 },
     ]);
     expect(applySteps([], () => true)).toEqual([]);
+  });
+
+  it('tell of each step whether later stages wait for its own, where any object of that has a wave', () => {
+    const objects = [
+      { stage: 0, wave: 0 },
+      { stage: 1, wave: 5 },
+      { stage: 3, wave: -1 },
+      { stage: 3, wave: 0 },
+      { stage: 4, wave: 0 },
+    ];
+    expect(applySteps(objects, () => true).map(({ stage, inWaves }) => [stage, inWaves])).toEqual([
+      [0, undefined],
+      [1, true],
+      [3, true],
+      [3, true],
+      [4, undefined],
+    ]);
   });
 });
 

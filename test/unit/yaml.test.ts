@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { readYaml } from '../../git/yaml.ts';
+import { aliasBomb, mergeStorm } from '../support/yaml-bombs.ts';
 
 /**
  * The values are what `kubectl annotate --local -o json` (sigs.k8s.io/yaml) made of the same text; test/e2e/manifests.test.ts asks it
@@ -226,24 +227,9 @@ const REFUSED: readonly (readonly [text: string, code: string, line: number, mes
     2,
     /aliases nest more than 100 levels/,
   ],
-  [bomb(), 'TooComplex', 6, /expand to more than 100000 values/],
+  [aliasBomb(), 'TooComplex', 6, /expand to more than 100000 values/],
   [mergeStorm(), 'TooComplex', 36, /expand to more/],
 ];
-
-function bomb(): string {
-  const names = 'abcdefghi'.split('');
-  return names
-    .map(
-      (name, level) =>
-        `${name}: &${name} [${Array.from({ length: 9 }, () => (level === 0 ? 'x' : `*${names[level - 1] ?? ''}`)).join(',')}]`,
-    )
-    .join('\n');
-}
-
-function mergeStorm(): string {
-  const keys = Array.from({ length: 1_000 }, (_, index) => `k${index}: 1`).join(', ');
-  return `a: &a {${keys}}\nb:\n${Array.from({ length: 150 }, () => '- {<<: *a}').join('\n')}`;
-}
 
 describe('YAML as kubectl reads it', () => {
   it.each(VALUES)('%j is %j', (text, value) => {

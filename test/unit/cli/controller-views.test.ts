@@ -437,7 +437,8 @@ describe('an update that kubectl began, and nobody goes on with (K1)', () => {
 
   const planOf = (all: SimulatedControllers, name: string) =>
     planRollingUpdate(all.snapshot(updateNameOf(all, name)), 0);
-  const TAKES_ON = 'fairlead rolling-update foo -n default';
+  // Nobody knows any more what was typed, but no update forms this name.
+  const TAKES_ON = 'fairlead rolling-update foo foo-b -n default';
 
   it.each<[string, string, string | undefined]>([
     ['the old controller', 'foo', undefined],
@@ -470,7 +471,7 @@ describe('an update that kubectl began, and nobody goes on with (K1)', () => {
     });
     expect(explain(plan, { run: NO_RUN, nobody: undefined, git: undefined })).toMatchObject({
       verdict: 'NextLost',
-      next: 'roll it out again: fairlead rolling-update foo --image=… -n default; or go back: fairlead rollout abort rc/foo -n default',
+      next: 'roll it out again: fairlead rolling-update foo foo-b --image=… -n default; or go back: fairlead rollout abort rc/foo -n default',
     });
     const change = { kind: 'image', image: 'app:2' } as const;
     expect(decideStart(plan.view, { change, key: ROLLING_UPDATE.deployment })).toMatchObject({

@@ -8,7 +8,7 @@ import type { OpenTemporal } from '../../../cli/temporal.ts';
 import type { ResourcePath } from '../../../kubernetes/client.ts';
 import { responseError } from '../../../kubernetes/response-errors.ts';
 import { trusted } from '../../../kubernetes/values.ts';
-import { begin, foo, stepOf } from '../../support/simulated-update.ts';
+import { STATE, begin, foo, run, stepOf } from '../../support/simulated-update.ts';
 
 /** An update that stands still where it is, with a run that is open; a second goes by with each look at the clock. */
 async function follow(world: ReturnType<typeof foo>, next: string) {
@@ -17,7 +17,7 @@ async function follow(world: ReturnType<typeof foo>, next: string) {
     controllerrevisions: world.revisions,
     pods: world.pods,
   };
-  const said: string[] = [];
+  const [said, shown]: [string[], string[]] = [[], []];
   let now = 0;
   const session = trusted<Session>({
     client: {
@@ -35,7 +35,7 @@ async function follow(world: ReturnType<typeof foo>, next: string) {
     io: {
       now: () => (now += 1_000),
       interrupted: new AbortController().signal,
-      out: () => undefined,
+      out: (text: string) => shown.push(text),
       err: (text: string) => said.push(text),
     },
   });
@@ -48,14 +48,14 @@ async function follow(world: ReturnType<typeof foo>, next: string) {
     isRollback: false,
     pollIntervalMs: 1,
   });
-  return { code, said: said.join('') };
+  return { code, said: said.join(''), shown: shown.join(''), ended: now };
 }
 
 it('without progress: the error says what it waits for', async () => {
   const world = foo();
   const next = begin(world);
   for (let step = stepOf(world); step.do === 'write'; step = stepOf(world)) world.apply(step.write);
-  expect(await follow(world, next)).toEqual({
+  expect(await follow(world, next)).toMatchObject({
     code: 3,
     said: expect.stringContaining(
       'error: no progress for 10s: the controller of the cluster has not seen the new template of foo yet\n',
@@ -69,8 +69,22 @@ it('without progress, and nothing to wait for: the error says which step is not 
   const step = stepOf(world);
   const message = step.do === 'write' ? step.write.message : '';
   expect(message).toContain(next);
-  expect(await follow(world, next)).toEqual({
+  expect(await follow(world, next)).toMatchObject({
     code: 3,
     said: expect.stringContaining(`error: no progress for 10s: its next step is not done: ${message}\n`),
   });
+});
+
+it('the limit does not run while the update period does, which it says', async () => {
+  const world = foo();
+  const next = begin(world, undefined, { ...STATE, updatePeriodMs: 60_000 });
+  run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+  const { code, said, shown, ended } = await follow(world, next);
+
+  expect(shown).toContain('(waits for --update-period (60s after each growth))');
+  expect({ code, said }).toEqual({
+    code: 3,
+    said: expect.stringContaining('no progress for 10s: its next step is not done: scale foo from 3 to 2'),
+  });
+  expect(ended).toBeGreaterThanOrEqual(70_000);
 });

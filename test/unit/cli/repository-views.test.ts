@@ -90,6 +90,18 @@ describe('the state of a repository', () => {
       { state: 'Canceled', message: 'by ada' },
     ],
     ['never applied', row(), undefined, { state: 'Pending', message: 'bbbbbbbb is next' }],
+    [
+      'whose next commit cannot be read yet',
+      row({ unread: { sha: NEW, problem: 'SourceTimeout: too slow.' } }),
+      undefined,
+      { state: 'Pending', message: 'bbbbbbbb is next, but cannot be read yet: SourceTimeout: too slow.' },
+    ],
+    [
+      'of which an earlier commit could not be read',
+      row({ unread: { sha: OLD, problem: 'SourceTimeout: too slow.' } }),
+      undefined,
+      { state: 'Pending', message: 'bbbbbbbb is next' },
+    ],
     ['applied', row(), { status: commit('Succeeded') }, { state: 'Synced', message: '' }],
     [
       'applied, with something to say',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { Call } from '../../../cli/io.ts';
-import { readRequest } from '../../../cli/rolling-update-options.ts';
+import { readRequest, unheeded } from '../../../cli/rolling-update-options.ts';
 import type { RollingUpdateOptions } from '../../../cli/rolling-update-options.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 
@@ -105,5 +105,37 @@ describe('the budget of a rolling update', () => {
     });
     const settings = { unavailable: '100%', surge: '150%' };
     expect(await read({ maxUnavailable: '100%', maxSurge: '150%' })).toMatchObject({ settings });
+  });
+});
+
+describe('flags of a command that attaches', () => {
+  const record = {
+    key: 'kubernetes.io/deployment',
+    state: { phase: 'Rolling', desired: 3, surge: 1, unavailable: 0, updatePeriodMs: 0, pollIntervalMs: 500 },
+  } as const;
+  const said = async (flags: Partial<RollingUpdateOptions>) => {
+    const options = {
+      deploymentLabelKey: 'kubernetes.io/deployment',
+      updatePeriod: 0,
+      pollInterval: 1_000,
+      image: 'app:2',
+      ...flags,
+    };
+    return unheeded(
+      await readRequest(trusted<Call<RollingUpdateOptions>>({ operands: ['foo'], options }), 'default'),
+      record,
+    );
+  };
+
+  it.each<[Partial<RollingUpdateOptions>, readonly string[]]>([
+    [{}, []],
+    [{ maxSurge: '1', maxUnavailable: '0', pollInterval: 500 }, []],
+    [{ maxSurge: '2' }, ['--max-surge (it has 1)']],
+    [{ maxSurge: '25%', maxUnavailable: '1' }, ['--max-surge (it has 1)', '--max-unavailable (it has 0)']],
+    [{ updatePeriod: 60_000 }, ['--update-period (it has 0ms)']],
+    [{ pollInterval: 200 }, ['--poll-interval of the run (it has 500ms)']],
+    [{ deploymentLabelKey: 'x' }, ['--deployment-label-key (it has kubernetes.io/deployment)']],
+  ])('%j: those that the update does not have are named', async (flags, named) => {
+    expect(await said(flags)).toEqual(named);
   });
 });

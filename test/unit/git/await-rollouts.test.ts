@@ -1,4 +1,7 @@
-/** Workloads that lost the label by which a commit's are watched: they are there, and told for what they are. */
+/**
+ * What the end of a commit waits for. Workloads that lost the label by which a commit's are watched: they are there, and told for what
+ * they are. What has no rollout: in waves until it is ready, else Jobs alone, by how they ended.
+ */
 
 import { describe, expect, it } from '@jest/globals';
 
@@ -12,12 +15,14 @@ import { trusted } from '../../../kubernetes/values.ts';
 import { commitContext, preparedObjects } from '../../support/commit-context.ts';
 
 const WEB = 'Deployment.apps ns/web';
-const text = `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {}\n`;
+const WEB_MANIFEST = `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {}\n`;
 
 describe('a workload that somebody has applied by hand', () => {
   async function prepared(): Promise<PreparedObject> {
     const served = { resource: 'deployments', namespaced: true };
-    const [web] = await preparedObjects({ path: 'web.yaml', text }, () => Promise.resolve(served));
+    const [web] = await preparedObjects({ path: 'web.yaml', text: WEB_MANIFEST }, () =>
+      Promise.resolve(served),
+    );
     if (web === undefined) throw new Error('the manifest is not read');
     return web;
   }
@@ -89,5 +94,95 @@ describe('a workload that somebody has applied by hand', () => {
     const own = { 'fairlead.dev/manifest-hash': web.manifest.hash, 'fairlead.dev/commit': 'a' };
     const { states } = await awaited(web, [live(own, 'False'), live(own)]);
     expect(states.get(WEB)).toEqual({ state: 'Done' });
+  });
+});
+
+describe('what has no rollout, at the end of a commit', () => {
+  const MIGRATE = 'Job.batch ns/migrate';
+  const manifest = (kind: string, more = ''): string =>
+    `apiVersion: ${kind === 'Job' ? 'batch/v1' : 'example.com/v1'}\nkind: ${kind}\nmetadata: {name: migrate}\nspec: {backoffLimit: 0${more}}\n`;
+
+  /** `by`: the commit that has written it, ours is `a`. */
+  function live(condition: string | undefined, by = 'a'): LiveWorkload {
+    return trusted<LiveWorkload>({
+      metadata: { name: 'migrate', uid: 'u', generation: 1, annotations: { 'fairlead.dev/commit': by } },
+      status: {
+        conditions: condition === undefined ? [] : [{ type: condition, status: 'True', reason: 'Why' }],
+      },
+    });
+  }
+  const unready = trusted<LiveWorkload>({
+    ...live(undefined),
+    status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Why' }] },
+  });
+
+  async function ended(
+    text: string,
+    object: LiveWorkload | undefined,
+    { isInWaves, untilMs = Date.now() + 60_000 }: { isInWaves: boolean; untilMs?: number },
+  ) {
+    const served = { resource: 'things', namespaced: true };
+    const objects = await preparedObjects({ path: 'a.yaml', text }, () => Promise.resolve(served));
+    const client = trusted<KubernetesClient>({
+      get: async () => {
+        if (object !== undefined) return await Promise.resolve(object);
+        const path = objects[0]?.path ?? { group: '', version: '', resource: '' };
+        throw new ApiError(
+          { method: 'GET', path, server: '' },
+          { status: 404, reason: 'NotFound', text: 'not found' },
+        );
+      },
+    });
+    const { states, isComplete, unwell } = await awaitRollouts(commitContext(client), objects, {
+      patienceMs: 300,
+      wasApplied: () => true,
+      end: { untilMs, isInWaves: () => isInWaves },
+    });
+    return { states: [...states].map(([label, { state }]) => [label, state]), isComplete, unwell };
+  }
+  const well = { states: [], isComplete: true, unwell: [] };
+
+  it.each([
+    ['that runs is not awaited', live(undefined), well],
+    ['that has failed is a failure', live('Failed'), { ...well, states: [[MIGRATE, 'Failed']] }],
+    [
+      'that has failed for an earlier commit is named',
+      live('Failed', 'b'),
+      { ...well, unwell: [`${MIGRATE}: Why`] },
+    ],
+    ['that is done is well', live('Complete'), well],
+    ['that is gone is no matter', undefined, well],
+  ])('a Job without waves %s', async (_, object, expected) => {
+    expect(await ended(manifest('Job'), object, { isInWaves: false })).toEqual(expected);
+  });
+
+  it.each([
+    ['that runs is awaited', live(undefined), { ...well, states: [[MIGRATE, 'InProgress']] }],
+    ['that has failed is a failure', live('Failed'), { ...well, states: [[MIGRATE, 'Failed']] }],
+    ['that is done is well', live('Complete'), well],
+    [
+      'of an earlier commit is named, not awaited',
+      live(undefined, 'b'),
+      { ...well, unwell: [`${MIGRATE}: it has not completed`] },
+    ],
+    ['that somebody has deleted is a failure', undefined, { ...well, states: [[MIGRATE, 'Failed']] }],
+  ])('a Job in waves %s', async (_, object, expected) => {
+    expect(await ended(manifest('Job'), object, { isInWaves: true })).toEqual(expected);
+  });
+
+  it('a Job that the cluster removes after its end, as its manifest says, has ended', async () => {
+    const text = manifest('Job', ', ttlSecondsAfterFinished: 1');
+    expect(await ended(text, undefined, { isInWaves: true })).toEqual(well);
+  });
+
+  it('a custom object that is not ready is awaited in waves alone, and has failed after their deadline', async () => {
+    const text = manifest('Thing');
+    expect(await ended(text, unready, { isInWaves: false })).toEqual(well);
+    const [label, state] = ['Thing.example.com ns/migrate', 'InProgress'];
+    expect(await ended(text, unready, { isInWaves: true })).toEqual({ ...well, states: [[label, state]] });
+    expect(await ended(text, unready, { isInWaves: true, untilMs: Date.now() - 1 })).toEqual({
+      ...well,
+      states: [[label, 'Failed']],
+    });
   });
 });

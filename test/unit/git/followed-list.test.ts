@@ -79,6 +79,21 @@ describe('the list', () => {
     expect(await told()).toEqual([{ ...ROW, intervalSeconds: 60, sha: 'a' }]);
   });
 
+  it('tells why a commit cannot be read yet until it is, whatever else is seen', async () => {
+    const told = async () => (await readFollowedList(client, 'system', 'c', 1_000))?.rows ?? [];
+    const unread = { sha: 'a', problem: 'SourceTimeout: too slow.' };
+    list.follow([ROW]);
+    list.commitRead('shop', unread.sha, unread.problem);
+    list.commitRead('left', unread.sha, unread.problem);
+    list.looked({ ...ROW, sha: 'a' });
+    list.follow([ROW]);
+    await list.stop();
+    expect(await told()).toEqual([{ ...ROW, sha: 'a', unread }]);
+    list.commitRead('shop', 'a', undefined);
+    await list.stop();
+    expect(await told()).toEqual([{ ...ROW, sha: 'a' }]);
+  });
+
   it('is left alone while it cannot be read, and once nobody keeps it', async () => {
     list.follow([ROW]);
     await eventually('it is written', () => data !== undefined);

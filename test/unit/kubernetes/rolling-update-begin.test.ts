@@ -5,6 +5,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { KubernetesClient, ResourcePath } from '../../../kubernetes/client.ts';
 import { beginUpdate } from '../../../kubernetes/rolling-update-begin.ts';
 import { trusted } from '../../../kubernetes/values.ts';
+import { SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
+import type { JsonObject } from '../../../planners/objects.ts';
+import { BudgetError } from '../../../planners/rolling-update-scale.ts';
 import { plainController } from '../../../planners/rolling-update-definition.ts';
 import type { ControllerManifest } from '../../../planners/rolling-update-record.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
@@ -30,16 +33,16 @@ const OWNERS = [OWNED, { ...OWNED, subresource: 'status' }];
 function serve(world: SimulatedControllers) {
   const created: Created[] = [];
   const patched: Patched[] = [];
-  const { controllers, revisions, pods } = world;
-  const items: Readonly<Record<string, readonly unknown[]>> = {
-    replicationcontrollers: controllers,
-    controllerrevisions: revisions,
-    pods,
-  };
+  const items = (): Readonly<Record<string, readonly unknown[]>> => ({
+    replicationcontrollers: world.controllers,
+    controllerrevisions: world.revisions,
+    pods: world.pods,
+  });
   const client = trusted<KubernetesClient>({
-    list: async ({ resource }: ResourcePath) => await Promise.resolve({ items: items[resource] }),
+    list: async ({ resource }: ResourcePath) => await Promise.resolve({ items: items()[resource] }),
     create: async ({ resource }: ResourcePath, body: Created['body'], { dryRun = false } = {}) => {
       created.push({ resource, dryRun, body });
+      if (!dryRun && resource === 'controllerrevisions') store(world, trusted(body));
       return await Promise.resolve({ metadata: { uid: 'made' }, ...body });
     },
     patch: async (_: ResourcePath, type: string, body: Patched['body'], { dryRun = false } = {}) => {
@@ -48,6 +51,14 @@ function serve(world: SimulatedControllers) {
     },
   });
   return { client, created, patched };
+}
+
+function store(
+  world: SimulatedControllers,
+  body: JsonObject & { readonly metadata: { readonly name: string } },
+) {
+  const about = { resource: 'controllerrevisions', purpose: 'Record', message: '' } as const;
+  world.apply({ ...about, verb: 'create', name: body.metadata.name, body });
 }
 
 /** As `rolling-update foo -f FILE` with what the file has otherwise. */
@@ -111,5 +122,46 @@ describe('a file whose pods would be those that are there', () => {
       do: 'begin',
       data: { controller: { spec: { minReadySeconds: 7 } } },
     });
+  });
+});
+
+describe('an update without a record', () => {
+  /** kubectl began it. */
+  const begun = () => {
+    const world = foo();
+    const labels = { app: 'foo', deployment: 'b' };
+    world.controller(
+      'foo-b',
+      { replicas: 1, selector: labels, template: IMAGE_TEMPLATE('app:2', labels) },
+      { [SHIPPED_ROLLING_UPDATE.sourceId]: 'foo:uid-1', [SHIPPED_ROLLING_UPDATE.desiredReplicas]: '3' },
+    );
+    return world;
+  };
+  const reference = { namespace: 'default', name: 'foo' };
+  const request = { change: { kind: 'none' }, key: KEY } as const;
+  const asked = { surge: 3, updatePeriodMs: 5_000, pollIntervalMs: 200, begun: { by: 'ann' } };
+
+  it('gets one with what is asked for by whom it is attached to; by the next one it is only attached to', async () => {
+    const world = begun();
+    const { client, created } = serve(world);
+    const attached = await beginUpdate(client, reference, request, asked);
+    expect(attached).toMatchObject({
+      decision: { do: 'attach' },
+      next: 'foo-b',
+      view: { record: { to: 'foo-b', state: { ...asked, unavailable: 0, phase: 'Rolling', desired: 3 } } },
+    });
+    expect(attached.record).toBe(world.revisions[0]?.metadata.uid);
+    const again = await beginUpdate(client, reference, request, { ...asked, surge: 5 });
+    expect(again.view.state).toMatchObject(asked);
+    expect(created).toHaveLength(1);
+  });
+
+  it('gets none of a dry run, and none with a budget that is none', async () => {
+    const { client, created } = serve(begun());
+    await beginUpdate(client, reference, request, asked, { dryRun: true });
+    await expect(beginUpdate(client, reference, request, { ...asked, surge: 0 })).rejects.toThrow(
+      BudgetError,
+    );
+    expect(created).toEqual([]);
   });
 });

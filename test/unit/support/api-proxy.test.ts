@@ -197,4 +197,11 @@ describe('names of writes', () => {
   ])('%s %s %j is "%s"', (method, url, body, key) => {
     expect(describeWrite(method, path(url), Buffer.from(JSON.stringify(body))).key).toBe(key);
   });
+
+  it('a delete tells which object it is for', () => {
+    const body = { kind: 'DeleteOptions', preconditions: { uid: 'u1', resourceVersion: '7' } };
+    const url = path('/api/v1/namespaces/n/secrets/token');
+    expect(describeWrite('DELETE', url, Buffer.from(JSON.stringify(body))).uid).toBe('u1');
+    expect(describeWrite('PATCH', url, Buffer.from(JSON.stringify(body))).uid).toBeUndefined();
+  });
 });

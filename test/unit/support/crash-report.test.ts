@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { packageRoot } from '../../../local/package-root.ts';
-import { crashReport } from '../../crash/crash-report.ts';
+import { crashReport, sourcesOfReport } from '../../crash/crash-report.ts';
 import { definitionHash, keepResult, keptResults } from '../../crash/crash-results.ts';
 import type { CrashResult } from '../../crash/crash-results.ts';
 import { CRASH_SCENARIOS } from '../../crash/crash-scenarios.ts';
@@ -29,6 +29,7 @@ function resultOf(change: Partial<CrashResult> = {}): CrashResult {
     definition: definitionHash(RECREATE),
     date: '2026-11-21',
     commit: '5d9863a1b2',
+    sources: 'c0ffee',
     minutes: 9,
     parallel: 3,
     machine: '2 cores; Kubernetes 1.36.3',
@@ -84,12 +85,12 @@ describe('crash report', () => {
       definition: definitionHash(SURGE),
       commit: 'bddc8b8',
     });
-    const report = crashReport([RECREATE, SURGE], [surge, resultOf()]).split('\n');
+    const report = crashReport([RECREATE, SURGE], [surge, resultOf()], 'c0ffee').split('\n');
 
     expect(report).toContain('- 8 sites from recorded runs; killed at 8, failed at 0');
     expect(report.filter((line) => / min, /.test(line))).toEqual([
-      '| StatefulSet: recreate | 4 | 4 | 0 | 0 | 6.4 s | 9.4 s | 2026-11-21, 5d9863a1b2, 9 min, 3 at a time |',
-      '| DaemonSet: surge | 4 | 4 | 0 | 0 | 6.4 s | 9.4 s | 2026-11-21, bddc8b8, 9 min, 3 at a time |',
+      '| StatefulSet: recreate | 4 | 4 | 0 | 0 | 6.4 s | 9.4 s |  | 2026-11-21, 5d9863a1b2, 9 min, 3 at a time |',
+      '| DaemonSet: surge | 4 | 4 | 0 | 0 | 6.4 s | 9.4 s |  | 2026-11-21, bddc8b8, 9 min, 3 at a time |',
     ]);
     expect(report.filter((line) => line.startsWith('## '))).toEqual(['## StatefulSet', '## DaemonSet']);
     expect(report).toContain('| before + after | recreate | slowest to resume |');
@@ -100,18 +101,32 @@ describe('crash report', () => {
 
   it('says which scenario was never run, and which is another one since', () => {
     const changed = { ...RECREATE, definition: 'five pods' };
-    const report = crashReport([changed, SURGE], [resultOf()]);
+    const report = crashReport([changed, SURGE], [resultOf()], 'c0ffee');
 
     expect(report).toContain('3 at a time; **the scenario has changed since** |');
-    expect(report).toContain('| DaemonSet: surge |  |  |  |  |  |  | **never run in full** |');
+    expect(report).toContain('| DaemonSet: surge |  |  |  |  |  |  |  | **never run in full** |');
+  });
+
+  it('says which is of other sources, or does not say of which', () => {
+    const { sources: _, ...unsaid } = resultOf({ scenario: SURGE.name });
+    const results = [resultOf(), unsaid];
+    const staleOf = (sources: string) =>
+      crashReport([RECREATE, SURGE], results, sources)
+        .split('\n')
+        .filter((line) => / min, /.test(line))
+        .map((line) => line.split('|')[8]?.trim());
+
+    expect(staleOf('c0ffee')).toEqual(['', '**yes**']);
+    expect(staleOf('decade')).toEqual(['**yes**', '**yes**']);
+    expect(sourcesOfReport(crashReport([RECREATE], results, 'decade'))).toBe('decade');
   });
 
   it('of a run of which only figures were kept, those are reported', () => {
     const figures = { sites: 83, killed: 82, failed: 0, missed: 1 };
-    const report = crashReport([RECREATE, SURGE], [resultOf({ verdicts: [], figures })]);
+    const report = crashReport([RECREATE, SURGE], [resultOf({ verdicts: [], figures })], 'c0ffee');
 
     expect(report).toContain(
-      '| StatefulSet: recreate | 83 | 82 | 0 | 1 | – | – | 2026-11-21, 5d9863a1b2, 9 min, 3 at a time; only these figures were kept |',
+      '| StatefulSet: recreate | 83 | 82 | 0 | 1 | – | – |  | 2026-11-21, 5d9863a1b2, 9 min, 3 at a time; only these figures were kept |',
     );
     expect(report).toContain('- 83 sites from recorded runs; killed at 82, failed at 0');
     expect(report).not.toContain('## StatefulSet');
@@ -122,7 +137,7 @@ describe('crash report', () => {
       verdictOf({ key: 'delete pods web-3' }, { faults: ['budget: 3 of 2'] }),
       verdictOf({ key: 'delete pods web-2' }, { reached: false, resumedAfterMs: undefined }),
     ];
-    const report = crashReport([RECREATE], [resultOf({ verdicts, machine: '64 cores' })]);
+    const report = crashReport([RECREATE], [resultOf({ verdicts, machine: '64 cores' })], 'c0ffee');
 
     expect(report).toContain(
       '- 2 sites from recorded runs; killed at 1, failed at 1\n- not come by in three tries: 1',
@@ -131,7 +146,7 @@ describe('crash report', () => {
       '## Failed\n\n- StatefulSet: recreate: before delete pods web-3 #1: budget: 3 of 2\n',
     );
     expect(report).toContain('## Not come by\n\n- StatefulSet: recreate: before delete pods web-2 #1\n');
-    expect(() => crashReport([RECREATE], [resultOf({ verdicts: [] })])).toThrow('had no sites');
+    expect(() => crashReport([RECREATE], [resultOf({ verdicts: [] })], 'c0ffee')).toThrow('had no sites');
   });
 
   it('the committed report is that of the kept results and of the scenarios of today', async () => {
@@ -139,6 +154,8 @@ describe('crash report', () => {
     const committed = await readFile(join(packageRoot(), 'docs', 'crash-report.md'), 'utf8');
 
     // If not: CRASH_SCENARIOS=none npm run test:crash
-    expect(committed).toBe(crashReport(CRASH_SCENARIOS, kept));
+    const sources = sourcesOfReport(committed);
+    expect(sources).not.toBe('');
+    expect(committed).toBe(crashReport(CRASH_SCENARIOS, kept, sources));
   });
 });

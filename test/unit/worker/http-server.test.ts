@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -16,6 +17,7 @@ beforeEach(async () => {
     registry: new Registry(),
     health: () => [{ name: 'process', ok: true }],
     readiness: () => [{ name: 'watches', ok: false, message: 'silent: pods' }],
+    mostConnections: 20,
   });
 });
 afterEach(async () => {
@@ -25,9 +27,13 @@ afterEach(async () => {
 });
 
 /** `path` goes out as it is: `fetch` would make an address of it first. */
-async function ask(path: string, method = 'GET'): Promise<{ status: number | undefined; text: string }> {
+async function ask(
+  path: string,
+  method = 'GET',
+  localAddress = '127.0.0.1',
+): Promise<{ status: number | undefined; text: string }> {
   const { port } = server.address() as AddressInfo;
-  const asked = request({ host: '127.0.0.1', port, path, method }).end();
+  const asked = request({ host: '127.0.0.1', port, path, method, localAddress, agent: false }).end();
   const [answer] = (await once(asked, 'response')) as [IncomingMessage];
   let text = '';
   for await (const chunk of answer.setEncoding('utf8')) text += String(chunk);
@@ -50,5 +56,17 @@ describe('metrics and probes over HTTP', () => {
 
   it('only reads', async () => {
     expect((await ask('/healthz', 'POST')).status).toBe(405);
+  });
+
+  it.each(['127.0.0.1', '127.0.0.2'])('answers %s whoever holds how many connections', async (address) => {
+    const { port } = server.address() as AddressInfo;
+    const idle = Array.from({ length: 50 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+    await Promise.all(idle.map(async (socket) => await once(socket, 'connect')));
+    expect((await ask('/healthz', 'GET', address)).status).toBe(200);
+    const open = await new Promise((resolve) => {
+      server.getConnections((_error, count) => resolve(count));
+    });
+    expect(open).toBeLessThanOrEqual(20);
+    for (const socket of idle) socket.destroy();
   });
 });

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { Repository } from '../../../git/repositories.ts';
 import { repositoryFromFlags } from '../../../git/repositories.ts';
+import { tellOwnRights } from '../../../worker/own-rights-notice.ts';
 import { RepositoriesFile } from '../../../worker/repositories-file.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -121,5 +122,29 @@ describe('the repositories file', () => {
     await put('a: 1');
     await expect(RepositoriesFile.read({ file, own, log })).rejects.toThrow(/must be one YAML list/);
     await expect(RepositoriesFile.read({ file: `${file}x`, own, log })).rejects.toThrow(/cannot be read/);
+  });
+});
+
+describe('repositories whose commits have the rights of the worker', () => {
+  it('are told once, when they are there and when they come', async () => {
+    const told = () =>
+      lines
+        .filter(({ level }) => level === 'warn')
+        .map(({ fields }) => (fields as { repositories?: unknown }).repositories);
+    tellOwnRights(source, log);
+    expect(told()).toEqual([['own', 'one', 'two']]);
+    expect(JSON.stringify(lines)).toContain('set `serviceAccount: NAMESPACE/NAME` in the entry');
+    const serviceAccount = 'web/deployer';
+    await write([
+      entry('one'),
+      entry('two', { serviceAccount }),
+      entry('three'),
+      entry('four', { serviceAccount }),
+    ]);
+    await eventually('the file was read', () => changes.length === 1);
+    expect(told()).toEqual([['own', 'one', 'two'], ['three']]);
+    await write([entry('one'), entry('two'), entry('three')]);
+    await eventually('the file was read', () => changes.length === 2);
+    expect(told()).toEqual([['own', 'one', 'two'], ['three'], ['two']]);
   });
 });

@@ -93,9 +93,9 @@ afterEach(async () => {
 
 type Headers = Readonly<Record<string, string>>;
 
-function open(path: string, headers: Headers, method = 'POST'): ClientRequest {
+function open(path: string, headers: Headers, method = 'POST', localAddress = '127.0.0.1'): ClientRequest {
   const { port } = server.address() as AddressInfo;
-  return request({ host: '127.0.0.1', port, path, method, headers });
+  return request({ host: '127.0.0.1', port, path, method, headers, localAddress });
 }
 
 async function statusOf(asked: ClientRequest): Promise<number | undefined> {
@@ -328,6 +328,63 @@ describe('one who does not know the secret', () => {
 
   it('cannot read with it', async () => {
     expect(await statusOf(open('/hook', {}, 'GET').end())).toBe(405);
+  });
+});
+
+/** A request whose body never comes, though its headers promise one. */
+function dawdle(headers: Headers, localAddress?: string): ClientRequest {
+  const asked = open('/hook', { ...headers, 'content-length': '100' }, 'POST', localAddress);
+  asked.on('error', () => undefined);
+  asked.flushHeaders();
+  return asked;
+}
+
+describe('one whose body does not come', () => {
+  it.each<[string, Headers]>([
+    ['no proof', { 'x-github-event': 'push' }],
+    ['what is no signature', { 'x-github-event': 'push', 'x-hub-signature-256': 'sha256=00' }],
+    ['a wrong token', { 'x-gitlab-event': 'Push Hook', 'x-gitlab-token': 'guessed' }],
+  ])('is refused at once when the headers bring %s', async (_name, headers) => {
+    const begun = performance.now();
+    expect(await statusOf(dawdle(headers))).toBe(401);
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    expect(results).toEqual(['unauthorized']);
+  });
+
+  it('is told why: the answer is not lost with the rest of what is sent', async () => {
+    const asked = open('/hook', { 'x-github-event': 'push', 'content-length': String(LARGEST_BODY) });
+    asked.flushHeaders();
+    const status = statusOf(asked);
+    for (let part = 0; part < 16; part += 1) asked.write(Buffer.alloc(LARGEST_BODY / 16, 'x'));
+    expect(await status).toBe(401);
+  });
+
+  it('is given up after two seconds', async () => {
+    const begun = performance.now();
+    expect(await statusOf(dawdle(github(PUSH)))).toBe(408);
+    expect(performance.now() - begun).toBeLessThan(4_000);
+    expect(results).toEqual(['aborted']);
+  });
+
+  it.each([
+    ['his own address', '127.0.0.1'],
+    ['another address', '127.0.0.2'],
+  ])('keeps out nobody who comes from %s, however often he connects', async (_name, address) => {
+    // All that may be under way, over and over: each of them is owed an answer for two seconds.
+    const dawdling = [];
+    for (let round = 0; round < 5; round += 1) {
+      const sixteen = Array.from({ length: 16 }, () => dawdle(github(PUSH)));
+      dawdling.push(...sixteen.map(statusOf));
+      await Promise.all(
+        sixteen.map((one) => once(one, 'socket').then(([socket]) => once(socket, 'connect'))),
+      );
+      const genuine = open('/hook', github(PUSH), 'POST', address).end(PUSH);
+      expect(await statusOf(genuine)).toBe(202);
+    }
+    const statuses = await Promise.all(dawdling);
+    expect(new Set(statuses)).toEqual(new Set([408, 503]));
+    expect(statuses.filter((status) => status === 408)).toHaveLength(16);
+    expect(await isAlive()).toBe(true);
   });
 });
 

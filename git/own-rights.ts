@@ -1,0 +1,17 @@
+/** Repositories whose commits are applied with the rights of the worker: whoever may push to one may do all that it may. */
+
+import type { Repository } from './repositories.ts';
+
+/** How that is changed, beginning in lower case. */
+export const SET_ACCOUNT =
+  'set `serviceAccount: NAMESPACE/NAME` in the entry (`fairlead up --service-account`); manifests/install/worker/sync-account.yaml is an example of one';
+
+/** Names of those that say no account. */
+export function withOwnRights(repositories: readonly Repository[]): readonly string[] {
+  return repositories.filter(({ impersonate }) => impersonate === undefined).map(({ name }) => name);
+}
+
+/** `NAMESPACE/NAME` of the account that a repository is applied as; `''`: the worker itself. */
+export function accountOf({ impersonate }: Pick<Repository, 'impersonate'>): string {
+  return impersonate === undefined ? '' : impersonate.split(':').slice(2).join('/');
+}

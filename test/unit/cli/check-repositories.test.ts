@@ -1,0 +1,60 @@
+/** What `fairlead check` says of a repositories file. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+
+import { checkRepositories } from '../../../cli/check-repositories.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'fairlead-check-'));
+});
+afterAll(async () => {
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function check(entries: unknown) {
+  const file = join(directory, 'repositories.yaml');
+  await writeFile(file, JSON.stringify(entries));
+  return await checkRepositories(file);
+}
+
+describe('a repositories file', () => {
+  const shop = { name: 'shop', url: 'https://git.example.com/shop' };
+
+  it('is well when each entry names an account', async () => {
+    expect(await check([{ ...shop, serviceAccount: 'web/deployer' }])).toMatchObject([
+      { id: 'repositories.file', outcome: 'ok', found: '1 repository' },
+      { id: 'repositories.accounts', outcome: 'ok' },
+    ]);
+  });
+
+  it('whose entries name none is warned of, with what to do', async () => {
+    const web = { ...shop, name: 'web', serviceAccount: 'deployer' };
+    expect(await check([shop, web, { ...shop, name: 'blog' }])).toMatchObject([
+      { id: 'repositories.file', outcome: 'ok', found: '3 repositories' },
+      {
+        id: 'repositories.accounts',
+        outcome: 'warning',
+        found: 'shop, blog: all that the worker itself may do, for the entry has no serviceAccount',
+        mend: expect.stringContaining('set `serviceAccount: NAMESPACE/NAME` in the entry') as unknown,
+      },
+    ]);
+  });
+
+  it('that cannot be used fails with every error', async () => {
+    expect(await check([{ ...shop, interval: '-1s' }, { name: 'x' }])).toMatchObject([
+      {
+        id: 'repositories.file',
+        outcome: 'failed',
+        mend: expect.stringMatching(/interval[^]*url/) as unknown,
+      },
+    ]);
+    expect(await checkRepositories(join(directory, 'nowhere.yaml'))).toMatchObject([
+      { outcome: 'failed', mend: expect.stringContaining('cannot be read') as unknown },
+    ]);
+  });
+});
