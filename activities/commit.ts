@@ -24,6 +24,7 @@ import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
 import { ProblemError, bounded, failedRollouts, mayPassLater } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
+import { withSignal } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type {
   ApplyStageInput,
@@ -39,7 +40,7 @@ import type {
   RecordCommitResult,
   RetryDelays,
 } from './commit-types.ts';
-import { asActivities, attemptClient, beat } from './attempt.ts';
+import { asActivities, asWritingActivities, attemptClient, beat, currentAttempt } from './attempt.ts';
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
 import { createCommitWaits } from './commit-waits.ts';
@@ -63,6 +64,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   /** Everything that is wrong with the commit, before its first write. */
   async function checkCommit(input: CheckCommitInput): Promise<CheckCommitResult> {
     const context = access.contextOf(input);
+    await requireRoles(context);
     const content = await access.read(context);
     if (!Array.isArray(content)) {
       const { problems, ...rest } = await check(context, content, {
@@ -166,11 +168,14 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     // In one write: who is killed after it has counted what is not in the entries any more.
     const before = inventory.run?.pruned ?? 0;
     const deletedOfRun = before + pruned.deleted.length;
-    await context.store.update((present) => ({
-      ...present,
-      entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
-      ...(present.run?.runId === input.runId && { run: { ...present.run, pruned: deletedOfRun } }),
-    }));
+    await context.store.update(
+      (present) => ({
+        ...present,
+        entries: new Map([...present.entries].filter(([key]) => !pruned.forgotten.has(key))),
+        ...(present.run?.runId === input.runId && { run: { ...present.run, pruned: deletedOfRun } }),
+      }),
+      context.signal,
+    );
     await tellHeirs(context, pruned.heirs);
     return {
       outcome: 'pruned',
@@ -244,15 +249,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     return { mayPassLater: tryAgain };
   }
 
-  return asActivities({
-    checkCommit,
-    claimInventory,
-    applyStage,
-    awaitFoundations,
-    pruneCommit,
-    ...createCommitWaits(access),
-    recordCommit,
-  });
+  return {
+    ...asActivities({ checkCommit, awaitFoundations, ...createCommitWaits(access), recordCommit }),
+    ...asWritingActivities({ claimInventory, applyStage, pruneCommit }),
+  };
 }
 
 /** Of a commit that is over. */
@@ -297,7 +297,7 @@ async function updateOwn(
   change: Parameters<InventoryStore['update']>[0],
 ): Promise<Inventory | undefined> {
   try {
-    return await store.update(change);
+    return await store.update(change, currentAttempt().cancelled);
   } catch (error) {
     if (error instanceof ProblemError && error.problem.code === 'InventoryForeign') return undefined;
     throw error;
@@ -313,3 +313,12 @@ function triedAgain(retry: RetryDelays | undefined): string {
 const TRIED_WHEN_ROLLED_OUT = 'it is tried again by itself when what failed has been rolled out';
 const NO_PROBLEMS = { total: 0, first: [], lines: [] } as const;
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: NO_PROBLEMS } as const;
+
+/**
+ * An apiserver that is just starting refuses everybody everything until it has read the roles, whether it is ready included: this the
+ * worker may always do, and a commit is not to be refused for it. @throws ApiError
+ */
+async function requireRoles({ worker, signal }: CommitContext): Promise<void> {
+  const system = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
+  await worker.get(system, { metadataOnly: true, ...withSignal(signal) });
+}
