@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { repositoryFromFlags } from '../../git/repositories.ts';
 import { ApiError } from '../../kubernetes/api-error.ts';
 import { readManagedFields } from '../../kubernetes/managed-fields.ts';
 import { ANNOTATION } from '../../planners/names.ts';
@@ -11,8 +10,9 @@ import { configMap, service, useCommitGround } from '../support/commit-ground.ts
 import { found } from '../support/eventually.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { patchIn, runPrinted } from '../support/printed-command.ts';
+import { grantInNamespace } from '../support/sync-account.ts';
 
-const { controlPlane, cluster, sync, follow, planOf } = useCommitGround('git-owners');
+const { controlPlane, cluster, sync, newWorkerClient, follow, planOf } = useCommitGround('git-owners');
 
 describe('who may do what', () => {
   async function grant(
@@ -156,6 +156,7 @@ describe('who may do what', () => {
   it('two repositories that claim one object: the second is told whose it is', async () => {
     const first = await follow('claim-a');
     const second = await follow('claim-b');
+    await grantInNamespace(cluster().client, second.namespace, first.namespace);
     const manifest = configMap('mine', 'a').replace(
       'name: mine',
       `name: mine\n  namespace: ${first.namespace}`,
@@ -171,13 +172,12 @@ describe('who may do what', () => {
     const first = await follow('theirs');
     const { sha } = await first.commit({ 'a.yaml': configMap('mine', 'a') });
     const others = await GitSync.start({
-      client: cluster().client,
+      client: await newWorkerClient(),
       temporalAddress: controlPlane().temporalAddress,
       cluster: 'elsewhere',
     });
     try {
-      const { namespace, git } = first;
-      others.follow(repositoryFromFlags({ repo: git.path, name: 'ours', namespace }));
+      others.follow({ ...first.repository, name: 'ours' });
       expect(await others.apply('ours', sha)).toMatchObject({ outcome: 'Refused' });
       expect((await others.inventory('ours'))?.status.commit?.problems).toEqual([
         expect.stringMatching(
@@ -192,6 +192,7 @@ describe('who may do what', () => {
   it('two repositories that bring the same new objects at one time: each object is of one of them, and only who has all succeeds', async () => {
     const both = [await follow('race-a'), await follow('race-b')] as const;
     const [{ namespace }] = both;
+    await grantInNamespace(cluster().client, both[1].namespace, namespace);
     const names = Array.from({ length: 20 }, (_, index) => `raced-${index}`);
     const files = Object.fromEntries(
       names.map((one) => [
@@ -218,6 +219,7 @@ describe('who may do what', () => {
   it('an object that was detached is nobody\u2019s: the commit tells, and another repository may have it', async () => {
     const first = await follow('detach-a');
     const second = await follow('detach-b');
+    await grantInNamespace(cluster().client, second.namespace, first.namespace);
     const manifest = configMap('mine', 'a').replace(
       'name: mine',
       `name: mine\n  namespace: ${first.namespace}\n  annotations: {client.lifecycle.config.k8s.io/deletion: detach, note: stays}`,
@@ -324,6 +326,7 @@ describe('who may do what', () => {
       metadata: { name: leaving },
       spec: { finalizers: ['kubernetes', 'example.com/held'] },
     });
+    await grantInNamespace(cluster().client, repository.namespace, leaving);
     await cluster().client.delete({ ...namespaces, name: leaving });
     const { lines } = await repository.bad({
       'a.yaml': configMap('one', 'a').replace('name: one', `name: one\n  namespace: ${leaving}`),
@@ -444,6 +447,7 @@ describe('who may do what', () => {
   it('a mark that nobody\u2019s inventory confirms is no claim', async () => {
     const first = await follow('marked-a');
     const second = await follow('marked-b');
+    await grantInNamespace(cluster().client, second.namespace, first.namespace);
     const manifest = configMap('mine', 'a').replace(
       'name: mine',
       `name: mine\n  namespace: ${first.namespace}`,
@@ -469,8 +473,7 @@ describe('who may do what', () => {
     const old = await follow('renamed-old');
     await old.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
     const before = await old.get('configmaps', 'one');
-    const flags = { repo: old.git.path, name: 'renamed-new', namespace: old.namespace };
-    sync().follow(repositoryFromFlags(flags));
+    sync().follow({ ...old.repository, name: 'renamed-new' });
     const sha = await old.git.commit({ 'b.yaml': undefined });
     // Both are followed.
     const refused = await sync().apply('renamed-new', sha);
@@ -488,6 +491,7 @@ describe('who may do what', () => {
   it('what another repository has left behind is handed over by a command that the refusal names', async () => {
     const old = await follow('left-old');
     const heir = await follow('left-heir');
+    await grantInNamespace(cluster().client, heir.namespace, old.namespace);
     const manifest = configMap('mine', 'a').replace(
       'name: mine',
       `name: mine\n  namespace: ${old.namespace}`,

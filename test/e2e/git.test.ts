@@ -6,15 +6,16 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
+import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { problem } from '../../git/problems.ts';
-import { repositoryFromFlags } from '../../git/repositories.ts';
 import { SourceReporter } from '../../git/source-report.ts';
 import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { grantInCluster } from '../support/sync-account.ts';
 
-const { cluster, sync, newRepository, follow, planOf } = useCommitGround('git');
+const { cluster, sync, newRepository, newWorkerClient, follow, planOf } = useCommitGround('git');
 
 describe('a commit', () => {
   it('is applied, changed, pruned; what did not change is not written', async () => {
@@ -60,34 +61,52 @@ describe('a commit', () => {
   }, 60_000);
 });
 
-const statefulSet = (lines: Readonly<Record<string, string>> = {}): string => {
-  const { restartPolicy = '', label = 'web', maxUnavailable = '', policy = 'Parallel', unknown = '' } = lines;
+interface StatefulSetLines {
+  readonly restartPolicy?: string;
+  readonly label?: string;
+  readonly maxUnavailable?: string;
+  readonly podUpdatePolicy?: string;
+  readonly policy?: string;
+  readonly unknown?: string;
+}
+
+/** Our settings are fields, or annotations of an object of apps/v1. */
+const statefulSet = (lines: StatefulSetLines = {}, api: WorkloadApi = 'fairlead.dev/v1beta1'): string => {
+  const {
+    restartPolicy,
+    label = 'web',
+    maxUnavailable,
+    podUpdatePolicy,
+    policy = 'Parallel',
+    unknown,
+  } = lines;
+  const given = (line: string, value: string | undefined) => (value === undefined ? [] : [`${line}${value}`]);
+  const isNative = api === 'apps/v1';
+  const settings = [
+    ...given(isNative ? '    fairlead.dev/max-unavailable: ' : '      maxUnavailable: ', maxUnavailable),
+    ...given(isNative ? '    fairlead.dev/pod-update-policy: ' : '      podUpdatePolicy: ', podUpdatePolicy),
+  ];
+  const under = (parents: readonly string[]) => (settings.length === 0 ? [] : [...parents, ...settings]);
   return [
-    'apiVersion: fairlead.dev/v1beta1',
+    `apiVersion: ${api}`,
     'kind: StatefulSet',
     'metadata:',
     '  name: web',
+    ...(isNative ? under(['  annotations:']) : []),
     'spec:',
     '  replicas: 2',
     `  podManagementPolicy: ${policy}`,
     '  serviceName: web',
     '  selector: {matchLabels: {app: web}}',
-    ...(maxUnavailable === ''
-      ? []
-      : [
-          '  updateStrategy:',
-          '    type: RollingUpdate',
-          '    rollingUpdate:',
-          `      maxUnavailable: ${maxUnavailable}`,
-        ]),
+    ...(isNative ? [] : under(['  updateStrategy:', '    type: RollingUpdate', '    rollingUpdate:'])),
     '  template:',
     `    metadata: {labels: {app: ${label}}}`,
     '    spec:',
-    ...(restartPolicy === '' ? [] : [`      restartPolicy: ${restartPolicy}`]),
+    ...given('      restartPolicy: ', restartPolicy),
     '      containers:',
     '      - name: main',
     '        image: example.com/web:1',
-    ...(unknown === '' ? [] : [`        ${unknown}`]),
+    ...given('        ', unknown),
     '',
   ].join('\n');
 };
@@ -140,42 +159,14 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       { 'bad.yaml': 'apiVersion: v1\nkind: Namespace\nmetadata: {name: x, namespace: other}\n' },
       /^NamespaceMismatch bad\.yaml:1@SHA: /,
     ],
-    [
-      'a selector that does not match its template',
-      { 'bad.yaml': statefulSet({ label: 'other' }) },
-      /^Invalid bad\.yaml:\d+@SHA: StatefulSet.*selector/,
-    ],
-    [
-      'a restartPolicy other than Always',
-      { 'bad.yaml': statefulSet({ restartPolicy: 'Never' }) },
-      /^Invalid bad\.yaml:13@SHA: .*restartPolicy/,
-    ],
-    [
-      'maxUnavailable 0',
-      { 'bad.yaml': statefulSet({ maxUnavailable: '0' }) },
-      /^Invalid bad\.yaml:13@SHA: .*maxUnavailable/,
-    ],
-    [
-      'maxUnavailable "0%"',
-      { 'bad.yaml': statefulSet({ maxUnavailable: '"0%"' }) },
-      /^Invalid bad\.yaml:13@SHA: .*maxUnavailable/,
-    ],
-    [
-      'maxUnavailable "5x%"',
-      { 'bad.yaml': statefulSet({ maxUnavailable: '"5x%"' }) },
-      /^Invalid bad\.yaml:13@SHA: .*maxUnavailable/,
-    ],
-    [
-      'maxUnavailable 2 with OrderedReady',
-      { 'bad.yaml': statefulSet({ maxUnavailable: '2', policy: 'OrderedReady' }) },
-      /^Invalid bad\.yaml:\d+@SHA: .*maxUnavailable.*podManagementPolicy/s,
-    ],
   ];
 
   it.each(cases)(
     '%s',
     async (_what, files, expected) => {
       const repository = await follow('bad');
+      // What is missing is told to who may write where it is missing.
+      await grantInCluster(cluster().client, repository.namespace, ['configmaps']);
       const { outcome, lines, message, sha } = await repository.bad({
         'good.yaml': configMap('good', 'a'),
         ...files,
@@ -190,10 +181,87 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
   );
 });
 
+describe.each(['fairlead.dev/v1beta1', 'apps/v1'] as const)('a bad StatefulSet of %s', (api) => {
+  const isNative = api === 'apps/v1';
+  const maxUnavailable = isNative
+    ? 'metadata.annotations[fairlead.dev/max-unavailable]'
+    : 'spec.updateStrategy.rollingUpdate.maxUnavailable';
+  const setting = isNative ? 'max-unavailable: ' : 'maxUnavailable: ';
+  const format = 'must be a whole number of at least 1 or a percentage from 1% to 100%';
+  const parallel = 'or create the object again with podManagementPolicy: Parallel';
+  const gate = 'add "- conditionType: InPlaceUpdateReady" to spec.template.spec.readinessGates';
+  /** What is wrong; where: a word of its line, and the field; what to do. */
+  const cases: readonly (readonly [
+    what: string,
+    lines: StatefulSetLines,
+    word: string,
+    field: string,
+    remedy: string,
+  ])[] = [
+    [
+      'a selector that does not match its template',
+      { label: 'other' },
+      'app: other',
+      'spec.template.metadata.labels',
+      '`selector` does not match template `labels`',
+    ],
+    [
+      'a restartPolicy other than Always',
+      { restartPolicy: 'Never' },
+      'Never',
+      'spec.template.spec.restartPolicy',
+      'supported values: "Always"',
+    ],
+    ['maxUnavailable 0', { maxUnavailable: isNative ? '"0"' : '0' }, setting, maxUnavailable, format],
+    ['maxUnavailable "0%"', { maxUnavailable: '"0%"' }, setting, maxUnavailable, format],
+    ['maxUnavailable "5x%"', { maxUnavailable: '"5x%"' }, setting, maxUnavailable, format],
+    [
+      'maxUnavailable 2 with OrderedReady',
+      { maxUnavailable: isNative ? '"2"' : '2', policy: 'OrderedReady' },
+      setting,
+      maxUnavailable,
+      parallel,
+    ],
+    ...['InPlaceIfPossible', 'InPlaceOnly'].map(
+      (podUpdatePolicy) =>
+        [
+          `${podUpdatePolicy} without the readiness gate`,
+          { podUpdatePolicy },
+          '    spec:',
+          'spec.template.spec.readinessGates',
+          gate,
+        ] as const,
+    ),
+  ];
+
+  it.each(cases)(
+    '%s',
+    async (_what, lines, word, field, remedy) => {
+      const repository = await follow('bad-set');
+      const text = statefulSet(lines, api);
+      const bad = await repository.bad({ 'good.yaml': configMap('good', 'a'), 'bad.yaml': text });
+      expect(bad.outcome).toBe('Refused');
+      const line = text.split('\n').findIndex((one) => one.includes(word)) + 1;
+      const [group = ''] = api.split('/');
+      const object = `StatefulSet.${group} ${repository.namespace}/web`;
+      expect(bad.lines).toEqual([
+        expect.stringContaining(
+          `Invalid bad.yaml:${String(line)}@${bad.sha.slice(0, 8)}: ${object}: ${field}: `,
+        ),
+      ]);
+      expect(bad.lines[0]).toContain(remedy);
+      expect(bad.message).toContain('refused before its first write, ');
+      expect(await repository.get('configmaps', 'good')).toBeUndefined();
+    },
+    60_000,
+  );
+});
+
 describe('an object with several mistakes', () => {
   /** What the commit's only object is refused for: code, line and message. */
   async function refusals(text: string): Promise<readonly string[]> {
     const repository = await follow('several');
+    await grantInCluster(cluster().client, repository.namespace, ['namespaces', 'configmaps']);
     const { outcome, lines } = await repository.bad({ 'bad.yaml': text });
     expect(outcome).toBe('Refused');
     return lines.map((line) => line.replace(/@\w+: \S+ \S+/, ''));
@@ -355,6 +423,12 @@ describe('what comes with the commit', () => {
   it('a namespace and a kind that did not exist before', async () => {
     const repository = await follow('fresh');
     const suffix = Math.random().toString(36).slice(2, 8);
+    await grantInCluster(cluster().client, repository.namespace, [
+      'namespaces',
+      'configmaps',
+      'customresourcedefinitions.apiextensions.k8s.io',
+      `things.${suffix}.example.com`,
+    ]);
     const crd = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -435,6 +509,14 @@ describe('a confirmed Namespace and a confirmed definition', () => {
     const other = await follow('lodger');
     const suffix = repository.namespace.split('-').at(-1) ?? '';
     const [box, group] = [`box-${suffix}`, `box${suffix}.example.com`];
+    await grantInCluster(cluster().client, repository.namespace, [
+      'namespaces',
+      'configmaps',
+      'persistentvolumeclaims',
+      'customresourcedefinitions.apiextensions.k8s.io',
+      `things.${group}`,
+    ]);
+    await grantInCluster(cluster().client, other.namespace, ['configmaps']);
     const confirmed = 'annotations: {fairlead.dev/prune: confirmed}';
     const detach = 'annotations: {client.lifecycle.config.k8s.io/deletion: detach}';
     const definition =
@@ -536,6 +618,11 @@ describe('a kind that never comes to be', () => {
   it('fails the commit at the line of its definition, with the reason', async () => {
     const repository = await follow('stillborn');
     const suffix = repository.namespace.split('-').at(-1) ?? '';
+    await grantInCluster(cluster().client, repository.namespace, [
+      'customresourcedefinitions.apiextensions.k8s.io',
+      `gadgets.still${suffix}.example.com`,
+      `gizmos.still${suffix}.example.com`,
+    ]);
     const definition = (plural: string, kind: string): string => `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: ${plural}.still${suffix}.example.com}
@@ -596,7 +683,7 @@ describe('another repository of the same name', () => {
     expect(inventory).toMatchObject({ source: first.git.path });
 
     const git = await newRepository();
-    sync().follow(repositoryFromFlags({ repo: git.path, name: 'shop', namespace: first.namespace }));
+    sync().follow({ ...first.repository, url: git.path });
     const other = await git.commit({
       'b.yaml': configMap('two', 'changed'),
       'c.yaml': configMap('three', 'c'),
@@ -642,9 +729,10 @@ describe('another repository of the same name', () => {
 
 describe('a source that fails', () => {
   it('is shown in the inventory and as an Event, once, and when it is well again', async () => {
+    const client = await newWorkerClient();
     const reporter = (): SourceReporter =>
       new SourceReporter({
-        client: cluster().client,
+        client,
         inventoryNamespace: INVENTORY_NAMESPACE,
         now: Date.now,
       });

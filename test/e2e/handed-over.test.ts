@@ -10,9 +10,7 @@ import { commitWorkflowId, rolledOutSignal, syncWorkflowId } from '../../workflo
 import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
@@ -20,10 +18,10 @@ import type { FileChange, TestRepository } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
 import { GitSync } from '../support/git-sync.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
-import { grantSyncAccount } from '../support/sync-account.ts';
+import { grantInCluster, grantSyncAccount } from '../support/sync-account.ts';
 import { useSyncGround } from '../support/sync-ground.ts';
 
-const { controlPlane, cluster, sync, newRepository } = useSyncGround({
+const { controlPlane, cluster, sync, newRepository, newWorkerClient } = useSyncGround({
   cluster: 'handing',
   handsOver: true,
 });
@@ -41,8 +39,13 @@ async function followPair(name: string, runs = sync()): Promise<Pair> {
   const git = await newRepository();
   const namespace = await cluster().createNamespace(name);
   const names = [`${name}-x`, `${name}-y`] as const;
+  const shared = {
+    repo: git.path,
+    namespace,
+    serviceAccount: await grantSyncAccount(cluster().client, namespace),
+  };
   for (const [index, path] of ['x', 'y'].entries())
-    runs.follow(repositoryFromFlags({ repo: git.path, name: names[index] ?? '', path, namespace }));
+    runs.follow(repositoryFromFlags({ ...shared, name: names[index] ?? '', path }));
   // Neither is ever without an object.
   const rest = { 'x/rest.yaml': map('rest-x'), 'y/rest.yaml': map('rest-y') };
   await git.commit(rest);
@@ -240,6 +243,7 @@ describe('an object that moves from one entry to another in one commit', () => {
   it('keeps its Namespace, which has left as well and is confirmed', async () => {
     const pair = await followPair('housed');
     const [from] = pair.names;
+    await grantInCluster(cluster().client, pair.namespace, ['namespaces', 'configmaps']);
     const inner = `${pair.namespace}-inner`;
     const house = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${inner}, annotations: {fairlead.dev/prune: confirmed}}\n`;
     const tenant = map('tenant').replace('name: tenant', `name: tenant, namespace: ${inner}`);
@@ -262,10 +266,10 @@ describe('an object that moves from one entry to another in one commit', () => {
   }, 60_000);
 
   it('is told of also where the worker dies when it has let it go', async () => {
-    const { kubeconfig, temporalAddress } = controlPlane();
+    const { temporalAddress } = controlPlane();
     // Nothing can be written any more when the object was let go, which is the first patch of the commit that moves it.
     let [isMoving, mayWrite, died] = [false, true, 0];
-    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+    const client = await newWorkerClient({
       onRequest: ({ method }) => {
         if (method === 'PATCH' && isMoving && died === 0) mayWrite = false;
       },
@@ -300,7 +304,6 @@ describe('an object that moves from one entry to another in one commit', () => {
       expect(result).toMatchObject({ pruned: 0 });
     } finally {
       await own.stop();
-      client.close();
     }
   }, 60_000);
 });
@@ -309,8 +312,9 @@ describe('an object that another source wants too', () => {
   it('is refused there with a remedy that deletes nothing, and the refused commit is tried again when it was handed over', async () => {
     const [one, two] = [await newRepository(), await newRepository()];
     const namespace = await cluster().createNamespace('claimed');
-    sync().follow(repositoryFromFlags({ repo: one.path, name: 'claimed-one', namespace }));
-    sync().follow(repositoryFromFlags({ repo: two.path, name: 'claimed-two', namespace }));
+    const shared = { namespace, serviceAccount: await grantSyncAccount(cluster().client, namespace) };
+    sync().follow(repositoryFromFlags({ ...shared, repo: one.path, name: 'claimed-one' }));
+    sync().follow(repositoryFromFlags({ ...shared, repo: two.path, name: 'claimed-two' }));
     const path = pathOf({ namespace }, 'configmaps', 'mine');
     await sync().apply('claimed-one', await one.commit({ 'a.yaml': map('mine'), 'b.yaml': map('rest') }));
     const { uid } = await ownerOf(path);
@@ -347,17 +351,18 @@ describe('an object that another source wants too', () => {
     const [one, two] = [await newRepository(), await newRepository()];
     const server = await GitServer.start(two.path);
     const namespace = await cluster().createNamespace('silent');
+    const shared = { namespace, serviceAccount: await grantSyncAccount(cluster().client, namespace) };
     const own = await GitSync.start({
-      client: cluster().client,
+      client: await newWorkerClient(),
       temporalAddress: controlPlane().temporalAddress,
       cluster: 'handing-silent',
       handsOver: true,
     });
     try {
-      own.follow(repositoryFromFlags({ repo: one.path, name: 'silent-one', namespace }));
-      const there = { repo: server.url('.git'), caFile: server.caFile, namespace };
-      own.follow(repositoryFromFlags({ ...there, name: 'silent-two' }));
-      own.follow(repositoryFromFlags({ repo: '/nonexistent/repository', name: 'silent-three', namespace }));
+      own.follow(repositoryFromFlags({ ...shared, repo: one.path, name: 'silent-one' }));
+      const there = { repo: server.url('.git'), caFile: server.caFile };
+      own.follow(repositoryFromFlags({ ...shared, ...there, name: 'silent-two' }));
+      own.follow(repositoryFromFlags({ ...shared, repo: '/nonexistent/repository', name: 'silent-three' }));
       const files = { 'a.yaml': map('mine'), 'b.yaml': map('gone'), 'c.yaml': map('rest') };
       await own.apply('silent-one', await one.commit(files));
       expect(await own.apply('silent-two', await two.commit({ 'a.yaml': map('mine') }))).toMatchObject({
@@ -396,7 +401,7 @@ describe('an object that another source wants too', () => {
 });
 
 describe('an object that a repository names whose account may not have it', () => {
-  /** Of the platform, which acts as the worker; and of a tenant, whose account may write in its own namespace alone. */
+  /** Of the platform, whose account may write in the namespace of both; and of a tenant, whose account may write in its own alone. */
   async function followTenant(name: string) {
     const [platform, tenant] = [await newRepository(), await newRepository()];
     const [namespace, own] = [
@@ -404,15 +409,12 @@ describe('an object that a repository names whose account may not have it', () =
       await cluster().createNamespace(`${name}-tenant`),
     ];
     const names = [`${name}-platform`, `${name}-tenant`] as const;
-    sync().follow(repositoryFromFlags({ repo: platform.path, name: names[0], namespace }));
-    sync().follow(
-      repositoryFromFlags({
-        repo: tenant.path,
-        name: names[1],
-        namespace,
-        serviceAccount: await grantSyncAccount(cluster().client, own),
-      }),
-    );
+    const followAs = async ({ path: repo }: TestRepository, called: string, home: string) => {
+      const serviceAccount = await grantSyncAccount(cluster().client, home);
+      sync().follow(repositoryFromFlags({ repo, name: called, namespace, serviceAccount }));
+    };
+    await followAs(platform, names[0], namespace);
+    await followAs(tenant, names[1], own);
     return { platform, tenant, namespace, own, names };
   }
 
@@ -448,6 +450,7 @@ subjects: [{kind: ServiceAccount, name: default, namespace: ${own}}]
 
   it('holds no Namespace', async () => {
     const { platform, tenant, namespace, names } = await followTenant('named');
+    await grantInCluster(cluster().client, namespace, ['namespaces', 'configmaps']);
     const inner = `${namespace}-inner`;
     const house = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${inner}, annotations: {fairlead.dev/prune: confirmed}}\n`;
     const files = { 'house.yaml': house, 'rest.yaml': map('rest') };

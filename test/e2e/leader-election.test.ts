@@ -13,10 +13,12 @@ import type { Lease } from '../../worker/lease.ts';
 type ConfigMap = KubernetesObject & { readonly data?: { readonly writer?: string } };
 
 const MAIN = new URL('../support/lease-holder-main.ts', import.meta.url);
-const NAMESPACE = 'default';
+/** Where a worker may elect, and write ConfigMaps: the candidates act under its ServiceAccount. */
+const NAMESPACE = 'fairlead-system';
 
 const controlPlane = useControlPlane({ nodes: 0 });
 let client: KubernetesClient;
+let workerKubeconfig: string;
 let processes: ChildScript[];
 let stopWatch: AbortController;
 /** Who wrote, in the order of the apiserver, repeats left out. */
@@ -25,7 +27,7 @@ let name: string;
 let counter = 0;
 
 function start(identity: string): ChildScript {
-  const child = new ChildScript(MAIN, [controlPlane().kubeconfig, NAMESPACE, name, name, identity]);
+  const child = new ChildScript(MAIN, [workerKubeconfig, NAMESPACE, name, name, identity]);
   processes.push(child);
   return child;
 }
@@ -49,6 +51,7 @@ async function follow(since: string, signal: AbortSignal): Promise<void> {
 
 beforeAll(async () => {
   client = new KubernetesClient(await loadConnection({}, { kubeconfig: controlPlane().kubeconfig }));
+  workerKubeconfig = await controlPlane().workerKubeconfig();
 });
 afterAll(() => client.close());
 

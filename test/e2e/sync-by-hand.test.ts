@@ -2,9 +2,6 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { repositoryFromFlags } from '../../git/repositories.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
-import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import { commitWorkflowId, syncSignal, syncUpdate, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { runCli } from '../support/cli.ts';
 import { eventually, found } from '../support/eventually.ts';
@@ -14,12 +11,12 @@ import { configMap, statefulSet } from '../support/small-manifests.ts';
 import { patchIn, runPrinted } from '../support/printed-command.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
 
-const { controlPlane, cluster, sync, newRepository, follow, setStatus, describeCommit, awaiting, eventsOf } =
-  usePlayedSetGround({
-    cluster: 'by-hand',
-    // As short as where commits follow each other: a sync continues as new also among what is done to it here.
-    historyLimit: 60,
-  });
+const ground = usePlayedSetGround({
+  cluster: 'by-hand',
+  // As short as where commits follow each other: a sync continues as new also among what is done to it here.
+  historyLimit: 60,
+});
+const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting, eventsOf } = ground;
 
 describe('clicks in the UI', () => {
   it('Cancel: recorded, and nothing more until another commit', async () => {
@@ -197,7 +194,7 @@ describe('who asks while a commit that was refused is tried again by itself', ()
     let letAnswer: () => void = () => undefined;
     const mayAnswer = new Promise<void>((resolve) => (letAnswer = resolve));
     let isHeld = false;
-    const { kubeconfig, temporalAddress } = controlPlane();
+    const { temporalAddress } = controlPlane();
     const proxy = await TemporalProxy.start({
       address: temporalAddress,
       onCall: async ({ key, occurrence }, side) => {
@@ -207,19 +204,18 @@ describe('who asks while a commit that was refused is tried again by itself', ()
         await mayAnswer;
       },
     });
-    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }));
+    const client = await ground.newWorkerClient();
     const own = await GitSync.start({ client, temporalAddress: proxy.address, cluster: 'retrying' });
     try {
-      const git = await newRepository();
-      const [name, namespace] = ['retried', await cluster().createNamespace('retried')];
-      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+      const { git, name, namespace, repository } = await follow('retried');
+      own.follow(repository);
       const taken = { group: '', version: 'v1', resource: 'configmaps', namespace };
       const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'config' }, data: { key: 'x' } };
-      await client.create(taken, body, { fieldManager: 'somebody' });
+      await cluster().client.create(taken, body, { fieldManager: 'somebody' });
       const sha = await git.commit({ 'a.yaml': configMap('1') });
       expect(await own.apply(name, sha)).toMatchObject({ outcome: 'Refused' });
       await eventually('the retry has looked', () => isHeld, 30_000);
-      await client.delete({ ...taken, name: 'config' });
+      await cluster().client.delete({ ...taken, name: 'config' });
       const handle = own.temporal.workflow.getHandle(syncWorkflowId('retrying', name));
       await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
       letAnswer();
@@ -231,7 +227,6 @@ describe('who asks while a commit that was refused is tried again by itself', ()
     } finally {
       letAnswer();
       await own.stop();
-      client.close();
       await proxy.close();
     }
   }, 90_000);

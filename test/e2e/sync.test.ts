@@ -7,10 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
-import { repositoryFromFlags } from '../../git/repositories.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
-import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import {
   commitWorkflowId,
   commitWorkflowPrefix,
@@ -20,24 +17,26 @@ import {
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
-import type { FileChange, TestRepository } from '../support/git-repository.ts';
+import type { FileChange } from '../support/git-repository.ts';
 import { GitServer } from '../support/git-server.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { usePlayedSetGround } from '../support/played-set-ground.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
 import { SlowSync } from '../support/slow-sync.ts';
+import { grantInCluster } from '../support/sync-account.ts';
+import type { Followed } from '../support/sync-ground.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
 
 /** Those of sync. */
 const requests: string[] = [];
-const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting, eventsOf } =
-  usePlayedSetGround({
-    cluster: 'sync',
-    historyLimit: 60,
-    onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
-  });
+const ground = usePlayedSetGround({
+  cluster: 'sync',
+  historyLimit: 60,
+  onRequest: ({ method, resource }) => requests.push(`${method} ${resource}`),
+});
+const { controlPlane, cluster, sync, follow, setStatus, describeCommit, awaiting, eventsOf } = ground;
 
 /** Until the wait of the commit has looked at its workloads, and so knows what is under way: its heartbeats say it. */
 async function lookedAt(repository: string, sha: string): Promise<void> {
@@ -54,14 +53,14 @@ describe('what waits for a clock', () => {
   it(
     'a receiver that hangs holds no commit, not even when the sync continues as new; later it gets what is left, in order',
     inLane(async () => {
-      const { git, name, namespace } = await follow('hanging');
+      const { git, name, repository } = await follow('hanging');
       const receiver = await ReceivingServer.start();
       try {
         receiver.answers[0] = 'hang';
         const secretFile = join(git.path, '.git', 'secret');
         await writeFile(secretFile, 'secret');
         const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-        sync().follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+        sync().follow({ ...repository, notify });
         const handle = sync().temporal.workflow.getHandle(syncWorkflowId('sync', name));
         const runs = new Set<string>();
         const commits: string[] = [];
@@ -145,6 +144,7 @@ describe('what waits for a clock', () => {
     inLane(async () => {
       const { git, name, namespace } = await follow('early');
       const missing = `${namespace}-later`;
+      await grantInCluster(cluster().client, namespace, ['configmaps']);
       const sha = await git.commit({
         'a.yaml': configMap('1').replace('name: config', `name: config, namespace: ${missing}`),
       });
@@ -262,7 +262,7 @@ async function handedOver(
 describe('a newer commit ends the one before it within a second', () => {
   let slow: SlowSync;
   beforeAll(async () => {
-    slow = await SlowSync.start(controlPlane(), cluster(), 'sync-slow');
+    slow = await SlowSync.start(controlPlane(), 'sync-slow');
   }, 60_000);
   afterAll(async () => await slow?.stop(), 30_000);
 
@@ -274,9 +274,9 @@ describe('a newer commit ends the one before it within a second', () => {
     ).join('---\n');
 
   async function followSlowly(name: string) {
-    const { git, namespace } = await follow(name);
-    slow.sync.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
-    return { git, name, namespace };
+    const followed = await follow(name);
+    slow.sync.follow(followed.repository);
+    return followed;
   }
 
   async function phase(name: string, sha: string, wanted: string): Promise<void> {
@@ -373,12 +373,12 @@ describe('a newer commit ends the one before it within a second', () => {
   }, 60_000);
 
   it('while a fetch hangs', async () => {
-    const { git, name, namespace } = await followSlowly('in-fetch');
+    const { git, name, repository } = await followSlowly('in-fetch');
     const server = await GitServer.start(join(git.path, '..'));
     try {
       server.only = 'POST';
       slow.sync.follow({
-        ...repositoryFromFlags({ repo: git.path, name, namespace }),
+        ...repository,
         url: server.url(`${basename(git.path)}/.git`),
         caFile: server.caFile,
       });
@@ -572,11 +572,11 @@ describe('a repository that is followed no more', () => {
     expect(history?.at(-1)).toMatchObject({ sha, outcome: 'Canceled', author: expect.stringMatching(/\S/) });
   }, 60_000);
 
-  const told = async (name: string, git: TestRepository, namespace: string, receiver: ReceivingServer) => {
+  const told = async ({ git, name, repository }: Followed, receiver: ReceivingServer) => {
     const secretFile = join(git.path, '.git', 'secret');
     await writeFile(secretFile, 'secret');
     const notify = [{ id: 'webhook', type: 'webhook', url: receiver.url(), secretFile } as const];
-    sync().follow({ ...repositoryFromFlags({ repo: git.path, name, namespace }), notify });
+    sync().follow({ ...repository, notify });
     const sha = await git.commit({ 'web.yaml': statefulSet('1') });
     await sync().commitSeen(name, sha, { notify: ['webhook'] });
     await awaiting(name, sha);
@@ -585,10 +585,11 @@ describe('a repository that is followed no more', () => {
   };
 
   it('tells its receivers what became of the commit that they know to be pending', async () => {
-    const { git, name, namespace } = await follow('left-told');
+    const followed = await follow('left-told');
+    const { name } = followed;
     const receiver = await ReceivingServer.start();
     try {
-      const sha = await told(name, git, namespace, receiver);
+      const sha = await told(followed, receiver);
       // What is being told then is not lost.
       receiver.answers.splice(0, 1, 503, 200);
       await leave(name);
@@ -606,10 +607,11 @@ describe('a repository that is followed no more', () => {
   }, 60_000);
 
   it('has it reported when they cannot be told: nobody knows the entry any more', async () => {
-    const { git, name, namespace } = await follow('left-unknown');
+    const followed = await follow('left-unknown');
+    const { name } = followed;
     const receiver = await ReceivingServer.start();
     try {
-      const sha = await told(name, git, namespace, receiver);
+      const sha = await told(followed, receiver);
       await leave(name, true);
       expect(await closed(syncWorkflowId('sync', name))).toBe('CANCELLED');
       expect(receiver.received.length).toBe(1);
@@ -641,10 +643,11 @@ describe('a repository that is followed no more', () => {
   }, 60_000);
 
   it('tells its receivers also where somebody has terminated its sync', async () => {
-    const { git, name, namespace } = await follow('left-stray');
+    const followed = await follow('left-stray');
+    const { name } = followed;
     const receiver = await ReceivingServer.start();
     try {
-      const sha = await told(name, git, namespace, receiver);
+      const sha = await told(followed, receiver);
       await sync().temporal.workflow.getHandle(syncWorkflowId('sync', name)).terminate('clicked');
       await leave(name, false, ['webhook']);
       expect(await closed(commitWorkflowId('sync', name, sha))).toBe('CANCELLED');
@@ -758,7 +761,8 @@ describe('the counts of a commit', () => {
   const namespace = (name: string) => `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
 
   it('that changes nothing while an object is kept have each object once', async () => {
-    const { git, name } = await follow('kept');
+    const { git, name, namespace: home } = await follow('kept');
+    await grantInCluster(cluster().client, home, ['namespaces']);
     await sync().apply(
       name,
       await git.commit({ 'a.yaml': configMap('1'), 'n.yaml': namespace('kept-team') }),
@@ -810,11 +814,11 @@ describe('the counts of a commit', () => {
 
 describe('the counts of a commit whose worker dies while it prunes', () => {
   it('hold what was deleted before, and what nobody could answer for', async () => {
-    const { kubeconfig, temporalAddress } = controlPlane();
-    const { git, name, namespace } = await follow('killed-pruning');
+    const { temporalAddress } = controlPlane();
+    const { git, name, repository } = await follow('killed-pruning');
     // The first attempt may not write any more when it has deleted one; the answer of the second is lost.
     let [mayWrite, isPruning, refused] = [true, false, 0];
-    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), {
+    const client = await ground.newWorkerClient({
       onRequest: ({ method }) => {
         if (method === 'DELETE' && isPruning && refused === 0) mayWrite = false;
       },
@@ -839,7 +843,7 @@ describe('the counts of a commit whose worker dies while it prunes', () => {
     });
     const own = await GitSync.start({ client: guarded, temporalAddress: proxy.address, cluster: 'dying' });
     try {
-      own.follow(repositoryFromFlags({ repo: git.path, name, namespace }));
+      own.follow(repository);
       const map = (called: string) => configMap('1').replace('config', called);
       const files = { 'a.yaml': map('one'), 'b.yaml': map('two'), 'c.yaml': map('three') };
       expect(await own.apply(name, await git.commit(files))).toMatchObject({ outcome: 'Succeeded' });
@@ -858,7 +862,6 @@ describe('the counts of a commit whose worker dies while it prunes', () => {
     } finally {
       letAnswer();
       await own.stop();
-      client.close();
       await proxy.close();
     }
   }, 120_000);

@@ -8,7 +8,6 @@ import { KubernetesClient } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { ApiProxy } from './api-proxy.ts';
-import type { Cluster } from './cluster.ts';
 import { GitSync } from './git-sync.ts';
 
 /** A write to the apiserver, milliseconds since the epoch. */
@@ -46,22 +45,7 @@ export class SlowSync {
     this.#client = client;
   }
 
-  static async start(controlPlane: ControlPlane, cluster: Cluster, name: string): Promise<SlowSync> {
-    const account = { kind: 'ServiceAccount', name, namespace: 'default' };
-    await cluster.client.create(
-      { group: '', version: 'v1', resource: 'serviceaccounts', namespace: 'default' },
-      { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } },
-    );
-    await cluster.client.create(
-      { group: 'rbac.authorization.k8s.io', version: 'v1', resource: 'clusterrolebindings' },
-      {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'ClusterRoleBinding',
-        metadata: { name },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-        subjects: [account],
-      },
-    );
+  static async start(controlPlane: ControlPlane, name: string): Promise<SlowSync> {
     const delays = { writes: new Map<string, number>(), reads: new Map<string, number>() };
     const writes: SeenWrite[] = [];
     const proxy = await ApiProxy.start({
@@ -83,7 +67,7 @@ export class SlowSync {
       },
     });
     const directory = await mkdtemp(join(tmpdir(), 'fairlead-'));
-    const source = await controlPlane.kubeconfigFor('default', name);
+    const source = await controlPlane.workerKubeconfig();
     const kubeconfig = await proxy.writeKubeconfig(source, join(directory, 'kubeconfig'));
     const client = new KubernetesClient(await loadConnection({}, { kubeconfig }));
     await rm(directory, { recursive: true });

@@ -1,9 +1,12 @@
-/** A control plane with one worker for sync and commit, and the repositories that it follows. */
+/**
+ * A control plane with one worker for sync and commit, and the repositories that it follows. The worker acts under the ServiceAccount of
+ * `manifests/install`, commits are applied as the account of their repository; only the test itself is the administrator.
+ */
 
 import { afterAll, beforeAll } from '@jest/globals';
 
 import { repositoryFromFlags } from '../../git/repositories.ts';
-import type { RepositoryFlags } from '../../git/repositories.ts';
+import type { Repository, RepositoryFlags } from '../../git/repositories.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import type { ClientOptions } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
@@ -13,6 +16,7 @@ import { useControlPlane } from './control-plane.ts';
 import { TestRepository } from './git-repository.ts';
 import { GitSync } from './git-sync.ts';
 import type { GitSyncOptions } from './git-sync.ts';
+import { grantSyncAccount } from './sync-account.ts';
 
 export interface SyncGroundOptions extends Pick<GitSyncOptions, 'cluster' | 'historyLimit' | 'handsOver'> {
   /** Sees the requests of sync, not those of the test. */
@@ -25,6 +29,8 @@ export interface Followed {
   readonly name: string;
   /** Of its objects, and of no other repository's. */
   readonly namespace: string;
+  /** Its entry, for whoever follows it too, or otherwise. */
+  readonly repository: Repository;
 }
 
 export interface SyncGround {
@@ -33,7 +39,9 @@ export interface SyncGround {
   readonly sync: () => GitSync;
   /** Empty, and removed at the end. */
   readonly newRepository: () => Promise<TestRepository>;
-  /** A repository of its own, with a namespace of its own for its objects. */
+  /** Another one of what the activities of a worker act by. Closed at the end. */
+  readonly newWorkerClient: (options?: ClientOptions) => Promise<KubernetesClient>;
+  /** A repository of its own, with a namespace of its own for its objects, and an account that may do everything there unless one is named. */
   readonly follow: (
     name: string,
     flags?: Omit<RepositoryFlags, 'repo' | 'name' | 'namespace'>,
@@ -44,13 +52,13 @@ export interface SyncGround {
 export function useSyncGround({ onRequest, ...options }: SyncGroundOptions): SyncGround {
   const repositories: TestRepository[] = [];
   let cluster: Cluster;
-  let client: KubernetesClient;
+  const clients: KubernetesClient[] = [];
   let sync: GitSync;
 
   // Hooks after all run in this order: the worker ends before the servers.
   afterAll(async () => {
     await sync?.stop();
-    client?.close();
+    for (const client of clients) client.close();
     cluster?.close();
     await Promise.all(repositories.map(async (repository) => await repository.remove()));
   }, 30_000);
@@ -60,12 +68,16 @@ export function useSyncGround({ onRequest, ...options }: SyncGroundOptions): Syn
   beforeAll(async () => {
     const { kubeconfig, workloadApi, temporalAddress } = controlPlane();
     cluster = await Cluster.connect(kubeconfig, workloadApi);
-    client = new KubernetesClient(
-      await loadConnection({}, { kubeconfig }),
-      onRequest === undefined ? {} : { onRequest },
-    );
+    const client = await newWorkerClient(onRequest === undefined ? {} : { onRequest });
     sync = await GitSync.start({ client, temporalAddress, ...options });
   }, 60_000);
+
+  async function newWorkerClient(more?: ClientOptions): Promise<KubernetesClient> {
+    const kubeconfig = await controlPlane().workerKubeconfig();
+    const client = new KubernetesClient(await loadConnection({}, { kubeconfig }), more);
+    clients.push(client);
+    return client;
+  }
 
   async function newRepository(): Promise<TestRepository> {
     const git = await TestRepository.create();
@@ -78,11 +90,14 @@ export function useSyncGround({ onRequest, ...options }: SyncGroundOptions): Syn
     cluster: () => cluster,
     sync: () => sync,
     newRepository,
+    newWorkerClient,
     async follow(name, flags = {}) {
       const git = await newRepository();
       const namespace = await cluster.createNamespace(name);
-      sync.follow(repositoryFromFlags({ ...flags, repo: git.path, name, namespace }));
-      return { git, name, namespace };
+      const serviceAccount = flags.serviceAccount ?? (await grantSyncAccount(cluster.client, namespace));
+      const repository = repositoryFromFlags({ ...flags, repo: git.path, name, namespace, serviceAccount });
+      sync.follow(repository);
+      return { git, name, namespace, repository };
     },
   };
 }
