@@ -36,7 +36,7 @@ export type TrackName = 'https' | 'signed' | 'ssh';
 
 const CLUSTER = 'bad-inputs';
 /** Milliseconds from a push until it is in the cluster: the interval with its jitter, and room for a machine that is busy otherwise. */
-const ON_TIME_MS = 1_200 + 20_000;
+const ON_TIME_MS = 3_600 + 20_000;
 /** Where the manifests of the bad repository are. */
 export const FOLDER = 'deploy/web';
 export const TOKEN = 'planted-token-1f7c03';
@@ -324,7 +324,7 @@ export function useBadInputGround() {
         ...files,
         ref: 'main',
         // Pushes to it are announced.
-        interval: '3s',
+        interval: '10s',
         name: `bad-${name}`,
         path: FOLDER,
         namespace,
@@ -334,7 +334,7 @@ export function useBadInputGround() {
       },
       {
         ref: 'main',
-        interval: '1s',
+        interval: '3s',
         name: `good-${name}`,
         url: goodServer.url('.git'),
         caFile: goodServer.caFile,
