@@ -24,6 +24,7 @@ import { inventoryEntry } from '../git/prepare.ts';
 import type { ProblemList } from '../git/problems.ts';
 import { ProblemError, bounded, failedRollouts, mayPassLater } from '../git/problems.ts';
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
+import { withSignal } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type {
   ApplyStageInput,
@@ -63,6 +64,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   /** Everything that is wrong with the commit, before its first write. */
   async function checkCommit(input: CheckCommitInput): Promise<CheckCommitResult> {
     const context = access.contextOf(input);
+    await requireRoles(context);
     const content = await access.read(context);
     if (!Array.isArray(content)) {
       const { problems, ...rest } = await check(context, content, {
@@ -311,3 +313,12 @@ function triedAgain(retry: RetryDelays | undefined): string {
 const TRIED_WHEN_ROLLED_OUT = 'it is tried again by itself when what failed has been rolled out';
 const NO_PROBLEMS = { total: 0, first: [], lines: [] } as const;
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: NO_PROBLEMS } as const;
+
+/**
+ * An apiserver that is just starting refuses everybody everything until it has read the roles, whether it is ready included: this the
+ * worker may always do, and a commit is not to be refused for it. @throws ApiError
+ */
+async function requireRoles({ worker, signal }: CommitContext): Promise<void> {
+  const system = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
+  await worker.get(system, { metadataOnly: true, ...withSignal(signal) });
+}

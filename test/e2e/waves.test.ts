@@ -12,6 +12,7 @@ import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { configMap, playStatus, statefulSet } from '../support/small-manifests.ts';
+import { grantInCluster } from '../support/sync-account.ts';
 import { useSyncGround } from '../support/sync-ground.ts';
 import type { Followed } from '../support/sync-ground.ts';
 
@@ -322,6 +323,7 @@ describe('the last wave of a stage', () => {
 
   it('holds what comes in the next stage; a claim that waits for its first pod holds nothing', async () => {
     const { git, name, namespace } = await follow('stages');
+    await grantInCluster(cluster().client, namespace, ['storageclasses.storage.k8s.io']);
     const claim =
       'apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, annotations: {fairlead.dev/wave: "1"}}\n' +
       `spec: {storageClassName: ${namespace}, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n`;
