@@ -1,5 +1,7 @@
 /** What only the holder of the Lease runs: caches, controllers, and the activities that plan and write. */
 
+import { setMaxListeners } from 'node:events';
+
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 
@@ -59,6 +61,8 @@ export type Leader = Awaited<ReturnType<typeof startLeader>>;
  */
 export async function startLeader(options: LeaderOptions) {
   const { config, client, clusterUid, temporal, metrics, log, signal } = options;
+  // Each watch and each request of this leader listens to it.
+  setMaxListeners(0, signal);
   const now = Date.now;
   const cache = createWorkloadCache(client, config, log);
   await Promise.all([cache.start(signal), options.mayOwn]);
