@@ -227,8 +227,9 @@ export class Webhook {
    * a sender that was set up wrongly has to tell its owner why.
    */
   #linger(request: IncomingMessage): void {
-    if (request.complete) return;
+    if (request.complete || request.destroyed) return;
     const timer = setTimeout(() => request.destroy(), LINGER_MS);
+    timer.unref();
     request.once('close', () => clearTimeout(timer));
     request.resume();
   }

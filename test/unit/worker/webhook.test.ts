@@ -356,6 +356,8 @@ describe('one whose body does not come', () => {
     asked.flushHeaders();
     const status = statusOf(asked);
     for (let part = 0; part < 16; part += 1) asked.write(Buffer.alloc(LARGEST_BODY / 16, 'x'));
+    asked.end();
+    await once(asked, 'finish');
     expect(await status).toBe(401);
   });
 
