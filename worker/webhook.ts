@@ -47,8 +47,8 @@ const FLOOD = { burst: 300, perSecond: 100, addresses: 10_000 };
 const TOKEN_BYTES = 64 * 1024;
 /** Tokens, beside those of the body. All repositories were asked, and their secrets read. */
 const COST_OF_FAILURE = 5;
-/** Milliseconds for the rest of a request that is answered already. */
-const LINGER_MS = 500;
+/** Milliseconds for the rest of a request that is answered already; as long as for a body. */
+const LINGER_MS = 2_000;
 /** Milliseconds between two looks that webhooks ask for, of one repository. */
 const SPACING_MS = 1_000;
 /** Milliseconds between two lines of the log about refusals of one kind. */
@@ -227,8 +227,9 @@ export class Webhook {
    * a sender that was set up wrongly has to tell its owner why.
    */
   #linger(request: IncomingMessage): void {
-    if (request.complete) return;
+    if (request.complete || request.destroyed) return;
     const timer = setTimeout(() => request.destroy(), LINGER_MS);
+    timer.unref();
     request.once('close', () => clearTimeout(timer));
     request.resume();
   }
