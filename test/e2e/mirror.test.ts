@@ -2,7 +2,6 @@
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +16,7 @@ import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { namedFailure } from '../support/named-failure.ts';
 import { GitServer } from '../support/git-server.ts';
+import { mountsRoom } from '../support/mounts.ts';
 import { peakOfFetch } from '../support/peak-memory.ts';
 import { plantedIn } from '../support/planted.ts';
 
@@ -36,19 +36,6 @@ async function repository(): Promise<TestRepository> {
   const made = await TestRepository.create();
   repositories.push(made);
   return made;
-}
-
-function mountsRoom(): boolean {
-  const folder = mkdtempSync(join(tmpdir(), 'fairlead-mount-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder], { stdio: 'ignore' });
-    execFileSync('umount', [folder], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }
 
 async function filesUnder(folder: string): Promise<readonly string[]> {
@@ -514,6 +501,19 @@ describe('an https repository', () => {
     expect(peak).toBeLessThan(512 * 1024 * 1024);
     server.pack = undefined;
     expect((await mirror.readManifests(sha, 'deploy')).files).toHaveLength(1);
+  }, 90_000);
+
+  it('with a file of 100 MB: that file is refused by its size, unread, the others are read', async () => {
+    const large = Buffer.alloc(100 * 1024 * 1024, 'x');
+    const next = await made.commit({ 'deploy/large.yaml': large, 'deploy/film.bin': large });
+    const before = process.memoryUsage().rss;
+    const { files, problems } = await remote({ fetchTimeoutMs: 60_000 }).readManifests(next, 'deploy');
+    expect(files.map(({ path }) => path)).toEqual(['deploy/a.yaml']);
+    expect(problems.map(({ code, file, message }) => `${code} ${file ?? ''}: ${message}`)).toEqual([
+      'FileTooLarge deploy/large.yaml: the file has 104857600 bytes, at most 1048576 are read.',
+    ]);
+    expect(process.memoryUsage().rss - before).toBeLessThan(50 * 1024 * 1024);
+    await made.git('reset', '--quiet', '--hard', sha);
   }, 90_000);
 
   it('that needs more room than a mirror may have is cut off, and leaves nothing behind', async () => {

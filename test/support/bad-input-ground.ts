@@ -1,6 +1,6 @@
 /**
- * One worker that follows repositories which are made to be bad, each beside a good one on a server of its own: what is pushed to both at
- * the same time, what people are told of the bad one, and when the good one is in the cluster. Real servers, the real worker.
+ * One worker that follows repositories which are made to be bad, and a good one on a server of its own beside them: what is pushed to both
+ * at the same time, what people are told of the bad ones, and when the good one is in the cluster. Real servers, the real worker.
  */
 
 import { createHmac } from 'node:crypto';
@@ -35,8 +35,10 @@ import { startWorker } from './worker-process.ts';
 export type TrackName = 'https' | 'signed' | 'ssh';
 
 const CLUSTER = 'bad-inputs';
+/** The good repository. */
+export const NEIGHBOUR = 'good';
 /** Milliseconds from a push until it is in the cluster: the interval with its jitter, and room for a machine that is busy otherwise. */
-const ON_TIME_MS = 3_600 + 20_000;
+const ON_TIME_MS = 2_400 + 20_000;
 /** Where the manifests of the bad repository are. */
 export const FOLDER = 'deploy/web';
 export const TOKEN = 'planted-token-1f7c03';
@@ -66,7 +68,7 @@ export interface Told {
   readonly view: RepositoryView;
 }
 
-/** A bad repository and its neighbour. */
+/** A bad repository. */
 export interface Track {
   readonly name: TrackName;
   /** The bad one. */
@@ -75,23 +77,28 @@ export interface Track {
   readonly namespace: string;
   /** Its server; of `ssh` one that is not asked. */
   readonly server: GitServer;
-  /** The neighbour's. */
-  readonly goodNamespace: string;
   /**
    * The neighbour is pushed to before `act`, and has to be in the cluster on time; of the bad one's namespace every object has to be as it
    * was before. Where `act` takes as long as a limit that holds the bad one, the neighbour `isBefore` its end.
    */
   harmless<T>(act: () => Promise<T>, isBefore?: boolean): Promise<T>;
-  /** As {@link harmless}, where the bad one's objects may change. */
-  beside<T>(act: () => Promise<T>, isBefore?: boolean): Promise<T>;
   /** A commit of these files, and of others that must not be applied with them. */
   commit(files: Readonly<Record<string, FileChange>>): Promise<string>;
+  /** The next commit has the files that it began with, and none of the last one. */
+  clear(): Promise<void>;
   /** Until people are told of this commit that it is in this state, or of the repository where no commit is named. */
   told(state: RepositoryView['state'], sha?: string, message?: RegExp): Promise<Told>;
   /** A good commit again, and a server that serves it: it is to be applied. */
   mend(): Promise<void>;
-  /** What an input that failed has left is mended. */
-  start(): Promise<void>;
+}
+
+/** The good repository. */
+interface Neighbour {
+  readonly namespace: string;
+  /** Each that people were told of. */
+  readonly states: Set<RepositoryView['state']>;
+  /** It is pushed to before `act`; see {@link Track.harmless}. */
+  beside<T>(act: () => Promise<T>, isBefore: boolean): Promise<T>;
 }
 
 /** Declares the hooks of a whole file. */
@@ -103,6 +110,7 @@ export function useBadInputGround() {
   let ssh: SshGitServer;
   let metricsAddress: string;
   let entries: readonly object[];
+  let neighbour: Neighbour;
   const made: { readonly stop?: () => Promise<void>; readonly remove?: () => Promise<void> }[] = [];
   const tracks = new Map<TrackName, Track>();
   const watching = new AbortController();
@@ -139,7 +147,9 @@ export function useBadInputGround() {
   }> {
     const { code, out, err } = await cli('get', 'repositories', '-o', 'json');
     if (code !== 0) throw new Error(err);
-    return JSON.parse(out) as { items: readonly RepositoryView[]; troubles: readonly string[] };
+    const list = JSON.parse(out) as { items: readonly RepositoryView[]; troubles: readonly string[] };
+    for (const { name, state } of list.items) if (name === NEIGHBOUR) neighbour.states.add(state);
+    return list;
   }
 
   /** Looks again whenever something was written down that `concerns`, at least once a second. */
@@ -205,13 +215,61 @@ export function useBadInputGround() {
     return server;
   }
 
-  async function track(name: TrackName): Promise<readonly object[]> {
-    const [git, good] = [await repository(), await repository()];
-    const [server, goodServer] = [await serve(git), await serve(good)];
-    const namespace = await cluster.createNamespace(`bad-${name}`);
-    const goodNamespace = await cluster.createNamespace(`good-${name}`);
+  async function settle(): Promise<readonly object[]> {
+    const git = await repository();
+    const server = await serve(git);
+    const namespace = await cluster.createNamespace('good');
     const serviceAccount = await grantSyncAccount(cluster.client, namespace);
-    const goodAccount = await grantSyncAccount(cluster.client, goodNamespace);
+    await git.commit({ 'config.yaml': configMap('0') });
+    let pushes = 0;
+    let pushed: Promise<unknown> = Promise.resolve();
+    /** When each value was seen. What is pushed shortly after another one takes its place: it has brought that too. */
+    const arrived = new Map<number, number>();
+    const seen = (object: KubernetesObject & { readonly data?: Readonly<Record<string, string>> }) => {
+      const value = Number(object.data?.['key']);
+      if (object.metadata.name !== 'config' || Number.isNaN(value)) return;
+      for (let one = value; one >= 0 && !arrived.has(one); one -= 1) arrived.set(one, Date.now());
+    };
+    watches.push(watch({ resource: 'configmaps', namespace }, seen));
+    neighbour = {
+      namespace,
+      states: new Set(),
+      async beside(act, isBefore) {
+        const value = ++pushes;
+        const begun = Date.now();
+        const own = pushed.then(async () => await git.commit({ 'config.yaml': configMap(String(value)) }));
+        pushed = own;
+        const result = await act();
+        const limit = isBefore ? Math.min(Date.now() - begun, ON_TIME_MS) : ON_TIME_MS;
+        await own;
+        // It may take its time in telling: what counts is when it came.
+        await found(
+          `push ${String(value)} of the neighbour is in the cluster`,
+          async () => (arrived.has(value) ? true : undefined),
+          Math.max(ON_TIME_MS - (Date.now() - begun), 1_000),
+        );
+        expect((arrived.get(value) ?? Infinity) - begun).toBeLessThan(limit);
+        return result;
+      },
+    };
+    return [
+      {
+        ref: 'main',
+        interval: '2s',
+        name: NEIGHBOUR,
+        url: server.url('.git'),
+        caFile: server.caFile,
+        namespace,
+        serviceAccount,
+      },
+    ];
+  }
+
+  async function track(name: TrackName): Promise<readonly object[]> {
+    const git = await repository();
+    const server = await serve(git);
+    const namespace = await cluster.createNamespace(`bad-${name}`);
+    const serviceAccount = await grantSyncAccount(cluster.client, namespace);
     server.password = TOKEN;
     if (name === 'signed') {
       await git.git('config', 'gpg.format', 'ssh');
@@ -222,36 +280,8 @@ export function useBadInputGround() {
       inFolder({ 'config.yaml': configMap('0'), 'kept.yaml': named('kept'), 'README.md': name }),
     );
     await git.git('update-ref', 'refs/base', base);
-    await good.commit({ 'config.yaml': configMap('0') });
 
-    /** When each value of the neighbour's was seen. */
-    const arrived = new Map<string, number>();
-    const seen = (object: KubernetesObject & { readonly data?: Readonly<Record<string, string>> }) => {
-      const { key } = object.data ?? {};
-      if (object.metadata.name === 'config' && key !== undefined && !arrived.has(key))
-        arrived.set(key, Date.now());
-    };
-    watches.push(watch({ resource: 'configmaps', namespace: goodNamespace }, seen));
-
-    let pushes = 0;
     let mends = 0;
-    let isGood = true;
-    const beside = async <T>(act: () => Promise<T>, isBefore = false): Promise<T> => {
-      const value = String(++pushes);
-      const begun = Date.now();
-      const pushed = good.commit({ 'config.yaml': configMap(value) });
-      const result = await act();
-      const limit = isBefore ? Math.min(Date.now() - begun, ON_TIME_MS) : ON_TIME_MS;
-      await pushed;
-      // It may take its time in telling: what counts is when it came.
-      await found(
-        `push ${value} of the neighbour of ${name} is in the cluster`,
-        async () => (arrived.has(value) ? true : undefined),
-        Math.max(ON_TIME_MS - (Date.now() - begun), 1_000),
-      );
-      expect((arrived.get(value) ?? Infinity) - begun).toBeLessThan(limit);
-      return result;
-    };
     const objects = async () =>
       await withEtcd(controlPlane().directory, async (etcd) => await etcd.revisions(namespace));
     let last: RepositoryView | undefined;
@@ -271,14 +301,12 @@ export function useBadInputGround() {
       name,
       git,
       namespace,
-      goodNamespace,
       server,
-      beside,
       async harmless(act, isBefore) {
         const before = await objects();
         // Else there would be nothing to compare.
         expect(Object.keys(before)).toContain(`/registry/configmaps/${namespace}/kept`);
-        const result = await beside(act, isBefore);
+        const result = await neighbour.beside(act, isBefore ?? false);
         expect(await objects()).toEqual(before);
         return result;
       },
@@ -297,21 +325,20 @@ export function useBadInputGround() {
           lines: lines.map((line) => (short === '' ? line : line.replaceAll(short, 'SHA'))),
         };
       },
+      async clear() {
+        await git.git('read-tree', '-u', '--reset', 'refs/base');
+        await git.git('clean', '-ffdxq');
+      },
       async mend() {
         mends += 1;
-        server.behaviour = 'serve';
-        server.only = undefined;
-        server.root = git.path;
         await git.git('checkout', '--quiet', '--force', '-B', 'main', 'refs/base');
         await git.git('clean', '-ffdxq');
         const sha = await git.commit(inFolder({ 'config.yaml': configMap(`mended ${String(mends)}`) }));
+        server.behaviour = 'serve';
+        server.only = undefined;
+        server.root = git.path;
         await poke(`bad-${name}`);
         await viewOf('synced', (one) => one.state === 'Synced' && one.applied === sha);
-        isGood = true;
-      },
-      async start() {
-        if (!isGood) await this.mend();
-        isGood = false;
       },
     });
     const files =
@@ -331,15 +358,6 @@ export function useBadInputGround() {
         serviceAccount,
         webhookSecretFile: 'hook-secret',
         ...(name === 'signed' && { allowedSignersFile: 'allowed' }),
-      },
-      {
-        ref: 'main',
-        interval: '3s',
-        name: `good-${name}`,
-        url: goodServer.url('.git'),
-        caFile: goodServer.caFile,
-        namespace: goodNamespace,
-        serviceAccount: goodAccount,
       },
     ];
   }
@@ -369,7 +387,8 @@ export function useBadInputGround() {
         for (const listener of listeners) listener(metadata.name);
       }),
     );
-    entries = (await Promise.all((['https', 'signed', 'ssh'] as const).map(track))).flat();
+    const good = await settle();
+    entries = [...(await Promise.all((['https', 'signed', 'ssh'] as const).map(track))).flat(), ...good];
     await writeFile(join(folder, 'repositories.yaml'), JSON.stringify(entries));
     metricsAddress = `127.0.0.1:${String((await findFreePorts(1))[0])}`;
     worker = await startWorker({
@@ -417,6 +436,9 @@ export function useBadInputGround() {
     folder: () => folder,
     metricsAddress: () => metricsAddress,
     entries: () => entries,
+    neighbour: () => neighbour,
+    /** After everything, when no worker runs any more. */
+    atEnd: (act: () => Promise<void>) => void made.push({ stop: act }),
     clusterName: CLUSTER,
     track(name: TrackName): Track {
       const one = tracks.get(name);
