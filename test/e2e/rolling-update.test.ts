@@ -85,6 +85,7 @@ describe('rolling update of a ReplicationController', () => {
     const path = { ...RCS, namespace, name: 'foo' };
     const isReady = ({ status }: ReplicationController) => status?.availableReplicas === 3;
     await cluster.until<ReplicationController>(path, 'has three pods', isReady, 30_000);
+    await history.untilReady(3);
     const environment = {
       KUBECONFIG: controlPlane().kubeconfig,
       TEMPORAL_ADDRESS: controlPlane().temporalAddress,
@@ -129,7 +130,11 @@ describe('rolling update of a ReplicationController', () => {
     await history.caughtUp(present);
     // Surge 1, unavailability 0.
     const { most, fewestReady } = history.extremes(begun);
-    expect([most, fewestReady]).toEqual([4, 3]);
+    expect({ most, fewestReady, story: fewestReady < 3 ? history.story(begun) : [] }).toEqual({
+      most: 4,
+      fewestReady: 3,
+      story: [],
+    });
   }
 
   it.concurrent(

@@ -63,6 +63,29 @@ export class ControllerHistory {
     });
   }
 
+  /** Until so many pods are Ready in what was told: another watch may know it sooner. */
+  async untilReady(count: number): Promise<void> {
+    await found(`${String(count)} pods are seen to be ready`, async () => {
+      const present = new Map<string, Pod>();
+      for (const { type, object } of this.pods) {
+        if (type === 'DELETED') present.delete(object.metadata.uid);
+        else present.set(object.metadata.uid, object);
+      }
+      const ready = [...present.values()].filter((pod) => isActive(pod) && isReady(pod));
+      return ready.length === count ? true : undefined;
+    });
+  }
+
+  /** What became of each pod after `from`, a line each, for who has to find out why there were too few. */
+  story(from: number): readonly string[] {
+    return this.pods
+      .filter(({ at }) => at >= from)
+      .map(({ type, object, at }) => {
+        const state = isActive(object) ? (isReady(object) ? 'ready' : 'not ready') : 'going';
+        return `${String(Math.round(at - from))} ms: ${type} ${object.metadata.name} ${state}`;
+      });
+  }
+
   /** Pods that were there and not terminating, and those of them that were Ready: the most and the fewest after `from`. */
   extremes(
     from: number,
