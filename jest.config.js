@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 const transform = {
   '^.+\\.ts$': [
     '@swc/jest',
@@ -19,8 +21,9 @@ const project = (displayName, directories, extra = {}) => ({
 
 /** Pure tests first: they need nothing but Node. The others start real servers. */
 export default {
-  // Files that start servers also wait for them: two at a time keep two cores busy for 71 % of the time, three for 90.
-  maxWorkers: 3,
+  // Files that start servers also wait for them: two at a time keep two cores busy for 71 % of the time, three for 90. Each has its own
+  // control plane of about a gigabyte: hence no more than eight.
+  maxWorkers: Math.min(Math.ceil(availableParallelism() * 1.5), 8),
   // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
   maxConcurrency: 8,
   // Against hanging, not against a machine that is busy with the servers of another file.
