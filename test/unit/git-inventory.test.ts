@@ -1,6 +1,6 @@
 /** The inventory's ConfigMap over real HTTP: what Fairlead did not make stays as it is. */
 
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import { mkdtemp, realpath, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,32 +12,21 @@ import { DamagedInventory, InventoryStore, foreignSource } from '../../git/inven
 import { formatProblem, problem } from '../../git/problems.ts';
 import { SourceReporter } from '../../git/source-report.ts';
 import { sourceIdentity } from '../../git/source-url.ts';
-import { KubernetesClient } from '../../kubernetes/client.ts';
-import { WatchServer, answer, plainConnection } from '../support/watch-server.ts';
+import { answer } from '../support/watch-server.ts';
+import { useWatchServer } from '../support/watch-server-ground.ts';
 
-let server: WatchServer;
-let client: KubernetesClient;
-
-beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
-});
-
-afterEach(async () => {
-  client.close();
-  await server.stop();
-});
+const ground = useWatchServer();
 
 /** Answers every request with that ConfigMap. */
 function holds(annotations: Readonly<Record<string, string>> | undefined): void {
-  server.intercept = (_request, response) => {
+  ground.server.intercept = (_request, response) => {
     const metadata = { name: 'fairlead-repositories', uid: 'u', resourceVersion: '7', annotations };
     answer(response, 200, { metadata, data: { 'repositories.yaml': '- url: https://git.example.com/web' } });
     return true;
   };
 }
 
-const methods = (): readonly string[] => server.requests.map(({ method }) => method);
+const methods = (): readonly string[] => ground.server.requests.map(({ method }) => method);
 
 describe('a ConfigMap that Fairlead did not make', () => {
   it.each([
@@ -53,7 +42,7 @@ describe('a ConfigMap that Fairlead did not make', () => {
     ],
   ])('%s is neither read as an inventory nor written', async (_what, annotations, message) => {
     holds(annotations);
-    const store = new InventoryStore(client, 'system', 'repositories');
+    const store = new InventoryStore(ground.client, 'system', 'repositories');
     const refusal = { problem: { code: 'InventoryForeign', message } };
     await expect(store.read()).rejects.toMatchObject(refusal);
     await expect(store.update((present) => ({ ...present, status: {} }))).rejects.toMatchObject(refusal);
@@ -62,7 +51,11 @@ describe('a ConfigMap that Fairlead did not make', () => {
 
   it('is not written by a look at the source either, which says so once', async () => {
     holds({});
-    const reporter = new SourceReporter({ client, inventoryNamespace: 'system', now: Date.now });
+    const reporter = new SourceReporter({
+      client: ground.client,
+      inventoryNamespace: 'system',
+      now: Date.now,
+    });
     const broken = { problem: problem('RepositoryNotFound', '/srv/x does not exist.') };
     await expect(reporter.report('repositories', broken)).rejects.toThrow('which exists and is no inventory');
     await reporter.report('repositories', broken);
@@ -87,12 +80,12 @@ describe('a damaged inventory', () => {
         'kubectl edit configmap fairlead-shop -n system, or kubectl delete configmap fairlead-shop -n system (forgets what could be pruned)',
     ],
   ])('says which key, and how to mend it: %s %s', async (key, text, told) => {
-    server.intercept = (_request, response) => {
+    ground.server.intercept = (_request, response) => {
       const annotations = { 'applyset.kubernetes.io/tooling': 'fairlead/v1' };
       answer(response, 200, { metadata: { uid: 'u', annotations }, data: { [key]: text } });
       return true;
     };
-    const error = await new InventoryStore(client, 'system', 'shop')
+    const error = await new InventoryStore(ground.client, 'system', 'shop')
       .read()
       .catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(DamagedInventory);
@@ -125,17 +118,17 @@ describe('the source of an inventory', () => {
   });
 
   it('is kept on the ConfigMap', async () => {
-    server.intercept = ({ method, body }, response) => {
+    ground.server.intercept = ({ method, body }, response) => {
       if (method === 'GET') answer(response, 404, { kind: 'Status', reason: 'NotFound' });
       else answer(response, 201, { ...JSON.parse(body), data: { objects: '', status: '{}' } });
       return true;
     };
-    const written = await new InventoryStore(client, 'system', 'shop').update((present) => ({
+    const written = await new InventoryStore(ground.client, 'system', 'shop').update((present) => ({
       ...present,
       source: 'https://git.example.com/shop',
     }));
     expect(written?.source).toBe('https://git.example.com/shop');
-    expect(JSON.parse(server.requests.at(-1)?.body ?? '')).toMatchObject({
+    expect(JSON.parse(ground.server.requests.at(-1)?.body ?? '')).toMatchObject({
       metadata: { annotations: { 'fairlead.dev/source': 'https://git.example.com/shop' } },
     });
   });

@@ -1,29 +1,26 @@
 /** Of which commits of a signed repository the signature is asked for anew. */
 
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { CommitActivityDependencies } from '../../../activities/commit-access.ts';
 import { CommitAccess } from '../../../activities/commit-access.ts';
 import type { Mirror } from '../../../git/mirror.ts';
 import { ProblemError, problem } from '../../../git/problems.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { commitContext } from '../../support/commit-context.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 const [APPLIED, OTHER] = ['a'.repeat(40), 'b'.repeat(40)];
 
-let server: WatchServer;
-let client: KubernetesClient;
+const ground = useWatchServer();
 let access: CommitAccess;
 
 beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
   const labels = { 'fairlead.dev/inventory': 'shop' };
   const annotations = { 'applyset.kubernetes.io/tooling': 'fairlead/v1' };
   const status = JSON.stringify({ lastSucceeded: { sha: APPLIED, at: '' } });
-  server.intercept = (_, response) => {
+  ground.server.intercept = (_, response) => {
     answer(response, 200, { metadata: { name: 'x', uid: 'u', labels, annotations }, data: { status } });
     return true;
   };
@@ -32,11 +29,9 @@ beforeEach(async () => {
     verifyCommit: async () => await Promise.reject(new ProblemError(problem('SignatureRefused', 'no key.'))),
     readManifests: async () => await Promise.resolve({ files: [], problems: [] }),
   });
-  access = new CommitAccess(trusted<CommitActivityDependencies>({ client, mirror: () => mirror }));
-});
-afterEach(async () => {
-  client.close();
-  await server.stop();
+  access = new CommitAccess(
+    trusted<CommitActivityDependencies>({ client: ground.client, mirror: () => mirror }),
+  );
 });
 
 describe('a commit whose signer was withdrawn', () => {
@@ -45,7 +40,7 @@ describe('a commit whose signer was withdrawn', () => {
     ['that was applied is not applied anew', APPLIED, undefined, ['SignatureRefused']],
     ['that was never applied is not what is put back', OTHER, ['v1/ConfigMap/ns/x'], ['SignatureRefused']],
   ])('%s', async (_, sha, heal, codes) => {
-    const context = commitContext(client);
+    const context = commitContext(ground.client);
     const content = await access.read({
       ...context,
       sha,

@@ -1,6 +1,6 @@
 /** The check of a commit while the apiserver is just starting, over real HTTP. */
 
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
 
 import type { CommitActivityDependencies } from '../../../activities/commit-access.ts';
@@ -8,25 +8,15 @@ import { createCommitActivities } from '../../../activities/commit.ts';
 import type { CheckCommitInput } from '../../../activities/commit-types.ts';
 import type { Mirror } from '../../../git/mirror.ts';
 import { repositoryFromFlags } from '../../../git/repositories.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
-let server: WatchServer;
-let client: KubernetesClient;
-
-beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
-});
-afterEach(async () => {
-  client.close();
-  await server.stop();
-});
+const ground = useWatchServer();
 
 it('is tried again until the roles of the cluster are read: nobody may do anything before, nor ask whether it is ready', async () => {
   // Roles of namespaces are read already: the inventory is asked for with one.
-  server.intercept = ({ url: { pathname } }, response) => {
+  ground.server.intercept = ({ url: { pathname } }, response) => {
     const resources = [{ name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: [] }];
     if (pathname === '/api/v1') answer(response, 200, { resources });
     else if (pathname.startsWith('/api/v1/namespaces/system/'))
@@ -42,7 +32,7 @@ it('is tried again until the roles of the cluster are read: nobody may do anythi
   const flags = { repo: '/srv/shop', name: 'shop', namespace: 'ns', serviceAccount: 'deployer' };
   const { checkCommit } = createCommitActivities(
     trusted<CommitActivityDependencies>({
-      client,
+      client: ground.client,
       clusterUid: 'u',
       cluster: 'c',
       repository: () => repositoryFromFlags(flags),

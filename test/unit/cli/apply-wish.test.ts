@@ -1,13 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 
 import { applyWish } from '../../../cli/apply-wish.ts';
 import type { Session } from '../../../cli/session.ts';
 import { isSpecObserved } from '../../../cli/rollout-wishes.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
 import { eventually } from '../../support/eventually.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 /** The change is of generation 2, which no status has observed. */
 function set(reason: string): object {
@@ -16,13 +16,10 @@ function set(reason: string): object {
 }
 
 describe('waiting for the effect of a wish', () => {
-  let server: WatchServer;
-  let client: KubernetesClient;
+  const ground = useWatchServer();
   let stored: KubernetesObject;
-  beforeEach(async () => {
-    server = await WatchServer.start();
-    client = new KubernetesClient(plainConnection(server.url));
-    server.intercept = ({ url }, response) => {
+  beforeEach(() => {
+    ground.server.intercept = ({ url }, response) => {
       if (url.pathname.includes('/leases/')) {
         const spec = { holderIdentity: 'w', leaseDurationSeconds: 60, renewTime: new Date().toISOString() };
         answer(response, 200, { metadata: { name: 'fairlead-default', resourceVersion: '1' }, spec });
@@ -32,10 +29,6 @@ describe('waiting for the effect of a wish', () => {
       answer(response, 200, { ...stored, metadata: { ...stored.metadata, generation: 2 } });
       return true;
     };
-  });
-  afterEach(async () => {
-    client.close();
-    await server.stop();
   });
 
   async function setImage(needsRun: boolean, timeout: number) {
@@ -47,7 +40,7 @@ describe('waiting for the effect of a wish', () => {
       interrupted: new AbortController().signal,
     };
     const session = trusted<Session>({
-      client,
+      client: ground.client,
       io,
       options: { output: 'table', timeout },
       namespace: 'default',
@@ -75,23 +68,23 @@ describe('waiting for the effect of a wish', () => {
   );
 
   it('ends when a controller says that it waits for Temporal', async () => {
-    stored = server.put('web', { fields: set('Progressing') });
+    stored = ground.server.put('web', { fields: set('Progressing') });
     const ended = setImage(true, 4_000);
-    await eventually('the workload is watched', () => server.openWatches > 0);
-    server.put('web', { fields: set('TemporalUnreachable') });
+    await eventually('the workload is watched', () => ground.server.openWatches > 0);
+    ground.server.put('web', { fields: set('TemporalUnreachable') });
     expect(await ended).toMatchObject({ code: 0, err: AWAY });
   });
 
   it('ends as well when the status has said so before', async () => {
-    stored = server.put('web', { fields: set('TemporalUnreachable') });
+    stored = ground.server.put('web', { fields: set('TemporalUnreachable') });
     expect(await setImage(true, 4_000)).toMatchObject({ code: 0, err: AWAY });
   });
 
   it('awaits a controller where the wish needs no run, or nobody says anything of Temporal', async () => {
-    stored = server.put('web', { fields: set('TemporalUnreachable') });
+    stored = ground.server.put('web', { fields: set('TemporalUnreachable') });
     const silent = { code: 3, err: expect.stringContaining('no controller has acted on it') };
     expect(await setImage(false, 300)).toMatchObject(silent);
-    server.put('web', { fields: set('Progressing') });
+    ground.server.put('web', { fields: set('Progressing') });
     expect(await setImage(true, 300)).toMatchObject(silent);
   });
 });

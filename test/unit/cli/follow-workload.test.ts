@@ -2,29 +2,23 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { awaitWorkload } from '../../../cli/follow-workload.ts';
 import type { Session } from '../../../cli/session.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { keepCollecting } from '../../support/collect-garbage.ts';
-import { WatchServer, plainConnection } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 describe('waiting for a workload', () => {
-  let server: WatchServer;
-  let client: KubernetesClient;
+  const ground = useWatchServer();
   let stopCollecting: () => void;
-  beforeEach(async () => {
-    server = await WatchServer.start();
-    client = new KubernetesClient(plainConnection(server.url));
+  beforeEach(() => {
     stopCollecting = keepCollecting(250);
   });
-  afterEach(async () => {
+  afterEach(() => {
     stopCollecting();
-    client.close();
-    await server.stop();
   });
 
   it('ends when the time is up, also when garbage is collected meanwhile', async () => {
     const interrupted = new AbortController();
-    const session = trusted<Session>({ client, io: { interrupted: interrupted.signal } });
+    const session = trusted<Session>({ client: ground.client, io: { interrupted: interrupted.signal } });
     const target = {
       group: 'apps',
       version: 'v1',
@@ -34,6 +28,6 @@ describe('waiting for a workload', () => {
     } as const;
     const result = await awaitWorkload(session, target, 4_000, () => undefined);
     expect(result).toEqual({ outcome: 'timeout' });
-    expect(server.watchRequests).toHaveLength(1);
+    expect(ground.server.watchRequests).toHaveLength(1);
   });
 });

@@ -1,6 +1,6 @@
 /** All repositories from what the cluster holds: what is missing or damaged there takes nothing away from the others. */
 
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 
 import {
   NotListedYet,
@@ -11,25 +11,22 @@ import {
 import type { Session } from '../../../cli/session.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
 import { microTime } from '../../../worker/lease.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { trusted } from '../../../kubernetes/values.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 const MAPS = '/api/v1/namespaces/system/configmaps';
 
-let server: WatchServer;
-let client: KubernetesClient;
+const ground = useWatchServer();
 let session: Session;
 /** What is there, by path. */
 let objects: Map<string, object>;
 
-beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
+beforeEach(() => {
   const io = { now: Date.now, interrupted: new AbortController().signal };
-  session = trusted<Session>({ client, io, cluster: 'c', leaseNamespace: 'system' });
+  session = trusted<Session>({ client: ground.client, io, cluster: 'c', leaseNamespace: 'system' });
   objects = new Map();
-  server.intercept = ({ url }, response) => {
+  ground.server.intercept = ({ url }, response) => {
     const inventories = [...objects].filter(([path]) => path.startsWith(`${MAPS}/fairlead-`));
     const items = inventories.map(([, object]) => object);
     const object = url.pathname === MAPS ? { metadata: {}, items } : objects.get(url.pathname);
@@ -37,11 +34,6 @@ beforeEach(async () => {
     else answer(response, 200, object);
     return true;
   };
-});
-
-afterEach(async () => {
-  client.close();
-  await server.stop();
 });
 
 function putInventory(name: string, status: string): void {

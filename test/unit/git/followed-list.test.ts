@@ -3,25 +3,22 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { FollowedList, readFollowedList } from '../../../git/followed-list.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { eventually } from '../../support/eventually.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 const ROW = { name: 'shop', url: '/srv/shop', path: '', namespace: 'a', intervalSeconds: 30, webhook: false };
 
-let server: WatchServer;
-let client: KubernetesClient;
+const ground = useWatchServer();
 let list: FollowedList;
 let errors: unknown[];
 /** What the ConfigMap holds; undefined: there is none. */
 let data: Record<string, string> | undefined;
 let status: number | undefined;
 
-beforeEach(async () => {
+beforeEach(() => {
   [errors, data, status] = [[], undefined, undefined];
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
-  server.intercept = ({ method, body }, response) => {
+  ground.server.intercept = ({ method, body }, response) => {
     const isThere = data !== undefined || method === 'POST';
     const code = status ?? (isThere ? 200 : 404);
     if (code === 200 && method !== 'GET') data = (JSON.parse(body) as { data: typeof data }).data;
@@ -31,17 +28,15 @@ beforeEach(async () => {
   };
   const onError = (error: unknown) => void errors.push(error);
   const options = { namespace: 'system', cluster: 'c', identity: 'w-1', now: Date.now, checkMs: 1 };
-  list = new FollowedList({ client, ...options, onError });
+  list = new FollowedList({ client: ground.client, ...options, onError });
 });
 
 afterEach(async () => {
   await list.stop();
-  client.close();
-  await server.stop();
 });
 
-const reads = (): number => server.requests.filter(({ method }) => method === 'GET').length;
-const writes = (): number => server.requests.length - reads();
+const reads = (): number => ground.server.requests.filter(({ method }) => method === 'GET').length;
+const writes = (): number => ground.server.requests.length - reads();
 
 describe('the list', () => {
   it('is written again when somebody has deleted or changed it, and not otherwise', async () => {
@@ -58,13 +53,13 @@ describe('the list', () => {
     expect(data).toEqual(written);
     data = { repositories: 'x', troubles: '{}' };
     await eventually('it is as it was', () => data?.['repositories'] === written?.['repositories']);
-    const { rows } = (await readFollowedList(client, 'system', 'c', 1_000)) ?? {};
+    const { rows } = (await readFollowedList(ground.client, 'system', 'c', 1_000)) ?? {};
     expect(rows).toEqual([ROW]);
     expect(errors).toEqual([]);
   });
 
   it('tells why drift cannot be looked at until it can, whatever else is seen', async () => {
-    const told = async () => (await readFollowedList(client, 'system', 'c', 1_000))?.rows ?? [];
+    const told = async () => (await readFollowedList(ground.client, 'system', 'c', 1_000))?.rows ?? [];
     list.follow([ROW]);
     list.driftLooked('shop', 'CommitGone: it is gone.');
     list.driftLooked('left', 'CommitGone: it is gone.');
@@ -80,7 +75,7 @@ describe('the list', () => {
   });
 
   it('tells why a commit cannot be read yet until it is, whatever else is seen', async () => {
-    const told = async () => (await readFollowedList(client, 'system', 'c', 1_000))?.rows ?? [];
+    const told = async () => (await readFollowedList(ground.client, 'system', 'c', 1_000))?.rows ?? [];
     const unread = { sha: 'a', problem: 'SourceTimeout: too slow.' };
     list.follow([ROW]);
     list.commitRead('shop', unread.sha, unread.problem);
@@ -102,9 +97,9 @@ describe('the list', () => {
     const [before, read] = [writes(), reads()];
     await eventually('it was asked for', () => reads() > read + 3);
     await list.stop();
-    const asked = server.requests.length;
+    const asked = ground.server.requests.length;
     [status, data] = [undefined, undefined];
     await list.stop();
-    expect([writes(), server.requests.length]).toEqual([before, asked]);
+    expect([writes(), ground.server.requests.length]).toEqual([before, asked]);
   });
 });

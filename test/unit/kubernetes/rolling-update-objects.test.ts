@@ -1,29 +1,18 @@
 /** What the apiserver answers to a write of a rolling update, and what follows: look again, or say what it said. */
 
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { writeUpdate } from '../../../kubernetes/rolling-update-objects.ts';
 import type { UpdateWrite } from '../../../planners/rolling-update-steps.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
-let server: WatchServer;
-let client: KubernetesClient;
-
-beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
-});
-
-afterEach(async () => {
-  client.close();
-  await server.stop();
-});
+const ground = useWatchServer();
 
 const GONE = 'namespaces "shop" not found';
 
 async function write(verb: UpdateWrite['verb'], code: number, reason: string) {
-  server.intercept = (_, response) => {
+  ground.server.intercept = (_, response) => {
     answer(response, code, { kind: 'Status', status: 'Failure', code, reason, message: GONE });
     return true;
   };
@@ -33,7 +22,7 @@ async function write(verb: UpdateWrite['verb'], code: number, reason: string) {
     purpose: 'CreateNext',
     message: '',
   } as const;
-  return await writeUpdate(client, 'shop', { ...about, verb, body: {} });
+  return await writeUpdate(ground.client, 'shop', { ...about, verb, body: {} });
 }
 
 describe('a write that is not done', () => {

@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { toMessage } from '../../../kubernetes/api-error.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { controllerUid } from '../../../kubernetes/object-index.ts';
 import type { Change } from '../../../kubernetes/object-store.ts';
 import { NotObserved } from '../../../kubernetes/observed.ts';
@@ -11,13 +10,13 @@ import type { WatchTiming } from '../../../kubernetes/watch-source.ts';
 import { WatchCache } from '../../../kubernetes/watch-cache.ts';
 import type { CacheSource } from '../../../kubernetes/watch-cache.ts';
 import { eventually } from '../../support/eventually.ts';
-import { answer, plainConnection, WatchServer } from '../../support/watch-server.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 const TIMING: Partial<WatchTiming> = { firstBackoffMs: 20, lastBackoffMs: 100 };
 
-let server: WatchServer;
-let client: KubernetesClient;
+const ground = useWatchServer();
 let stop: AbortController;
 let cache: WatchCache;
 let changes: Change[];
@@ -25,7 +24,7 @@ let errors: string[];
 
 function makeCache(source: Partial<CacheSource> = {}, timing: Partial<WatchTiming> = {}): WatchCache {
   const made = new WatchCache({
-    client,
+    client: ground.client,
     sources: [{ ...PODS, ...source }],
     onError: (error, where) => errors.push(`${where}: ${toMessage(error)}`),
     timing: { ...TIMING, ...timing },
@@ -42,43 +41,39 @@ function seen(): readonly string[] {
   return changes.map((change) => `${change.type} ${change.object.metadata.name}`);
 }
 
-beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
+beforeEach(() => {
   stop = new AbortController();
   changes = [];
   errors = [];
   cache = makeCache();
 });
 
-afterEach(async () => {
+afterEach(() => {
   stop.abort();
-  client.close();
-  await server.stop();
 });
 
 describe('list and watch', () => {
   it('lists by quorum read, page by page, then watches from there with bookmarks and an end of its own', async () => {
-    for (let index = 0; index < 501; index += 1) server.put(`pod-${String(index)}`);
+    for (let index = 0; index < 501; index += 1) ground.server.put(`pod-${String(index)}`);
     await cache.start(stop.signal);
     expect(cache.size('pods')).toBe(501);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    const [first, second, watch] = server.requests.map((request) => request.url.searchParams);
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    const [first, second, watch] = ground.server.requests.map((request) => request.url.searchParams);
     expect(first?.get('resourceVersion')).toBeNull();
     expect(second?.get('continue')).toBe('500');
     expect(watch?.get('allowWatchBookmarks')).toBe('true');
-    expect(watch?.get('resourceVersion')).toBe(server.version);
+    expect(watch?.get('resourceVersion')).toBe(ground.server.version);
     expect(Number(watch?.get('timeoutSeconds'))).toBeGreaterThanOrEqual(240);
     expect(Number(watch?.get('timeoutSeconds'))).toBeLessThanOrEqual(300);
   });
 
   it('follows events, keeps indexes by controller, orphans and namespace, and drops managedFields', async () => {
     await cache.start(stop.signal);
-    server.put('a', { owner: 'set' });
-    server.put('b');
-    server.put('c', { namespace: 'other', owner: 'set' });
-    const released = server.put('a');
-    server.remove('b');
+    ground.server.put('a', { owner: 'set' });
+    ground.server.put('b');
+    ground.server.put('c', { namespace: 'other', owner: 'set' });
+    const released = ground.server.put('a');
+    ground.server.remove('b');
     await cache.awaitObserved('pods', {
       namespace: 'default',
       name: 'a',
@@ -94,14 +89,14 @@ describe('list and watch', () => {
   });
 
   it('fills in apiVersion and kind of listed objects', async () => {
-    server.put('a');
+    ground.server.put('a');
     await cache.start(stop.signal);
     expect(cache.get('pods', 'default', 'a')).toMatchObject({ apiVersion: 'v1', kind: 'Pod' });
   });
 
   it('watches only the given namespaces', async () => {
-    server.put('a');
-    server.put('b', { namespace: 'other' });
+    ground.server.put('a');
+    ground.server.put('b', { namespace: 'other' });
     cache = makeCache({ namespaces: ['default', 'third'] });
     await cache.start(stop.signal);
     expect(names()).toEqual(['a']);
@@ -119,8 +114,8 @@ describe('list and watch', () => {
       throw new Error('handler broke');
     });
     await cache.start(stop.signal);
-    server.put('a');
-    server.put('b');
+    ground.server.put('a');
+    ground.server.put('b');
     await eventually('both are there', () => names().length === 2);
     expect(errors).toEqual([
       'transform of pods: transform broke',
@@ -130,7 +125,7 @@ describe('list and watch', () => {
   });
 
   it('rejects start with the reason of the signal when nothing can be listed', async () => {
-    server.intercept = (_, response) => {
+    ground.server.intercept = (_, response) => {
       answer(response, 403, { kind: 'Status', reason: 'Forbidden', code: 403, message: 'no' });
       return true;
     };
@@ -145,21 +140,23 @@ describe('list and watch', () => {
 describe('faults', () => {
   it('goes on from its position after a cut connection, without a list', async () => {
     await cache.start(stop.signal);
-    server.put('a');
+    ground.server.put('a');
     await eventually('a is seen', () => names().length === 1);
-    server.cutWatches();
-    server.put('b');
+    ground.server.cutWatches();
+    ground.server.put('b');
     await eventually('b is seen', () => names().length === 2);
-    expect(server.requests.filter((request) => !request.url.searchParams.has('watch'))).toHaveLength(1);
+    expect(ground.server.requests.filter((request) => !request.url.searchParams.has('watch'))).toHaveLength(
+      1,
+    );
     expect(seen()).toEqual(['added a', 'added b']);
   });
 
   it('goes on after an event that was cut in the middle', async () => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.send('{"type":"ADDED","object":{"metadata":{"na');
-    server.endWatches();
-    server.put('a');
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.send('{"type":"ADDED","object":{"metadata":{"na');
+    ground.server.endWatches();
+    ground.server.put('a');
     await eventually('a is seen', () => names().length === 1);
     expect(errors[0]).toContain('the watch ended in the middle of an event');
   });
@@ -167,23 +164,23 @@ describe('faults', () => {
   it.each(['status', 'event'] as const)(
     'lists again after 410 by %s, with an event for each difference',
     async (goneBy) => {
-      server.put('kept');
-      server.put('removed');
-      server.put('replaced');
-      server.put('changed');
+      ground.server.put('kept');
+      ground.server.put('removed');
+      ground.server.put('replaced');
+      ground.server.put('changed');
       await cache.start(stop.signal);
-      await eventually('a watch stands', () => server.openWatches === 1);
+      await eventually('a watch stands', () => ground.server.openWatches === 1);
       changes.length = 0;
-      server.muted = true;
-      server.remove('removed');
-      server.remove('replaced');
-      server.put('replaced');
-      server.put('changed');
-      server.put('new');
-      server.muted = false;
-      server.goneBy = goneBy;
-      server.compacted = Number(server.version);
-      server.cutWatches();
+      ground.server.muted = true;
+      ground.server.remove('removed');
+      ground.server.remove('replaced');
+      ground.server.put('replaced');
+      ground.server.put('changed');
+      ground.server.put('new');
+      ground.server.muted = false;
+      ground.server.goneBy = goneBy;
+      ground.server.compacted = Number(ground.server.version);
+      ground.server.cutWatches();
       await eventually('new is seen', () => names().includes('new'));
       expect([...seen()].sort()).toEqual([
         'added new',
@@ -192,7 +189,7 @@ describe('faults', () => {
         'deleted replaced',
         'modified changed',
       ]);
-      server.put('later');
+      ground.server.put('later');
       await eventually('later is seen', () => names().includes('later'));
     },
   );
@@ -204,10 +201,10 @@ describe('faults', () => {
     ['null', 'null\n'],
   ])('survives a line that is %s', async (_, line) => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.send(line);
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.send(line);
     await eventually('it is reported', () => errors.length === 1);
-    server.put('a');
+    ground.server.put('a');
     await eventually('a is seen', () => names().includes('a'));
     expect(names()).toEqual(['a']);
   });
@@ -215,75 +212,80 @@ describe('faults', () => {
   it('takes silence past the end of a watch for a dead connection', async () => {
     cache = makeCache({}, { minWatchSeconds: 0, maxWatchSeconds: 0, idleMs: 150 });
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.muted = true;
-    server.put('a');
-    server.muted = false;
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.muted = true;
+    ground.server.put('a');
+    ground.server.muted = false;
     await eventually('a is seen by the next watch', () => names().includes('a'));
     expect(errors[0]).toContain('no answer within 150 ms');
   });
 
   it('a bookmark moves the position, so that 410 is not met again', async () => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.bookmark();
-    await eventually('the bookmark is seen', () => cache.health()[0]?.resourceVersion === server.version);
-    server.compacted = Number(server.version);
-    server.cutWatches();
-    await eventually('a second watch was asked for', () => server.watchRequests.length === 2);
-    expect(server.watchRequests[1]?.url.searchParams.get('resourceVersion')).toBe(server.version);
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.bookmark();
+    await eventually(
+      'the bookmark is seen',
+      () => cache.health()[0]?.resourceVersion === ground.server.version,
+    );
+    ground.server.compacted = Number(ground.server.version);
+    ground.server.cutWatches();
+    await eventually('a second watch was asked for', () => ground.server.watchRequests.length === 2);
+    expect(ground.server.watchRequests[1]?.url.searchParams.get('resourceVersion')).toBe(
+      ground.server.version,
+    );
     expect(changes).toEqual([]);
   });
 
   it('waits longer from failure to failure, and no longer than the last back-off', async () => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
     const tries: number[] = [];
-    server.intercept = (_, response) => {
+    ground.server.intercept = (_, response) => {
       tries.push(performance.now());
       answer(response, 503, { kind: 'Status', reason: 'ServiceUnavailable', code: 503 });
       return true;
     };
-    server.cutWatches();
+    ground.server.cutWatches();
     await eventually('it tried often', () => tries.length >= 6);
     const waits = tries.slice(1).map((at, index) => at - (tries[index] ?? 0));
     // How long at most is backoffMs's business (backoff.test.ts): a busy machine may take any time.
     expect(waits[0]).toBeLessThan(waits[4] ?? 0);
     expect(waits[4]).toBeGreaterThanOrEqual(95);
     expect(cache.health()[0]).toMatchObject({ connected: false, synced: true });
-    server.intercept = undefined;
-    server.put('a');
+    ground.server.intercept = undefined;
+    ground.server.put('a');
     await eventually('a is seen', () => names().includes('a'));
-    await eventually('a watch stands again', () => server.openWatches === 1);
-    server.put('b');
+    await eventually('a watch stands again', () => ground.server.openWatches === 1);
+    ground.server.put('b');
     await eventually('the failures are forgotten', () => cache.health()[0]?.failures === 0);
   });
 
   it('does not ask in a loop when watches end as soon as they begin', async () => {
     cache = makeCache({}, { firstBackoffMs: 40, lastBackoffMs: 40 });
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.intercept = (request, response) => {
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.intercept = (request, response) => {
       if (!request.url.searchParams.has('watch')) return false;
       response.writeHead(200, { 'content-type': 'application/json' }).end();
       return true;
     };
-    const before = server.watchRequests.length;
+    const before = ground.server.watchRequests.length;
     const started = performance.now();
-    server.endWatches();
-    await eventually('it asked four times more', () => server.watchRequests.length === before + 4);
+    ground.server.endWatches();
+    await eventually('it asked four times more', () => ground.server.watchRequests.length === before + 4);
     expect(performance.now() - started).toBeGreaterThanOrEqual(4 * 40);
   });
 
   it('retryNow ends a wait at once', async () => {
     cache = makeCache({}, { firstBackoffMs: 60_000, lastBackoffMs: 60_000 });
-    server.intercept = (_, response) => {
+    ground.server.intercept = (_, response) => {
       response.destroy();
       return true;
     };
     const started = cache.start(stop.signal);
     await eventually('the failure is reported', () => errors.length === 1);
-    server.intercept = undefined;
+    ground.server.intercept = undefined;
     cache.retryNow();
     await started;
     expect(cache.health()[0]?.synced).toBe(true);
@@ -291,13 +293,13 @@ describe('faults', () => {
 
   it('a source that works again wakes those that wait', async () => {
     cache = new WatchCache({
-      client,
+      client: ground.client,
       sources: [PODS, { ...PODS, id: 'others', resource: 'others' }],
       onError: (error) => errors.push(toMessage(error)),
       timing: { firstBackoffMs: 60_000, lastBackoffMs: 60_000 },
     });
     let broken = true;
-    server.intercept = (request, response) => {
+    ground.server.intercept = (request, response) => {
       if (!broken || !request.url.pathname.endsWith('/others')) return false;
       response.destroy();
       return true;
@@ -313,41 +315,41 @@ describe('faults', () => {
 describe('own writes (C14)', () => {
   it('are seen at once, before the watch tells, and told to handlers once', async () => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.muted = true;
-    const created = server.put('a', { owner: 'set' });
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.muted = true;
+    const created = ground.server.put('a', { owner: 'set' });
     cache.observeWrite('pods', created);
     expect(cache.ownedBy('pods', 'set')).toHaveLength(1);
-    const patched = server.put('a');
+    const patched = ground.server.put('a');
     cache.observeWrite('pods', patched);
     cache.observeWrite('pods', created);
     expect(cache.get('pods', 'default', 'a')?.metadata.resourceVersion).toBe(
       patched.metadata.resourceVersion,
     );
-    server.muted = false;
-    server.cutWatches();
-    server.put('last');
+    ground.server.muted = false;
+    ground.server.cutWatches();
+    ground.server.put('last');
     await eventually('the watch has delivered all', () => names().includes('last'));
     expect(seen()).toEqual(['added a', 'modified a', 'added last']);
   });
 
   it('an answer older than a deletion that was seen does not bring the object back', async () => {
     await cache.start(stop.signal);
-    const created = server.put('a');
-    server.remove('a');
-    server.put('b');
+    const created = ground.server.put('a');
+    ground.server.remove('a');
+    ground.server.put('b');
     await eventually('b is seen', () => names().includes('b'));
     cache.observeWrite('pods', created);
     expect(names()).toEqual(['b']);
   });
 
   it('a deleted object is gone at once and late events do not bring it back', async () => {
-    server.put('a');
+    ground.server.put('a');
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.muted = true;
-    const last = server.put('a');
-    server.remove('a');
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.muted = true;
+    const last = ground.server.put('a');
+    ground.server.remove('a');
     const details = { name: 'a', uid: last.metadata.uid };
     cache.observeDelete(
       'pods',
@@ -355,9 +357,9 @@ describe('own writes (C14)', () => {
       { namespace: 'default', name: 'a' },
     );
     expect(names()).toEqual([]);
-    server.muted = false;
-    server.cutWatches();
-    const successor = server.put('a');
+    ground.server.muted = false;
+    ground.server.cutWatches();
+    const successor = ground.server.put('a');
     await cache.awaitObserved('pods', {
       namespace: 'default',
       name: 'a',
@@ -368,20 +370,20 @@ describe('own writes (C14)', () => {
   });
 
   it('a delete that leaves the object terminating shows it terminating', async () => {
-    server.put('a');
+    ground.server.put('a');
     await cache.start(stop.signal);
-    server.muted = true;
-    const answered = server.put('a');
+    ground.server.muted = true;
+    const answered = ground.server.put('a');
     const metadata = { ...answered.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
     cache.observeDelete('pods', { ...answered, metadata }, { namespace: 'default', name: 'a' });
     expect(cache.get('pods', 'default', 'a')?.metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z');
   });
 
   it('a delete whose answer has no version found the object gone', async () => {
-    server.put('a');
+    ground.server.put('a');
     await cache.start(stop.signal);
-    server.muted = true;
-    const { resourceVersion: _, ...metadata } = server.put('a').metadata;
+    ground.server.muted = true;
+    const { resourceVersion: _, ...metadata } = ground.server.put('a').metadata;
     const answered = { metadata: { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
     cache.observeDelete('pods', answered, { namespace: 'default', name: 'a' });
     expect(names()).toEqual([]);
@@ -389,12 +391,12 @@ describe('own writes (C14)', () => {
 
   it('a list that is older than a write keeps the write', async () => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.muted = true;
-    const listVersion = server.version;
-    const written = server.put('a');
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.muted = true;
+    const listVersion = ground.server.version;
+    const written = ground.server.put('a');
     cache.observeWrite('pods', written);
-    server.intercept = (request, response) => {
+    ground.server.intercept = (request, response) => {
       if (request.url.searchParams.has('watch')) return false;
       answer(response, 200, {
         kind: 'PodList',
@@ -406,26 +408,26 @@ describe('own writes (C14)', () => {
     };
     await cache.refresh(stop.signal);
     expect(names()).toEqual(['a']);
-    server.intercept = undefined;
+    ground.server.intercept = undefined;
     await cache.refresh(stop.signal);
     expect(names()).toEqual(['a']);
-    server.remove('a');
+    ground.server.remove('a');
     await cache.refresh(stop.signal);
     expect(names()).toEqual([]);
   });
 
   it('refresh lists anew although a list is under way', async () => {
-    server.put('a');
+    ground.server.put('a');
     await cache.start(stop.signal);
     const held: ServerResponse[] = [];
-    server.intercept = (request, response) => {
+    ground.server.intercept = (request, response) => {
       if (request.url.searchParams.has('watch')) return false;
-      server.intercept = undefined;
+      ground.server.intercept = undefined;
       held.push(response);
       return true;
     };
     const first = cache.refresh(stop.signal);
-    await eventually('the first list is under way', () => server.intercept === undefined);
+    await eventually('the first list is under way', () => ground.server.intercept === undefined);
     const second = cache.refresh(stop.signal);
     for (const response of held) {
       answer(response, 200, { kind: 'PodList', metadata: { resourceVersion: '1' }, items: [] });
@@ -436,10 +438,10 @@ describe('own writes (C14)', () => {
 
   it('awaitObserved says what it waited for, and starts the silent watch anew', async () => {
     await cache.start(stop.signal);
-    await eventually('a watch stands', () => server.openWatches === 1);
-    server.muted = true;
-    const { resourceVersion } = server.put('a').metadata;
-    server.muted = false;
+    await eventually('a watch stands', () => ground.server.openWatches === 1);
+    ground.server.muted = true;
+    const { resourceVersion } = ground.server.put('a').metadata;
+    ground.server.muted = false;
     const write = { namespace: 'default', name: 'a', resourceVersion };
     const waiting = cache.awaitObserved('pods', write, { timeoutMs: 50 });
     await expect(waiting).rejects.toThrow(
@@ -452,9 +454,9 @@ describe('own writes (C14)', () => {
   });
 
   it('awaitGone drops a known uid at once', async () => {
-    const { uid } = server.put('a').metadata;
+    const { uid } = ground.server.put('a').metadata;
     await cache.start(stop.signal);
-    server.muted = true;
+    ground.server.muted = true;
     await cache.awaitGone('pods', { namespace: 'default', name: 'a', uid });
     expect(names()).toEqual([]);
   });
@@ -462,7 +464,7 @@ describe('own writes (C14)', () => {
 
 it('10,000 objects: lookups by owner cost what they return', async () => {
   for (let index = 0; index < 10_000; index += 1) {
-    server.put(`pod-${String(index)}`, { owner: `set-${String(index % 1000)}` });
+    ground.server.put(`pod-${String(index)}`, { owner: `set-${String(index % 1000)}` });
   }
   await cache.start(stop.signal);
   const owners = Array.from({ length: 100 }, (_, index) => `set-${String(index)}`);
