@@ -15,7 +15,7 @@ import type { JsonObject, KubernetesObject, PodTemplate } from '../../planners/o
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
-import { found } from '../support/eventually.ts';
+import { COMMAND_LOOK_MS, found } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
 import { refuseConfigMap } from '../support/refusing-policy.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
@@ -140,6 +140,7 @@ async function untilShop(
     },
     deadlineMs,
     () => JSON.stringify(view),
+    COMMAND_LOOK_MS,
   );
 }
 

@@ -9,12 +9,16 @@ import type { KubernetesObject } from '../../planners/objects.ts';
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
 import { found } from '../support/eventually.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { useLanes } from '../support/lanes.ts';
 import { patchIn, runPrinted } from '../support/printed-command.ts';
 import { grantInNamespace } from '../support/sync-account.ts';
 
 const { controlPlane, cluster, sync, newWorkerClient, follow, planOf } = useCommitGround('git-owners');
 
 describe('who may do what', () => {
+  // Each has repositories of its own, with names and namespaces of their own.
+  const inLane = useLanes(4);
+
   async function grant(
     namespace: string,
     verbs: readonly string[],
@@ -53,623 +57,709 @@ describe('who may do what', () => {
     );
   }
 
-  it('acts as the ServiceAccount of the repository, and says all that it may not do before its first write', async () => {
-    const repository = await follow('tenant', { serviceAccount: 'deployer' });
-    await grant(repository.namespace, ['get', 'create', 'patch']);
-    const refused = await repository.bad({ 'a.yaml': configMap('one', 'a'), 'b.yaml': service('web') });
-    expect(refused.outcome).toBe('Refused');
-    expect(refused.lines).toHaveLength(1);
-    expect(refused.lines[0]).toMatch(
-      /^Forbidden b\.yaml:1@\w+: Service \S+\/web: .*system:serviceaccount:tenant-\w+:deployer" cannot (?:get|patch) resource "services"/,
-    );
-    expect(await repository.get('configmaps', 'one')).toBeUndefined();
-    expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    const pruning = await repository.bad({ 'b.yaml': undefined });
-    expect(pruning.lines[0]).toMatch(
-      /^Forbidden commit \w+: ConfigMap tenant-\w+\/two: the commit no longer holds \S+, but \S+ may not delete configmaps\. Grant/,
-    );
-    expect(await repository.get('configmaps', 'two')).toBeDefined();
-  }, 60_000);
-
-  it('may write nothing outside its namespaces, nor give itself more than it has', async () => {
-    const repository = await follow('bounded', { serviceAccount: 'deployer' });
-    await grant(repository.namespace, ['get', 'create', 'patch'], {
-      apiGroups: ['', 'rbac.authorization.k8s.io'],
-      resources: ['configmaps', 'rolebindings'],
-    });
-    const rbac = 'apiVersion: rbac.authorization.k8s.io/v1';
-    const admin = 'roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}';
-    const me = `subjects: [{kind: ServiceAccount, name: deployer, namespace: ${repository.namespace}}]`;
-    const { outcome, lines } = await repository.bad({
-      'a.yaml': configMap('one', 'a'),
-      'b.yaml': `${rbac}\nkind: ClusterRole\nmetadata: {name: mine-${repository.namespace}}\nrules: []\n`,
-      'c.yaml': `${rbac}\nkind: ClusterRoleBinding\nmetadata: {name: mine-${repository.namespace}}\n${admin}\n${me}\n`,
-      'd.yaml': `apiVersion: v1\nkind: Namespace\nmetadata: {name: more-${repository.namespace}}\n`,
-      'e.yaml': configMap('two', 'b').replace('name: two', 'name: two\n  namespace: kube-system'),
-      'f.yaml': `${rbac}\nkind: RoleBinding\nmetadata: {name: more}\n${admin}\n${me}\n`,
-    });
-    expect(outcome).toBe('Refused');
-    const forbidden = (file: string, object: string) =>
-      expect.stringMatching(
-        new RegExp(
-          `^Forbidden ${file}\\.yaml:1@\\w+: ${object}: .*system:serviceaccount:bounded-\\w+:deployer`,
-        ),
+  it(
+    'acts as the ServiceAccount of the repository, and says all that it may not do before its first write',
+    inLane(async () => {
+      const repository = await follow('tenant', { serviceAccount: 'deployer' });
+      await grant(repository.namespace, ['get', 'create', 'patch']);
+      const refused = await repository.bad({ 'a.yaml': configMap('one', 'a'), 'b.yaml': service('web') });
+      expect(refused.outcome).toBe('Refused');
+      expect(refused.lines).toHaveLength(1);
+      expect(refused.lines[0]).toMatch(
+        /^Forbidden b\.yaml:1@\w+: Service \S+\/web: .*system:serviceaccount:tenant-\w+:deployer" cannot (?:get|patch) resource "services"/,
       );
-    expect(lines).toEqual([
-      forbidden('b', 'ClusterRole\\.\\S+ mine-\\S+'),
-      forbidden('c', 'ClusterRoleBinding\\.\\S+ mine-\\S+'),
-      forbidden('d', 'Namespace more-\\S+'),
-      forbidden('e', 'ConfigMap kube-system/two'),
-      forbidden('f', 'RoleBinding\\.\\S+ bounded-\\w+/more'),
-    ]);
-    expect(await repository.get('configmaps', 'one')).toBeUndefined();
-  }, 60_000);
+      expect(await repository.get('configmaps', 'one')).toBeUndefined();
+      expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      const pruning = await repository.bad({ 'b.yaml': undefined });
+      expect(pruning.lines[0]).toMatch(
+        /^Forbidden commit \w+: ConfigMap tenant-\w+\/two: the commit no longer holds \S+, but \S+ may not delete configmaps\. Grant/,
+      );
+      expect(await repository.get('configmaps', 'two')).toBeDefined();
+    }),
+    60_000,
+  );
 
-  it('an account without rights in the other workload API may create workloads of apps/v1', async () => {
-    const repository = await follow('plain', { serviceAccount: 'deployer' });
-    await grant(repository.namespace, ['get', 'list', 'watch', 'create', 'patch'], {
-      apiGroups: ['apps'],
-      resources: ['deployments', 'daemonsets', 'statefulsets'],
-    });
-    const workload = (kind: string, name: string, more = ''): string =>
-      `apiVersion: apps/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  selector: {matchLabels: {app: ${name}}}\n${more}` +
-      `  template:\n    metadata: {labels: {app: ${name}}}\n    spec: {containers: [{name: main, image: "example.com/web:1"}]}\n`;
-    const headless = '  serviceName: web\n';
-    // Two kinds that fairlead.dev does not serve, one that it serves and the account may not read.
-    expect(
-      await repository.commit({
-        'a.yaml': workload('DaemonSet', 'every'),
-        'b.yaml': workload('Deployment', 'web'),
-        'c.yaml': workload('StatefulSet', 'db', headless),
-      }),
-    ).toMatchObject({ outcome: 'Succeeded' });
+  it(
+    'may write nothing outside its namespaces, nor give itself more than it has',
+    inLane(async () => {
+      const repository = await follow('bounded', { serviceAccount: 'deployer' });
+      await grant(repository.namespace, ['get', 'create', 'patch'], {
+        apiGroups: ['', 'rbac.authorization.k8s.io'],
+        resources: ['configmaps', 'rolebindings'],
+      });
+      const rbac = 'apiVersion: rbac.authorization.k8s.io/v1';
+      const admin = 'roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}';
+      const me = `subjects: [{kind: ServiceAccount, name: deployer, namespace: ${repository.namespace}}]`;
+      const { outcome, lines } = await repository.bad({
+        'a.yaml': configMap('one', 'a'),
+        'b.yaml': `${rbac}\nkind: ClusterRole\nmetadata: {name: mine-${repository.namespace}}\nrules: []\n`,
+        'c.yaml': `${rbac}\nkind: ClusterRoleBinding\nmetadata: {name: mine-${repository.namespace}}\n${admin}\n${me}\n`,
+        'd.yaml': `apiVersion: v1\nkind: Namespace\nmetadata: {name: more-${repository.namespace}}\n`,
+        'e.yaml': configMap('two', 'b').replace('name: two', 'name: two\n  namespace: kube-system'),
+        'f.yaml': `${rbac}\nkind: RoleBinding\nmetadata: {name: more}\n${admin}\n${me}\n`,
+      });
+      expect(outcome).toBe('Refused');
+      const forbidden = (file: string, object: string) =>
+        expect.stringMatching(
+          new RegExp(
+            `^Forbidden ${file}\\.yaml:1@\\w+: ${object}: .*system:serviceaccount:bounded-\\w+:deployer`,
+          ),
+        );
+      expect(lines).toEqual([
+        forbidden('b', 'ClusterRole\\.\\S+ mine-\\S+'),
+        forbidden('c', 'ClusterRoleBinding\\.\\S+ mine-\\S+'),
+        forbidden('d', 'Namespace more-\\S+'),
+        forbidden('e', 'ConfigMap kube-system/two'),
+        forbidden('f', 'RoleBinding\\.\\S+ bounded-\\w+/more'),
+      ]);
+      expect(await repository.get('configmaps', 'one')).toBeUndefined();
+    }),
+    60_000,
+  );
 
-    const kind = { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets' };
-    await cluster().client.create(
-      { ...kind, namespace: repository.namespace },
-      {
-        apiVersion: 'fairlead.dev/v1beta1',
-        kind: 'StatefulSet',
-        metadata: { name: 'taken' },
-        spec: {
-          replicas: 0,
-          serviceName: 'web',
-          selector: { matchLabels: { app: 'taken' } },
-          template: {
-            metadata: { labels: { app: 'taken' } },
-            spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] },
+  it(
+    'an account without rights in the other workload API may create workloads of apps/v1',
+    inLane(async () => {
+      const repository = await follow('plain', { serviceAccount: 'deployer' });
+      await grant(repository.namespace, ['get', 'list', 'watch', 'create', 'patch'], {
+        apiGroups: ['apps'],
+        resources: ['deployments', 'daemonsets', 'statefulsets'],
+      });
+      const workload = (kind: string, name: string, more = ''): string =>
+        `apiVersion: apps/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  selector: {matchLabels: {app: ${name}}}\n${more}` +
+        `  template:\n    metadata: {labels: {app: ${name}}}\n    spec: {containers: [{name: main, image: "example.com/web:1"}]}\n`;
+      const headless = '  serviceName: web\n';
+      // Two kinds that fairlead.dev does not serve, one that it serves and the account may not read.
+      expect(
+        await repository.commit({
+          'a.yaml': workload('DaemonSet', 'every'),
+          'b.yaml': workload('Deployment', 'web'),
+          'c.yaml': workload('StatefulSet', 'db', headless),
+        }),
+      ).toMatchObject({ outcome: 'Succeeded' });
+
+      const kind = { group: 'fairlead.dev', version: 'v1beta1', resource: 'statefulsets' };
+      await cluster().client.create(
+        { ...kind, namespace: repository.namespace },
+        {
+          apiVersion: 'fairlead.dev/v1beta1',
+          kind: 'StatefulSet',
+          metadata: { name: 'taken' },
+          spec: {
+            replicas: 0,
+            serviceName: 'web',
+            selector: { matchLabels: { app: 'taken' } },
+            template: {
+              metadata: { labels: { app: 'taken' } },
+              spec: { containers: [{ name: 'main', image: 'example.com/web:1' }] },
+            },
           },
         },
-      },
-    );
-    const { outcome, lines } = await repository.bad({ 'd.yaml': workload('StatefulSet', 'taken', headless) });
-    expect(outcome).toBe('Refused');
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^Forbidden d\.yaml:1@\w+: StatefulSet\.apps \S+\/taken: the same workload exists as statefulsets\.fairlead\.dev, which system:serviceaccount:\S+:deployer may not read; .* grant get and delete of statefulsets\.fairlead\.dev; else delete that one\.$/,
-      ),
-    ]);
-  }, 60_000);
-
-  it('two repositories that claim one object: the second is told whose it is', async () => {
-    const first = await follow('claim-a');
-    const second = await follow('claim-b');
-    await grantInNamespace(cluster().client, second.namespace, first.namespace);
-    const manifest = configMap('mine', 'a').replace(
-      'name: mine',
-      `name: mine\n  namespace: ${first.namespace}`,
-    );
-    expect(await first.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
-    const { lines } = await second.bad({ 'a.yaml': manifest });
-    expect(lines[0]).toMatch(
-      /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository claim-a applies this object too\./,
-    );
-  }, 60_000);
-
-  it('what workers of another FAIRLEAD_CLUSTER apply is not taken over under a new name', async () => {
-    const first = await follow('theirs');
-    const { sha } = await first.commit({ 'a.yaml': configMap('mine', 'a') });
-    const others = await GitSync.start({
-      client: await newWorkerClient(),
-      temporalAddress: controlPlane().temporalAddress,
-      cluster: 'elsewhere',
-    });
-    try {
-      others.follow({ ...first.repository, name: 'ours' });
-      expect(await others.apply('ours', sha)).toMatchObject({ outcome: 'Refused' });
-      expect((await others.inventory('ours'))?.status.commit?.problems).toEqual([
+      );
+      const { outcome, lines } = await repository.bad({
+        'd.yaml': workload('StatefulSet', 'taken', headless),
+      });
+      expect(outcome).toBe('Refused');
+      expect(lines).toEqual([
         expect.stringMatching(
-          /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository theirs of the workers with FAIRLEAD_CLUSTER=git-owners has applied this object\. .* kubectl delete configmap fairlead-theirs -n fairlead-system$/,
+          /^Forbidden d\.yaml:1@\w+: StatefulSet\.apps \S+\/taken: the same workload exists as statefulsets\.fairlead\.dev, which system:serviceaccount:\S+:deployer may not read; .* grant get and delete of statefulsets\.fairlead\.dev; else delete that one\.$/,
         ),
       ]);
-    } finally {
-      await others.stop();
-    }
-  }, 60_000);
+    }),
+    60_000,
+  );
 
-  it('two repositories that bring the same new objects at one time: each object is of one of them, and only who has all succeeds', async () => {
-    const both = [await follow('race-a'), await follow('race-b')] as const;
-    const [{ namespace }] = both;
-    await grantInNamespace(cluster().client, both[1].namespace, namespace);
-    const names = Array.from({ length: 20 }, (_, index) => `raced-${index}`);
-    const files = Object.fromEntries(
-      names.map((one) => [
-        `${one}.yaml`,
-        configMap(one, 'same').replace(`name: ${one}`, `name: ${one}\n  namespace: ${namespace}`),
-      ]),
-    );
-    const ends = await Promise.all(both.map(async (one) => await one.commit(files)));
-    const owners = await Promise.all(
-      names.map(async (one) => {
-        const live = await both[0].get('configmaps', one);
-        return live?.metadata.annotations?.[ANNOTATION.repository];
-      }),
-    );
-    for (const [index, { name }] of both.entries()) {
-      const commit = (await sync().inventory(name))?.status.commit;
-      const own = owners.filter((owner) => owner === name).length;
-      // One that was taken over would have been made by both.
-      expect([name, commit?.applied ?? 0]).toEqual([name, own]);
-      expect([name, ends[index]?.outcome === 'Succeeded']).toEqual([name, own === names.length]);
-    }
-  }, 60_000);
-
-  it('an object that was detached is nobody\u2019s: the commit tells, and another repository may have it', async () => {
-    const first = await follow('detach-a');
-    const second = await follow('detach-b');
-    await grantInNamespace(cluster().client, second.namespace, first.namespace);
-    const manifest = configMap('mine', 'a').replace(
-      'name: mine',
-      `name: mine\n  namespace: ${first.namespace}\n  annotations: {client.lifecycle.config.k8s.io/deletion: detach, note: stays}`,
-    );
-    await first.commit({ 'a.yaml': manifest, 'b.yaml': configMap('two', 'b') });
-    const before = await first.get('configmaps', 'mine');
-    const { changes } = await planOf(first, await first.git.commit({ 'a.yaml': undefined }));
-    expect(changes).toEqual([
-      {
-        object: `ConfigMap ${first.namespace}/mine`,
-        action: 'detach',
-        why: 'its annotation client.lifecycle.config.k8s.io/deletion says so',
-        differences: [],
-      },
-    ]);
-    expect(await first.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    const inventory = await sync().inventory('detach-a');
-    expect(inventory?.entries.size).toBe(1);
-    expect(inventory?.status.commit?.notes).toEqual([
-      `ConfigMap ${first.namespace}/mine was detached, not deleted: its annotation client.lifecycle.config.k8s.io/deletion says so`,
-    ]);
-    const released = await first.get('configmaps', 'mine');
-    expect(released?.metadata).toMatchObject({
-      uid: before?.metadata.uid,
-      annotations: { 'client.lifecycle.config.k8s.io/deletion': 'detach', note: 'stays' },
-    });
-    expect(JSON.stringify([released?.metadata.labels, released?.metadata.annotations])).not.toMatch(
-      /fairlead|applyset/,
-    );
-    expect(await second.commit({ 'a.yaml': manifest.replace('key: a', 'key: b') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    expect(await first.get('configmaps', 'mine')).toMatchObject({
-      data: { key: 'b' },
-      metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'detach-b' } },
-    });
-  }, 60_000);
-
-  it('an object that nothing marks as git\u2019s any more stays: the plan tells, and the commit', async () => {
-    const repository = await follow('stripped');
-    await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
-    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
-    const annotations = { [ANNOTATION.repository]: null };
-    await cluster().client.patch({ ...path, name: 'one' }, 'merge', { metadata: { annotations } });
-    const sha = await repository.git.commit({ 'a.yaml': undefined });
-    const object = `ConfigMap ${repository.namespace}/one`;
-    const why =
-      'nothing on it says that git has applied it (annotation fairlead.dev/repository): delete it by hand if nobody needs it';
-    expect((await planOf(repository, sha)).changes).toEqual([
-      { object, action: 'keep', why, differences: [] },
-    ]);
-    expect(await sync().apply('stripped', sha)).toMatchObject({ outcome: 'Succeeded' });
-    const inventory = await sync().inventory('stripped');
-    expect(inventory?.entries.size).toBe(1);
-    const notes = [`${object} was not pruned: ${why}`];
-    expect(inventory?.status.commit).toMatchObject({ pruned: 0, notes });
-    expect(inventory?.status.history?.at(-1)).toMatchObject({ notes });
-    expect(await repository.get('configmaps', 'one')).toBeDefined();
-  }, 60_000);
-
-  it('an object that a finalizer keeps is pruned, and the commit tells for what it waits', async () => {
-    const repository = await follow('finalizer');
-    await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
-    const path = {
-      group: '',
-      version: 'v1',
-      resource: 'configmaps',
-      namespace: repository.namespace,
-      name: 'one',
-    };
-    const hold = async (finalizers: readonly string[]) => {
-      await cluster().client.patch(path, 'merge', { metadata: { finalizers } });
-    };
-    await hold(['example.com/held']);
-    expect(await repository.commit({ 'a.yaml': undefined })).toMatchObject({ outcome: 'Succeeded' });
-    const inventory = await sync().inventory('finalizer');
-    expect(inventory?.entries.size).toBe(1);
-    const notes = [
-      `ConfigMap ${repository.namespace}/one is being deleted, and waits for its finalizer example.com/held`,
-    ];
-    expect(inventory?.status.commit).toMatchObject({ pruned: 1, notes });
-    expect(inventory?.status.history?.at(-1)).toMatchObject({ notes });
-    await hold([]);
-  }, 60_000);
-
-  it('an object that is there twice is planned once, and wrong', async () => {
-    const repository = await follow('twice');
-    const sha = await repository.git.commit({
-      'a.yaml': configMap('one', 'a'),
-      'b.yaml': configMap('one', 'b'),
-    });
-    const { changes, problems } = await planOf(repository, sha);
-    expect(changes).toHaveLength(1);
-    expect(problems).toMatchObject([{ code: 'DuplicateObject' }]);
-  }, 60_000);
-
-  it('a namespace that is on its way out: what to do is to wait', async () => {
-    const repository = await follow('leaving');
-    const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
-    const leaving = `${repository.namespace}-2`;
-    await cluster().client.create(namespaces, {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: leaving },
-      spec: { finalizers: ['kubernetes', 'example.com/held'] },
-    });
-    await grantInNamespace(cluster().client, repository.namespace, leaving);
-    await cluster().client.delete({ ...namespaces, name: leaving });
-    const { lines } = await repository.bad({
-      'a.yaml': configMap('one', 'a').replace('name: one', `name: one\n  namespace: ${leaving}`),
-      'b.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ${leaving}}\n`,
-    });
-    expect(lines).toHaveLength(2);
-    for (const line of lines)
-      expect(line).toMatch(
-        /^Forbidden .* Wait until the namespace is gone, then make it again \(`kubectl describe/,
+  it(
+    'two repositories that claim one object: the second is told whose it is',
+    inLane(async () => {
+      const first = await follow('claim-a');
+      const second = await follow('claim-b');
+      await grantInNamespace(cluster().client, second.namespace, first.namespace);
+      const manifest = configMap('mine', 'a').replace(
+        'name: mine',
+        `name: mine\n  namespace: ${first.namespace}`,
       );
-    await cluster().client.replace(
-      { ...namespaces, name: leaving, subresource: 'finalize' },
-      {
-        ...(await cluster().client.get({ ...namespaces, name: leaving })),
-        spec: { finalizers: [] },
-      },
-    );
-  }, 60_000);
+      expect(await first.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
+      const { lines } = await second.bad({ 'a.yaml': manifest });
+      expect(lines[0]).toMatch(
+        /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository claim-a applies this object too\./,
+      );
+    }),
+    60_000,
+  );
 
-  it('an admission webhook that does not answer refuses what it is asked about, beside whatever else is wrong, until it is mended', async () => {
-    const repository = await follow('webhook');
-    const { namespace } = repository;
-    const path = {
-      group: 'admissionregistration.k8s.io',
-      version: 'v1',
-      resource: 'validatingwebhookconfigurations',
-    };
-    const name = `${namespace}.example.com`;
-    const configurationOf = (condition: string) => ({
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'ValidatingWebhookConfiguration',
-      metadata: { name },
-      webhooks: [
-        {
-          name,
-          clientConfig: { url: 'https://127.0.0.1:1/x' },
-          rules: [
-            {
-              apiGroups: [''],
-              apiVersions: ['v1'],
-              operations: ['CREATE', 'UPDATE', 'DELETE'],
-              resources: ['configmaps', 'secrets'],
-            },
-          ],
-          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-          matchConditions: [{ name: 'those', expression: condition }],
-          failurePolicy: 'Fail',
-          sideEffects: 'None',
-          admissionReviewVersions: ['v1'],
-        },
-      ],
-    });
-    const isAsked = async (): Promise<boolean> => {
-      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' } };
-      const at = { group: '', version: 'v1', resource: 'configmaps', namespace };
-      try {
-        await cluster().client.create(at, body, { dryRun: true });
-        return false;
-      } catch (error) {
-        return error instanceof ApiError && error.webhook === name;
-      }
-    };
-    const untilAsked = async (expected: boolean): Promise<void> => {
-      const look = async () => ((await isAsked()) === expected ? true : undefined);
-      await found(`a dry run ${expected ? 'asks' : 'does not ask'} the webhook`, look);
-    };
-
-    await cluster().client.create(path, configurationOf('true'));
-    try {
-      await untilAsked(true);
-      const files = {
-        'a.yaml': `${configMap('one', 'a')}---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: hunter2}\n`,
-        'b.yaml': `${configMap('two', 'b')}spek: 1\n`,
-        'c.yaml': service('web'),
-      };
-      const { outcome, lines, sha } = await repository.bad(files);
-      const next = `Mend what serves the webhook ${name}, or have its configuration changed`;
-      const told = [
-        `WebhookFailed a.yaml:1@SHA: ConfigMap ${namespace}/one: Internal error occurred: failed calling webhook "${name}": failed to call webhook: `,
-        `WebhookFailed a.yaml:8@SHA: Secret ${namespace}/s: failed calling webhook "${name}"; the server's message is withheld, it may quote the Secret. ${next}`,
-        'UnknownField b.yaml:7@SHA: ',
-      ];
-      const short = lines.map((line) => line.replace(sha.slice(0, 8), 'SHA'));
-      expect(short).toEqual(told.map((words) => expect.stringContaining(words)));
-      expect(short[0]).toMatch(/connection refused\. Mend what serves/);
-      expect(outcome).toBe('Refused');
-      const { problems, changes } = await planOf(repository, sha);
-      expect(problems.map(({ code }) => code)).toEqual(['WebhookFailed', 'WebhookFailed', 'UnknownField']);
-      expect(changes).toMatchObject([{ object: `Service ${namespace}/web`, action: 'create' }]);
-      await repository.bad({ 'b.yaml': undefined });
-      expect((await sync().inventory('webhook'))?.status.commit).toMatchObject({
-        outcome: 'Refused',
-        notes: [expect.stringMatching(/^it is tried again by itself/)],
+  it(
+    'what workers of another FAIRLEAD_CLUSTER apply is not taken over under a new name',
+    inLane(async () => {
+      const first = await follow('theirs');
+      const { sha } = await first.commit({ 'a.yaml': configMap('mine', 'a') });
+      const others = await GitSync.start({
+        client: await newWorkerClient(),
+        temporalAddress: controlPlane().temporalAddress,
+        cluster: 'elsewhere',
       });
-      expect(await repository.get('services', 'web')).toBeUndefined();
+      try {
+        others.follow({ ...first.repository, name: 'ours' });
+        expect(await others.apply('ours', sha)).toMatchObject({ outcome: 'Refused' });
+        expect((await others.inventory('ours'))?.status.commit?.problems).toEqual([
+          expect.stringMatching(
+            /^OwnedByOther a\.yaml:1@\w+: ConfigMap \S+\/mine: repository theirs of the workers with FAIRLEAD_CLUSTER=git-owners has applied this object\. .* kubectl delete configmap fairlead-theirs -n fairlead-system$/,
+          ),
+        ]);
+      } finally {
+        await others.stop();
+      }
+    }),
+    60_000,
+  );
 
-      // What the check could not know: only the writes themselves ask it.
-      await cluster().client.patch({ ...path, name }, 'merge', configurationOf('request.dryRun != true'));
-      await untilAsked(false);
-      const second = await repository.bad({ 'README.md': 'x' });
-      expect(second).toMatchObject({ outcome: 'Failed' });
-      expect(second.lines.toSorted()).toEqual([
-        expect.stringMatching(/^WebhookFailed a\.yaml:1@\w+: ConfigMap .*connection refused/),
-        expect.stringMatching(/^WebhookFailed a\.yaml:8@\w+: Secret .* withheld/),
+  it(
+    'two repositories that bring the same new objects at one time: each object is of one of them, and only who has all succeeds',
+    inLane(async () => {
+      const both = [await follow('race-a'), await follow('race-b')] as const;
+      const [{ namespace }] = both;
+      await grantInNamespace(cluster().client, both[1].namespace, namespace);
+      const names = Array.from({ length: 20 }, (_, index) => `raced-${index}`);
+      const files = Object.fromEntries(
+        names.map((one) => [
+          `${one}.yaml`,
+          configMap(one, 'same').replace(`name: ${one}`, `name: ${one}\n  namespace: ${namespace}`),
+        ]),
+      );
+      const ends = await Promise.all(both.map(async (one) => await one.commit(files)));
+      const owners = await Promise.all(
+        names.map(async (one) => {
+          const live = await both[0].get('configmaps', one);
+          return live?.metadata.annotations?.[ANNOTATION.repository];
+        }),
+      );
+      for (const [index, { name }] of both.entries()) {
+        const commit = (await sync().inventory(name))?.status.commit;
+        const own = owners.filter((owner) => owner === name).length;
+        // One that was taken over would have been made by both.
+        expect([name, commit?.applied ?? 0]).toEqual([name, own]);
+        expect([name, ends[index]?.outcome === 'Succeeded']).toEqual([name, own === names.length]);
+      }
+    }),
+    60_000,
+  );
+
+  it(
+    'an object that was detached is nobody\u2019s: the commit tells, and another repository may have it',
+    inLane(async () => {
+      const first = await follow('detach-a');
+      const second = await follow('detach-b');
+      await grantInNamespace(cluster().client, second.namespace, first.namespace);
+      const manifest = configMap('mine', 'a').replace(
+        'name: mine',
+        `name: mine\n  namespace: ${first.namespace}\n  annotations: {client.lifecycle.config.k8s.io/deletion: detach, note: stays}`,
+      );
+      await first.commit({ 'a.yaml': manifest, 'b.yaml': configMap('two', 'b') });
+      const before = await first.get('configmaps', 'mine');
+      const { changes } = await planOf(first, await first.git.commit({ 'a.yaml': undefined }));
+      expect(changes).toEqual([
+        {
+          object: `ConfigMap ${first.namespace}/mine`,
+          action: 'detach',
+          why: 'its annotation client.lifecycle.config.k8s.io/deletion says so',
+          differences: [],
+        },
       ]);
-      expect(await repository.get('services', 'web')).toBeDefined();
-      // Of one that is asked about dry runs too it can be seen when it is gone.
-      await cluster().client.patch({ ...path, name }, 'merge', configurationOf('true'));
-      await untilAsked(true);
-    } finally {
-      await cluster().client.delete({ ...path, name });
-    }
-    await untilAsked(false);
-    expect(await repository.commit({ 'README.md': 'y' })).toMatchObject({ outcome: 'Succeeded' });
-    expect(await repository.get('configmaps', 'one')).toBeDefined();
-  }, 120_000);
+      expect(await first.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+      const inventory = await sync().inventory('detach-a');
+      expect(inventory?.entries.size).toBe(1);
+      expect(inventory?.status.commit?.notes).toEqual([
+        `ConfigMap ${first.namespace}/mine was detached, not deleted: its annotation client.lifecycle.config.k8s.io/deletion says so`,
+      ]);
+      const released = await first.get('configmaps', 'mine');
+      expect(released?.metadata).toMatchObject({
+        uid: before?.metadata.uid,
+        annotations: { 'client.lifecycle.config.k8s.io/deletion': 'detach', note: 'stays' },
+      });
+      expect(JSON.stringify([released?.metadata.labels, released?.metadata.annotations])).not.toMatch(
+        /fairlead|applyset/,
+      );
+      expect(await second.commit({ 'a.yaml': manifest.replace('key: a', 'key: b') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      expect(await first.get('configmaps', 'mine')).toMatchObject({
+        data: { key: 'b' },
+        metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'detach-b' } },
+      });
+    }),
+    60_000,
+  );
 
-  it('a mark that nobody\u2019s inventory confirms is no claim', async () => {
-    const first = await follow('marked-a');
-    const second = await follow('marked-b');
-    await grantInNamespace(cluster().client, second.namespace, first.namespace);
-    const manifest = configMap('mine', 'a').replace(
-      'name: mine',
-      `name: mine\n  namespace: ${first.namespace}`,
-    );
-    await first.commit({ 'a.yaml': manifest, 'b.yaml': configMap('two', 'b') });
-    const mine = await first.get('configmaps', 'mine');
-    await first.commit({ 'a.yaml': undefined });
-    const { name, namespace, labels, annotations } = mine?.metadata ?? {};
-    const path = {
-      group: '',
-      version: 'v1',
-      resource: 'configmaps',
-      namespace: first.namespace,
-      name: 'mine',
-    };
-    // As earlier versions left an object that was detached.
-    const copy = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, labels, annotations } };
-    await cluster().client.patch(path, 'apply', copy);
-    expect(await second.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
-  }, 60_000);
+  it(
+    'an object that nothing marks as git\u2019s any more stays: the plan tells, and the commit',
+    inLane(async () => {
+      const repository = await follow('stripped');
+      await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+      const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+      const annotations = { [ANNOTATION.repository]: null };
+      await cluster().client.patch({ ...path, name: 'one' }, 'merge', { metadata: { annotations } });
+      const sha = await repository.git.commit({ 'a.yaml': undefined });
+      const object = `ConfigMap ${repository.namespace}/one`;
+      const why =
+        'nothing on it says that git has applied it (annotation fairlead.dev/repository): delete it by hand if nobody needs it';
+      expect((await planOf(repository, sha)).changes).toEqual([
+        { object, action: 'keep', why, differences: [] },
+      ]);
+      expect(await sync().apply('stripped', sha)).toMatchObject({ outcome: 'Succeeded' });
+      const inventory = await sync().inventory('stripped');
+      expect(inventory?.entries.size).toBe(1);
+      const notes = [`${object} was not pruned: ${why}`];
+      expect(inventory?.status.commit).toMatchObject({ pruned: 0, notes });
+      expect(inventory?.status.history?.at(-1)).toMatchObject({ notes });
+      expect(await repository.get('configmaps', 'one')).toBeDefined();
+    }),
+    60_000,
+  );
 
-  it('a repository under another name goes on with what it had, once nobody follows the old name', async () => {
-    const old = await follow('renamed-old');
-    await old.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
-    const before = await old.get('configmaps', 'one');
-    sync().follow({ ...old.repository, name: 'renamed-new' });
-    const sha = await old.git.commit({ 'b.yaml': undefined });
-    // Both are followed.
-    const refused = await sync().apply('renamed-new', sha);
-    expect(refused.message).toMatch(/ConfigMap \S+\/one: repository renamed-old applies this object too\./);
-    sync().unfollow('renamed-old');
-    const next = await old.git.commit({ 'a.yaml': configMap('one', 'c') });
-    expect(await sync().apply('renamed-new', next)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await old.get('configmaps', 'one')).toMatchObject({
-      data: { key: 'c' },
-      metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'renamed-new' } },
-    });
-    expect((await sync().inventory('renamed-new'))?.entries.size).toBe(1);
-  }, 60_000);
+  it(
+    'an object that a finalizer keeps is pruned, and the commit tells for what it waits',
+    inLane(async () => {
+      const repository = await follow('finalizer');
+      await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+      const path = {
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace: repository.namespace,
+        name: 'one',
+      };
+      const hold = async (finalizers: readonly string[]) => {
+        await cluster().client.patch(path, 'merge', { metadata: { finalizers } });
+      };
+      await hold(['example.com/held']);
+      expect(await repository.commit({ 'a.yaml': undefined })).toMatchObject({ outcome: 'Succeeded' });
+      const inventory = await sync().inventory('finalizer');
+      expect(inventory?.entries.size).toBe(1);
+      const notes = [
+        `ConfigMap ${repository.namespace}/one is being deleted, and waits for its finalizer example.com/held`,
+      ];
+      expect(inventory?.status.commit).toMatchObject({ pruned: 1, notes });
+      expect(inventory?.status.history?.at(-1)).toMatchObject({ notes });
+      await hold([]);
+    }),
+    60_000,
+  );
 
-  it('what another repository has left behind is handed over by a command that the refusal names', async () => {
-    const old = await follow('left-old');
-    const heir = await follow('left-heir');
-    await grantInNamespace(cluster().client, heir.namespace, old.namespace);
-    const manifest = configMap('mine', 'a').replace(
-      'name: mine',
-      `name: mine\n  namespace: ${old.namespace}`,
-    );
-    await old.commit({ 'a.yaml': manifest });
-    sync().unfollow('left-old');
-    const { lines } = await heir.bad({ 'a.yaml': manifest });
-    expect(lines[0]).toContain(
-      `: repository left-old applied this object from another source, and is not followed any more. To let left-heir have what left-old had: kubectl annotate configmap fairlead-left-old -n ${INVENTORY_NAMESPACE} --overwrite fairlead.dev/source=${heir.git.path} (`,
-    );
-    const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    await cluster().annotate(
-      { ...place, name: 'fairlead-left-old' },
-      { 'fairlead.dev/source': heir.git.path },
-    );
-    expect(await heir.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-  }, 60_000);
+  it(
+    'an object that is there twice is planned once, and wrong',
+    inLane(async () => {
+      const repository = await follow('twice');
+      const sha = await repository.git.commit({
+        'a.yaml': configMap('one', 'a'),
+        'b.yaml': configMap('one', 'b'),
+      });
+      const { changes, problems } = await planOf(repository, sha);
+      expect(changes).toHaveLength(1);
+      expect(problems).toMatchObject([{ code: 'DuplicateObject' }]);
+    }),
+    60_000,
+  );
 
-  it('another field manager is named, and its fields are left', async () => {
-    const repository = await follow('conflict');
-    expect(await repository.commit({ 'a.yaml': configMap('one', 'a') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    const path = {
-      group: '',
-      version: 'v1',
-      resource: 'configmaps',
-      namespace: repository.namespace,
-      name: 'one',
-    };
-    await cluster().client.patch(
-      path,
-      'merge',
-      { data: { key: 'theirs' } },
-      { fieldManager: 'kubectl-edit' },
-    );
-    expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'c') });
-    expect(lines[0]).toMatch(
-      /^Conflict a\.yaml:6@\w+: ConfigMap \S+\/one: "kubectl-edit" owns \.data\.key\. Remove the field/,
-    );
-    expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
-  }, 60_000);
+  it(
+    'a namespace that is on its way out: what to do is to wait',
+    inLane(async () => {
+      const repository = await follow('leaving');
+      const namespaces = { group: '', version: 'v1', resource: 'namespaces' };
+      const leaving = `${repository.namespace}-2`;
+      await cluster().client.create(namespaces, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: leaving },
+        spec: { finalizers: ['kubernetes', 'example.com/held'] },
+      });
+      await grantInNamespace(cluster().client, repository.namespace, leaving);
+      await cluster().client.delete({ ...namespaces, name: leaving });
+      const { lines } = await repository.bad({
+        'a.yaml': configMap('one', 'a').replace('name: one', `name: one\n  namespace: ${leaving}`),
+        'b.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ${leaving}}\n`,
+      });
+      expect(lines).toHaveLength(2);
+      for (const line of lines)
+        expect(line).toMatch(
+          /^Forbidden .* Wait until the namespace is gone, then make it again \(`kubectl describe/,
+        );
+      await cluster().client.replace(
+        { ...namespaces, name: leaving, subresource: 'finalize' },
+        {
+          ...(await cluster().client.get({ ...namespaces, name: leaving })),
+          spec: { finalizers: [] },
+        },
+      );
+    }),
+    60_000,
+  );
 
-  it('what another took from git is taken back with `heal`, by the commit that changes it; what git never had is not', async () => {
-    const repository = await follow('healing', { heal: true });
-    const more = (lines: string, value = 'a') => configMap('one', `${value}\n${lines}`);
-    const first = await repository.commit({ 'a.yaml': more('  dotted.key: a\n') });
-    expect(first).toMatchObject({ outcome: 'Succeeded' });
-    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
-    const edit = async (data: object) =>
+  it(
+    'an admission webhook that does not answer refuses what it is asked about, beside whatever else is wrong, until it is mended',
+    inLane(async () => {
+      const repository = await follow('webhook');
+      const { namespace } = repository;
+      const path = {
+        group: 'admissionregistration.k8s.io',
+        version: 'v1',
+        resource: 'validatingwebhookconfigurations',
+      };
+      const name = `${namespace}.example.com`;
+      const configurationOf = (condition: string) => ({
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: { name },
+        webhooks: [
+          {
+            name,
+            clientConfig: { url: 'https://127.0.0.1:1/x' },
+            rules: [
+              {
+                apiGroups: [''],
+                apiVersions: ['v1'],
+                operations: ['CREATE', 'UPDATE', 'DELETE'],
+                resources: ['configmaps', 'secrets'],
+              },
+            ],
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+            matchConditions: [{ name: 'those', expression: condition }],
+            failurePolicy: 'Fail',
+            sideEffects: 'None',
+            admissionReviewVersions: ['v1'],
+          },
+        ],
+      });
+      const isAsked = async (): Promise<boolean> => {
+        const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' } };
+        const at = { group: '', version: 'v1', resource: 'configmaps', namespace };
+        try {
+          await cluster().client.create(at, body, { dryRun: true });
+          return false;
+        } catch (error) {
+          return error instanceof ApiError && error.webhook === name;
+        }
+      };
+      const untilAsked = async (expected: boolean): Promise<void> => {
+        const look = async () => ((await isAsked()) === expected ? true : undefined);
+        await found(`a dry run ${expected ? 'asks' : 'does not ask'} the webhook`, look);
+      };
+
+      await cluster().client.create(path, configurationOf('true'));
+      try {
+        await untilAsked(true);
+        const files = {
+          'a.yaml': `${configMap('one', 'a')}---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: hunter2}\n`,
+          'b.yaml': `${configMap('two', 'b')}spek: 1\n`,
+          'c.yaml': service('web'),
+        };
+        const { outcome, lines, sha } = await repository.bad(files);
+        const next = `Mend what serves the webhook ${name}, or have its configuration changed`;
+        const told = [
+          `WebhookFailed a.yaml:1@SHA: ConfigMap ${namespace}/one: Internal error occurred: failed calling webhook "${name}": failed to call webhook: `,
+          `WebhookFailed a.yaml:8@SHA: Secret ${namespace}/s: failed calling webhook "${name}"; the server's message is withheld, it may quote the Secret. ${next}`,
+          'UnknownField b.yaml:7@SHA: ',
+        ];
+        const short = lines.map((line) => line.replace(sha.slice(0, 8), 'SHA'));
+        expect(short).toEqual(told.map((words) => expect.stringContaining(words)));
+        expect(short[0]).toMatch(/connection refused\. Mend what serves/);
+        expect(outcome).toBe('Refused');
+        const { problems, changes } = await planOf(repository, sha);
+        expect(problems.map(({ code }) => code)).toEqual(['WebhookFailed', 'WebhookFailed', 'UnknownField']);
+        expect(changes).toMatchObject([{ object: `Service ${namespace}/web`, action: 'create' }]);
+        await repository.bad({ 'b.yaml': undefined });
+        expect((await sync().inventory('webhook'))?.status.commit).toMatchObject({
+          outcome: 'Refused',
+          notes: [expect.stringMatching(/^it is tried again by itself/)],
+        });
+        expect(await repository.get('services', 'web')).toBeUndefined();
+
+        // What the check could not know: only the writes themselves ask it.
+        await cluster().client.patch({ ...path, name }, 'merge', configurationOf('request.dryRun != true'));
+        await untilAsked(false);
+        const second = await repository.bad({ 'README.md': 'x' });
+        expect(second).toMatchObject({ outcome: 'Failed' });
+        expect(second.lines.toSorted()).toEqual([
+          expect.stringMatching(/^WebhookFailed a\.yaml:1@\w+: ConfigMap .*connection refused/),
+          expect.stringMatching(/^WebhookFailed a\.yaml:8@\w+: Secret .* withheld/),
+        ]);
+        expect(await repository.get('services', 'web')).toBeDefined();
+        // Of one that is asked about dry runs too it can be seen when it is gone.
+        await cluster().client.patch({ ...path, name }, 'merge', configurationOf('true'));
+        await untilAsked(true);
+      } finally {
+        await cluster().client.delete({ ...path, name });
+      }
+      await untilAsked(false);
+      expect(await repository.commit({ 'README.md': 'y' })).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.get('configmaps', 'one')).toBeDefined();
+    }),
+    120_000,
+  );
+
+  it(
+    'a mark that nobody\u2019s inventory confirms is no claim',
+    inLane(async () => {
+      const first = await follow('marked-a');
+      const second = await follow('marked-b');
+      await grantInNamespace(cluster().client, second.namespace, first.namespace);
+      const manifest = configMap('mine', 'a').replace(
+        'name: mine',
+        `name: mine\n  namespace: ${first.namespace}`,
+      );
+      await first.commit({ 'a.yaml': manifest, 'b.yaml': configMap('two', 'b') });
+      const mine = await first.get('configmaps', 'mine');
+      await first.commit({ 'a.yaml': undefined });
+      const { name, namespace, labels, annotations } = mine?.metadata ?? {};
+      const path = {
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace: first.namespace,
+        name: 'mine',
+      };
+      // As earlier versions left an object that was detached.
+      const copy = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, namespace, labels, annotations },
+      };
+      await cluster().client.patch(path, 'apply', copy);
+      expect(await second.commit({ 'a.yaml': manifest })).toMatchObject({ outcome: 'Succeeded' });
+    }),
+    60_000,
+  );
+
+  it(
+    'a repository under another name goes on with what it had, once nobody follows the old name',
+    inLane(async () => {
+      const old = await follow('renamed-old');
+      await old.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+      const before = await old.get('configmaps', 'one');
+      sync().follow({ ...old.repository, name: 'renamed-new' });
+      const sha = await old.git.commit({ 'b.yaml': undefined });
+      // Both are followed.
+      const refused = await sync().apply('renamed-new', sha);
+      expect(refused.message).toMatch(/ConfigMap \S+\/one: repository renamed-old applies this object too\./);
+      sync().unfollow('renamed-old');
+      const next = await old.git.commit({ 'a.yaml': configMap('one', 'c') });
+      expect(await sync().apply('renamed-new', next)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await old.get('configmaps', 'one')).toMatchObject({
+        data: { key: 'c' },
+        metadata: { uid: before?.metadata.uid, annotations: { 'fairlead.dev/repository': 'renamed-new' } },
+      });
+      expect((await sync().inventory('renamed-new'))?.entries.size).toBe(1);
+    }),
+    60_000,
+  );
+
+  it(
+    'what another repository has left behind is handed over by a command that the refusal names',
+    inLane(async () => {
+      const old = await follow('left-old');
+      const heir = await follow('left-heir');
+      await grantInNamespace(cluster().client, heir.namespace, old.namespace);
+      const manifest = configMap('mine', 'a').replace(
+        'name: mine',
+        `name: mine\n  namespace: ${old.namespace}`,
+      );
+      await old.commit({ 'a.yaml': manifest });
+      sync().unfollow('left-old');
+      const { lines } = await heir.bad({ 'a.yaml': manifest });
+      expect(lines[0]).toContain(
+        `: repository left-old applied this object from another source, and is not followed any more. To let left-heir have what left-old had: kubectl annotate configmap fairlead-left-old -n ${INVENTORY_NAMESPACE} --overwrite fairlead.dev/source=${heir.git.path} (`,
+      );
+      const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+      await cluster().annotate(
+        { ...place, name: 'fairlead-left-old' },
+        { 'fairlead.dev/source': heir.git.path },
+      );
+      expect(await heir.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    }),
+    60_000,
+  );
+
+  it(
+    'another field manager is named, and its fields are left',
+    inLane(async () => {
+      const repository = await follow('conflict');
+      expect(await repository.commit({ 'a.yaml': configMap('one', 'a') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      const path = {
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace: repository.namespace,
+        name: 'one',
+      };
       await cluster().client.patch(
-        { ...path, name: 'one' },
+        path,
         'merge',
-        { data },
+        { data: { key: 'theirs' } },
         { fieldManager: 'kubectl-edit' },
       );
-    await edit({ key: 'theirs', 'dotted.key': 'theirs', other: 'theirs' });
-    const second = await repository.commit({ 'a.yaml': more('  dotted.key: b\n', 'b') });
-    expect(second).toMatchObject({ outcome: 'Succeeded' });
-    expect(await repository.get('configmaps', 'one')).toMatchObject({
-      data: { key: 'b', 'dotted.key': 'b', other: 'theirs' },
-    });
-    const notes = (await sync().inventory('healing'))?.status.commit?.notes;
-    expect(notes).toEqual([
-      `ConfigMap ${repository.namespace}/one: git has taken back data.dotted.key, data.key from "kubectl-edit"`,
-    ]);
-    const events = await cluster().events(INVENTORY_NAMESPACE);
-    expect(events.find(({ message }) => message.includes(second.sha.slice(0, 8)))?.message).toContain(
-      notes?.[0],
-    );
-    // Changed to what it was: it is no drift any more, and still not git's.
-    await edit({ key: 'theirs' });
-    await edit({ key: 'b' });
-    expect(await repository.commit({ 'a.yaml': configMap('one', 'c') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'c' } });
-    await edit({ key: 'theirs' });
-    const { outcome, lines } = await repository.bad({ 'a.yaml': more('  other: ours\n', 'd') });
-    expect({ outcome, lines }).toEqual({
-      outcome: 'Refused',
-      lines: [
-        expect.stringMatching(/^Conflict a\.yaml:6@\w+: .*"kubectl-edit" owns \.data\.key, \.data\.other\./),
-      ],
-    });
-    expect(await repository.get('configmaps', 'one')).toMatchObject({
-      data: { key: 'theirs', other: 'theirs' },
-    });
-  }, 60_000);
-
-  it('of a Secret too, however its values are written; those that an earlier version applied become git\u2019s', async () => {
-    const repository = await follow('secret-owners');
-    const secret = (values: object) =>
-      JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' }, ...values });
-    const base64 = (text: string) => Buffer.from(text).toString('base64');
-    const path = {
-      group: '',
-      version: 'v1',
-      resource: 'secrets',
-      namespace: repository.namespace,
-      name: 'one',
-    };
-    const begin = { 'a.json': secret({ data: { b: base64('data') }, stringData: { a: 'git', b: 'wins' } }) };
-    expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
-    const data = { a: base64('git'), b: base64('wins') };
-    const made = await cluster().client.get<KubernetesObject & { data: object }>(path);
-    expect(made.data).toEqual(data);
-
-    // As it was applied before: the values have no owner.
-    const { labels, annotations } = made.metadata;
-    const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one', labels, annotations } };
-    const values = { stringData: { a: 'git', b: 'wins' } };
-    await cluster().client.patch(path, 'apply', { ...manifest, ...values }, { force: true });
-    const ownedBy = async () => {
-      const { metadata } = await cluster().client.get(path);
-      const entries = readManagedFields((metadata as { managedFields?: unknown }).managedFields);
-      const fields = entries.find(({ manager }) => manager === 'fairlead')?.fieldsV1 ?? {};
-      return Object.keys(fields).filter((name) => name !== 'f:metadata');
-    };
-    expect(await ownedBy()).toEqual(['f:stringData']);
-    const second = await repository.commit({ 'a.json': secret({ stringData: { a: 'git-2', b: 'wins' } }) });
-    expect(second).toMatchObject({ outcome: 'Succeeded' });
-    expect(await ownedBy()).toEqual(['f:data']);
-    expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64('git-2') } });
-
-    await cluster().client.patch(
-      path,
-      'merge',
-      { data: { a: base64('theirs') } },
-      { fieldManager: 'kubectl-edit' },
-    );
-    const { lines } = await repository.bad({ 'a.json': secret({ stringData: { a: 'git-3', b: 'wins' } }) });
-    expect(lines).toEqual([
-      expect.stringMatching(/^Conflict a\.json:1@\w+: .*"kubectl-edit" owns \.data\.a\./),
-    ]);
-    expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
-    for (const value of ['git-3', 'theirs']) expect(JSON.stringify(lines)).not.toContain(base64(value));
-
-    await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
-    expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
-    for (const value of ['git-4', 'git-5']) {
-      const again = { 'a.json': secret({ stringData: { a: value, b: 'wins' } }) };
-      expect(await repository.commit(again)).toMatchObject({ outcome: 'Succeeded' });
-      expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64(value) } });
-    }
-  }, 60_000);
-
-  it('an object that was made anew out of a backup can be handed over: what sync itself writes stands in nobody\u2019s way', async () => {
-    const repository = await follow('restored');
-    expect(await repository.commit({ 'a.yaml': configMap('one', 'a') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    const all = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
-    const path = { ...all, name: 'one' };
-    const { metadata, ...rest } = await cluster().client.get<KubernetesObject & { data: object }>(path);
-    const { name, labels, annotations } = metadata;
-    await cluster().client.delete(path);
-    const data = { ...rest.data, theirs: 'stays' };
-    const restored = { ...rest, metadata: { name, labels, annotations }, data };
-    await cluster().client.create(all, restored, { fieldManager: 'backup' });
-    const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'b') });
-    expect(lines[0]).toMatch(
-      /: "backup" owns \.data\.key\. Remove the field from the manifest; or let git have it/,
-    );
-    await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
-    expect(await repository.get('configmaps', 'one')).toMatchObject({
-      metadata: { labels, annotations },
-      data: { key: 'a', theirs: 'stays' },
-    });
-    for (const value of ['c', 'd']) {
-      const again = { 'a.yaml': configMap('one', value) };
-      expect(await repository.commit(again)).toMatchObject({ outcome: 'Succeeded' });
-      expect(await repository.get('configmaps', 'one')).toMatchObject({
-        data: { key: value, theirs: 'stays' },
+      expect(await repository.commit({ 'b.yaml': configMap('two', 'b') })).toMatchObject({
+        outcome: 'Succeeded',
       });
-    }
-  }, 60_000);
+      const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'c') });
+      expect(lines[0]).toMatch(
+        /^Conflict a\.yaml:6@\w+: ConfigMap \S+\/one: "kubectl-edit" owns \.data\.key\. Remove the field/,
+      );
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'theirs' } });
+    }),
+    60_000,
+  );
+
+  it(
+    'what another took from git is taken back with `heal`, by the commit that changes it; what git never had is not',
+    inLane(async () => {
+      const repository = await follow('healing', { heal: true });
+      const more = (lines: string, value = 'a') => configMap('one', `${value}\n${lines}`);
+      const first = await repository.commit({ 'a.yaml': more('  dotted.key: a\n') });
+      expect(first).toMatchObject({ outcome: 'Succeeded' });
+      const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+      const edit = async (data: object) =>
+        await cluster().client.patch(
+          { ...path, name: 'one' },
+          'merge',
+          { data },
+          { fieldManager: 'kubectl-edit' },
+        );
+      await edit({ key: 'theirs', 'dotted.key': 'theirs', other: 'theirs' });
+      const second = await repository.commit({ 'a.yaml': more('  dotted.key: b\n', 'b') });
+      expect(second).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({
+        data: { key: 'b', 'dotted.key': 'b', other: 'theirs' },
+      });
+      const notes = (await sync().inventory('healing'))?.status.commit?.notes;
+      expect(notes).toEqual([
+        `ConfigMap ${repository.namespace}/one: git has taken back data.dotted.key, data.key from "kubectl-edit"`,
+      ]);
+      const events = await cluster().events(INVENTORY_NAMESPACE);
+      expect(events.find(({ message }) => message.includes(second.sha.slice(0, 8)))?.message).toContain(
+        notes?.[0],
+      );
+      // Changed to what it was: it is no drift any more, and still not git's.
+      await edit({ key: 'theirs' });
+      await edit({ key: 'b' });
+      expect(await repository.commit({ 'a.yaml': configMap('one', 'c') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'c' } });
+      await edit({ key: 'theirs' });
+      const { outcome, lines } = await repository.bad({ 'a.yaml': more('  other: ours\n', 'd') });
+      expect({ outcome, lines }).toEqual({
+        outcome: 'Refused',
+        lines: [
+          expect.stringMatching(
+            /^Conflict a\.yaml:6@\w+: .*"kubectl-edit" owns \.data\.key, \.data\.other\./,
+          ),
+        ],
+      });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({
+        data: { key: 'theirs', other: 'theirs' },
+      });
+    }),
+    60_000,
+  );
+
+  it(
+    'of a Secret too, however its values are written; those that an earlier version applied become git\u2019s',
+    inLane(async () => {
+      const repository = await follow('secret-owners');
+      const secret = (values: object) =>
+        JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one' }, ...values });
+      const base64 = (text: string) => Buffer.from(text).toString('base64');
+      const path = {
+        group: '',
+        version: 'v1',
+        resource: 'secrets',
+        namespace: repository.namespace,
+        name: 'one',
+      };
+      const begin = {
+        'a.json': secret({ data: { b: base64('data') }, stringData: { a: 'git', b: 'wins' } }),
+      };
+      expect(await repository.commit(begin)).toMatchObject({ outcome: 'Succeeded' });
+      const data = { a: base64('git'), b: base64('wins') };
+      const made = await cluster().client.get<KubernetesObject & { data: object }>(path);
+      expect(made.data).toEqual(data);
+
+      // As it was applied before: the values have no owner.
+      const { labels, annotations } = made.metadata;
+      const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'one', labels, annotations } };
+      const values = { stringData: { a: 'git', b: 'wins' } };
+      await cluster().client.patch(path, 'apply', { ...manifest, ...values }, { force: true });
+      const ownedBy = async () => {
+        const { metadata } = await cluster().client.get(path);
+        const entries = readManagedFields((metadata as { managedFields?: unknown }).managedFields);
+        const fields = entries.find(({ manager }) => manager === 'fairlead')?.fieldsV1 ?? {};
+        return Object.keys(fields).filter((name) => name !== 'f:metadata');
+      };
+      expect(await ownedBy()).toEqual(['f:stringData']);
+      const second = await repository.commit({ 'a.json': secret({ stringData: { a: 'git-2', b: 'wins' } }) });
+      expect(second).toMatchObject({ outcome: 'Succeeded' });
+      expect(await ownedBy()).toEqual(['f:data']);
+      expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64('git-2') } });
+
+      await cluster().client.patch(
+        path,
+        'merge',
+        { data: { a: base64('theirs') } },
+        { fieldManager: 'kubectl-edit' },
+      );
+      const { lines } = await repository.bad({ 'a.json': secret({ stringData: { a: 'git-3', b: 'wins' } }) });
+      expect(lines).toEqual([
+        expect.stringMatching(/^Conflict a\.json:1@\w+: .*"kubectl-edit" owns \.data\.a\./),
+      ]);
+      expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
+      for (const value of ['git-3', 'theirs']) expect(JSON.stringify(lines)).not.toContain(base64(value));
+
+      await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
+      expect(await repository.get('secrets', 'one')).toMatchObject({ data: { a: base64('theirs') } });
+      for (const value of ['git-4', 'git-5']) {
+        const again = { 'a.json': secret({ stringData: { a: value, b: 'wins' } }) };
+        expect(await repository.commit(again)).toMatchObject({ outcome: 'Succeeded' });
+        expect(await repository.get('secrets', 'one')).toMatchObject({ data: { ...data, a: base64(value) } });
+      }
+    }),
+    60_000,
+  );
+
+  it(
+    'an object that was made anew out of a backup can be handed over: what sync itself writes stands in nobody\u2019s way',
+    inLane(async () => {
+      const repository = await follow('restored');
+      expect(await repository.commit({ 'a.yaml': configMap('one', 'a') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      const all = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+      const path = { ...all, name: 'one' };
+      const { metadata, ...rest } = await cluster().client.get<KubernetesObject & { data: object }>(path);
+      const { name, labels, annotations } = metadata;
+      await cluster().client.delete(path);
+      const data = { ...rest.data, theirs: 'stays' };
+      const restored = { ...rest, metadata: { name, labels, annotations }, data };
+      await cluster().client.create(all, restored, { fieldManager: 'backup' });
+      const { lines } = await repository.bad({ 'a.yaml': configMap('one', 'b') });
+      expect(lines[0]).toMatch(
+        /: "backup" owns \.data\.key\. Remove the field from the manifest; or let git have it/,
+      );
+      await runPrinted(patchIn(lines[0]), controlPlane().kubeconfig, repository.git.path);
+      expect(await repository.get('configmaps', 'one')).toMatchObject({
+        metadata: { labels, annotations },
+        data: { key: 'a', theirs: 'stays' },
+      });
+      for (const value of ['c', 'd']) {
+        const again = { 'a.yaml': configMap('one', value) };
+        expect(await repository.commit(again)).toMatchObject({ outcome: 'Succeeded' });
+        expect(await repository.get('configmaps', 'one')).toMatchObject({
+          data: { key: value, theirs: 'stays' },
+        });
+      }
+    }),
+    60_000,
+  );
 });

@@ -13,52 +13,139 @@ import { commitWorkflowId, syncWorkflowId } from '../../workflows/sync-messages.
 import { configMap, service, useCommitGround } from '../support/commit-ground.ts';
 import type { FileChange } from '../support/git-repository.ts';
 import { INVENTORY_NAMESPACE } from '../support/git-sync.ts';
+import { useLanes } from '../support/lanes.ts';
 import { grantInCluster } from '../support/sync-account.ts';
 
 const { cluster, sync, newRepository, newWorkerClient, follow, planOf } = useCommitGround('git');
 
-describe('a commit', () => {
-  it('is applied, changed, pruned; what did not change is not written', async () => {
-    const repository = await follow('basic');
-    const first = await repository.commit({
-      'a.yaml': configMap('one', 'a'),
-      'b/service.yml': service('web'),
-      'c.json': JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'two' } }),
-    });
-    expect(first).toMatchObject({ outcome: 'Succeeded' });
-    const one = await repository.get('configmaps', 'one');
-    const web = await repository.get('services', 'web');
-    expect(one).toMatchObject({
-      data: { key: 'a' },
-      metadata: { annotations: { 'fairlead.dev/repository': 'basic', 'fairlead.dev/commit': first.sha } },
-    });
-    expect(await repository.get('configmaps', 'two')).toBeDefined();
-    expect((await sync().inventory('basic'))?.entries.size).toBe(3);
+// Two by themselves: the first counts what the apiserver has answered to anybody, the second keeps a processor busy.
+describe('a commit of many objects that changes nothing', () => {
+  /** Reads of single ConfigMaps that the apiserver has answered. */
+  async function reads(): Promise<number> {
+    const response = await fetchMetrics();
+    const line =
+      /^apiserver_request_total\{code="200",[^}]*resource="configmaps",scope="resource",[^}]*verb="GET",[^}]*\} (\d+)$/gm;
+    return [...response.matchAll(line)].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+  const fetchMetrics = async () =>
+    await cluster().client.request<string>({ method: 'GET', path: '/metrics' });
 
-    const second = await repository.commit({ 'a.yaml': configMap('one', 'b'), 'c.json': undefined });
-    expect(second).toMatchObject({ outcome: 'Succeeded' });
-    expect(await repository.get('configmaps', 'one')).toMatchObject({
-      data: { key: 'b' },
-      metadata: { uid: one?.metadata.uid },
-    });
-    expect(await repository.get('configmaps', 'two')).toBeUndefined();
-    expect((await repository.get('services', 'web'))?.metadata.resourceVersion).toBe(
-      web?.metadata.resourceVersion,
+  it('asks for them by lists; what is missing is made again, and what is left to somebody else is not missed', async () => {
+    const repository = await follow('many');
+    const files = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`${index}.yaml`, configMap(`many-${index}`, 'a')]),
     );
-    const inventory = await sync().inventory('basic');
-    expect([...(inventory?.entries.values() ?? [])].map((entry) => entry.name).sort()).toEqual([
-      'one',
-      'web',
-    ]);
-    expect(inventory?.status).toMatchObject({
-      commit: { sha: second.sha, outcome: 'Succeeded', pruned: 1 },
-      lastSucceeded: { sha: second.sha },
+    expect(await repository.commit(files)).toMatchObject({ outcome: 'Succeeded' });
+    const before = await reads();
+    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+    expect((await sync().inventory('many'))?.status.commit).toMatchObject({ applied: 0, unchanged: 60 });
+    expect((await reads()) - before).toBeLessThan(40);
+    // One by one they would have been counted.
+    const counted = await reads();
+    for (let index = 0; index < 40; index += 1) await repository.get('configmaps', `many-${index}`);
+    expect((await reads()) - counted).toBeGreaterThanOrEqual(40);
+
+    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
+    await cluster().client.delete({ ...path, name: 'many-7' });
+    await cluster().client.patch({ ...path, name: 'many-8' }, 'merge', {
+      metadata: { labels: { 'applyset.kubernetes.io/part-of': null } },
     });
-    const events = (await cluster().events(INVENTORY_NAMESPACE)).filter((event) =>
-      event.message.includes(second.sha.slice(0, 8)),
-    );
-    expect(events).toMatchObject([{ reason: 'CommitApplied', type: 'Normal' }]);
+    await cluster().annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'another' });
+    const { outcome, lines } = await repository.bad({ 'README.md': 'y' });
+    expect(outcome).toBe('Refused');
+    expect(lines).toEqual([expect.stringMatching(/^OwnedByOther 9\.yaml:1@/)]);
+    await cluster().annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'many' });
+    expect(await repository.commit({ 'README.md': 'z' })).toMatchObject({ outcome: 'Succeeded' });
+    expect(await repository.get('configmaps', 'many-7')).toBeDefined();
+    expect((await sync().inventory('many'))?.status.commit).toMatchObject({ applied: 1, unchanged: 59 });
   }, 60_000);
+});
+
+describe('a commit of more than Temporal takes in one payload', () => {
+  /** Bytes of everything that Temporal keeps of a run. */
+  async function kept(workflowId: string): Promise<number> {
+    const { historySize } = await sync().temporal.workflow.getHandle(workflowId).describe();
+    return historySize ?? Infinity;
+  }
+  const COUNT = 30;
+  // No two lines of them are the same: nothing could be made small by compressing.
+  const noise = Array.from({ length: COUNT }, () => randomBytes(60_000).toString('hex'));
+  const files = Object.fromEntries(
+    noise.map((text, index) => [`${index}.yaml`, configMap(`large-${index}`, `"${text}"`)]),
+  );
+
+  it('is refused in a bounded report, however much is wrong with it', async () => {
+    const repository = await follow('wrong');
+    const { outcome, lines, sha } = await repository.bad({
+      ...files,
+      ...Object.fromEntries(
+        Array.from({ length: 300 }, (_, index) => [
+          `wrong-${index}.yaml`,
+          `${configMap(`wrong-${index}`, 'a')}${'unknown'.repeat(100)}: ${index}\n`,
+        ]),
+      ),
+    });
+    expect(outcome).toBe('Refused');
+    expect(lines).toHaveLength(20);
+    expect((await sync().inventory('wrong'))?.status.commit?.problemCount).toBe(300);
+    for (const id of [commitWorkflowId('git', 'wrong', sha), syncWorkflowId('git', 'wrong')])
+      expect(await kept(id)).toBeLessThan(128 * 1024);
+    expect(await repository.get('configmaps', 'large-0')).toBeUndefined();
+  }, 90_000);
+});
+
+/** Each play has a repository and a namespace of its own. */
+const inLane = useLanes(3);
+
+/** Of those that bring kinds: the apiserver takes its time to serve one, and several plays go on. */
+const PATIENCE_MS = 120_000;
+
+describe('a commit', () => {
+  it(
+    'is applied, changed, pruned; what did not change is not written',
+    inLane(async () => {
+      const repository = await follow('basic');
+      const first = await repository.commit({
+        'a.yaml': configMap('one', 'a'),
+        'b/service.yml': service('web'),
+        'c.json': JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'two' } }),
+      });
+      expect(first).toMatchObject({ outcome: 'Succeeded' });
+      const one = await repository.get('configmaps', 'one');
+      const web = await repository.get('services', 'web');
+      expect(one).toMatchObject({
+        data: { key: 'a' },
+        metadata: { annotations: { 'fairlead.dev/repository': 'basic', 'fairlead.dev/commit': first.sha } },
+      });
+      expect(await repository.get('configmaps', 'two')).toBeDefined();
+      expect((await sync().inventory('basic'))?.entries.size).toBe(3);
+
+      const second = await repository.commit({ 'a.yaml': configMap('one', 'b'), 'c.json': undefined });
+      expect(second).toMatchObject({ outcome: 'Succeeded' });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({
+        data: { key: 'b' },
+        metadata: { uid: one?.metadata.uid },
+      });
+      expect(await repository.get('configmaps', 'two')).toBeUndefined();
+      expect((await repository.get('services', 'web'))?.metadata.resourceVersion).toBe(
+        web?.metadata.resourceVersion,
+      );
+      const inventory = await sync().inventory('basic');
+      expect([...(inventory?.entries.values() ?? [])].map((entry) => entry.name).sort()).toEqual([
+        'one',
+        'web',
+      ]);
+      expect(inventory?.status).toMatchObject({
+        commit: { sha: second.sha, outcome: 'Succeeded', pruned: 1 },
+        lastSucceeded: { sha: second.sha },
+      });
+      const events = (await cluster().events(INVENTORY_NAMESPACE)).filter((event) =>
+        event.message.includes(second.sha.slice(0, 8)),
+      );
+      expect(events).toMatchObject([{ reason: 'CommitApplied', type: 'Normal' }]);
+    }),
+    60_000,
+  );
 });
 
 interface StatefulSetLines {
@@ -161,24 +248,27 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
     ],
   ];
 
-  it.each(cases)(
-    '%s',
-    async (_what, files, expected) => {
-      const repository = await follow('bad');
-      // What is missing is told to who may write where it is missing.
-      await grantInCluster(cluster().client, repository.namespace, ['configmaps']);
-      const { outcome, lines, message, sha } = await repository.bad({
-        'good.yaml': configMap('good', 'a'),
-        ...files,
-      });
-      expect(outcome).toBe('Refused');
-      expect(lines[0]?.replaceAll(sha.slice(0, 8), 'SHA') ?? lines.join('\n')).toMatch(expected);
-      expect(message).toContain(`commit ${sha.slice(0, 8)}: refused before its first write, `);
-      expect(await repository.get('configmaps', 'good')).toBeUndefined();
-      expect(await repository.get('configmaps', 'x')).toBeUndefined();
-    },
-    60_000,
+  const plays = cases.map(
+    ([what, files, expected], index) =>
+      [
+        what,
+        inLane(async () => {
+          const repository = await follow(`bad-${String(index)}`);
+          // What is missing is told to who may write where it is missing.
+          await grantInCluster(cluster().client, repository.namespace, ['configmaps']);
+          const { outcome, lines, message, sha } = await repository.bad({
+            'good.yaml': configMap('good', 'a'),
+            ...files,
+          });
+          expect(outcome).toBe('Refused');
+          expect(lines[0]?.replaceAll(sha.slice(0, 8), 'SHA') ?? lines.join('\n')).toMatch(expected);
+          expect(message).toContain(`commit ${sha.slice(0, 8)}: refused before its first write, `);
+          expect(await repository.get('configmaps', 'good')).toBeUndefined();
+          expect(await repository.get('configmaps', 'x')).toBeUndefined();
+        }),
+      ] as const,
   );
+  it.each(plays)('%s', async (_what, play) => await play(), 60_000);
 });
 
 describe.each(['fairlead.dev/v1beta1', 'apps/v1'] as const)('a bad StatefulSet of %s', (api) => {
@@ -234,41 +324,46 @@ describe.each(['fairlead.dev/v1beta1', 'apps/v1'] as const)('a bad StatefulSet o
     ),
   ];
 
-  it.each(cases)(
-    '%s',
-    async (_what, lines, word, field, remedy) => {
-      const repository = await follow('bad-set');
-      const text = statefulSet(lines, api);
-      const bad = await repository.bad({ 'good.yaml': configMap('good', 'a'), 'bad.yaml': text });
-      expect(bad.outcome).toBe('Refused');
-      const line = text.split('\n').findIndex((one) => one.includes(word)) + 1;
-      const [group = ''] = api.split('/');
-      const object = `StatefulSet.${group} ${repository.namespace}/web`;
-      expect(bad.lines).toEqual([
-        expect.stringContaining(
-          `Invalid bad.yaml:${String(line)}@${bad.sha.slice(0, 8)}: ${object}: ${field}: `,
-        ),
-      ]);
-      expect(bad.lines[0]).toContain(remedy);
-      expect(bad.message).toContain('refused before its first write, ');
-      expect(await repository.get('configmaps', 'good')).toBeUndefined();
-    },
-    60_000,
+  const plays = cases.map(
+    ([what, lines, word, field, remedy], index) =>
+      [
+        what,
+        inLane(async () => {
+          const repository = await follow(`bad-${isNative ? 'native' : 'ours'}-${String(index)}`);
+          const text = statefulSet(lines, api);
+          const bad = await repository.bad({ 'good.yaml': configMap('good', 'a'), 'bad.yaml': text });
+          expect(bad.outcome).toBe('Refused');
+          const line = text.split('\n').findIndex((one) => one.includes(word)) + 1;
+          const [group = ''] = api.split('/');
+          const object = `StatefulSet.${group} ${repository.namespace}/web`;
+          expect(bad.lines).toEqual([
+            expect.stringContaining(
+              `Invalid bad.yaml:${String(line)}@${bad.sha.slice(0, 8)}: ${object}: ${field}: `,
+            ),
+          ]);
+          expect(bad.lines[0]).toContain(remedy);
+          expect(bad.message).toContain('refused before its first write, ');
+          expect(await repository.get('configmaps', 'good')).toBeUndefined();
+        }),
+      ] as const,
   );
+  it.each(plays)('%s', async (_what, play) => await play(), 60_000);
 });
 
 describe('an object with several mistakes', () => {
   /** What the commit's only object is refused for: code, line and message. */
-  async function refusals(text: string): Promise<readonly string[]> {
-    const repository = await follow('several');
+  async function refusals(name: string, text: string): Promise<readonly string[]> {
+    const repository = await follow(name);
     await grantInCluster(cluster().client, repository.namespace, ['namespaces', 'configmaps']);
     const { outcome, lines } = await repository.bad({ 'bad.yaml': text });
     expect(outcome).toBe('Refused');
     return lines.map((line) => line.replace(/@\w+: \S+ \S+/, ''));
   }
 
-  it('has each of its unknown fields and wrong types told with its line', async () => {
-    const deployment = `apiVersion: apps/v1
+  it(
+    'has each of its unknown fields and wrong types told with its line',
+    inLane(async () => {
+      const deployment = `apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: x
@@ -291,339 +386,292 @@ spec:
         - name: PORT
           value: 80
 `;
-    expect(await refusals(deployment)).toEqual([
-      expect.stringMatching(/^Invalid bad\.yaml:5 metadata\.annotations: Invalid value: .*name part/),
-      'UnknownField bad.yaml:7 unknown field ".spec.foo". Correct the name of the field.',
-      'UnknownField bad.yaml:8 unknown field ".spec.bar". Correct the name of the field.',
-      expect.stringMatching(/^Invalid bad\.yaml:9 \.spec\.replicas: expected numeric/),
-      expect.stringMatching(/^Invalid bad\.yaml:10 spec\.minReadySeconds: Invalid value: -3: must be/),
-      'UnknownField bad.yaml:15 unknown field ".spec.template.spec.contaners". Correct the name of the field.',
-      expect.stringMatching(/^UnknownField bad\.yaml:19 unknown field ".*\.imagee"\./),
-      expect.stringMatching(/^Invalid bad\.yaml:22 .*expected string, got a number\. Quote the value\.$/),
-    ]);
-  }, 60_000);
-
-  it('has each value told that the apiserver refuses', async () => {
-    const metadata = 'metadata:\n  name: Not_Dns\n  annotations:\n    "a b": c\n';
-    const text = `apiVersion: v1\nkind: ConfigMap\n${metadata}data:\n  "k k": v\n`;
-    expect(await refusals(text)).toEqual([
-      expect.stringMatching(/^Invalid bad\.yaml:4 metadata\.name: .*RFC 1123/),
-      expect.stringMatching(/^Invalid bad\.yaml:5 metadata\.annotations: /),
-      expect.stringMatching(/^Invalid bad\.yaml:8 data\[k k\]: .*a valid config key/),
-    ]);
-  }, 60_000);
-
-  it('has the names of a Secret told that are wrong, and no value', async () => {
-    const secret =
-      'apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\n  owner: hunter2\nspec: {a: hunter2}\ndataa:\n  x: hunter2\nstringData:\n  "k k": hunter2\n';
-    const lines = await refusals(secret);
-    expect(lines).toEqual([
-      'UnknownField bad.yaml:5 unknown field ".metadata.owner". Correct the name of the field.',
-      'UnknownField bad.yaml:6 unknown field ".spec". Correct the name of the field.',
-      'UnknownField bad.yaml:7 unknown field ".dataa". Correct the name of the field.',
-    ]);
-  }, 60_000);
-
-  it('has the type of a field of a Secret told beside a field that nobody knows, whatever its name', async () => {
-    const secret =
-      'apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nimmutable: PLANTED\nmy_field: PLANTED\n';
-    expect(await refusals(secret)).toEqual([
-      'Invalid bad.yaml:4 .immutable: expected boolean, got something else. Correct the field.',
-      'UnknownField bad.yaml:5 unknown field ".my_field". Correct the name of the field.',
-    ]);
-  }, 60_000);
-
-  it('has them told also where its namespace comes with the commit', async () => {
-    const name = `several-${randomBytes(4).toString('hex')}`;
-    const object = configMap('x', 'value').replace('name: x', `name: x\n  namespace: ${name}`);
-    const namespace = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
-    expect(await refusals(`${namespace}---\n${object}foo: 1\nbar: 2\n`)).toEqual([
-      'UnknownField bad.yaml:12 unknown field ".foo". Correct the name of the field.',
-      'UnknownField bad.yaml:13 unknown field ".bar". Correct the name of the field.',
-    ]);
-  }, 60_000);
-});
-
-describe('a commit of many objects that changes nothing', () => {
-  /** Reads of single ConfigMaps that the apiserver has answered. */
-  async function reads(): Promise<number> {
-    const response = await fetchMetrics();
-    const line =
-      /^apiserver_request_total\{code="200",[^}]*resource="configmaps",scope="resource",[^}]*verb="GET",[^}]*\} (\d+)$/gm;
-    return [...response.matchAll(line)].reduce((sum, [, count]) => sum + Number(count), 0);
-  }
-  const fetchMetrics = async () =>
-    await cluster().client.request<string>({ method: 'GET', path: '/metrics' });
-
-  it('asks for them by lists; what is missing is made again, and what is left to somebody else is not missed', async () => {
-    const repository = await follow('many');
-    const files = Object.fromEntries(
-      Array.from({ length: 60 }, (_, index) => [`${index}.yaml`, configMap(`many-${index}`, 'a')]),
-    );
-    expect(await repository.commit(files)).toMatchObject({ outcome: 'Succeeded' });
-    const before = await reads();
-    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    expect((await sync().inventory('many'))?.status.commit).toMatchObject({ applied: 0, unchanged: 60 });
-    expect((await reads()) - before).toBeLessThan(40);
-    // One by one they would have been counted.
-    const counted = await reads();
-    for (let index = 0; index < 40; index += 1) await repository.get('configmaps', `many-${index}`);
-    expect((await reads()) - counted).toBeGreaterThanOrEqual(40);
-
-    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: repository.namespace };
-    await cluster().client.delete({ ...path, name: 'many-7' });
-    await cluster().client.patch({ ...path, name: 'many-8' }, 'merge', {
-      metadata: { labels: { 'applyset.kubernetes.io/part-of': null } },
-    });
-    await cluster().annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'another' });
-    const { outcome, lines } = await repository.bad({ 'README.md': 'y' });
-    expect(outcome).toBe('Refused');
-    expect(lines).toEqual([expect.stringMatching(/^OwnedByOther 9\.yaml:1@/)]);
-    await cluster().annotate({ ...path, name: 'many-9' }, { 'fairlead.dev/repository': 'many' });
-    expect(await repository.commit({ 'README.md': 'z' })).toMatchObject({ outcome: 'Succeeded' });
-    expect(await repository.get('configmaps', 'many-7')).toBeDefined();
-    expect((await sync().inventory('many'))?.status.commit).toMatchObject({ applied: 1, unchanged: 59 });
-  }, 60_000);
-});
-
-describe('a commit of more than Temporal takes in one payload', () => {
-  /** Bytes of everything that Temporal keeps of a run. */
-  async function kept(workflowId: string): Promise<number> {
-    const { historySize } = await sync().temporal.workflow.getHandle(workflowId).describe();
-    return historySize ?? Infinity;
-  }
-  const COUNT = 30;
-  // No two lines of them are the same: nothing could be made small by compressing.
-  const noise = Array.from({ length: COUNT }, () => randomBytes(60_000).toString('hex'));
-  const files = Object.fromEntries(
-    noise.map((text, index) => [`${index}.yaml`, configMap(`large-${index}`, `"${text}"`)]),
+      expect(await refusals('several-types', deployment)).toEqual([
+        expect.stringMatching(/^Invalid bad\.yaml:5 metadata\.annotations: Invalid value: .*name part/),
+        'UnknownField bad.yaml:7 unknown field ".spec.foo". Correct the name of the field.',
+        'UnknownField bad.yaml:8 unknown field ".spec.bar". Correct the name of the field.',
+        expect.stringMatching(/^Invalid bad\.yaml:9 \.spec\.replicas: expected numeric/),
+        expect.stringMatching(/^Invalid bad\.yaml:10 spec\.minReadySeconds: Invalid value: -3: must be/),
+        'UnknownField bad.yaml:15 unknown field ".spec.template.spec.contaners". Correct the name of the field.',
+        expect.stringMatching(/^UnknownField bad\.yaml:19 unknown field ".*\.imagee"\./),
+        expect.stringMatching(/^Invalid bad\.yaml:22 .*expected string, got a number\. Quote the value\.$/),
+      ]);
+    }),
+    60_000,
   );
 
-  it('is refused in a bounded report, however much is wrong with it', async () => {
-    const repository = await follow('wrong');
-    const { outcome, lines, sha } = await repository.bad({
-      ...files,
-      ...Object.fromEntries(
-        Array.from({ length: 300 }, (_, index) => [
-          `wrong-${index}.yaml`,
-          `${configMap(`wrong-${index}`, 'a')}${'unknown'.repeat(100)}: ${index}\n`,
-        ]),
-      ),
-    });
-    expect(outcome).toBe('Refused');
-    expect(lines).toHaveLength(20);
-    expect((await sync().inventory('wrong'))?.status.commit?.problemCount).toBe(300);
-    for (const id of [commitWorkflowId('git', 'wrong', sha), syncWorkflowId('git', 'wrong')])
-      expect(await kept(id)).toBeLessThan(128 * 1024);
-    expect(await repository.get('configmaps', 'large-0')).toBeUndefined();
-  }, 90_000);
+  it(
+    'has each value told that the apiserver refuses',
+    inLane(async () => {
+      const metadata = 'metadata:\n  name: Not_Dns\n  annotations:\n    "a b": c\n';
+      const text = `apiVersion: v1\nkind: ConfigMap\n${metadata}data:\n  "k k": v\n`;
+      expect(await refusals('several-values', text)).toEqual([
+        expect.stringMatching(/^Invalid bad\.yaml:4 metadata\.name: .*RFC 1123/),
+        expect.stringMatching(/^Invalid bad\.yaml:5 metadata\.annotations: /),
+        expect.stringMatching(/^Invalid bad\.yaml:8 data\[k k\]: .*a valid config key/),
+      ]);
+    }),
+    60_000,
+  );
+
+  it(
+    'has the names of a Secret told that are wrong, and no value',
+    inLane(async () => {
+      const secret =
+        'apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\n  owner: hunter2\nspec: {a: hunter2}\ndataa:\n  x: hunter2\nstringData:\n  "k k": hunter2\n';
+      const lines = await refusals('several-names', secret);
+      expect(lines).toEqual([
+        'UnknownField bad.yaml:5 unknown field ".metadata.owner". Correct the name of the field.',
+        'UnknownField bad.yaml:6 unknown field ".spec". Correct the name of the field.',
+        'UnknownField bad.yaml:7 unknown field ".dataa". Correct the name of the field.',
+      ]);
+    }),
+    60_000,
+  );
+
+  it(
+    'has the type of a field of a Secret told beside a field that nobody knows, whatever its name',
+    inLane(async () => {
+      const secret =
+        'apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nimmutable: PLANTED\nmy_field: PLANTED\n';
+      expect(await refusals('several-beside', secret)).toEqual([
+        'Invalid bad.yaml:4 .immutable: expected boolean, got something else. Correct the field.',
+        'UnknownField bad.yaml:5 unknown field ".my_field". Correct the name of the field.',
+      ]);
+    }),
+    60_000,
+  );
+
+  it(
+    'has them told also where its namespace comes with the commit',
+    inLane(async () => {
+      const name = `several-${randomBytes(4).toString('hex')}`;
+      const object = configMap('x', 'value').replace('name: x', `name: x\n  namespace: ${name}`);
+      const namespace = `apiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}}\n`;
+      expect(await refusals('several-coming', `${namespace}---\n${object}foo: 1\nbar: 2\n`)).toEqual([
+        'UnknownField bad.yaml:12 unknown field ".foo". Correct the name of the field.',
+        'UnknownField bad.yaml:13 unknown field ".bar". Correct the name of the field.',
+      ]);
+    }),
+    60_000,
+  );
 });
 
 describe('what comes with the commit', () => {
-  it('a namespace and a kind that did not exist before', async () => {
-    const repository = await follow('fresh');
-    const suffix = Math.random().toString(36).slice(2, 8);
-    await grantInCluster(cluster().client, repository.namespace, [
-      'namespaces',
-      'configmaps',
-      'customresourcedefinitions.apiextensions.k8s.io',
-      `things.${suffix}.example.com`,
-    ]);
-    const crd = {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: `things.${suffix}.example.com` },
-      spec: {
-        group: `${suffix}.example.com`,
-        scope: 'Namespaced',
-        names: { kind: 'Thing', plural: 'things' },
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            schema: {
-              openAPIV3Schema: {
-                type: 'object',
-                properties: { spec: { type: 'object', properties: { size: { type: 'integer' } } } },
+  it(
+    'a namespace and a kind that did not exist before',
+    inLane(async () => {
+      const repository = await follow('fresh');
+      const suffix = Math.random().toString(36).slice(2, 8);
+      await grantInCluster(cluster().client, repository.namespace, [
+        'namespaces',
+        'configmaps',
+        'customresourcedefinitions.apiextensions.k8s.io',
+        `things.${suffix}.example.com`,
+      ]);
+      const crd = {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: `things.${suffix}.example.com` },
+        spec: {
+          group: `${suffix}.example.com`,
+          scope: 'Namespaced',
+          names: { kind: 'Thing', plural: 'things' },
+          versions: [
+            {
+              name: 'v1',
+              served: true,
+              storage: true,
+              schema: {
+                openAPIV3Schema: {
+                  type: 'object',
+                  properties: { spec: { type: 'object', properties: { size: { type: 'integer' } } } },
+                },
               },
             },
-          },
-        ],
-      },
-    };
-    const thing = (size: string): string =>
-      `apiVersion: ${suffix}.example.com/v1\nkind: Thing\nmetadata: {name: it, namespace: fresh-${suffix}}\nspec:\n  size: ${size}\n`;
-    const files = {
-      'crd.json': JSON.stringify(crd),
-      'namespace.yaml': `apiVersion: v1\nkind: Namespace\nmetadata: {name: fresh-${suffix}}\n`,
-      'config.yaml': configMap('inside', 'a').replace(
-        'name: inside',
-        `name: inside\n  namespace: fresh-${suffix}`,
-      ),
-    };
-    const bad = await repository.bad({
-      ...files,
-      'config.yaml': files['config.yaml'].replace('key: a', 'key: [1]'),
-    });
-    expect(bad.outcome).toBe('Refused');
-    expect(bad.lines[0]).toMatch(/^Invalid config\.yaml:\d@/);
-    const wrong = await repository.bad({ ...files, 'thing.yaml': thing('large') });
-    expect(wrong.outcome).toBe('Failed');
-    expect(wrong.lines[0]).toMatch(/^Invalid thing\.yaml:5@\w+: Thing\.\S+ fresh-\w+\/it: .*size/);
-    expect(await repository.commit({ 'thing.yaml': thing('3') })).toMatchObject({ outcome: 'Succeeded' });
-    const path = {
-      group: `${suffix}.example.com`,
-      version: 'v1',
-      resource: 'things',
-      namespace: `fresh-${suffix}`,
-      name: 'it',
-    };
-    expect(await cluster().client.get(path)).toMatchObject({ spec: { size: 3 } });
-    const last = await repository.commit({
-      'namespace.yaml': undefined,
-      'thing.yaml': undefined,
-      'config.yaml': undefined,
-    });
-    expect(last).toMatchObject({ outcome: 'Succeeded' });
-    const status = (await sync().inventory('fresh'))?.status.commit;
-    expect(status).toMatchObject({ pruned: 2 });
-    expect(status?.notes).toEqual([
-      expect.stringMatching(
-        /^Namespace fresh-\w+ was not pruned: deleting a Namespace may lose data: annotate it with fairlead\.dev\/prune=confirmed/,
-      ),
-    ]);
-    const namespacePath = { group: '', version: 'v1', resource: 'namespaces', name: `fresh-${suffix}` };
-    await cluster().annotate(namespacePath, { 'fairlead.dev/prune': 'confirmed' });
-    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    const gone = await cluster()
-      .client.get(namespacePath)
-      .catch(() => undefined);
-    expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
-  }, 60_000);
+          ],
+        },
+      };
+      const thing = (size: string): string =>
+        `apiVersion: ${suffix}.example.com/v1\nkind: Thing\nmetadata: {name: it, namespace: fresh-${suffix}}\nspec:\n  size: ${size}\n`;
+      const files = {
+        'crd.json': JSON.stringify(crd),
+        'namespace.yaml': `apiVersion: v1\nkind: Namespace\nmetadata: {name: fresh-${suffix}}\n`,
+        'config.yaml': configMap('inside', 'a').replace(
+          'name: inside',
+          `name: inside\n  namespace: fresh-${suffix}`,
+        ),
+      };
+      const bad = await repository.bad({
+        ...files,
+        'config.yaml': files['config.yaml'].replace('key: a', 'key: [1]'),
+      });
+      expect(bad.outcome).toBe('Refused');
+      expect(bad.lines[0]).toMatch(/^Invalid config\.yaml:\d@/);
+      const wrong = await repository.bad({ ...files, 'thing.yaml': thing('large') });
+      expect(wrong.outcome).toBe('Failed');
+      expect(wrong.lines[0]).toMatch(/^Invalid thing\.yaml:5@\w+: Thing\.\S+ fresh-\w+\/it: .*size/);
+      expect(await repository.commit({ 'thing.yaml': thing('3') })).toMatchObject({ outcome: 'Succeeded' });
+      const path = {
+        group: `${suffix}.example.com`,
+        version: 'v1',
+        resource: 'things',
+        namespace: `fresh-${suffix}`,
+        name: 'it',
+      };
+      expect(await cluster().client.get(path)).toMatchObject({ spec: { size: 3 } });
+      const last = await repository.commit({
+        'namespace.yaml': undefined,
+        'thing.yaml': undefined,
+        'config.yaml': undefined,
+      });
+      expect(last).toMatchObject({ outcome: 'Succeeded' });
+      const status = (await sync().inventory('fresh'))?.status.commit;
+      expect(status).toMatchObject({ pruned: 2 });
+      expect(status?.notes).toEqual([
+        expect.stringMatching(
+          /^Namespace fresh-\w+ was not pruned: deleting a Namespace may lose data: annotate it with fairlead\.dev\/prune=confirmed/,
+        ),
+      ]);
+      const namespacePath = { group: '', version: 'v1', resource: 'namespaces', name: `fresh-${suffix}` };
+      await cluster().annotate(namespacePath, { 'fairlead.dev/prune': 'confirmed' });
+      expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+      const gone = await cluster()
+        .client.get(namespacePath)
+        .catch(() => undefined);
+      expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
+    }),
+    PATIENCE_MS,
+  );
 });
 
 describe('a confirmed Namespace and a confirmed definition', () => {
-  it('stay while something that is kept, detached, or of another repository would go with them', async () => {
-    const repository = await follow('holder');
-    const other = await follow('lodger');
-    const suffix = repository.namespace.split('-').at(-1) ?? '';
-    const [box, group] = [`box-${suffix}`, `box${suffix}.example.com`];
-    await grantInCluster(cluster().client, repository.namespace, [
-      'namespaces',
-      'configmaps',
-      'persistentvolumeclaims',
-      'customresourcedefinitions.apiextensions.k8s.io',
-      `things.${group}`,
-    ]);
-    await grantInCluster(cluster().client, other.namespace, ['configmaps']);
-    const confirmed = 'annotations: {fairlead.dev/prune: confirmed}';
-    const detach = 'annotations: {client.lifecycle.config.k8s.io/deletion: detach}';
-    const definition =
-      `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: things.${group}\n  ${confirmed}\n` +
-      `spec:\n  group: ${group}\n  scope: Namespaced\n  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}\n` +
-      `  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n`;
-    const inBox = (text: string, name: string): string =>
-      text.replace(`name: ${name}`, `name: ${name}\n  namespace: ${box}`);
-    const files = {
-      'box.yaml': `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${box}\n  ${confirmed}\n`,
-      'crd.yaml': definition,
-      'claim.yaml':
-        `apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: ${box}}\n` +
-        'spec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n',
-      'mine.yaml': inBox(configMap('mine', 'a'), 'mine').replace('\ndata:', `\n  ${detach}\ndata:`),
-      'plain.yaml': inBox(configMap('plain', 'a'), 'plain'),
-      'thing.yaml': `apiVersion: ${group}/v1\nkind: Thing\nmetadata:\n  name: it\n  namespace: ${repository.namespace}\n  ${detach}\n`,
-    };
-    expect(await repository.commit({ ...files, 'base.yaml': configMap('base', 'a') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    const gone = Object.fromEntries(Object.keys(files).map((name) => [name, undefined]));
-    const { changes } = await planOf(repository, await repository.git.commit(gone));
-    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    const containers = [
-      { group: '', version: 'v1', resource: 'namespaces', name: box },
-      {
-        group: 'apiextensions.k8s.io',
-        version: 'v1',
-        resource: 'customresourcedefinitions',
-        name: `things.${group}`,
-      },
-    ] as const;
-    const areLeft = async (): Promise<readonly boolean[]> =>
-      await Promise.all(
-        containers.map(async (path) => {
-          const live = await cluster()
-            .client.get(path)
-            .catch((error: unknown) => {
-              if (isNotFound(error)) return undefined;
-              throw error;
-            });
-          return live !== undefined && live.metadata.deletionTimestamp === undefined;
-        }),
+  it(
+    'stay while something that is kept, detached, or of another repository would go with them',
+    inLane(async () => {
+      const repository = await follow('holder');
+      const other = await follow('lodger');
+      const suffix = repository.namespace.split('-').at(-1) ?? '';
+      const [box, group] = [`box-${suffix}`, `box${suffix}.example.com`];
+      await grantInCluster(cluster().client, repository.namespace, [
+        'namespaces',
+        'configmaps',
+        'persistentvolumeclaims',
+        'customresourcedefinitions.apiextensions.k8s.io',
+        `things.${group}`,
+      ]);
+      await grantInCluster(cluster().client, other.namespace, ['configmaps']);
+      const confirmed = 'annotations: {fairlead.dev/prune: confirmed}';
+      const detach = 'annotations: {client.lifecycle.config.k8s.io/deletion: detach}';
+      const definition =
+        `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: things.${group}\n  ${confirmed}\n` +
+        `spec:\n  group: ${group}\n  scope: Namespaced\n  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}\n` +
+        `  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n`;
+      const inBox = (text: string, name: string): string =>
+        text.replace(`name: ${name}`, `name: ${name}\n  namespace: ${box}`);
+      const files = {
+        'box.yaml': `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${box}\n  ${confirmed}\n`,
+        'crd.yaml': definition,
+        'claim.yaml':
+          `apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: ${box}}\n` +
+          'spec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n',
+        'mine.yaml': inBox(configMap('mine', 'a'), 'mine').replace('\ndata:', `\n  ${detach}\ndata:`),
+        'plain.yaml': inBox(configMap('plain', 'a'), 'plain'),
+        'thing.yaml': `apiVersion: ${group}/v1\nkind: Thing\nmetadata:\n  name: it\n  namespace: ${repository.namespace}\n  ${detach}\n`,
+      };
+      expect(await repository.commit({ ...files, 'base.yaml': configMap('base', 'a') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      const gone = Object.fromEntries(Object.keys(files).map((name) => [name, undefined]));
+      const { changes } = await planOf(repository, await repository.git.commit(gone));
+      expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+      const containers = [
+        { group: '', version: 'v1', resource: 'namespaces', name: box },
+        {
+          group: 'apiextensions.k8s.io',
+          version: 'v1',
+          resource: 'customresourcedefinitions',
+          name: `things.${group}`,
+        },
+      ] as const;
+      const areLeft = async (): Promise<readonly boolean[]> =>
+        await Promise.all(
+          containers.map(async (path) => {
+            const live = await cluster()
+              .client.get(path)
+              .catch((error: unknown) => {
+                if (isNotFound(error)) return undefined;
+                throw error;
+              });
+            return live !== undefined && live.metadata.deletionTimestamp === undefined;
+          }),
+        );
+      expect(await areLeft()).toEqual([true, true]);
+      const notes = async (): Promise<readonly string[]> =>
+        (await sync().inventory('holder'))?.status.commit?.notes ?? [];
+      const told = await notes();
+      expect(told).toEqual([
+        expect.stringMatching(`^Thing\\.${group} ${repository.namespace}/it was detached`),
+        expect.stringMatching(`^PersistentVolumeClaim ${box}/data was not pruned: deleting`),
+        expect.stringMatching(`^ConfigMap ${box}/mine was detached`),
+        expect.stringMatching(
+          `^CustomResourceDefinition\\S* things\\.${group} was not pruned: it would take Thing\\.${group} ${repository.namespace}/it \\(detached\\) with it: `,
+        ),
+        expect.stringMatching(
+          `^Namespace ${box} was not pruned: it would take ConfigMap ${box}/mine \\(detached\\), PersistentVolumeClaim ${box}/data \\(not confirmed\\) with it: `,
+        ),
+      ]);
+      // The plan of it said the same.
+      const verbs = { keep: 'was not pruned', detach: 'was detached, not deleted' } as const;
+      const planned = changes.flatMap(({ object, action, why }) =>
+        action === 'keep' || action === 'detach' ? [`${object} ${verbs[action]}: ${why ?? ''}`] : [],
       );
-    expect(await areLeft()).toEqual([true, true]);
-    const notes = async (): Promise<readonly string[]> =>
-      (await sync().inventory('holder'))?.status.commit?.notes ?? [];
-    const told = await notes();
-    expect(told).toEqual([
-      expect.stringMatching(`^Thing\\.${group} ${repository.namespace}/it was detached`),
-      expect.stringMatching(`^PersistentVolumeClaim ${box}/data was not pruned: deleting`),
-      expect.stringMatching(`^ConfigMap ${box}/mine was detached`),
-      expect.stringMatching(
-        `^CustomResourceDefinition\\S* things\\.${group} was not pruned: it would take Thing\\.${group} ${repository.namespace}/it \\(detached\\) with it: `,
-      ),
-      expect.stringMatching(
-        `^Namespace ${box} was not pruned: it would take ConfigMap ${box}/mine \\(detached\\), PersistentVolumeClaim ${box}/data \\(not confirmed\\) with it: `,
-      ),
-    ]);
-    // The plan of it said the same.
-    const verbs = { keep: 'was not pruned', detach: 'was detached, not deleted' } as const;
-    const planned = changes.flatMap(({ object, action, why }) =>
-      action === 'keep' || action === 'detach' ? [`${object} ${verbs[action]}: ${why ?? ''}`] : [],
-    );
-    expect(planned.toSorted()).toEqual(told.toSorted());
-    expect(changes.filter(({ action }) => action === 'delete')).toMatchObject([
-      { object: `ConfigMap ${box}/plain` },
-    ]);
+      expect(planned.toSorted()).toEqual(told.toSorted());
+      expect(changes.filter(({ action }) => action === 'delete')).toMatchObject([
+        { object: `ConfigMap ${box}/plain` },
+      ]);
 
-    // What was let go is not in the inventory any more, and the claim can go by now: what is left still holds them.
-    const claim = {
-      group: '',
-      version: 'v1',
-      resource: 'persistentvolumeclaims',
-      namespace: box,
-      name: 'data',
-    };
-    await cluster().annotate(claim, { 'fairlead.dev/prune': 'confirmed' });
-    await other.commit({ 'a.yaml': inBox(configMap('lodged', 'a'), 'lodged') });
-    await repository.commit({ 'README.md': 'y' });
-    expect(await areLeft()).toEqual([true, true]);
-    expect((await notes()).at(-1)).toContain(
-      `it would take ConfigMap ${box}/lodged (of another repository), ConfigMap ${box}/mine (detached) with it`,
-    );
-    const mine = { group: '', version: 'v1', resource: 'configmaps', namespace: box, name: 'mine' };
-    const thing = { group, version: 'v1', resource: 'things', namespace: repository.namespace, name: 'it' };
-    for (const path of [mine, thing])
-      await cluster().annotate(path, { 'client.lifecycle.config.k8s.io/deletion': undefined });
-    await repository.commit({ 'README.md': 'z' });
-    expect(await areLeft()).toEqual([true, false]);
-    await other.commit({ 'a.yaml': undefined, 'b.yaml': configMap('base', 'a') });
-    await repository.commit({ 'README.md': 'end' });
-    expect(await areLeft()).toEqual([false, false]);
-  }, 90_000);
+      // What was let go is not in the inventory any more, and the claim can go by now: what is left still holds them.
+      const claim = {
+        group: '',
+        version: 'v1',
+        resource: 'persistentvolumeclaims',
+        namespace: box,
+        name: 'data',
+      };
+      await cluster().annotate(claim, { 'fairlead.dev/prune': 'confirmed' });
+      await other.commit({ 'a.yaml': inBox(configMap('lodged', 'a'), 'lodged') });
+      await repository.commit({ 'README.md': 'y' });
+      expect(await areLeft()).toEqual([true, true]);
+      expect((await notes()).at(-1)).toContain(
+        `it would take ConfigMap ${box}/lodged (of another repository), ConfigMap ${box}/mine (detached) with it`,
+      );
+      const mine = { group: '', version: 'v1', resource: 'configmaps', namespace: box, name: 'mine' };
+      const thing = { group, version: 'v1', resource: 'things', namespace: repository.namespace, name: 'it' };
+      for (const path of [mine, thing])
+        await cluster().annotate(path, { 'client.lifecycle.config.k8s.io/deletion': undefined });
+      await repository.commit({ 'README.md': 'z' });
+      expect(await areLeft()).toEqual([true, false]);
+      await other.commit({ 'a.yaml': undefined, 'b.yaml': configMap('base', 'a') });
+      await repository.commit({ 'README.md': 'end' });
+      expect(await areLeft()).toEqual([false, false]);
+    }),
+    PATIENCE_MS,
+  );
 });
 
 describe('a kind that never comes to be', () => {
-  it('fails the commit at the line of its definition, with the reason', async () => {
-    const repository = await follow('stillborn');
-    const suffix = repository.namespace.split('-').at(-1) ?? '';
-    await grantInCluster(cluster().client, repository.namespace, [
-      'customresourcedefinitions.apiextensions.k8s.io',
-      `gadgets.still${suffix}.example.com`,
-      `gizmos.still${suffix}.example.com`,
-    ]);
-    const definition = (plural: string, kind: string): string => `apiVersion: apiextensions.k8s.io/v1
+  it(
+    'fails the commit at the line of its definition, with the reason',
+    inLane(async () => {
+      const repository = await follow('stillborn');
+      const suffix = repository.namespace.split('-').at(-1) ?? '';
+      await grantInCluster(cluster().client, repository.namespace, [
+        'customresourcedefinitions.apiextensions.k8s.io',
+        `gadgets.still${suffix}.example.com`,
+        `gizmos.still${suffix}.example.com`,
+      ]);
+      const definition = (plural: string, kind: string): string => `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: ${plural}.still${suffix}.example.com}
 spec:
@@ -636,125 +684,145 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `;
-    const object = (kind: string): string =>
-      `apiVersion: still${suffix}.example.com/v1\nkind: ${kind}\nmetadata: {name: x}\n`;
-    expect(
-      await repository.commit({ 'a.yaml': `${definition('gadgets', 'Gadget')}---\n${object('Gadget')}` }),
-    ).toMatchObject({ outcome: 'Succeeded' });
-    const { outcome, lines, message } = await repository.bad({
-      'b.yaml': `# the short name is taken\n${definition('gizmos', 'Gizmo')}`,
-      'c.yaml': object('Gizmo'),
-      'd.yaml': configMap('other', 'a'),
-    });
-    expect(outcome).toBe('Failed');
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^NotEstablished b\.yaml:2@\w+: CustomResourceDefinition\.apiextensions\.k8s\.io gizmos\S+: its names are not accepted: ShortNamesConflict: .*gd.* Choose other names/,
-      ),
-    ]);
-    expect(message).toContain('NotEstablished b.yaml:2');
-    const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
-    await cluster().client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
-  }, 60_000);
+      const object = (kind: string): string =>
+        `apiVersion: still${suffix}.example.com/v1\nkind: ${kind}\nmetadata: {name: x}\n`;
+      expect(
+        await repository.commit({ 'a.yaml': `${definition('gadgets', 'Gadget')}---\n${object('Gadget')}` }),
+      ).toMatchObject({ outcome: 'Succeeded' });
+      const { outcome, lines, message } = await repository.bad({
+        'b.yaml': `# the short name is taken\n${definition('gizmos', 'Gizmo')}`,
+        'c.yaml': object('Gizmo'),
+        'd.yaml': configMap('other', 'a'),
+      });
+      expect(outcome).toBe('Failed');
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^NotEstablished b\.yaml:2@\w+: CustomResourceDefinition\.apiextensions\.k8s\.io gizmos\S+: its names are not accepted: ShortNamesConflict: .*gd.* Choose other names/,
+        ),
+      ]);
+      expect(message).toContain('NotEstablished b.yaml:2');
+      const crds = { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' };
+      await cluster().client.delete({ ...crds, name: `gizmos.still${suffix}.example.com` });
+    }),
+    PATIENCE_MS,
+  );
 });
 
 describe('whose inventory it is', () => {
-  it('a ConfigMap of that name that is no inventory stays as it is, and the commit is refused', async () => {
-    const repository = await follow('taken');
-    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fairlead-taken' } };
-    const before = await cluster().client.create(path, { ...body, data: { 'repositories.yaml': '[]' } });
-    const { outcome, message = '' } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
-    expect(outcome).toBe('Refused');
-    expect(message).toContain(
-      `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory: give the repository another \`name\`.`,
-    );
-    expect(await repository.get('configmaps', 'one')).toBeUndefined();
-    expect(await cluster().client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);
-  });
+  it(
+    'a ConfigMap of that name that is no inventory stays as it is, and the commit is refused',
+    inLane(async () => {
+      const repository = await follow('taken');
+      const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fairlead-taken' } };
+      const before = await cluster().client.create(path, { ...body, data: { 'repositories.yaml': '[]' } });
+      const { outcome, message = '' } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
+      expect(outcome).toBe('Refused');
+      expect(message).toContain(
+        `would be ConfigMap ${INVENTORY_NAMESPACE}/fairlead-taken, which exists and is no inventory: give the repository another \`name\`.`,
+      );
+      expect(await repository.get('configmaps', 'one')).toBeUndefined();
+      expect(await cluster().client.get({ ...path, name: 'fairlead-taken' })).toEqual(before);
+    }),
+  );
 });
 
 describe('another repository of the same name', () => {
-  it('touches nothing of the first one, until somebody confirms that it takes over', async () => {
-    const first = await follow('shop');
-    await first.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
-    const one = await first.get('configmaps', 'one');
-    const inventory = await sync().inventory('shop');
-    expect(inventory).toMatchObject({ source: first.git.path });
+  it(
+    'touches nothing of the first one, until somebody confirms that it takes over',
+    inLane(async () => {
+      const first = await follow('shop');
+      await first.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+      const one = await first.get('configmaps', 'one');
+      const inventory = await sync().inventory('shop');
+      expect(inventory).toMatchObject({ source: first.git.path });
 
-    const git = await newRepository();
-    sync().follow({ ...first.repository, url: git.path });
-    const other = await git.commit({
-      'b.yaml': configMap('two', 'changed'),
-      'c.yaml': configMap('three', 'c'),
-    });
-    const refused = await sync().apply('shop', other);
-    expect(refused.outcome).toBe('Refused');
-    expect(refused.message).toContain(
-      `has 2 objects in the cluster: ${first.git.path}. This one is ${git.path}.`,
-    );
-    expect(await first.get('configmaps', 'one')).toEqual(one);
-    expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'b' } });
-    expect(await first.get('configmaps', 'three')).toBeUndefined();
-    const { entries, source, run, status } = (await sync().inventory('shop')) ?? {};
-    expect({ entries, source, run }).toEqual({
-      entries: inventory?.entries,
-      source: inventory?.source,
-      run: inventory?.run,
-    });
-    expect(status?.commit).toMatchObject({ outcome: 'Refused', sha: other });
+      const git = await newRepository();
+      sync().follow({ ...first.repository, url: git.path });
+      const other = await git.commit({
+        'b.yaml': configMap('two', 'changed'),
+        'c.yaml': configMap('three', 'c'),
+      });
+      const refused = await sync().apply('shop', other);
+      expect(refused.outcome).toBe('Refused');
+      expect(refused.message).toContain(
+        `has 2 objects in the cluster: ${first.git.path}. This one is ${git.path}.`,
+      );
+      expect(await first.get('configmaps', 'one')).toEqual(one);
+      expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'b' } });
+      expect(await first.get('configmaps', 'three')).toBeUndefined();
+      const { entries, source, run, status } = (await sync().inventory('shop')) ?? {};
+      expect({ entries, source, run }).toEqual({
+        entries: inventory?.entries,
+        source: inventory?.source,
+        run: inventory?.run,
+      });
+      expect(status?.commit).toMatchObject({ outcome: 'Refused', sha: other });
 
-    const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    const handOver =
-      /annotate configmap (\S+) -n \S+ --overwrite (\S+)=(\S+) /.exec(refused.message ?? '') ?? [];
-    await cluster().annotate({ ...place, name: handOver[1] }, { [String(handOver[2])]: String(handOver[3]) });
-    const next = await git.commit({ 'README.md': 'x' });
-    expect(await sync().apply('shop', next)).toMatchObject({ outcome: 'Succeeded' });
-    expect(await first.get('configmaps', 'one')).toBeUndefined();
-    expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'changed' } });
-  });
+      const place = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+      const handOver =
+        /annotate configmap (\S+) -n \S+ --overwrite (\S+)=(\S+) /.exec(refused.message ?? '') ?? [];
+      await cluster().annotate(
+        { ...place, name: handOver[1] },
+        { [String(handOver[2])]: String(handOver[3]) },
+      );
+      const next = await git.commit({ 'README.md': 'x' });
+      expect(await sync().apply('shop', next)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await first.get('configmaps', 'one')).toBeUndefined();
+      expect(await first.get('configmaps', 'two')).toMatchObject({ data: { key: 'changed' } });
+    }),
+  );
 
-  it('an inventory of before sources were kept takes the one that it has', async () => {
-    const repository = await follow('older');
-    await repository.commit({ 'a.yaml': configMap('one', 'a') });
-    const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
-    await cluster().client.patch({ ...path, name: 'fairlead-older' }, 'merge', {
-      metadata: { annotations: { 'fairlead.dev/source': null } },
-    });
-    expect((await sync().inventory('older'))?.source).toBeUndefined();
-    expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
-    expect((await sync().inventory('older'))?.source).toBe(repository.git.path);
-  });
+  it(
+    'an inventory of before sources were kept takes the one that it has',
+    inLane(async () => {
+      const repository = await follow('older');
+      await repository.commit({ 'a.yaml': configMap('one', 'a') });
+      const path = { group: '', version: 'v1', resource: 'configmaps', namespace: INVENTORY_NAMESPACE };
+      await cluster().client.patch({ ...path, name: 'fairlead-older' }, 'merge', {
+        metadata: { annotations: { 'fairlead.dev/source': null } },
+      });
+      expect((await sync().inventory('older'))?.source).toBeUndefined();
+      expect(await repository.commit({ 'README.md': 'x' })).toMatchObject({ outcome: 'Succeeded' });
+      expect((await sync().inventory('older'))?.source).toBe(repository.git.path);
+    }),
+  );
 });
 
 describe('a source that fails', () => {
-  it('is shown in the inventory and as an Event, once, and when it is well again', async () => {
-    const client = await newWorkerClient();
-    const reporter = (): SourceReporter =>
-      new SourceReporter({
-        client,
-        inventoryNamespace: INVENTORY_NAMESPACE,
-        now: Date.now,
+  it(
+    'is shown in the inventory and as an Event, once, and when it is well again',
+    inLane(async () => {
+      const client = await newWorkerClient();
+      const reporter = (): SourceReporter =>
+        new SourceReporter({
+          client,
+          inventoryNamespace: INVENTORY_NAMESPACE,
+          now: Date.now,
+        });
+      const first = reporter();
+      await first.report('sourceless', { sha: 'a' });
+      expect(await sync().inventory('sourceless')).toBeUndefined();
+      const broken = problem('RepositoryNotFound', '/srv/x does not exist.');
+      await first.report('sourceless', { problem: broken });
+      await first.report('sourceless', { problem: broken });
+      await reporter().report('sourceless', { problem: broken });
+      const text =
+        'RepositoryNotFound: /srv/x does not exist. Check `url`; for a private repository set `tokenFile`, or `sshKeyFile` with an ssh address.';
+      expect((await sync().inventory('sourceless'))?.status.source).toMatchObject({
+        ok: false,
+        problem: text,
       });
-    const first = reporter();
-    await first.report('sourceless', { sha: 'a' });
-    expect(await sync().inventory('sourceless')).toBeUndefined();
-    const broken = problem('RepositoryNotFound', '/srv/x does not exist.');
-    await first.report('sourceless', { problem: broken });
-    await first.report('sourceless', { problem: broken });
-    await reporter().report('sourceless', { problem: broken });
-    const text =
-      'RepositoryNotFound: /srv/x does not exist. Check `url`; for a private repository set `tokenFile`, or `sshKeyFile` with an ssh address.';
-    expect((await sync().inventory('sourceless'))?.status.source).toMatchObject({ ok: false, problem: text });
-    await reporter().report('sourceless', { sha: 'b' });
-    expect((await sync().inventory('sourceless'))?.status.source).toMatchObject({ ok: true });
-    const uid = (await sync().inventory('sourceless'))?.uid;
-    const events = await cluster().client.list<
-      KubernetesObject & { involvedObject: { uid: string }; reason: string; message: string }
-    >({ group: '', version: 'v1', resource: 'events', namespace: INVENTORY_NAMESPACE });
-    const own = events.items
-      .filter((event) => event.involvedObject.uid === uid)
-      .map(({ reason, message }) => `${reason} ${message}`);
-    expect(own.sort()).toEqual([`SourceFailed ${text}`, 'SourceReady the repository can be read again']);
-  });
+      await reporter().report('sourceless', { sha: 'b' });
+      expect((await sync().inventory('sourceless'))?.status.source).toMatchObject({ ok: true });
+      const uid = (await sync().inventory('sourceless'))?.uid;
+      const events = await cluster().client.list<
+        KubernetesObject & { involvedObject: { uid: string }; reason: string; message: string }
+      >({ group: '', version: 'v1', resource: 'events', namespace: INVENTORY_NAMESPACE });
+      const own = events.items
+        .filter((event) => event.involvedObject.uid === uid)
+        .map(({ reason, message }) => `${reason} ${message}`);
+      expect(own.sort()).toEqual([`SourceFailed ${text}`, 'SourceReady the repository can be read again']);
+    }),
+  );
 });

@@ -3,12 +3,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 
 import type { RepositoryPlan } from '../../cli/plan-changes.ts';
 import { commitWorkflowId, rolledOutSignal, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { problem } from '../../git/problems.ts';
 import { repositoryFromFlags } from '../../git/repositories.ts';
+import type { Repository } from '../../git/repositories.ts';
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
@@ -25,6 +26,18 @@ const { controlPlane, cluster, sync, newRepository, newWorkerClient } = useSyncG
   cluster: 'handing',
   handsOver: true,
 });
+
+/** By the case that runs. Each prune reads all that are followed: one after the other, each with those of its own alone. */
+const followed: string[] = [];
+
+afterEach(() => {
+  for (const name of followed.splice(0)) sync().unfollow(name);
+});
+
+function follow(repository: Repository, runs = sync()): void {
+  if (runs === sync()) followed.push(repository.name);
+  runs.follow(repository);
+}
 
 /** Two entries of one repository, each with a folder of its own, `x` and `y`, and the same namespace. */
 interface Pair {
@@ -45,7 +58,7 @@ async function followPair(name: string, runs = sync()): Promise<Pair> {
     serviceAccount: await grantSyncAccount(cluster().client, namespace),
   };
   for (const [index, path] of ['x', 'y'].entries())
-    runs.follow(repositoryFromFlags({ ...shared, name: names[index] ?? '', path }));
+    follow(repositoryFromFlags({ ...shared, name: names[index] ?? '', path }), runs);
   // Neither is ever without an object.
   const rest = { 'x/rest.yaml': map('rest-x'), 'y/rest.yaml': map('rest-y') };
   await git.commit(rest);
@@ -313,8 +326,8 @@ describe('an object that another source wants too', () => {
     const [one, two] = [await newRepository(), await newRepository()];
     const namespace = await cluster().createNamespace('claimed');
     const shared = { namespace, serviceAccount: await grantSyncAccount(cluster().client, namespace) };
-    sync().follow(repositoryFromFlags({ ...shared, repo: one.path, name: 'claimed-one' }));
-    sync().follow(repositoryFromFlags({ ...shared, repo: two.path, name: 'claimed-two' }));
+    follow(repositoryFromFlags({ ...shared, repo: one.path, name: 'claimed-one' }));
+    follow(repositoryFromFlags({ ...shared, repo: two.path, name: 'claimed-two' }));
     const path = pathOf({ namespace }, 'configmaps', 'mine');
     await sync().apply('claimed-one', await one.commit({ 'a.yaml': map('mine'), 'b.yaml': map('rest') }));
     const { uid } = await ownerOf(path);
@@ -411,7 +424,7 @@ describe('an object that a repository names whose account may not have it', () =
     const names = [`${name}-platform`, `${name}-tenant`] as const;
     const followAs = async ({ path: repo }: TestRepository, called: string, home: string) => {
       const serviceAccount = await grantSyncAccount(cluster().client, home);
-      sync().follow(repositoryFromFlags({ repo, name: called, namespace, serviceAccount }));
+      follow(repositoryFromFlags({ repo, name: called, namespace, serviceAccount }));
     };
     await followAs(platform, names[0], namespace);
     await followAs(tenant, names[1], own);
@@ -506,6 +519,5 @@ spec:
       expect.not.stringContaining('turned'),
     ]);
     expect((await sync().inventory(from))?.entries.size).toBe(1);
-    sync().unfollow(to);
   }, 60_000);
 });

@@ -14,6 +14,9 @@ export async function eventually(what: string, condition: () => boolean, deadlin
 
 const LOOK_MS = 50;
 
+/** Between looks that are whole commands, each with connections of its own: what they cost the processor others would wait for. */
+export const COMMAND_LOOK_MS = 250;
+
 /**
  * Looks, for what sends no event, until something is found: each look is a request to a server.
  * Rejects after the deadline, saying for what it waited and what `describe` tells of the last look.
@@ -23,6 +26,7 @@ export async function found<T>(
   look: () => Promise<T | undefined>,
   deadlineMs = 15_000,
   describe: () => string = () => '',
+  pauseMs = LOOK_MS,
 ): Promise<T> {
   const end = performance.now() + deadlineMs;
   for (;;) {
@@ -35,7 +39,7 @@ export async function found<T>(
       );
     }
     await new Promise((resolve) => {
-      setTimeout(resolve, LOOK_MS);
+      setTimeout(resolve, pauseMs);
     });
   }
 }

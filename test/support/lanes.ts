@@ -8,8 +8,8 @@ interface Entry {
 }
 
 /**
- * Answers what makes a test body of a play. The first body that runs starts all of them, in the order of their declaration and
- * `width` at a time; each body ends as its own play does.
+ * Answers what makes a test body of a play. The first body that runs starts its own and all behind it, in the order of their
+ * declaration and `width` at a time (those before it were not selected); each body ends as its own play does.
  */
 export function useLanes(width: number): (play: Play) => Play {
   const entries: Entry[] = [];
@@ -26,6 +26,7 @@ export function useLanes(width: number): (play: Play) => Play {
   }
 
   return (play) => {
+    const own = entries.length;
     const ended = new Promise<void>((resolve) => {
       entries.push({ play, settle: resolve });
     });
@@ -34,6 +35,7 @@ export function useLanes(width: number): (play: Play) => Play {
     return async () => {
       if (!isStarted) {
         isStarted = true;
+        next = own;
         for (let number = 0; number < width; number += 1) void lane();
       }
       await ended;
