@@ -28,7 +28,8 @@ const STORM_STEP_MS = 500;
 
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
 
-describe.each(APIS)('a commit becomes a finished rollout (%s)', (api) => {
+/** A namespace with a worker that follows a repository, in one of both workload APIs. Declares the hooks. */
+function useCommits(api: WorkloadApi) {
   const controlPlane = controlPlaneOf(api);
   let cluster: Cluster;
   let temporal: Client;
@@ -90,108 +91,173 @@ describe.each(APIS)('a commit becomes a finished rollout (%s)', (api) => {
     return all;
   }
 
-  it('the first commit makes the pods, and its run shows what it did', async () => {
-    const sha = await applied({ 'web.json': manifest('app:1') });
-    await allAt('app:1');
-    expect((await set()).metadata.annotations?.[ANNOTATION.commit]).toBe(sha);
-    const run = await ground.runs.newest();
-    const shown = await readShown(temporal, ground.runs.workflowId, run?.runId ?? '');
-    expect(shown.summary).toContain('web');
-    expect(shown.details).toMatch(/\|.*updated.*\|/i);
-    expect(shown.searchAttributes).toMatchObject({
-      KubeCluster: [ground.owner],
-      WorkloadKind: ['StatefulSet'],
-      WorkloadNamespace: [ground.namespace],
-      WorkloadName: ['web'],
-      WorkloadRevision: [(await set()).status?.updateRevision],
-      RolloutPhase: ['Succeeded'],
-      GitCommit: [sha],
-    });
-  }, 90_000);
+  return {
+    api,
+    controlPlane,
+    cluster: () => cluster,
+    temporal: () => temporal,
+    ground: () => ground,
+    manifest,
+    untilClosed,
+    applied,
+    pods,
+    set,
+    allAt,
+  };
+}
 
-  it('a new image is updated in place: every pod keeps its uid, and each batch is named', async () => {
-    const before = (await allAt('app:1')).map(uidOf);
-    await applied({ 'web.json': manifest('app:2') });
-    expect((await allAt('app:2')).map(uidOf)).toEqual(before);
-    const run = await ground.runs.newest();
-    const { activities } = await readShown(temporal, ground.runs.workflowId, run?.runId ?? '');
-    const { updateRevision } = (await set()).status ?? {};
-    expect(activities).toContainEqual(['updateBatch', `batch 1 of ${updateRevision ?? ''}`]);
-    expect(activities.find(([type]) => type === 'awaitReady')?.[1]).toContain('web-');
-  }, 90_000);
+describe('a commit becomes a finished rollout', () => {
+  const SIDES = APIS.map((api) => useCommits(api));
 
-  it('a bad commit is held within its budget; the fix supersedes it', async () => {
-    const before = (await pods()).map(uidOf);
-    const bad = await ground.commit({ 'web.json': manifest('app:bad') });
-    await ground.untilPods(
-      'the budget is used up',
-      (all) => all.filter((pod) => imageOf(pod) === 'app:bad').length === MAX_UNAVAILABLE,
-    );
-    const fix = await ground.commit({ 'web.json': manifest('app:3') });
-    await untilClosed(fix, 'COMPLETED');
-    await untilClosed(bad, 'CANCELLED');
-    const after = await allAt('app:3');
-    expect(after.map(uidOf).filter((uid) => before.includes(uid)).length).toBeGreaterThanOrEqual(
-      REPLICAS - MAX_UNAVAILABLE,
-    );
-    const statuses = (await ground.runs.all()).map(({ status }) => status);
-    expect(statuses).toEqual(['COMPLETED', 'COMPLETED', 'CANCELLED', 'COMPLETED']);
-  }, 90_000);
+  /** Mostly waiting: in both workload APIs at once. */
+  function both(play: (side: (typeof SIDES)[number]) => Promise<void>): () => Promise<void> {
+    return async () => {
+      const ends = await Promise.allSettled(SIDES.map(play));
+      const failed = ends.flatMap((end, index) =>
+        end.status === 'rejected' ? [{ api: SIDES[index]?.api, cause: end.reason as unknown }] : [],
+      );
+      const [first] = failed;
+      if (first !== undefined)
+        throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
+    };
+  }
 
-  it('an undo holds git back until the manifest changes', async () => {
-    // The third revision is the one that was held.
-    const undone = await runCli(
-      [...'rollout undo sts/web --to-revision 2 --reason slow -n'.split(' '), ground.namespace],
-      {
-        environment: {
-          KUBECONFIG: controlPlane().kubeconfig,
-          TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-          FAIRLEAD_CLUSTER: ground.owner,
-          FAIRLEAD_WORKLOAD_API: api,
+  it(
+    'the first commit makes the pods, and its run shows what it did',
+    both(async (side) => {
+      const { manifest, applied, set, allAt } = side;
+      const ground = side.ground();
+      const temporal = side.temporal();
+      const sha = await applied({ 'web.json': manifest('app:1') });
+      await allAt('app:1');
+      expect((await set()).metadata.annotations?.[ANNOTATION.commit]).toBe(sha);
+      const run = await ground.runs.newest();
+      const shown = await readShown(temporal, ground.runs.workflowId, run?.runId ?? '');
+      expect(shown.summary).toContain('web');
+      expect(shown.details).toMatch(/\|.*updated.*\|/i);
+      expect(shown.searchAttributes).toMatchObject({
+        KubeCluster: [ground.owner],
+        WorkloadKind: ['StatefulSet'],
+        WorkloadNamespace: [ground.namespace],
+        WorkloadName: ['web'],
+        WorkloadRevision: [(await set()).status?.updateRevision],
+        RolloutPhase: ['Succeeded'],
+        GitCommit: [sha],
+      });
+    }),
+    90_000,
+  );
+
+  it(
+    'a new image is updated in place: every pod keeps its uid, and each batch is named',
+    both(async (side) => {
+      const { manifest, applied, set, allAt } = side;
+      const ground = side.ground();
+      const temporal = side.temporal();
+      const before = (await allAt('app:1')).map(uidOf);
+      await applied({ 'web.json': manifest('app:2') });
+      expect((await allAt('app:2')).map(uidOf)).toEqual(before);
+      const run = await ground.runs.newest();
+      const { activities } = await readShown(temporal, ground.runs.workflowId, run?.runId ?? '');
+      const { updateRevision } = (await set()).status ?? {};
+      expect(activities).toContainEqual(['updateBatch', `batch 1 of ${updateRevision ?? ''}`]);
+      expect(activities.find(([type]) => type === 'awaitReady')?.[1]).toContain('web-');
+    }),
+    90_000,
+  );
+
+  it(
+    'a bad commit is held within its budget; the fix supersedes it',
+    both(async (side) => {
+      const { manifest, untilClosed, pods, allAt } = side;
+      const ground = side.ground();
+      const before = (await pods()).map(uidOf);
+      const bad = await ground.commit({ 'web.json': manifest('app:bad') });
+      await ground.untilPods(
+        'the budget is used up',
+        (all) => all.filter((pod) => imageOf(pod) === 'app:bad').length === MAX_UNAVAILABLE,
+      );
+      const fix = await ground.commit({ 'web.json': manifest('app:3') });
+      await untilClosed(fix, 'COMPLETED');
+      await untilClosed(bad, 'CANCELLED');
+      const after = await allAt('app:3');
+      expect(after.map(uidOf).filter((uid) => before.includes(uid)).length).toBeGreaterThanOrEqual(
+        REPLICAS - MAX_UNAVAILABLE,
+      );
+      const statuses = (await ground.runs.all()).map(({ status }) => status);
+      expect(statuses).toEqual(['COMPLETED', 'COMPLETED', 'CANCELLED', 'COMPLETED']);
+    }),
+    90_000,
+  );
+
+  it(
+    'an undo holds git back until the manifest changes',
+    both(async (side) => {
+      const { api, controlPlane, manifest, applied, set, allAt } = side;
+      const ground = side.ground();
+      // The third revision is the one that was held.
+      const undone = await runCli(
+        [...'rollout undo sts/web --to-revision 2 --reason slow -n'.split(' '), ground.namespace],
+        {
+          environment: {
+            KUBECONFIG: controlPlane().kubeconfig,
+            TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+            FAIRLEAD_CLUSTER: ground.owner,
+            FAIRLEAD_WORKLOAD_API: api,
+          },
         },
-      },
-    );
-    expect(undone).toMatchObject({ code: 0, err: '' });
-    const isBack = (all: readonly Pod[]) => all.every((pod) => imageOf(pod) === 'app:2');
-    await ground.untilPods('back at app:2', isBack);
-    await ground.untilDone();
-    const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
-    await applied({ 'settings.json': JSON.stringify(settings) });
-    await allAt('app:2');
-    expect((await set()).metadata.annotations?.[ANNOTATION.pinned]).toBeDefined();
-    await applied({ 'web.json': manifest('app:4') });
-    await allAt('app:4');
-    expect((await set()).metadata.annotations?.[ANNOTATION.pinned]).toBeUndefined();
-  }, 120_000);
+      );
+      expect(undone).toMatchObject({ code: 0, err: '' });
+      const isBack = (all: readonly Pod[]) => all.every((pod) => imageOf(pod) === 'app:2');
+      await ground.untilPods('back at app:2', isBack);
+      await ground.untilDone();
+      const settings = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' } };
+      await applied({ 'settings.json': JSON.stringify(settings) });
+      await allAt('app:2');
+      expect((await set()).metadata.annotations?.[ANNOTATION.pinned]).toBeDefined();
+      await applied({ 'web.json': manifest('app:4') });
+      await allAt('app:4');
+      expect((await set()).metadata.annotations?.[ANNOTATION.pinned]).toBeUndefined();
+    }),
+    120_000,
+  );
 
-  it('ten commits in 5 s: the last one wins, of commits and of rollouts one at a time', async () => {
-    const before = (await ground.runs.all()).length;
-    const shas: string[] = [];
-    for (let index = 5; index < 15; index += 1) {
-      shas.push(await ground.commit({ 'web.json': manifest(`app:${String(index)}`) }));
-      await delay(STORM_STEP_MS);
-    }
-    await untilClosed(shas.at(-1) ?? '', 'COMPLETED');
-    await allAt('app:14');
-    const rollouts = (await ground.runs.all()).slice(before);
-    expect(rollouts.at(-1)?.status).toBe('COMPLETED');
-    for (const [index, { startedAt, status }] of rollouts.entries()) {
-      // Between two commits one may come to its end.
-      expect(['CANCELLED', 'COMPLETED']).toContain(status);
-      const earlier = rollouts[index - 1];
-      const closedBefore = earlier === undefined ? 0 : (earlier.closedAt ?? Infinity);
-      expect(startedAt).toBeGreaterThanOrEqual(closedBefore);
-    }
-    const commits: { readonly workflowId: string; readonly from: number; readonly to: number }[] = [];
-    const query = `WorkflowId STARTS_WITH '${commitWorkflowPrefix(ground.owner, ground.owner)}'`;
-    for await (const { workflowId, startTime, closeTime } of temporal.workflow.list({ query })) {
-      const from = startTime.getTime();
-      commits.push({ workflowId, from, to: closeTime?.getTime() ?? Infinity });
-    }
-    commits.sort((a, b) => a.from - b.from);
-    expect(commits.at(-1)?.workflowId).toContain(shas.at(-1));
-    for (const [index, { from }] of commits.entries())
-      expect(from).toBeGreaterThanOrEqual(commits[index - 1]?.to ?? 0);
-    expect((await cluster.events(ground.namespace)).filter(({ type }) => type === 'Warning')).toEqual([]);
-  }, 120_000);
+  it(
+    'ten commits in 5 s: the last one wins, of commits and of rollouts one at a time',
+    both(async (side) => {
+      const { manifest, untilClosed, allAt } = side;
+      const ground = side.ground();
+      const cluster = side.cluster();
+      const temporal = side.temporal();
+      const before = (await ground.runs.all()).length;
+      const shas: string[] = [];
+      for (let index = 5; index < 15; index += 1) {
+        shas.push(await ground.commit({ 'web.json': manifest(`app:${String(index)}`) }));
+        await delay(STORM_STEP_MS);
+      }
+      await untilClosed(shas.at(-1) ?? '', 'COMPLETED');
+      await allAt('app:14');
+      const rollouts = (await ground.runs.all()).slice(before);
+      expect(rollouts.at(-1)?.status).toBe('COMPLETED');
+      for (const [index, { startedAt, status }] of rollouts.entries()) {
+        // Between two commits one may come to its end.
+        expect(['CANCELLED', 'COMPLETED']).toContain(status);
+        const earlier = rollouts[index - 1];
+        const closedBefore = earlier === undefined ? 0 : (earlier.closedAt ?? Infinity);
+        expect(startedAt).toBeGreaterThanOrEqual(closedBefore);
+      }
+      const commits: { readonly workflowId: string; readonly from: number; readonly to: number }[] = [];
+      const query = `WorkflowId STARTS_WITH '${commitWorkflowPrefix(ground.owner, ground.owner)}'`;
+      for await (const { workflowId, startTime, closeTime } of temporal.workflow.list({ query })) {
+        const from = startTime.getTime();
+        commits.push({ workflowId, from, to: closeTime?.getTime() ?? Infinity });
+      }
+      commits.sort((a, b) => a.from - b.from);
+      expect(commits.at(-1)?.workflowId).toContain(shas.at(-1));
+      for (const [index, { from }] of commits.entries())
+        expect(from).toBeGreaterThanOrEqual(commits[index - 1]?.to ?? 0);
+      expect((await cluster.events(ground.namespace)).filter(({ type }) => type === 'Warning')).toEqual([]);
+    }),
+    120_000,
+  );
 });

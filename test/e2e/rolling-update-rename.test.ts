@@ -21,6 +21,7 @@ import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
+import { useLanes } from '../support/lanes.ts';
 import { untilObjects } from '../support/until-objects.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -46,23 +47,36 @@ describe('renames under load, and runs that end in between', () => {
   let cluster: Cluster;
   let connection: Connection;
   let temporal: Client;
-  let worker: WorkerProcess;
+  const workers: WorkerProcess[] = [];
   let history: ControllerHistory;
 
   afterAll(async () => {
-    await Promise.all([worker?.stop(), history?.close(), connection?.close()]);
+    await Promise.all([
+      ...workers.map(async (one) => await one.stop()),
+      history?.close(),
+      connection?.close(),
+    ]);
     cluster?.close();
   }, 60_000);
 
   const controlPlane = useControlPlane();
+  const inLane = useLanes(4);
+
+  /** A worker for the updates of this owner. */
+  async function start(owner: string): Promise<WorkerProcess> {
+    const worker = await startWorker({ controlPlane: controlPlane(), cluster: owner });
+    workers.push(worker);
+    return worker;
+  }
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, controlPlane().workloadApi);
     connection = await Connection.connect({ address: controlPlane().temporalAddress });
     temporal = new Client({ connection });
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-rename' });
+    await start('rc-rename');
   }, 300_000);
 
+  // Before the others: it keeps the controller manager busy.
   it('never one pod more than desired + surge, the same pods after as before', async () => {
     const namespace = await cluster.createNamespace('rc-rename');
     history = new ControllerHistory(cluster.client, namespace);
@@ -74,21 +88,23 @@ describe('renames under load, and runs that end in between', () => {
     const noise = makeNoise(namespace, load.signal);
     const begun = performance.now();
 
-    for (let round = 1; round <= ROUNDS; round += 1) {
-      const words = `rolling-update foo --image=foo:${String(round)} --max-surge 2 --poll-interval 100ms -n ${namespace}`;
-      const done = await runCli(words.split(' '), { environment: environment() });
-      expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
-      const present = await cluster.pods(namespace, 'foo');
-      expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(
-        Array.from({ length: REPLICAS }, () => `foo:${String(round)}`),
-      );
-      await history.caughtUp(present);
-      const { atDeletion } = history.handOver('foo', round);
-      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
+    try {
+      for (let round = 1; round <= ROUNDS; round += 1) {
+        const words = `rolling-update foo --image=foo:${String(round)} --max-surge 2 --poll-interval 100ms -n ${namespace}`;
+        const done = await runCli(words.split(' '), { environment: environment() });
+        expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+        const present = await cluster.pods(namespace, 'foo');
+        expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(
+          Array.from({ length: REPLICAS }, () => `foo:${String(round)}`),
+        );
+        await history.caughtUp(present);
+        const { atDeletion } = history.handOver('foo', round);
+        expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
+      }
+    } finally {
+      load.abort();
+      await noise;
     }
-
-    load.abort();
-    await noise;
     const isFoo = ({ metadata }: Pod) => metadata.labels?.['app'] === 'foo';
     expect(history.extremes(begun, isFoo)).toEqual({ most: REPLICAS + 2, fewestReady: REPLICAS });
     const [only] = (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items.filter(
@@ -98,67 +114,76 @@ describe('renames under load, and runs that end in between', () => {
     expect(new Set(owners)).toEqual(new Set([only?.metadata.uid]));
   }, 600_000);
 
-  it('the record deleted at each moment of a rename: it is written again, and no pod is lost', async () => {
-    const namespace = await cluster.createNamespace('rc-record');
-    const path = { ...RCS, namespace };
-    const record = {
-      group: 'apps',
-      version: 'v1',
-      resource: 'controllerrevisions',
-      namespace,
-      name: 'foo-1',
-    };
-    const seen = new ControllerHistory(cluster.client, namespace);
-    try {
-      await cluster.client.create(path, manifest('foo', 'foo:0', 3));
-      const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
-      await cluster.until<ReplicationController>({ ...path, name: 'foo' }, 'full', isFull, 120_000);
-      const done = runCli(
-        ['rolling-update', 'foo', '--image=foo:1', '--poll-interval', '100ms', '-n', namespace],
-        { environment: environment() },
-      );
-      const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
-      const isNew = ({ spec }: ReplicationController) => spec.template?.spec.containers[0]?.image === 'foo:1';
-      const isHeld = ({ metadata }: ReplicationController) => metadata.finalizers?.includes(RENAME_FINALIZER);
-      const moments: readonly Parameters<typeof seen.untilController>[] = [
-        ['held', ({ object }) => isNext(object) && isHeld(object) === true, 120_000],
-        ['being deleted', ({ object }) => isNext(object) && object.metadata.deletionTimestamp !== undefined],
-        ['let go', ({ type, object }) => type === 'DELETED' && isNext(object)],
-        ['named again', ({ object }) => object.metadata.name === 'foo' && isNew(object)],
-      ];
-      for (const moment of moments) {
-        await seen.untilController(...moment);
-        await cluster.client.delete(record).catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-        });
-      }
+  it(
+    'the record deleted at each moment of a rename: it is written again, and no pod is lost',
+    inLane(async () => {
+      const namespace = await cluster.createNamespace('rc-record');
+      const path = { ...RCS, namespace };
+      const record = {
+        group: 'apps',
+        version: 'v1',
+        resource: 'controllerrevisions',
+        namespace,
+        name: 'foo-1',
+      };
+      const seen = new ControllerHistory(cluster.client, namespace);
+      try {
+        await cluster.client.create(path, manifest('foo', 'foo:0', 3));
+        const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+        await cluster.until<ReplicationController>({ ...path, name: 'foo' }, 'full', isFull, 120_000);
+        const done = runCli(
+          ['rolling-update', 'foo', '--image=foo:1', '--poll-interval', '100ms', '-n', namespace],
+          { environment: environment() },
+        );
+        const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+        const isNew = ({ spec }: ReplicationController) =>
+          spec.template?.spec.containers[0]?.image === 'foo:1';
+        const isHeld = ({ metadata }: ReplicationController) =>
+          metadata.finalizers?.includes(RENAME_FINALIZER);
+        const moments: readonly [string, Parameters<typeof seen.untilController>[1]][] = [
+          ['held', ({ object }) => isNext(object) && isHeld(object) === true],
+          [
+            'being deleted',
+            ({ object }) => isNext(object) && object.metadata.deletionTimestamp !== undefined,
+          ],
+          ['let go', ({ type, object }) => type === 'DELETED' && isNext(object)],
+          ['named again', ({ object }) => object.metadata.name === 'foo' && isNew(object)],
+        ];
+        for (const [what, when] of moments) {
+          await seen.untilController(what, when, 120_000);
+          await cluster.client.delete(record).catch((error: unknown) => {
+            if (!isNotFound(error)) throw error;
+          });
+        }
 
-      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
-      const present = await cluster.pods(namespace, 'foo');
-      await seen.caughtUp(present);
-      const { atDeletion } = seen.handOver('foo', 1);
-      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
-      const { items } = await cluster.client.list<ReplicationController>(path);
-      expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
-    } finally {
-      await seen.close();
-    }
-  }, 300_000);
+        expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+        const present = await cluster.pods(namespace, 'foo');
+        await seen.caughtUp(present);
+        const { atDeletion } = seen.handOver('foo', 1);
+        expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(atDeletion);
+        const { items } = await cluster.client.list<ReplicationController>(path);
+        expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+      } finally {
+        await seen.close();
+      }
+    }),
+    300_000,
+  );
 
   /** `foo` with three pods in a namespace of its own, and the run of its updates. */
-  async function scene(prefix: string) {
+  async function scene(prefix: string, owner = 'rc-rename') {
     const namespace = await cluster.createNamespace(prefix);
     const path = { ...RCS, namespace };
     await cluster.client.create(path, manifest('foo', 'foo:0', 3));
     const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
     await cluster.until<ReplicationController>({ ...path, name: 'foo' }, 'full', isFull, 120_000);
-    const run = temporal.workflow.getHandle(rollingUpdateWorkflowId('rc-rename', { namespace, name: 'foo' }));
+    const run = temporal.workflow.getHandle(rollingUpdateWorkflowId(owner, { namespace, name: 'foo' }));
     return {
       namespace,
       path,
       run,
       cli: async (words: string) =>
-        await runCli([...words.split(' '), '-n', namespace], { environment: environment() }),
+        await runCli([...words.split(' '), '-n', namespace], { environment: environment(owner) }),
       until: async (what: string, holds: (all: readonly ReplicationController[]) => boolean) =>
         await untilObjects<ReplicationController>(cluster.client, path, what, holds, 120_000),
       /** How often this happened, in the history of the present run. */
@@ -167,114 +192,130 @@ describe('renames under load, and runs that end in between', () => {
     };
   }
 
-  it('a run that is cancelled in a rename finishes it, however long that takes', async () => {
-    const { namespace, path, run, cli, until, count } = await scene('rc-cancelled');
-    const holder = 'example.com/backup';
-    const done = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
-    const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
-    const [first] = (await until('the next controller', (all) => all.some(isNext))).filter(isNext);
-    const next = { ...path, name: first?.metadata.name ?? '' };
-    await cluster.client.patch(next, 'merge', { metadata: { finalizers: [holder] } });
-    await until('the next controller goes, and foo is gone', (all) =>
-      all.every((one) => isNext(one) && one.metadata.deletionTimestamp !== undefined),
-    );
-    await run.cancel();
-    // One call of what writes gives up after some seconds. A run that has ended by then makes none any more.
-    const isCall = ({ activityTaskScheduledEventAttributes: task }: Event) =>
-      task?.activityType?.name === 'awaitRollingUpdate';
-    const before = await count(isCall);
-    await found(
-      'the cancelled run waits for the next controller',
-      async () => {
-        const { status } = await run.describe();
-        return status.name !== 'RUNNING' || (await count(isCall)) > before ? true : undefined;
-      },
-      60_000,
-    );
-    const { metadata } = await cluster.client.get(next);
-    const finalizers = metadata.finalizers?.filter((one) => one !== holder) ?? null;
-    await cluster.client.patch(next, 'merge', { metadata: { finalizers } });
+  it(
+    'a run that is cancelled in a rename finishes it, however long that takes',
+    inLane(async () => {
+      const { namespace, path, run, cli, until, count } = await scene('rc-cancelled');
+      const holder = 'example.com/backup';
+      const done = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+      const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+      const [first] = (await until('the next controller', (all) => all.some(isNext))).filter(isNext);
+      const next = { ...path, name: first?.metadata.name ?? '' };
+      await cluster.client.patch(next, 'merge', { metadata: { finalizers: [holder] } });
+      await until('the next controller goes, and foo is gone', (all) =>
+        all.every((one) => isNext(one) && one.metadata.deletionTimestamp !== undefined),
+      );
+      await run.cancel();
+      // One call of what writes gives up after some seconds. A run that has ended by then makes none any more.
+      const isCall = ({ activityTaskScheduledEventAttributes: task }: Event) =>
+        task?.activityType?.name === 'awaitRollingUpdate';
+      const before = await count(isCall);
+      await found(
+        'the cancelled run waits for the next controller',
+        async () => {
+          const { status } = await run.describe();
+          return status.name !== 'RUNNING' || (await count(isCall)) > before ? true : undefined;
+        },
+        60_000,
+      );
+      const { metadata } = await cluster.client.get(next);
+      const finalizers = metadata.finalizers?.filter((one) => one !== holder) ?? null;
+      await cluster.client.patch(next, 'merge', { metadata: { finalizers } });
 
-    const isBack = ({ metadata: { name }, status }: ReplicationController) =>
-      name === 'foo' && status?.availableReplicas === 3;
-    await until('foo is there again, with its pods', (all) => all.some(isBack));
-    expect(await run.result()).toMatchObject({ outcome: 'Succeeded' });
-    expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
-    const present = await cluster.pods(namespace, 'foo');
-    expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
-  }, 300_000);
+      const isBack = ({ metadata: { name }, status }: ReplicationController) =>
+        name === 'foo' && status?.availableReplicas === 3;
+      await until('foo is there again, with its pods', (all) => all.some(isBack));
+      expect(await run.result()).toMatchObject({ outcome: 'Succeeded' });
+      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const present = await cluster.pods(namespace, 'foo');
+      expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
+    }),
+    300_000,
+  );
 
-  it('an update that begins while the run of another, with a name of its own, still closes: it is rolled out', async () => {
-    const { namespace, cli, until, count } = await scene('rc-closing');
-    const first = cli('rolling-update foo foo-v2 --image=foo:bad --poll-interval 100ms');
-    await until('foo-v2 has grown', (all) =>
-      all.some(({ metadata, status }) => metadata.name === 'foo-v2' && status?.replicas === 1),
-    );
-    await worker.stop();
-    // What its worker would write, up to the end; the run does not hear of it before there is a worker again.
-    const reference = { namespace, name: 'foo', next: 'foo-v2' };
-    await abortUpdate(cluster.client, reference, { by: 'ann' }, Date.now());
-    await found(
-      'the update is turned round',
-      async () => {
-        const { step } = planRollingUpdate(await readUpdate(cluster.client, reference), Date.now());
-        if (step.do === 'write') await writeUpdate(cluster.client, namespace, step.write);
-        return step.do === 'done' ? true : undefined;
-      },
-      60_000,
-    );
-    const isCall = (event: Event) => event.workflowExecutionSignaledEventAttributes !== null;
-    const before = await count(isCall);
-    const second = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
-    await found('the run is told', async () => ((await count(isCall)) > before ? true : undefined), 60_000);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rc-rename' });
+  it(
+    'an update that begins while the run of another, with a name of its own, still closes: it is rolled out',
+    inLane(async () => {
+      const owner = 'rc-closing';
+      const worker = await start(owner);
+      const { namespace, cli, until, count } = await scene(owner, owner);
+      const first = cli('rolling-update foo foo-v2 --image=foo:bad --poll-interval 100ms');
+      await until('foo-v2 has grown', (all) =>
+        all.some(({ metadata, status }) => metadata.name === 'foo-v2' && status?.replicas === 1),
+      );
+      await worker.stop();
+      // What its worker would write, up to the end; the run does not hear of it before there is a worker again.
+      const reference = { namespace, name: 'foo', next: 'foo-v2' };
+      await abortUpdate(cluster.client, reference, { by: 'ann' }, Date.now());
+      await found(
+        'the update is turned round',
+        async () => {
+          const { step } = planRollingUpdate(await readUpdate(cluster.client, reference), Date.now());
+          if (step.do === 'write') await writeUpdate(cluster.client, namespace, step.write);
+          return step.do === 'done' ? true : undefined;
+        },
+        60_000,
+      );
+      const isCall = (event: Event) => event.workflowExecutionSignaledEventAttributes !== null;
+      const before = await count(isCall);
+      const second = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+      await found('the run is told', async () => ((await count(isCall)) > before ? true : undefined), 60_000);
+      await start(owner);
 
-    expect(await second).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
-    expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back by ann') });
-    const present = await cluster.pods(namespace, 'foo');
-    expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
-    const told = (await cli('rollout history rc/foo')).out;
-    expect(told).toMatch(/Aborted .*by ann/);
-    expect(told).toMatch(/Succeeded .*foo:1/);
-  }, 300_000);
+      expect(await second).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('was rolled back by ann') });
+      const present = await cluster.pods(namespace, 'foo');
+      expect(present.map(({ spec }) => spec.containers[0]?.image)).toEqual(['foo:1', 'foo:1', 'foo:1']);
+      const told = (await cli('rollout history rc/foo')).out;
+      expect(told).toMatch(/Aborted .*by ann/);
+      expect(told).toMatch(/Succeeded .*foo:1/);
+    }),
+    300_000,
+  );
 
-  it('the next controller, held, and deleted with its pods by somebody: they are freed all the same, and stay', async () => {
-    const namespace = await cluster.createNamespace('rc-held');
-    const hash = '0123456789abcdef'.repeat(4).slice(0, 63);
-    const next = `foo-${hash.slice(0, 10)}`;
-    const labels = { app: 'foo', [ROLLING_UPDATE.deployment]: hash };
-    const { spec, ...whole } = manifest('foo', 'foo:1', 3);
-    const marks = { [ROLLING_UPDATE.partner]: 'foo', [ROLLING_UPDATE.desiredReplicas]: '3' };
-    const path = { ...RCS, namespace, name: next };
-    // As a worker that has just died has left it.
-    await cluster.client.create(
-      { ...RCS, namespace },
-      {
-        ...whole,
-        metadata: { name: next, annotations: marks, finalizers: [RENAME_FINALIZER] },
-        spec: { ...spec, selector: labels, template: { ...spec.template, metadata: { labels } } },
-      },
-    );
-    const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
-    await cluster.until<ReplicationController>(path, 'full', isFull, 120_000);
-    const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
-    await cluster.client.delete(path, { propagationPolicy: 'Background' });
+  it(
+    'the next controller, held, and deleted with its pods by somebody: they are freed all the same, and stay',
+    inLane(async () => {
+      const namespace = await cluster.createNamespace('rc-held');
+      const hash = '0123456789abcdef'.repeat(4).slice(0, 63);
+      const next = `foo-${hash.slice(0, 10)}`;
+      const labels = { app: 'foo', [ROLLING_UPDATE.deployment]: hash };
+      const { spec, ...whole } = manifest('foo', 'foo:1', 3);
+      const marks = { [ROLLING_UPDATE.partner]: 'foo', [ROLLING_UPDATE.desiredReplicas]: '3' };
+      const path = { ...RCS, namespace, name: next };
+      // As a worker that has just died has left it.
+      await cluster.client.create(
+        { ...RCS, namespace },
+        {
+          ...whole,
+          metadata: { name: next, annotations: marks, finalizers: [RENAME_FINALIZER] },
+          spec: { ...spec, selector: labels, template: { ...spec.template, metadata: { labels } } },
+        },
+      );
+      const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 3;
+      await cluster.until<ReplicationController>(path, 'full', isFull, 120_000);
+      const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      await cluster.client.delete(path, { propagationPolicy: 'Background' });
 
-    const words = ['rolling-update', 'foo', '--poll-interval', '100ms', '-n', namespace];
-    const done = await runCli(words, { environment: environment() });
-    expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
-    const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
-    expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
-    const present = await cluster.pods(namespace, 'foo');
-    expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
-    expect(new Set(present.map((pod) => controllerOf(pod)?.uid))).toEqual(new Set([items[0]?.metadata.uid]));
-  }, 300_000);
+      const words = ['rolling-update', 'foo', '--poll-interval', '100ms', '-n', namespace];
+      const done = await runCli(words, { environment: environment() });
+      expect(done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const { items } = await cluster.client.list<ReplicationController>({ ...RCS, namespace });
+      expect(items.map(({ metadata }) => metadata.name)).toEqual(['foo']);
+      const present = await cluster.pods(namespace, 'foo');
+      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
+      expect(new Set(present.map((pod) => controllerOf(pod)?.uid))).toEqual(
+        new Set([items[0]?.metadata.uid]),
+      );
+    }),
+    300_000,
+  );
 
-  function environment() {
+  function environment(owner = 'rc-rename') {
     return {
       KUBECONFIG: controlPlane().kubeconfig,
       TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-      FAIRLEAD_CLUSTER: 'rc-rename',
+      FAIRLEAD_CLUSTER: owner,
       PATH: process.env['PATH'] ?? '',
     };
   }
