@@ -61,6 +61,7 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
         templateLabels: { tier: 'gold' },
         templateAnnotations: { note: 'new' },
       });
+      await recording.caughtUp();
       recording.stop();
       const after = await cluster().pods(namespace, name);
       expect(after.map(identityOf)).toEqual(before.map(identityOf));
@@ -116,6 +117,7 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
       const before = await cluster().pods(namespace, name);
       const recording = await cluster().recordPods(namespace);
       await update(description, { image: 'app:2' });
+      await recording.caughtUp();
       recording.stop();
       for (const pod of before) {
         const { events } = recording;
@@ -210,6 +212,7 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
       await update(description, resized);
       const middle = await cluster().pods(namespace, name);
       await update(description, {});
+      await recording.caughtUp();
       recording.stop();
       const after = await cluster().pods(namespace, name);
       const uids = [before, middle, after].flat().map(({ metadata }) => metadata.uid);
@@ -234,6 +237,7 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
       await cluster().applySet({ ...description, ...resized, cpu: { proxy: '9999999' } });
       await cluster().until(cluster().setPath(namespace, name), 'told why', isToldOf('web-1, web-0'));
       await update(description, {});
+      await recording.caughtUp();
       recording.stop();
       expect(recording.events.filter(({ pod }) => isGateClosed(pod) || !isReady(pod))).toEqual([]);
     }),
@@ -257,6 +261,7 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
       expect(recording.events.filter(({ pod }) => isGateClosed(pod) || !isReady(pod))).toEqual([]);
       await allow();
       await cluster().untilReady(namespace, name);
+      await recording.caughtUp();
       recording.stop();
       const after = await cluster().pods(namespace, name);
       expect(after.map(identityOf)).toEqual(before.map(identityOf));

@@ -109,6 +109,7 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
       const description = await describeSet({ start: 5 });
       const recording = await cluster.recordPods(description.namespace);
       await update(description, {});
+      await recording.caughtUp();
       recording.stop();
       const pods = await cluster.pods(description.namespace, 'web');
       expect(pods.map(({ metadata }) => metadata.name)).toEqual(['web-5', 'web-6', 'web-7']);
@@ -155,6 +156,7 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
       await untilRevisions(description, ([only]) => only !== undefined && readAttempts(only).length > 0);
       const recording = await cluster.recordPods(description.namespace);
       const set = await update(description, { image: 'app:2' });
+      await recording.caughtUp();
       recording.stop();
       expect(deletions(recording.events)).toEqual(['web-2', 'web-1', 'web-0']);
       expect(mostUnavailable(recording.events, 3)).toBe(1);
@@ -258,6 +260,7 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
       const containers = spec.template.spec.containers.map((one) => ({ ...one, image: 'app:2' }));
       await cluster.client.patch(path, 'merge', { spec: { template: { spec: { containers } } } });
       await cluster.untilReady(namespace, name);
+      await recording.caughtUp();
       recording.stop();
       const made = recording.events.filter(({ type }) => type === 'ADDED').map(({ pod }) => imageOf(pod));
       expect(made).toEqual(['app:2', 'app:2', 'app:2']);
@@ -296,6 +299,7 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
       const description = await deploy({ replicas: 2, parallel: true, minReadySeconds: 2 });
       const recording = await cluster.recordPods(description.namespace);
       await update(description, { image: 'app:2' });
+      await recording.caughtUp();
       recording.stop();
       const ready = recording.events.find(
         ({ pod }) => pod.metadata.name === 'web-1' && imageOf(pod) === 'app:2' && isPodReady(pod),
