@@ -1,6 +1,6 @@
 /** Two clusters on one Temporal namespace, one for each workload API: what belongs to one never acts on the other. */
 
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
@@ -10,9 +10,9 @@ import type { RolloutInput } from '../../workflows/messages.ts';
 import { ROLLOUT_WORKFLOW, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { Bench } from '../support/faults/fault-case.ts';
 import { useBenches } from '../support/faults/fault-case.ts';
+import { useLanes } from '../support/lanes.ts';
 import type { Scene } from '../support/scene.ts';
 import { conditionOf, imageOf, uidOf } from '../support/scene.ts';
-import { Stage } from '../support/stage.ts';
 import type { WorkerOptions } from '../support/worker-process.ts';
 
 const PAIRS: readonly { readonly one: WorkloadApi; readonly other: WorkloadApi }[] = [
@@ -20,26 +20,20 @@ const PAIRS: readonly { readonly one: WorkloadApi; readonly other: WorkloadApi }
   { one: 'apps/v1', other: 'fairlead.dev/v1beta1' },
 ];
 
+/** Several plays go on at a time, each with workers of its own. */
+const PATIENCE_MS = 180_000;
+
 const bench = useBenches();
+const inLane = useLanes(4);
 
 describe.each(PAIRS)(
   'the Temporal of a cluster with $one, used by another with $other, too',
   ({ one, other }) => {
-    let guest: Stage;
-
-    beforeAll(async () => {
-      const { temporalAddress } = bench(one).controlPlane;
-      guest = await Stage.open(bench(other).controlPlane, temporalAddress);
-    }, 60_000);
-
-    afterAll(async () => {
-      await guest?.close();
-    }, 30_000);
-
     /** Set, namespace and worker of the guest; equal names are no accident. */
     async function guestScene(home: Scene, owner?: string): Promise<Scene> {
-      const namespace = await guest.cluster.createNamespaceNamed(home.namespace);
-      return await guest.scene('', { namespace, owner });
+      const { stage } = guestBench();
+      const namespace = await stage.cluster.createNamespaceNamed(home.namespace);
+      return await stage.scene('', { namespace, owner, temporal: bench(one).stage.temporal });
     }
 
     function guestBench(): Bench {
@@ -50,9 +44,9 @@ describe.each(PAIRS)(
       return { temporalAddress: bench(one).controlPlane.temporalAddress };
     }
 
-    it.concurrent(
+    it(
       'each with its own FAIRLEAD_CLUSTER: both roll, each its own',
-      async () => {
+      inLane(async () => {
         const home = await bench(one).scene('home');
         const away = await guestScene(home, `${home.namespace}-guest`);
         await Promise.all([bench(one).worker(home), guestBench().worker(away, onHomeTemporal())]);
@@ -64,13 +58,13 @@ describe.each(PAIRS)(
           expect(await scene.warnings()).toEqual([]);
           await scene.judge();
         }
-      },
-      120_000,
+      }),
+      PATIENCE_MS,
     );
 
-    it.concurrent(
+    it(
       'both with the same FAIRLEAD_CLUSTER: the other refuses the run, writes nothing, and the object says so',
-      async () => {
+      inLane(async () => {
         const home = await bench(one).scene('shared');
         const away = await guestScene(home, home.owner);
         const first = await bench(one).worker(home);
@@ -98,13 +92,13 @@ describe.each(PAIRS)(
         expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
         await home.judge();
         await away.judge();
-      },
-      180_000,
+      }),
+      PATIENCE_MS,
     );
 
-    it.concurrent(
+    it(
       'a run of another cluster under the id of a workload of this one is refused, and touches nothing',
-      async () => {
+      inLane(async () => {
         const home = await bench(one).scene('foreign', { replicas: 2 });
         const worker = await bench(one).worker(home);
         await home.deploy();
@@ -120,13 +114,13 @@ describe.each(PAIRS)(
         expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
         expect(await home.warnings()).toEqual([]);
         await home.judge();
-      },
-      120_000,
+      }),
+      PATIENCE_MS,
     );
 
-    it.concurrent(
+    it(
       'an open run of another cluster under that id is not cancelled; the object says so',
-      async () => {
+      inLane(async () => {
         const home = await bench(one).scene('taken', { replicas: 2 });
         await bench(one).worker(home);
         await home.deploy();
@@ -146,15 +140,15 @@ describe.each(PAIRS)(
         expect(await home.statuses()).toEqual(['COMPLETED', 'TERMINATED', 'COMPLETED']);
         expect(await home.warnings()).toEqual(['RunOfAnotherCluster']);
         await home.judge();
-      },
-      120_000,
+      }),
+      PATIENCE_MS,
     );
 
     /** As the guest would start it for a workload of the same name. */
     async function startForeignRun(home: Scene, taskQueue: string): Promise<void> {
       const { metadata } = await home.set();
       const system = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
-      const { uid: clusterUid } = (await guest.cluster.client.get(system)).metadata;
+      const { uid: clusterUid } = (await guestBench().stage.cluster.client.get(system)).metadata;
       const { name, uid } = metadata;
       const target = '0123456789abcdef';
       const input: RolloutInput = {

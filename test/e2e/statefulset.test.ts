@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readAttempts } from '../../kubernetes/attempts.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
+import { groupVersion } from '../../kubernetes/workload-api.ts';
 import type {
   ControllerRevision,
   KubernetesObject,
@@ -16,6 +17,7 @@ import type { PodEvent } from '../support/cluster.ts';
 import { Cluster, isReady } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
+import { useLanes } from '../support/lanes.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -24,16 +26,22 @@ const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims' } as const;
 
+/** Several plays go on at a time. */
+const PATIENCE_MS = 150_000;
+
 const controlPlaneOf = useControlPlaneOfBoth({ nodes: 3 });
 
-describe.each(APIS)('StatefulSet (%s)', (api) => {
+/** Declares a worker. What it returns is for tests. */
+function useGround(api: WorkloadApi) {
   const controlPlane = controlPlaneOf(api);
+  // Two workers on one control plane: each with ids and a Lease of its own.
+  const owner = `rules-${groupVersion(api).group.replace('.', '-')}`;
   let cluster: Cluster;
   let worker: WorkerProcess;
 
   beforeAll(async () => {
     cluster = await Cluster.connect(controlPlane().kubeconfig, api);
-    worker = await startWorker({ controlPlane: controlPlane(), cluster: 'rules' });
+    worker = await startWorker({ controlPlane: controlPlane(), cluster: owner });
   }, 60_000);
 
   afterAll(async () => {
@@ -85,328 +93,418 @@ describe.each(APIS)('StatefulSet (%s)', (api) => {
     return await cluster.revisions(namespace, name);
   }
 
-  it('S1, S2, S11: creates pods in order, each with its identity, from ordinals.start on', async () => {
-    const description = await describeSet({ start: 5 });
-    const recording = await cluster.recordPods(description.namespace);
-    await update(description, {});
-    recording.stop();
-    const pods = await cluster.pods(description.namespace, 'web');
-    expect(pods.map(({ metadata }) => metadata.name)).toEqual(['web-5', 'web-6', 'web-7']);
-    const set = await cluster.set(description.namespace, 'web');
-    for (const [index, pod] of pods.entries()) {
-      expect(pod.metadata.labels).toMatchObject({
-        [LABEL.podName]: pod.metadata.name,
-        [LABEL.podIndex]: String(5 + index),
-        [LABEL.revisionHash]: set.status?.updateRevision,
+  return { cluster: () => cluster, describeSet, deploy, update, untilSet, untilRevisions };
+}
+
+const GROUNDS = APIS.map((api) => ({ api, ground: useGround(api) }));
+const inLane = useLanes(4);
+
+describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
+  const { describeSet, deploy, update, untilSet, untilRevisions } = ground;
+
+  it(
+    'S1, S2, S11: creates pods in order, each with its identity, from ordinals.start on',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await describeSet({ start: 5 });
+      const recording = await cluster.recordPods(description.namespace);
+      await update(description, {});
+      await recording.caughtUp();
+      recording.stop();
+      const pods = await cluster.pods(description.namespace, 'web');
+      expect(pods.map(({ metadata }) => metadata.name)).toEqual(['web-5', 'web-6', 'web-7']);
+      const set = await cluster.set(description.namespace, 'web');
+      for (const [index, pod] of pods.entries()) {
+        expect(pod.metadata.labels).toMatchObject({
+          [LABEL.podName]: pod.metadata.name,
+          [LABEL.podIndex]: String(5 + index),
+          [LABEL.revisionHash]: set.status?.updateRevision,
+        });
+        expect(pod.spec.hostname).toBe(pod.metadata.name);
+        expect(pod.spec.subdomain).toBe('web');
+        expect(pod.metadata.ownerReferences).toEqual([
+          expect.objectContaining({
+            kind: 'StatefulSet',
+            name: 'web',
+            uid: set.metadata.uid,
+            controller: true,
+          }),
+        ]);
+      }
+      // OrderedReady: the next is created only when the one before is ready.
+      for (const [before, next] of [
+        ['web-5', 'web-6'],
+        ['web-6', 'web-7'],
+      ] as const) {
+        const ready = recording.events.findIndex(
+          (event) => event.pod.metadata.name === before && isPodReady(event.pod),
+        );
+        const created = recording.events.findIndex((event) => event.pod.metadata.name === next);
+        expect(ready).toBeGreaterThanOrEqual(0);
+        expect(created).toBeGreaterThan(ready);
+      }
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'S13, S19: replaces one pod at a time from the highest ordinal down, then currentRevision follows',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({});
+      // A run records its attempt when it closes, a moment after the last pod: a change before that supersedes it.
+      await untilRevisions(description, ([only]) => only !== undefined && readAttempts(only).length > 0);
+      const recording = await cluster.recordPods(description.namespace);
+      const set = await update(description, { image: 'app:2' });
+      await recording.caughtUp();
+      recording.stop();
+      expect(deletions(recording.events)).toEqual(['web-2', 'web-1', 'web-0']);
+      expect(mostUnavailable(recording.events, 3)).toBe(1);
+      expect(set.status).toMatchObject({
+        replicas: 3,
+        readyReplicas: 3,
+        availableReplicas: 3,
+        updatedReplicas: 3,
+        currentReplicas: 3,
+        currentRevision: set.status?.updateRevision,
       });
-      expect(pod.spec.hostname).toBe(pod.metadata.name);
-      expect(pod.spec.subdomain).toBe('web');
-      expect(pod.metadata.ownerReferences).toEqual([
-        expect.objectContaining({
-          kind: 'StatefulSet',
-          name: 'web',
-          uid: set.metadata.uid,
-          controller: true,
-        }),
-      ]);
-    }
-    // OrderedReady: the next is created only when the one before is ready.
-    for (const [before, next] of [
-      ['web-5', 'web-6'],
-      ['web-6', 'web-7'],
-    ] as const) {
-      const ready = recording.events.findIndex(
-        (event) => event.pod.metadata.name === before && isPodReady(event.pod),
+      const [first, second] = await untilRevisions(
+        description,
+        ([, newer]) => newer !== undefined && readAttempts(newer).length > 0,
       );
-      const created = recording.events.findIndex((event) => event.pod.metadata.name === next);
-      expect(ready).toBeGreaterThanOrEqual(0);
-      expect(created).toBeGreaterThan(ready);
-    }
-  }, 60_000);
+      expect([first?.revision, second?.revision]).toEqual([1, 2]);
+      expect([first, second].map((revision) => outcomes(revision))).toEqual([['Succeeded'], ['Succeeded']]);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('S13, S19: replaces one pod at a time from the highest ordinal down, then currentRevision follows', async () => {
-    const description = await deploy({});
-    const recording = await cluster.recordPods(description.namespace);
-    const set = await update(description, { image: 'app:2' });
-    recording.stop();
-    expect(deletions(recording.events)).toEqual(['web-2', 'web-1', 'web-0']);
-    expect(mostUnavailable(recording.events, 3)).toBe(1);
-    expect(set.status).toMatchObject({
-      replicas: 3,
-      readyReplicas: 3,
-      availableReplicas: 3,
-      updatedReplicas: 3,
-      currentReplicas: 3,
-      currentRevision: set.status?.updateRevision,
-    });
-    // The run records its attempt when it closes, a moment after the last pod.
-    const [first, second] = await untilRevisions(
-      description,
-      ([, newer]) => newer !== undefined && readAttempts(newer).length > 0,
-    );
-    expect([first?.revision, second?.revision]).toEqual([1, 2]);
-    expect([first, second].map((revision) => outcomes(revision))).toEqual([['Succeeded'], ['Succeeded']]);
-  }, 60_000);
+  it(
+    'S6: going back re-uses the revision of that template under its name and raises its number',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ parallel: true, maxUnavailable: '100%' });
+      const first = await cluster.set(description.namespace, 'web');
+      await update(description, { image: 'app:2' });
+      const back = await update(description, { image: 'app:1' });
+      expect(back.status?.updateRevision).toBe(first.status?.updateRevision);
+      const revisions = await cluster.revisions(description.namespace, 'web');
+      expect(revisions.map(({ revision }) => revision)).toEqual([2, 3]);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('S6: going back re-uses the revision of that template under its name and raises its number', async () => {
-    const description = await deploy({ parallel: true, maxUnavailable: '100%' });
-    const first = await cluster.set(description.namespace, 'web');
-    await update(description, { image: 'app:2' });
-    const back = await update(description, { image: 'app:1' });
-    expect(back.status?.updateRevision).toBe(first.status?.updateRevision);
-    const revisions = await cluster.revisions(description.namespace, 'web');
-    expect(revisions.map(({ revision }) => revision)).toEqual([2, 3]);
-  }, 60_000);
-
-  it('S10: partition is an offset from the start; pods below it keep their revision, also when they are made anew', async () => {
-    const description = await deploy({
-      replicas: 4,
-      start: 10,
-      partition: 2,
-      parallel: true,
-      maxUnavailable: 2,
-    });
-    await update(description, { image: 'app:2' });
-    const images = async () => (await cluster.pods(description.namespace, 'web')).map(imageOf);
-    const complete = async (within: string) =>
-      (await cluster.revisions(within, 'web')).map(
+  it(
+    'S10: partition is an offset from the start; pods below it keep their revision, also when they are made anew',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({
+        replicas: 4,
+        start: 10,
+        partition: 2,
+        parallel: true,
+        maxUnavailable: 2,
+      });
+      await update(description, { image: 'app:2' });
+      const images = async () => (await cluster.pods(description.namespace, 'web')).map(imageOf);
+      const complete = async (within: string) =>
+        (await cluster.revisions(within, 'web')).map(
+          ({ metadata }) => metadata.annotations?.['fairlead.dev/complete'] === 'true',
+        );
+      expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
+      // The run has ended; what an abort goes back to is what all pods were at.
+      expect(await complete(description.namespace)).toEqual([true, false]);
+      const [first] = await cluster.pods(description.namespace, 'web');
+      await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-10' });
+      await cluster.until<Pod>(
+        { ...PODS, namespace: description.namespace, name: 'web-10' },
+        'made anew and ready',
+        (pod) => pod.metadata.uid !== first?.metadata.uid && isPodReady(pod),
+      );
+      expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
+      const set = await update(description, { image: 'app:2', partition: 0 });
+      expect(await images()).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
+      expect(set.status?.currentRevision).toBe(set.status?.updateRevision);
+      const [, newest] = await cluster.revisions(description.namespace, 'web');
+      await cluster.until(
+        {
+          group: 'apps',
+          version: 'v1',
+          resource: 'controllerrevisions',
+          namespace: description.namespace,
+          name: newest?.metadata.name,
+        },
+        'marked complete',
         ({ metadata }) => metadata.annotations?.['fairlead.dev/complete'] === 'true',
       );
-    expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
-    // The run has ended; what an abort goes back to is what all pods were at.
-    expect(await complete(description.namespace)).toEqual([true, false]);
-    const [first] = await cluster.pods(description.namespace, 'web');
-    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-10' });
-    await cluster.until<Pod>(
-      { ...PODS, namespace: description.namespace, name: 'web-10' },
-      'made anew and ready',
-      (pod) => pod.metadata.uid !== first?.metadata.uid && isPodReady(pod),
-    );
-    expect(await images()).toEqual(['app:1', 'app:1', 'app:2', 'app:2']);
-    const set = await update(description, { image: 'app:2', partition: 0 });
-    expect(await images()).toEqual(['app:2', 'app:2', 'app:2', 'app:2']);
-    expect(set.status?.currentRevision).toBe(set.status?.updateRevision);
-    const [, newest] = await cluster.revisions(description.namespace, 'web');
-    await cluster.until(
-      {
-        group: 'apps',
-        version: 'v1',
-        resource: 'controllerrevisions',
-        namespace: description.namespace,
-        name: newest?.metadata.name,
-      },
-      'marked complete',
-      ({ metadata }) => metadata.annotations?.['fairlead.dev/complete'] === 'true',
-    );
-  }, 60_000);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('S10, S15: without the struct rollingUpdate a pod that is not ready comes back once, at the new revision', async () => {
-    const description = await deploy({});
-    const { namespace, name } = description;
-    const path = cluster.setPath(namespace, name);
-    await cluster.client.patch(path, 'merge', {
-      spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: null } },
-    });
-    const broken = { ...PODS, namespace, name: 'web-1' };
-    await cluster.client.patch(broken, 'merge', {
-      metadata: { annotations: { 'sim.fairlead.dev/readiness-probe': 'failing' } },
-    });
-    await cluster.until<Pod>(broken, 'not ready', (pod) => !isPodReady(pod));
-    const recording = await cluster.recordPods(namespace);
-    const { spec } = await cluster.set(namespace, name);
-    const containers = spec.template.spec.containers.map((one) => ({ ...one, image: 'app:2' }));
-    await cluster.client.patch(path, 'merge', { spec: { template: { spec: { containers } } } });
-    await cluster.untilReady(namespace, name);
-    recording.stop();
-    const made = recording.events.filter(({ type }) => type === 'ADDED').map(({ pod }) => imageOf(pod));
-    expect(made).toEqual(['app:2', 'app:2', 'app:2']);
-  }, 60_000);
+  it(
+    'S10, S15: without the struct rollingUpdate a pod that is not ready comes back once, at the new revision',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({});
+      const { namespace, name } = description;
+      const path = cluster.setPath(namespace, name);
+      await cluster.client.patch(path, 'merge', {
+        spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: null } },
+      });
+      const broken = { ...PODS, namespace, name: 'web-1' };
+      await cluster.client.patch(broken, 'merge', {
+        metadata: { annotations: { 'sim.fairlead.dev/readiness-probe': 'failing' } },
+      });
+      await cluster.until<Pod>(broken, 'not ready', (pod) => !isPodReady(pod));
+      const recording = await cluster.recordPods(namespace);
+      const { spec } = await cluster.set(namespace, name);
+      const containers = spec.template.spec.containers.map((one) => ({ ...one, image: 'app:2' }));
+      await cluster.client.patch(path, 'merge', { spec: { template: { spec: { containers } } } });
+      await cluster.untilReady(namespace, name);
+      await recording.caughtUp();
+      recording.stop();
+      const made = recording.events.filter(({ type }) => type === 'ADDED').map(({ pod }) => imageOf(pod));
+      expect(made).toEqual(['app:2', 'app:2', 'app:2']);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('OnDelete: nothing is replaced until somebody deletes it, then it comes at the new revision', async () => {
-    const description = await deploy({ onDelete: true, parallel: true });
-    const before = await cluster.pods(description.namespace, 'web');
-    await cluster.applySet({ ...description, image: 'app:2' });
-    const revision = await untilSet(description, 'at a new update revision', (set) => {
-      const { status } = set;
-      return status?.updateRevision !== undefined && status.updateRevision !== status.currentRevision;
-    });
-    expect((await cluster.pods(description.namespace, 'web')).map(uidOf)).toEqual(before.map(uidOf));
-    await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-1' });
-    const made = await cluster.until<Pod>(
-      { ...PODS, namespace: description.namespace, name: 'web-1' },
-      'made anew',
-      (pod) => pod.metadata.uid !== before[1]?.metadata.uid && isPodReady(pod),
-    );
-    expect(imageOf(made)).toBe('app:2');
-    expect(made.metadata.labels?.[LABEL.revisionHash]).toBe(revision.status?.updateRevision);
-  }, 60_000);
-
-  it('minReadySeconds paces the rollout and status tells ready from available (S16)', async () => {
-    const description = await deploy({ replicas: 2, parallel: true, minReadySeconds: 2 });
-    const recording = await cluster.recordPods(description.namespace);
-    await update(description, { image: 'app:2' });
-    recording.stop();
-    const ready = recording.events.find(
-      ({ pod }) => pod.metadata.name === 'web-1' && imageOf(pod) === 'app:2' && isPodReady(pod),
-    );
-    const next = recording.events.find(
-      ({ pod }) => pod.metadata.name === 'web-0' && pod.metadata.deletionTimestamp !== undefined,
-    );
-    // Condition times have whole seconds, so the wait may seem up to a second shorter.
-    expect((next?.at ?? 0) - (ready?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
-  }, 60_000);
-
-  it('S8: keeps revisionHistoryLimit old revisions beside those in use', async () => {
-    const description = await deploy({ replicas: 1, revisionHistoryLimit: 1 });
-    for (const image of ['app:2', 'app:3', 'app:4']) {
-      await update(description, { image });
-    }
-    const kept = await untilRevisions(description, (revisions) => revisions.length <= 2);
-    expect(kept.map(({ revision }) => revision)).toEqual([3, 4]);
-  }, 60_000);
-
-  it('S3, S5, S9: claims come before pods, survive scaling down, are used again; scaling waits for nobody', async () => {
-    const description = await deploy({ replicas: 2, claim: 'data', parallel: true });
-    const { namespace } = description;
-    const claims = async () =>
-      (await cluster.client.list<PersistentVolumeClaim>({ ...CLAIMS, namespace })).items.map(uidOf).sort();
-    const both = await claims();
-    expect(both).toHaveLength(2);
-    await cluster.applySet({ ...description, replicas: 1 });
-    await untilSet(description, 'scaled down', (set) => set.status?.replicas === 1 && isReady(set));
-    expect(await claims()).toEqual(both);
-    await cluster.applySet({ ...description, replicas: 2 });
-    await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 2 && isReady(set));
-    expect(await claims()).toEqual(both);
-    const runs = (await cluster.events(namespace)).filter(({ reason }) => reason === 'RolloutStarted');
-    expect(runs).toHaveLength(1);
-  }, 60_000);
-
-  it('S4, S5: with whenScaled Delete a claim goes with its pod; the next pod waits for that and gets its own', async () => {
-    const description = await deploy({ replicas: 3, claim: 'data', whenScaled: 'Delete', parallel: true });
-    const { namespace } = description;
-    const path = { ...CLAIMS, namespace, name: 'data-web-2' };
-    const before = await cluster.client.get(path);
-    await cluster.applySet({ ...description, replicas: 2 });
-    await untilSet(description, 'scaled down', (set) => set.status?.replicas === 2);
-    await cluster.applySet({ ...description, replicas: 3 });
-    await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 3 && isReady(set));
-    expect((await cluster.client.get(path)).metadata.uid).not.toBe(before.metadata.uid);
-  }, 60_000);
-
-  it('S4: with whenDeleted Delete the claims go with the set, but for one that another controller manages, which is told', async () => {
-    const description = await deploy({ replicas: 2, claim: 'data', whenDeleted: 'Delete', parallel: true });
-    const { namespace } = description;
-    const claim = (ordinal: number) => ({ ...CLAIMS, namespace, name: `data-web-${String(ordinal)}` });
-    const set = await cluster.client.get(cluster.setPath(namespace, 'web'));
-    const isOurs = ({ metadata }: KubernetesObject) =>
-      (metadata.ownerReferences ?? []).some(({ uid, controller }) => uid === set.metadata.uid && controller);
-    for (const ordinal of [0, 1]) await cluster.until(claim(ordinal), 'owned by the set', isOurs);
-    const backups = { group: '', version: 'v1', resource: 'configmaps', namespace };
-    const keeper = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'backup', namespace } };
-    const { uid } = (await cluster.client.create(backups, keeper)).metadata;
-    const backup = { apiVersion: 'v1', kind: 'ConfigMap', name: 'backup', uid, controller: true };
-    await cluster.client.patch(claim(1), 'merge', { metadata: { ownerReferences: [backup] } });
-    const conflict = await found('the conflict is told', async () =>
-      (await cluster.events(namespace)).find(({ reason }) => reason === 'ConflictingController'),
-    );
-    expect(conflict.message).toContain('data-web-1 is managed by another controller');
-    await cluster.client.delete(cluster.setPath(namespace, 'web'));
-    await cluster.untilGone(claim(0));
-    expect((await cluster.client.get(claim(1))).metadata.ownerReferences).toEqual([backup]);
-  }, 60_000);
-
-  it('heals: a deleted pod, a failed pod, a pod that lost its identity label', async () => {
-    const description = await deploy({ parallel: true });
-    const { namespace } = description;
-    const before = await cluster.pods(namespace, 'web');
-    await cluster.client.delete({ ...PODS, namespace, name: 'web-0' });
-    await cluster.client.patch({ ...PODS, namespace, name: 'web-1', subresource: 'status' }, 'strategic', {
-      status: { phase: 'Failed', reason: 'Evicted' },
-    });
-    await cluster.client.patch({ ...PODS, namespace, name: 'web-2' }, 'merge', {
-      metadata: { labels: { [LABEL.podName]: null } },
-    });
-    for (const [index, name] of ['web-0', 'web-1'].entries()) {
-      await cluster.until<Pod>(
-        { ...PODS, namespace, name },
-        'replaced',
-        (pod) => pod.metadata.uid !== before[index]?.metadata.uid && isPodReady(pod),
+  it(
+    'OnDelete: nothing is replaced until somebody deletes it, then it comes at the new revision',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ onDelete: true, parallel: true });
+      const before = await cluster.pods(description.namespace, 'web');
+      await cluster.applySet({ ...description, image: 'app:2' });
+      const revision = await untilSet(description, 'at a new update revision', (set) => {
+        const { status } = set;
+        return status?.updateRevision !== undefined && status.updateRevision !== status.currentRevision;
+      });
+      expect((await cluster.pods(description.namespace, 'web')).map(uidOf)).toEqual(before.map(uidOf));
+      await cluster.client.delete({ ...PODS, namespace: description.namespace, name: 'web-1' });
+      const made = await cluster.until<Pod>(
+        { ...PODS, namespace: description.namespace, name: 'web-1' },
+        'made anew',
+        (pod) => pod.metadata.uid !== before[1]?.metadata.uid && isPodReady(pod),
       );
-    }
-    await cluster.until<Pod>(
-      { ...PODS, namespace, name: 'web-2' },
-      'labelled again',
-      (pod) => pod.metadata.labels?.[LABEL.podName] === 'web-2',
-    );
-    // Status that somebody else wrote is put right (C11).
-    await cluster.client.patch({ ...cluster.setPath(namespace, 'web'), subresource: 'status' }, 'merge', {
-      status: { readyReplicas: 0, availableReplicas: 0 },
-    });
-    await untilSet(description, 'with its true status', (set) => set.status?.readyReplicas === 3);
-  }, 60_000);
+      expect(imageOf(made)).toBe('app:2');
+      expect(made.metadata.labels?.[LABEL.revisionHash]).toBe(revision.status?.updateRevision);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('C4: releases a pod that does not match any more, and adopts an orphan that does', async () => {
-    const description = await deploy({ replicas: 2, parallel: true });
-    const { namespace } = description;
-    const path = { ...PODS, namespace, name: 'web-1' };
-    const [, second] = await cluster.pods(namespace, 'web');
-    await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'other' } } });
-    const released = await cluster.until<Pod>(
-      path,
-      'released',
-      (pod) => (pod.metadata.ownerReferences ?? []).length === 0,
-    );
-    expect(released.metadata.uid).toBe(second?.metadata.uid);
-    await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'web' } } });
-    const adopted = await cluster.until<Pod>(
-      path,
-      'adopted',
-      (pod) => pod.metadata.ownerReferences?.[0]?.name === 'web',
-    );
-    expect(adopted.metadata.uid).toBe(second?.metadata.uid);
-    await cluster.untilReady(namespace, 'web');
-  }, 60_000);
+  it(
+    'minReadySeconds paces the rollout and status tells ready from available (S16)',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, parallel: true, minReadySeconds: 2 });
+      const recording = await cluster.recordPods(description.namespace);
+      await update(description, { image: 'app:2' });
+      await recording.caughtUp();
+      recording.stop();
+      const ready = recording.events.find(
+        ({ pod }) => pod.metadata.name === 'web-1' && imageOf(pod) === 'app:2' && isPodReady(pod),
+      );
+      const next = recording.events.find(
+        ({ pod }) => pod.metadata.name === 'web-0' && pod.metadata.deletionTimestamp !== undefined,
+      );
+      // Condition times have whole seconds, so the wait may seem up to a second shorter.
+      expect((next?.at ?? 0) - (ready?.at ?? 0)).toBeGreaterThanOrEqual(1_000);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('C4: a pod that was released stands in the way of the next one only until it is gone', async () => {
-    const description = await deploy({ replicas: 2, parallel: true });
-    const { namespace } = description;
-    const path = { ...PODS, namespace, name: 'web-1' };
-    await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'quarantined' } } });
-    const released = await cluster.until<Pod>(
-      path,
-      'released',
-      (pod) => (pod.metadata.ownerReferences ?? []).length === 0,
-    );
-    await untilSet(description, 'one pod is left', (set) => set.status?.replicas === 1);
-    await cluster.client.delete(path);
-    const next = await cluster.until<Pod>(
-      path,
-      'replaced',
-      (pod) => pod.metadata.uid !== released.metadata.uid && isPodReady(pod),
-    );
-    expect(next.metadata.labels?.['app']).toBe('web');
-  }, 60_000);
+  it(
+    'S8: keeps revisionHistoryLimit old revisions beside those in use',
+    inLane(async () => {
+      const description = await deploy({ replicas: 1, revisionHistoryLimit: 1 });
+      for (const image of ['app:2', 'app:3', 'app:4']) {
+        await update(description, { image });
+      }
+      const kept = await untilRevisions(description, (revisions) => revisions.length <= 2);
+      expect(kept.map(({ revision }) => revision)).toEqual([3, 4]);
+    }),
+    PATIENCE_MS,
+  );
 
-  it('keeps the conditions of others, and says Ready, Reconciling, Stalled as kstatus reads them', async () => {
-    const description = await deploy({ replicas: 2, parallel: true, maxUnavailable: 1 });
-    const conditions = async () => {
-      const { status } = await cluster.set(description.namespace, 'web');
-      return Object.fromEntries((status?.conditions ?? []).map(({ type, status: value }) => [type, value]));
-    };
-    expect(await conditions()).toEqual({
-      Ready: 'True',
-      Reconciling: 'False',
-      Stalled: 'False',
-      Progressing: 'True',
-    });
-    await cluster.applySet({ ...description, image: 'app:bad' });
-    await untilSet(description, 'stuck at a bad image', (set) => {
-      const ready = set.status?.conditions?.find(({ type }) => type === 'Ready');
-      return set.status?.updatedReplicas === 1 && ready?.reason === 'PodNotReady';
-    });
-    expect(await conditions()).toMatchObject({ Ready: 'False', Reconciling: 'True', Stalled: 'False' });
-  }, 60_000);
+  it(
+    'S3, S5, S9: claims come before pods, survive scaling down, are used again; scaling waits for nobody',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, claim: 'data', parallel: true });
+      const { namespace } = description;
+      const claims = async () =>
+        (await cluster.client.list<PersistentVolumeClaim>({ ...CLAIMS, namespace })).items.map(uidOf).sort();
+      const both = await claims();
+      expect(both).toHaveLength(2);
+      await cluster.applySet({ ...description, replicas: 1 });
+      await untilSet(description, 'scaled down', (set) => set.status?.replicas === 1 && isReady(set));
+      expect(await claims()).toEqual(both);
+      await cluster.applySet({ ...description, replicas: 2 });
+      await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 2 && isReady(set));
+      expect(await claims()).toEqual(both);
+      const runs = (await cluster.events(namespace)).filter(({ reason }) => reason === 'RolloutStarted');
+      expect(runs).toHaveLength(1);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'S4, S5: with whenScaled Delete a claim goes with its pod; the next pod waits for that and gets its own',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 3, claim: 'data', whenScaled: 'Delete', parallel: true });
+      const { namespace } = description;
+      const path = { ...CLAIMS, namespace, name: 'data-web-2' };
+      const before = await cluster.client.get(path);
+      await cluster.applySet({ ...description, replicas: 2 });
+      await untilSet(description, 'scaled down', (set) => set.status?.replicas === 2);
+      await cluster.applySet({ ...description, replicas: 3 });
+      await untilSet(description, 'scaled up', (set) => set.status?.readyReplicas === 3 && isReady(set));
+      expect((await cluster.client.get(path)).metadata.uid).not.toBe(before.metadata.uid);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'S4: with whenDeleted Delete the claims go with the set, but for one that another controller manages, which is told',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, claim: 'data', whenDeleted: 'Delete', parallel: true });
+      const { namespace } = description;
+      const claim = (ordinal: number) => ({ ...CLAIMS, namespace, name: `data-web-${String(ordinal)}` });
+      const set = await cluster.client.get(cluster.setPath(namespace, 'web'));
+      const isOurs = ({ metadata }: KubernetesObject) =>
+        (metadata.ownerReferences ?? []).some(
+          ({ uid, controller }) => uid === set.metadata.uid && controller,
+        );
+      for (const ordinal of [0, 1]) await cluster.until(claim(ordinal), 'owned by the set', isOurs);
+      const backups = { group: '', version: 'v1', resource: 'configmaps', namespace };
+      const keeper = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'backup', namespace } };
+      const { uid } = (await cluster.client.create(backups, keeper)).metadata;
+      const backup = { apiVersion: 'v1', kind: 'ConfigMap', name: 'backup', uid, controller: true };
+      await cluster.client.patch(claim(1), 'merge', { metadata: { ownerReferences: [backup] } });
+      const conflict = await found('the conflict is told', async () =>
+        (await cluster.events(namespace)).find(({ reason }) => reason === 'ConflictingController'),
+      );
+      expect(conflict.message).toContain('data-web-1 is managed by another controller');
+      await cluster.client.delete(cluster.setPath(namespace, 'web'));
+      await cluster.untilGone(claim(0));
+      expect((await cluster.client.get(claim(1))).metadata.ownerReferences).toEqual([backup]);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'heals: a deleted pod, a failed pod, a pod that lost its identity label',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ parallel: true });
+      const { namespace } = description;
+      const before = await cluster.pods(namespace, 'web');
+      await cluster.client.delete({ ...PODS, namespace, name: 'web-0' });
+      await cluster.client.patch({ ...PODS, namespace, name: 'web-1', subresource: 'status' }, 'strategic', {
+        status: { phase: 'Failed', reason: 'Evicted' },
+      });
+      await cluster.client.patch({ ...PODS, namespace, name: 'web-2' }, 'merge', {
+        metadata: { labels: { [LABEL.podName]: null } },
+      });
+      for (const [index, name] of ['web-0', 'web-1'].entries()) {
+        await cluster.until<Pod>(
+          { ...PODS, namespace, name },
+          'replaced',
+          (pod) => pod.metadata.uid !== before[index]?.metadata.uid && isPodReady(pod),
+        );
+      }
+      await cluster.until<Pod>(
+        { ...PODS, namespace, name: 'web-2' },
+        'labelled again',
+        (pod) => pod.metadata.labels?.[LABEL.podName] === 'web-2',
+      );
+      // Status that somebody else wrote is put right (C11).
+      await cluster.client.patch({ ...cluster.setPath(namespace, 'web'), subresource: 'status' }, 'merge', {
+        status: { readyReplicas: 0, availableReplicas: 0 },
+      });
+      await untilSet(description, 'with its true status', (set) => set.status?.readyReplicas === 3);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'C4: releases a pod that does not match any more, and adopts an orphan that does',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, parallel: true });
+      const { namespace } = description;
+      const path = { ...PODS, namespace, name: 'web-1' };
+      const [, second] = await cluster.pods(namespace, 'web');
+      await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'other' } } });
+      const released = await cluster.until<Pod>(
+        path,
+        'released',
+        (pod) => (pod.metadata.ownerReferences ?? []).length === 0,
+      );
+      expect(released.metadata.uid).toBe(second?.metadata.uid);
+      await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'web' } } });
+      const adopted = await cluster.until<Pod>(
+        path,
+        'adopted',
+        (pod) => pod.metadata.ownerReferences?.[0]?.name === 'web',
+      );
+      expect(adopted.metadata.uid).toBe(second?.metadata.uid);
+      await cluster.untilReady(namespace, 'web');
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'C4: a pod that was released stands in the way of the next one only until it is gone',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, parallel: true });
+      const { namespace } = description;
+      const path = { ...PODS, namespace, name: 'web-1' };
+      await cluster.client.patch(path, 'merge', { metadata: { labels: { app: 'quarantined' } } });
+      const released = await cluster.until<Pod>(
+        path,
+        'released',
+        (pod) => (pod.metadata.ownerReferences ?? []).length === 0,
+      );
+      await untilSet(description, 'one pod is left', (set) => set.status?.replicas === 1);
+      await cluster.client.delete(path);
+      const next = await cluster.until<Pod>(
+        path,
+        'replaced',
+        (pod) => pod.metadata.uid !== released.metadata.uid && isPodReady(pod),
+      );
+      expect(next.metadata.labels?.['app']).toBe('web');
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'keeps the conditions of others, and says Ready, Reconciling, Stalled as kstatus reads them',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, parallel: true, maxUnavailable: 1 });
+      const conditions = async () => {
+        const { status } = await cluster.set(description.namespace, 'web');
+        return Object.fromEntries((status?.conditions ?? []).map(({ type, status: value }) => [type, value]));
+      };
+      expect(await conditions()).toEqual({
+        Ready: 'True',
+        Reconciling: 'False',
+        Stalled: 'False',
+        Progressing: 'True',
+      });
+      await cluster.applySet({ ...description, image: 'app:bad' });
+      await untilSet(description, 'stuck at a bad image', (set) => {
+        const ready = set.status?.conditions?.find(({ type }) => type === 'Ready');
+        return set.status?.updatedReplicas === 1 && ready?.reason === 'PodNotReady';
+      });
+      expect(await conditions()).toMatchObject({ Ready: 'False', Reconciling: 'True', Stalled: 'False' });
+    }),
+    PATIENCE_MS,
+  );
 });
 
 function outcomes(revision: ControllerRevision | undefined): readonly string[] {

@@ -9,6 +9,7 @@ import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts'
 import type { Condition, ControllerRevision, KubernetesObject, Pod } from '../../planners/objects.ts';
 import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
+import { eventually } from './eventually.ts';
 import { everyEvent } from './every-event.ts';
 import { summary, untilObjects } from './until-objects.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
@@ -19,6 +20,13 @@ export interface PodEvent {
   readonly pod: Pod;
   /** Milliseconds since the epoch at which it was seen. */
   readonly at: number;
+}
+
+export interface PodRecording {
+  readonly events: readonly PodEvent[];
+  /** Resolves when it holds all that has happened up to now: another watch may know it sooner. */
+  readonly caughtUp: () => Promise<void>;
+  readonly stop: () => void;
 }
 
 /** What every kind's object has. */
@@ -193,18 +201,26 @@ export class Cluster {
   }
 
   /** Records the events of a namespace's pods from now on. */
-  async recordPods(namespace: string): Promise<{ readonly events: PodEvent[]; stop(): void }> {
+  async recordPods(namespace: string): Promise<PodRecording> {
+    const path = { ...PODS, namespace };
     const events: PodEvent[] = [];
     const stopping = new AbortController();
-    const { resourceVersion } = await this.client.list<Pod>({ ...PODS, namespace });
+    const { items: first, resourceVersion } = await this.client.list<Pod>(path);
     const watch = async () => {
-      const path = { ...PODS, namespace };
       for await (const seen of everyEvent<Pod>(this.client, path, stopping.signal, resourceVersion)) {
         events.push({ type: seen.type, pod: seen.object, at: Date.now() });
       }
     };
     void watch();
-    return { events, stop: () => stopping.abort() };
+    const caughtUp = async () => {
+      const list = await this.client.list<Pod>(path);
+      await eventually(
+        `the pods of ${namespace} are recorded`,
+        () => isCaughtUp(first, events, list),
+        30_000,
+      );
+    };
+    return { events, caughtUp, stop: () => stopping.abort() };
   }
 
   close(): void {
@@ -216,4 +232,30 @@ export class Cluster {
 export function isReady({ metadata, status }: Served): boolean {
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready');
   return ready?.status === 'True' && status?.observedGeneration === metadata.generation;
+}
+
+/** Whether what was recorded since the first list has come as far as the list. */
+function isCaughtUp(
+  first: readonly Pod[],
+  events: readonly PodEvent[],
+  { items, resourceVersion }: { readonly items: readonly Pod[]; readonly resourceVersion: string },
+): boolean {
+  const known = new Map(first.map((pod) => [pod.metadata.uid, BigInt(pod.metadata.resourceVersion)]));
+  const gone = new Set<string>();
+  for (const { type, pod } of events) {
+    const { uid } = pod.metadata;
+    if (type === 'DELETED') {
+      known.delete(uid);
+      gone.add(uid);
+    } else known.set(uid, BigInt(pod.metadata.resourceVersion));
+  }
+  const listed = new Set(items.map(({ metadata }) => metadata.uid));
+  const hasAll = items.every(
+    ({ metadata: { uid, resourceVersion: version } }) =>
+      gone.has(uid) || (known.get(uid) ?? 0n) >= BigInt(version),
+  );
+  const hasDeletions = [...known].every(
+    ([uid, version]) => listed.has(uid) || version > BigInt(resourceVersion),
+  );
+  return hasAll && hasDeletions;
 }

@@ -7,7 +7,7 @@ import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { WORKLOAD_APIS } from '../../kubernetes/workload-api.ts';
 import { isReady } from '../../planners/availability.ts';
-import type { Node, Pod } from '../../planners/objects.ts';
+import type { Pod } from '../../planners/objects.ts';
 import type { CliRun } from './cli.ts';
 import { runCli } from './cli.ts';
 import { Cluster } from './cluster.ts';
@@ -58,7 +58,7 @@ export function useDaemonGround(api: WorkloadApi, controlPlane: () => ControlPla
 
   async function untilReady(
     { namespace, name }: DaemonSetDescription,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<DaemonSetObject> {
     return await cluster.untilReadyOf('DaemonSet', namespace, name, timeoutMs);
   }
@@ -67,16 +67,9 @@ export function useDaemonGround(api: WorkloadApi, controlPlane: () => ControlPla
     { namespace }: Pick<DaemonSetDescription, 'namespace'>,
     what: string,
     predicate: (pods: readonly Pod[]) => boolean,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<readonly Pod[]> {
     return await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, what, predicate, timeoutMs);
-  }
-
-  async function untilNodes(
-    what: string,
-    predicate: (nodes: readonly Node[]) => boolean,
-  ): Promise<readonly Node[]> {
-    return await untilObjects<Node>(cluster.client, NODES, what, predicate, 30_000);
   }
 
   async function patchNode(name: string, patch: object): Promise<void> {
@@ -102,7 +95,6 @@ export function useDaemonGround(api: WorkloadApi, controlPlane: () => ControlPla
     deploy,
     untilReady,
     untilPods,
-    untilNodes,
     patchNode,
     cli,
     /** Ends the worker as a crash would, and starts another. */
@@ -133,7 +125,7 @@ export function useBothGrounds(nodes: number) {
         throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
     };
   }
-  return { grounds, both };
+  return { both };
 }
 
 export function imageOf({ spec }: Pod): string {

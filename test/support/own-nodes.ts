@@ -18,8 +18,9 @@ export interface Placement {
 
 export class OwnNodes {
   readonly placement: Placement;
+  /** Their names begin with it. */
+  readonly owner: string;
   readonly #client: KubernetesClient;
-  readonly #owner: string;
   readonly #count: number;
   /** Pods that were created through {@link alias}, by name. */
   readonly #pods = new Map<string, string>();
@@ -28,7 +29,7 @@ export class OwnNodes {
 
   private constructor(client: KubernetesClient, owner: string, count: number) {
     this.#client = client;
-    this.#owner = owner;
+    this.owner = owner;
     this.#count = count;
     this.placement = {
       nodeSelector: { [KEY]: owner },
@@ -53,12 +54,12 @@ export class OwnNodes {
   }
 
   get names(): readonly string[] {
-    return Array.from({ length: this.#count }, (_, index) => `${this.#owner}-${String(index)}`);
+    return Array.from({ length: this.#count }, (_, index) => `${this.owner}-${String(index)}`);
   }
 
   /** A node's name without the owner: `node-2` in every run. */
   short(name: string): string {
-    return name.replace(`${this.#owner}-`, 'node-');
+    return name.replace(`${this.owner}-`, 'node-');
   }
 
   /**
@@ -82,7 +83,7 @@ export class OwnNodes {
   }
 
   async list(): Promise<readonly Node[]> {
-    const { items } = await this.#client.list<Node>(NODES, { labelSelector: `${KEY}=${this.#owner}` });
+    const { items } = await this.#client.list<Node>(NODES, { labelSelector: `${KEY}=${this.owner}` });
     return [...items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
   }
 
@@ -92,7 +93,7 @@ export class OwnNodes {
     predicate: (nodes: readonly Node[]) => boolean,
     timeoutMs: number,
   ): Promise<readonly Node[]> {
-    const isOwn = ({ metadata }: Node) => metadata.labels?.[KEY] === this.#owner;
+    const isOwn = ({ metadata }: Node) => metadata.labels?.[KEY] === this.owner;
     return await untilObjects<Node>(
       this.#client,
       NODES,

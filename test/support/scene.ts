@@ -1,6 +1,7 @@
 /** One workload in a namespace of its own, with everything that a case about faults asks and asserts. */
 
 import { expect } from '@jest/globals';
+import type { Client } from '@temporalio/client';
 
 import { isNotFound } from '../../kubernetes/api-error.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
@@ -22,6 +23,8 @@ import type { RunRecord } from './temporal-runs.ts';
 export interface SceneOptions extends Partial<StatefulSetDescription> {
   /** FAIRLEAD_CLUSTER of the worker that looks after it. @default the name of its namespace */
   readonly owner?: string | undefined;
+  /** Where its runs are. @default the control plane's own; two clusters may share one */
+  readonly temporal?: Client;
 }
 
 export interface WorkloadEvent {
@@ -44,6 +47,8 @@ export interface SceneSettings {
   readonly owner: string;
   /** Nodes that only its pods use; absent: those that there are. */
   readonly nodes?: OwnNodes | undefined;
+  /** Where its runs are. */
+  readonly temporal: Client;
 }
 
 export class Scene<K extends DescribedKindName = 'StatefulSet'> {
@@ -58,7 +63,12 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
   readonly #stage: Stage;
   #description: Descriptions[K];
 
-  constructor(stage: Stage, kind: K, { owner, nodes }: SceneSettings, description: Descriptions[K]) {
+  constructor(
+    stage: Stage,
+    kind: K,
+    { owner, nodes, temporal }: SceneSettings,
+    description: Descriptions[K],
+  ) {
     this.#stage = stage;
     this.kind = kind;
     this.cluster = stage.cluster;
@@ -67,7 +77,7 @@ export class Scene<K extends DescribedKindName = 'StatefulSet'> {
     this.nodes = nodes;
     const { namespace, name } = description;
     const { group } = groupVersion(this.api);
-    this.runs = new TemporalRuns(stage.temporal, rolloutWorkflowId(owner, { namespace, kind, group, name }));
+    this.runs = new TemporalRuns(temporal, rolloutWorkflowId(owner, { namespace, kind, group, name }));
   }
 
   get api(): WorkloadApi {

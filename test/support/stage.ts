@@ -36,22 +36,19 @@ export class Stage {
     this.checker = checker;
   }
 
-  /** `temporalAddress` differs from the control plane's own where two clusters share one Temporal. */
-  static async open(
-    controlPlane: ControlPlane,
-    temporalAddress = controlPlane.temporalAddress,
-  ): Promise<Stage> {
+  static async open(controlPlane: ControlPlane): Promise<Stage> {
     const [cluster, connection, checker] = await Promise.all([
       Cluster.connect(controlPlane.kubeconfig, controlPlane.workloadApi),
-      Connection.connect({ address: temporalAddress }),
+      Connection.connect({ address: controlPlane.temporalAddress }),
       BudgetChecker.start(controlPlane),
     ]);
     return new Stage(controlPlane, cluster, new Client({ connection }), checker);
   }
 
   /** A namespace for a scene: 6 pods of a StatefulSet at `app:1`, 2 at a time, unless said otherwise. Nothing is applied yet. */
-  async scene(name: string, { owner, ...change }: SceneOptions): Promise<Scene> {
-    return await this.sceneOf('StatefulSet', name, change, { ...(owner !== undefined && { owner }) });
+  async scene(name: string, { owner, temporal, ...change }: SceneOptions): Promise<Scene> {
+    const settings = { ...(owner !== undefined && { owner }), ...(temporal && { temporal }) };
+    return await this.sceneOf('StatefulSet', name, change, settings);
   }
 
   /** The same for any kind. */
@@ -59,7 +56,7 @@ export class Stage {
     kind: K,
     name: string,
     change: Partial<Descriptions[K]>,
-    { owner, nodes }: Partial<SceneSettings>,
+    { owner, nodes, temporal = this.temporal }: Partial<SceneSettings>,
   ): Promise<Scene<K>> {
     const namespace = change.namespace ?? (await this.cluster.createNamespace(name));
     const description = {
@@ -69,7 +66,7 @@ export class Stage {
       ...change,
       namespace,
     } as unknown as Descriptions[K];
-    return new Scene(this, kind, { owner: owner ?? namespace, nodes }, description);
+    return new Scene(this, kind, { owner: owner ?? namespace, nodes, temporal }, description);
   }
 
   /** Removes a scene that is over, with its neighbourhood; resolves at once, or when its nodes are gone if it had its own. */
