@@ -12,20 +12,11 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
 import { HistoryGround } from '../support/history-ground.ts';
-import { useLanes } from '../support/lanes.ts';
 import { untilObjects } from '../support/until-objects.ts';
 
 const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
 const SETTINGS = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {greeting: hello}\n';
-
-/** Several steps of a worker, on a machine that is busy. */
-const PATIENCE_MS = 120_000;
-/** A test may wait for those that were declared before. */
-const TIMEOUT_MS = 400_000;
-
-/** One for each of the plays that go on at a time. */
-const REPOSITORIES = ['rc-git-1', 'rc-git-2', 'rc-git-3'] as const;
 
 function foo(image: string, { replicas = 3, labels = '' } = {}): string {
   return `apiVersion: v1
@@ -47,14 +38,13 @@ spec:
 describe('a ReplicationController in git', () => {
   let cluster: Cluster;
   let temporal: Client;
-  const grounds: HistoryGround[] = [];
-  const free: HistoryGround[] = [];
+  let ground: HistoryGround;
 
   afterAll(async () => {
-    await Promise.all(grounds.map(async (one) => await one.close()));
+    await ground?.close();
     await temporal?.connection.close();
     cluster?.close();
-  }, 60_000);
+  }, 30_000);
 
   const controlPlane = useControlPlane();
 
@@ -63,118 +53,82 @@ describe('a ReplicationController in git', () => {
     temporal = new Client({
       connection: await Connection.connect({ address: controlPlane().temporalAddress }),
     });
-    free.push(...(await Promise.all(REPOSITORIES.map(async (owner) => await newGround(owner)))));
+    ground = await HistoryGround.create({ controlPlane: controlPlane(), cluster, temporal }, 'rc-git');
+    await ground.startWorkerWithRepository();
   }, 120_000);
 
-  const inLane = useLanes(REPOSITORIES.length);
-
-  async function newGround(owner: string, settings: object = {}): Promise<HistoryGround> {
-    const ground = await HistoryGround.create({ controlPlane: controlPlane(), cluster, temporal }, owner);
-    grounds.push(ground);
-    await ground.startWorkerWithRepository({}, settings);
-    return ground;
-  }
-
-  /**
-   * In a repository with a worker of its own, which no other play has at the time. One before may have had it: each begins with a commit
-   * of an image that is its own.
-   */
-  function inGround(play: (ground: HistoryGround) => Promise<void>): () => Promise<void> {
-    return inLane(async () => {
-      const ground = free.pop();
-      if (ground === undefined) throw new Error('there are more lanes than repositories');
-      try {
-        await play(ground);
-      } finally {
-        free.push(ground);
-      }
-    });
-  }
-
-  async function committed(
-    ground: HistoryGround,
-    files: Parameters<HistoryGround['commit']>[0],
-  ): Promise<string> {
-    const sha = await ground.commit(files);
-    await ground
+  async function committed(files: Parameters<HistoryGround['commit']>[0], on = ground): Promise<string> {
+    const sha = await on.commit(files);
+    await on
       .commitRuns(sha)
-      .until('the newest is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', PATIENCE_MS)
+      .until('the newest is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000)
       .catch((error: unknown) => {
-        throw new Error(ground.tail, { cause: error });
+        throw new Error(on.tail, { cause: error });
       });
     return sha;
   }
 
-  async function controllers({ namespace }: HistoryGround): Promise<readonly ReplicationController[]> {
+  async function controllers({ namespace } = ground): Promise<readonly ReplicationController[]> {
     return (await cluster.client.list<ReplicationController>({ ...RCS, namespace })).items;
   }
 
   const imagesOf = (pods: readonly Pod[]) => [...new Set(pods.map(({ spec }) => spec.containers[0]?.image))];
 
-  it(
-    'is rolled out by a changed template, and only by that',
-    inGround(async (ground) => {
-      const first = await committed(ground, { 'foo.yaml': foo('foo:1'), 'settings.yaml': SETTINGS });
-      const [before] = await controllers(ground);
-      expect(before?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: first });
+  it('is rolled out by a changed template, and only by that', async () => {
+    const first = await committed({ 'foo.yaml': foo('foo:1'), 'settings.yaml': SETTINGS });
+    const [before] = await controllers();
+    expect(before?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: first });
 
-      const second = await committed(ground, { 'foo.yaml': foo('foo:2') });
-      const [rolled, ...others] = await controllers(ground);
-      expect(others).toEqual([]);
-      expect(rolled?.metadata.uid).not.toBe(before?.metadata.uid);
-      expect(rolled?.metadata.annotations).toMatchObject({
-        [ANNOTATION.commit]: second,
-        [ANNOTATION.repository]: ground.owner,
-        [ANNOTATION.manifestHash]: expect.stringMatching(/./),
-      });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:2']);
+    const second = await committed({ 'foo.yaml': foo('foo:2') });
+    const [rolled, ...others] = await controllers();
+    expect(others).toEqual([]);
+    expect(rolled?.metadata.uid).not.toBe(before?.metadata.uid);
+    expect(rolled?.metadata.annotations).toMatchObject({
+      [ANNOTATION.commit]: second,
+      [ANNOTATION.repository]: 'rc-git',
+      [ANNOTATION.manifestHash]: expect.stringMatching(/./),
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:2']);
 
-      // No template: applied like anything else, although the update has written every field.
-      const third = await committed(ground, {
-        'foo.yaml': foo('foo:2', { replicas: 4, labels: 'tier: old' }),
-      });
-      const [changed] = await controllers(ground);
-      expect(changed?.metadata.uid).toBe(rolled?.metadata.uid);
-      expect(changed?.spec.replicas).toBe(4);
-      expect(changed?.metadata.labels).toMatchObject({ tier: 'old' });
-      expect(changed?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: third });
+    // No template: applied like anything else, although the update has written every field.
+    const third = await committed({ 'foo.yaml': foo('foo:2', { replicas: 4, labels: 'tier: old' }) });
+    const [changed] = await controllers();
+    expect(changed?.metadata.uid).toBe(rolled?.metadata.uid);
+    expect(changed?.spec.replicas).toBe(4);
+    expect(changed?.metadata.labels).toMatchObject({ tier: 'old' });
+    expect(changed?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: third });
 
-      await committed(ground, { 'foo.yaml': foo('foo:1', { replicas: 4 }) });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:1']);
-    }),
-    TIMEOUT_MS,
-  );
+    await committed({ 'foo.yaml': foo('foo:1', { replicas: 4 }) });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:1']);
+  }, 120_000);
 
   async function untilControllers(
-    { namespace }: HistoryGround,
     what: string,
     isSo: (all: readonly ReplicationController[]) => boolean,
   ): Promise<void> {
-    await untilObjects(cluster.client, { ...RCS, namespace }, what, isSo, PATIENCE_MS);
+    await untilObjects(cluster.client, { ...RCS, namespace: ground.namespace }, what, isSo, 30_000);
   }
 
-  async function commitBad(ground: HistoryGround): Promise<string> {
+  async function commitBad(): Promise<string> {
     const sha = await ground.commit({ 'foo.yaml': foo('foo:bad') });
-    await untilControllers(ground, 'the next controller has a pod', (all) =>
+    await untilControllers('the next controller has a pod', (all) =>
       all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
     );
     return sha;
   }
 
-  const cli = async (ground: HistoryGround, ...words: readonly string[]) =>
+  const cli = async (...words: readonly string[]) =>
     await runCli([...words, '-n', ground.namespace], {
       environment: {
         KUBECONFIG: controlPlane().kubeconfig,
         TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-        FAIRLEAD_CLUSTER: ground.owner,
+        FAIRLEAD_CLUSTER: 'rc-git',
         PATH: process.env['PATH'] ?? '',
       },
     });
 
-  it(
-    'what a commit leaves out is gone, although updates, one by hand among them, have made it anew',
-    inGround(async (ground) => {
-      const bar = (image: string, metadata: string, spec: string) => `apiVersion: v1
+  it('what a commit leaves out is gone, although updates, one by hand among them, have made it anew', async () => {
+    const bar = (image: string, metadata: string, spec: string) => `apiVersion: v1
 kind: ReplicationController
 metadata: {name: bar, ${metadata}}
 spec:
@@ -188,335 +142,271 @@ spec:
       containers:
       - {name: main, image: "${image}", ${spec}
 `;
-      const whole = `env: [{name: A, value: a}, {name: B, value: b}]}
+    const whole = `env: [{name: A, value: a}, {name: B, value: b}]}
       - {name: side, image: "side:1"}
       volumes: [{name: scratch, emptyDir: {}}]`;
-      const files = (text: string) => ({ 'bar.yaml': text });
-      const marks = 'labels: {tier: old}, annotations: {note: x}';
-      await committed(ground, {
-        ...files(bar('bar:1', marks, whole)),
-        'foo.yaml': foo('foo:beside'),
-        'settings.yaml': SETTINGS,
-      });
-      // Somebody is quicker: nothing is left for the commit to change, but no pod has it.
-      const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'bar:2' }] } } } };
-      await cluster.client.patch({ ...RCS, namespace: ground.namespace, name: 'bar' }, 'strategic', change, {
-        fieldManager: 'kubectl-set',
-      });
-      const plan = async () => {
-        const words = ['plan', '--repo', ground.repositoryPath, '--name', ground.owner, '-o', 'json'];
-        const { code, out } = await cli(ground, ...words);
-        expect(code).toBe(4);
-        const { repositories = [] } = JSON.parse(out) as { repositories?: readonly RepositoryPlan[] };
-        const [first, ...rest] = repositories.flatMap(({ changes }) => changes);
-        expect([first?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
-        return first;
-      };
-      const planned = async (text: string) => {
-        await ground.suspend(true);
-        const sha = await ground.commit(files(text));
-        const found = await plan();
-        await ground.suspend(false);
-        await ground
-          .commitRuns(sha)
-          .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', PATIENCE_MS);
-        return found;
-      };
-      expect(await planned(bar('bar:2', marks, whole))).toMatchObject({
-        why: expect.stringContaining('its pods are of before: they are replaced'),
-        rollout: { pods: 1 },
-      });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'bar'))).toEqual(['bar:2']);
-      const template = async () => {
-        const found = (await controllers(ground)).find(({ metadata }) => metadata.name === 'bar');
-        const { containers = [], volumes } = found?.spec.template?.spec ?? {};
-        const { labels = {}, annotations = {} } = found?.metadata ?? {};
-        const shown = containers.map(({ name, image, env }) => [name, image, env]);
-        return { containers: shown, volumes, tier: labels['tier'], note: annotations['note'] };
-      };
-      expect(await template()).toMatchObject({ volumes: [{ name: 'scratch', emptyDir: {} }], tier: 'old' });
+    const files = (text: string) => ({ 'bar.yaml': text });
+    const marks = 'labels: {tier: old}, annotations: {note: x}';
+    await committed(files(bar('bar:1', marks, whole)));
+    // Somebody is quicker: nothing is left for the commit to change, but no pod has it.
+    const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'bar:2' }] } } } };
+    await cluster.client.patch({ ...RCS, namespace: ground.namespace, name: 'bar' }, 'strategic', change, {
+      fieldManager: 'kubectl-set',
+    });
+    const plan = async () => {
+      const words = ['plan', '--repo', ground.repositoryPath, '--name', 'rc-git', '-o', 'json'];
+      const { code, out } = await cli(...words);
+      expect(code).toBe(4);
+      const { repositories = [] } = JSON.parse(out) as { repositories?: readonly RepositoryPlan[] };
+      const [first, ...rest] = repositories.flatMap(({ changes }) => changes);
+      expect([first?.object.split('/').at(-1), rest]).toEqual(['bar', []]);
+      return first;
+    };
+    const planned = async (text: string) => {
+      await ground.suspend(true);
+      const sha = await ground.commit(files(text));
+      const found = await plan();
+      await ground.suspend(false);
+      await ground
+        .commitRuns(sha)
+        .until('it is COMPLETED', (runs) => runs.at(-1)?.status === 'COMPLETED', 50_000);
+      return found;
+    };
+    expect(await planned(bar('bar:2', marks, whole))).toMatchObject({
+      why: expect.stringContaining('its pods are of before: they are replaced'),
+      rollout: { pods: 1 },
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'bar'))).toEqual(['bar:2']);
+    const template = async () => {
+      const found = (await controllers()).find(({ metadata }) => metadata.name === 'bar');
+      const { containers = [], volumes } = found?.spec.template?.spec ?? {};
+      const { labels = {}, annotations = {} } = found?.metadata ?? {};
+      const shown = containers.map(({ name, image, env }) => [name, image, env]);
+      return { containers: shown, volumes, tier: labels['tier'], note: annotations['note'] };
+    };
+    expect(await template()).toMatchObject({ volumes: [{ name: 'scratch', emptyDir: {} }], tier: 'old' });
 
-      const less = `env: [{name: A, value: a}]}
+    const less = `env: [{name: A, value: a}]}
       volumes: [{name: scratch, configMap: {name: settings}}]`;
-      const found = await planned(bar('bar:2', '', less));
-      expect(found?.differences.map(({ path }) => path).join(' ')).toMatch(
-        /containers.*side.*volumes|volumes.*containers.*side/,
-      );
-      expect(await template()).toEqual({
-        containers: [['main', 'bar:2', [{ name: 'A', value: 'a' }]]],
-        volumes: [{ name: 'scratch', configMap: { name: 'settings', defaultMode: 420 } }],
-        tier: undefined,
-        note: undefined,
-      });
-      const pods = await cluster.pods(ground.namespace, 'bar');
-      expect(pods.map(({ spec }) => spec.containers.map(({ name }) => name))).toEqual([['main']]);
+    const found = await planned(bar('bar:2', '', less));
+    expect(found?.differences.map(({ path }) => path).join(' ')).toMatch(
+      /containers.*side.*volumes|volumes.*containers.*side/,
+    );
+    expect(await template()).toEqual({
+      containers: [['main', 'bar:2', [{ name: 'A', value: 'a' }]]],
+      volumes: [{ name: 'scratch', configMap: { name: 'settings', defaultMode: 420 } }],
+      tier: undefined,
+      note: undefined,
+    });
+    const pods = await cluster.pods(ground.namespace, 'bar');
+    expect(pods.map(({ spec }) => spec.containers.map(({ name }) => name))).toEqual([['main']]);
 
-      expect(
-        await cli(ground, 'rolling-update', 'bar', '--image=bar:hand', '--update-period=0s'),
-      ).toMatchObject({
-        code: 0,
-      });
-      await committed(ground, files(bar('bar:4', '', '}')));
-      expect(await template()).toEqual({
-        containers: [['main', 'bar:4', undefined]],
-        volumes: undefined,
-        tier: undefined,
-        note: undefined,
-      });
+    expect(await cli('rolling-update', 'bar', '--image=bar:hand', '--update-period=0s')).toMatchObject({
+      code: 0,
+    });
+    await committed(files(bar('bar:4', '', '}')));
+    expect(await template()).toEqual({
+      containers: [['main', 'bar:4', undefined]],
+      volumes: undefined,
+      tier: undefined,
+      note: undefined,
+    });
 
-      // A commit that takes it out ends an update that is stuck.
-      await ground.commit(files(bar('bar:bad', '', '}')));
-      await untilControllers(ground, 'the next controller has a pod', (all) =>
-        all.some(({ metadata, status }) => metadata.name.startsWith('bar-') && status?.replicas === 1),
-      );
-      await committed(ground, { 'bar.yaml': undefined });
-      expect((await controllers(ground)).map(({ metadata }) => metadata.name)).toEqual(['foo']);
-    }),
-    TIMEOUT_MS,
-  );
+    // A commit that takes it out ends an update that is stuck.
+    await ground.commit(files(bar('bar:bad', '', '}')));
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name.startsWith('bar-') && status?.replicas === 1),
+    );
+    await committed({ 'bar.yaml': undefined });
+    expect((await controllers()).map(({ metadata }) => metadata.name)).toEqual(['foo']);
+  }, 200_000);
 
-  it(
-    'a good commit takes the place of one whose pods never start',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-good') });
-      await commitBad(ground);
-      const status = cli(ground, 'rollout', 'status', 'rc/foo', '--timeout', '100s');
-      await committed(ground, { 'foo.yaml': foo('foo:3') });
+  it('a good commit takes the place of one whose pods never start', async () => {
+    await commitBad();
+    const status = cli('rollout', 'status', 'rc/foo', '--timeout', '100s');
+    await committed({ 'foo.yaml': foo('foo:3') });
 
-      // Whoever waits for it follows the newer one.
-      expect(await status).toMatchObject({
-        code: 0,
-        out: expect.stringContaining('successfully rolled out'),
-      });
-      const [only, ...others] = await controllers(ground);
-      expect([only?.metadata.name, others]).toEqual(['foo', []]);
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
-    }),
-    TIMEOUT_MS,
-  );
+    // Whoever waits for it follows the newer one.
+    expect(await status).toMatchObject({ code: 0, out: expect.stringContaining('successfully rolled out') });
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, others]).toEqual(['foo', []]);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
 
-  it(
-    'so does the revert of it, whose manifest the old controller still has',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:kept') });
-      const bad = await commitBad(ground);
-      expect((await cli(ground, 'rollout', 'history', 'rc/foo')).out).toMatch(
-        new RegExp(`Running .*${bad.slice(0, 8)}`),
-      );
-      const sha = await committed(ground, { 'foo.yaml': foo('foo:kept') });
-      const reverted = `is as commit ${sha.slice(0, 8)} has it, which reverted the update to foo:bad`;
-      expect(await cli(ground, 'rollout', 'status', 'rc/foo', '--timeout', '30s')).toMatchObject({
-        code: 0,
-        out: expect.stringContaining(reverted),
-      });
-      const [only, ...others] = await controllers(ground);
-      expect([only?.metadata.name, others]).toEqual(['foo', []]);
-      expect(only?.spec.replicas).toBe(3);
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:kept']);
-    }),
-    TIMEOUT_MS,
-  );
+  it('so does the revert of it, whose manifest the old controller still has', async () => {
+    const bad = await commitBad();
+    expect((await cli('rollout', 'history', 'rc/foo')).out).toMatch(
+      new RegExp(`Running .*${bad.slice(0, 8)}`),
+    );
+    const sha = await committed({ 'foo.yaml': foo('foo:3') });
+    const reverted = `is as commit ${sha.slice(0, 8)} has it, which reverted the update to foo:bad`;
+    expect(await cli('rollout', 'status', 'rc/foo', '--timeout', '30s')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(reverted),
+    });
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, others]).toEqual(['foo', []]);
+    expect(only?.spec.replicas).toBe(3);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
 
-  it(
-    'one that changes the size alone waits for the end of the update, and takes none of its pods back',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-sized') });
-      const sha = await ground.commit({ 'foo.yaml': foo('foo:sized') });
-      const isNew = (pod: Pod) => pod.spec.containers[0]?.image === 'foo:sized';
-      const path = { ...PODS, namespace: ground.namespace };
-      const isBegun = (pods: readonly Pod[]) => pods.some(isNew);
-      const [early] = (
-        await untilObjects<Pod>(cluster.client, path, 'a new pod', isBegun, PATIENCE_MS)
-      ).filter(isNew);
-      const resized = await committed(ground, { 'foo.yaml': foo('foo:sized', { replicas: 4 }) });
+  it('one that changes the size alone waits for the end of the update, and takes none of its pods back', async () => {
+    const sha = await ground.commit({ 'foo.yaml': foo('foo:sized') });
+    const isNew = (pod: Pod) => pod.spec.containers[0]?.image === 'foo:sized';
+    const path = { ...PODS, namespace: ground.namespace };
+    const isBegun = (pods: readonly Pod[]) => pods.some(isNew);
+    const [early] = (await untilObjects<Pod>(cluster.client, path, 'a new pod', isBegun, 30_000)).filter(
+      isNew,
+    );
+    const resized = await committed({ 'foo.yaml': foo('foo:sized', { replicas: 4 }) });
 
-      const [only, ...others] = await controllers(ground);
-      expect([only?.metadata.name, only?.spec.replicas, others]).toEqual(['foo', 4, []]);
-      expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: resized });
-      const records = (await cli(ground, 'rollout', 'history', 'rc/foo')).out;
-      expect(records).toMatch(new RegExp(`Succeeded.*${sha.slice(0, 8)}`));
-      const pods = await cluster.pods(ground.namespace, 'foo');
-      expect(pods.map(({ metadata }) => metadata.uid)).toContain(early?.metadata.uid);
-      expect([pods.length, imagesOf(pods)]).toEqual([4, ['foo:sized']]);
-    }),
-    TIMEOUT_MS,
-  );
+    const [only, ...others] = await controllers();
+    expect([only?.metadata.name, only?.spec.replicas, others]).toEqual(['foo', 4, []]);
+    expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: resized });
+    const records = (await cli('rollout', 'history', 'rc/foo')).out;
+    expect(records).toMatch(new RegExp(`Succeeded.*${sha.slice(0, 8)}`));
+    const pods = await cluster.pods(ground.namespace, 'foo');
+    expect(pods.map(({ metadata }) => metadata.uid)).toContain(early?.metadata.uid);
+    expect([pods.length, imagesOf(pods)]).toEqual([4, ['foo:sized']]);
+    await committed({ 'foo.yaml': foo('foo:3') });
+  }, 120_000);
 
-  it(
-    'so does one that takes the place of a command, which is told so',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-command') });
-      const command = cli(ground, 'rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
-      await untilControllers(ground, 'the next controller has a pod', (all) =>
-        all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
-      );
-      const sha = await committed(ground, { 'foo.yaml': foo('foo:5') });
+  it('so does one that takes the place of a command, which is told so', async () => {
+    const command = cli('rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
+    await untilControllers('the next controller has a pod', (all) =>
+      all.some(({ metadata, status }) => metadata.name !== 'foo' && status?.replicas === 1),
+    );
+    const sha = await committed({ 'foo.yaml': foo('foo:5') });
 
-      const { code, out } = await command;
-      expect({ code, document: JSON.parse(out) }).toMatchObject({
-        code: 1,
-        document: {
-          outcome: 'Superseded',
-          message: expect.stringContaining(`superseded: commit ${sha.slice(0, 8)}`),
-          turned: { verb: 'commit', commit: sha },
+    const { code, out } = await command;
+    expect({ code, document: JSON.parse(out) }).toMatchObject({
+      code: 1,
+      document: {
+        outcome: 'Superseded',
+        message: expect.stringContaining(`superseded: commit ${sha.slice(0, 8)}`),
+        turned: { verb: 'commit', commit: sha },
+      },
+    });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:5']);
+  }, 120_000);
+
+  it('rolled by a command to its end it is Drifted, and so until a commit has it again', async () => {
+    expect(await cli('rolling-update', 'foo', '--image=foo:hand', '--update-period=0s')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('foo comes from repository rc-git: commit what you roll out as well'),
+    });
+    await ground.untilDrifted(1);
+    const { out } = await cli('explain', 'rc/foo');
+    expect(out).toContain('spec.template.spec.containers[main].image changed');
+
+    await committed({ 'foo.yaml': foo('foo:6') });
+    await ground.untilDrifted(0);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:6']);
+  }, 120_000);
+
+  it('a label of its own with the name of kubectl’s key stays, and another such key is refused', async () => {
+    const selector = { app: 'bar', deployment: 'prod' };
+    const bar = (image: string) =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ReplicationController',
+        metadata: { name: 'bar' },
+        spec: {
+          replicas: 1,
+          selector,
+          template: { metadata: { labels: selector }, spec: { containers: [{ name: 'main', image }] } },
         },
       });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:5']);
-    }),
-    TIMEOUT_MS,
-  );
+    await committed({ 'bar.yaml': bar('bar:1') });
+    await committed({ 'bar.yaml': bar('bar:2') });
+    const [pod, ...others] = await cluster.pods(ground.namespace, 'bar');
+    expect(others).toEqual([]);
+    expect(pod?.spec.containers[0]?.image).toBe('bar:2');
+    expect(pod?.metadata.labels).toMatchObject(selector);
 
-  it(
-    'rolled by a command to its end it is Drifted, and so until a commit has it again',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-hand') });
-      expect(
-        await cli(ground, 'rolling-update', 'foo', '--image=foo:hand', '--update-period=0s'),
-      ).toMatchObject({
-        code: 0,
-        err: expect.stringContaining(
-          `foo comes from repository ${ground.owner}: commit what you roll out as well`,
-        ),
-      });
-      await ground.untilDrifted(1);
-      const { out } = await cli(ground, 'explain', 'rc/foo');
-      expect(out).toContain('spec.template.spec.containers[main].image changed');
+    const words = ['rolling-update', 'bar', '--image=bar:3', '--deployment-label-key=app'];
+    expect(await cli(...words)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('bar has the label app=bar for something else'),
+    });
+    await committed({ 'bar.yaml': undefined });
+  }, 120_000);
 
-      await committed(ground, { 'foo.yaml': foo('foo:6') });
-      await ground.untilDrifted(0);
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:6']);
-    }),
-    TIMEOUT_MS,
-  );
+  it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
+    await commitBad();
+    // As kubectl does; the apiserver's own default would leave the pods.
+    const propagationPolicy = 'Background';
+    await cluster.client.delete({ ...RCS, namespace: ground.namespace, name: 'foo' }, { propagationPolicy });
+    await untilControllers('foo has all the bad pods', (all) =>
+      all.some(({ metadata, status }) => metadata.name === 'foo' && status?.replicas === 3),
+    );
 
-  it(
-    'a label of its own with the name of kubectl’s key stays, and another such key is refused',
-    inGround(async (ground) => {
-      const selector = { app: 'bar', deployment: 'prod' };
-      const bar = (image: string) =>
-        JSON.stringify({
-          apiVersion: 'v1',
-          kind: 'ReplicationController',
-          metadata: { name: 'bar' },
-          spec: {
-            replicas: 1,
-            selector,
-            template: { metadata: { labels: selector }, spec: { containers: [{ name: 'main', image }] } },
-          },
-        });
-      await committed(ground, { 'bar.yaml': bar('bar:1') });
-      await committed(ground, { 'bar.yaml': bar('bar:2') });
-      const [pod, ...others] = await cluster.pods(ground.namespace, 'bar');
-      expect(others).toEqual([]);
-      expect(pod?.spec.containers[0]?.image).toBe('bar:2');
-      expect(pod?.metadata.labels).toMatchObject(selector);
+    expect(await cli('rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('3 of 3 pods of foo are not available'),
+    });
+    expect(await cli('rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
+    await committed({ 'foo.yaml': foo('foo:4') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+  }, 120_000);
 
-      const words = ['rolling-update', 'bar', '--image=bar:3', '--deployment-label-key=app'];
-      expect(await cli(ground, ...words)).toMatchObject({
-        code: 2,
-        err: expect.stringContaining('bar has the label app=bar for something else'),
-      });
-      await committed(ground, { 'bar.yaml': undefined });
-    }),
-    TIMEOUT_MS,
-  );
+  it('its run terminated: the commit has failed, and says so; the next one goes on', async () => {
+    const sha = await commitBad();
+    const update = { namespace: ground.namespace, name: 'foo' };
+    await temporal.workflow.getHandle(rollingUpdateWorkflowId('rc-git', update)).terminate('a test');
+    await ground
+      .commitRuns(sha)
+      .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
+    expect((await cli('get', 'repositories', '-o', 'wide')).out).toContain(
+      'its rolling update does not go on: no run is open (the last one is terminated)',
+    );
+    await committed({ 'foo.yaml': foo('foo:3') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+  }, 120_000);
 
-  it(
-    'also after somebody deleted the old controller in the middle, which is not the end of a bad one',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-deleted') });
-      await commitBad(ground);
-      // As kubectl does; the apiserver's own default would leave the pods.
-      const propagationPolicy = 'Background';
-      await cluster.client.delete(
-        { ...RCS, namespace: ground.namespace, name: 'foo' },
-        { propagationPolicy },
-      );
-      await untilControllers(ground, 'foo has all the bad pods', (all) =>
-        all.some(({ metadata, status }) => metadata.name === 'foo' && status?.replicas === 3),
-      );
+  it('both controllers deleted with their pods: the commit has failed, and the next makes it anew', async () => {
+    const sha = await commitBad();
+    const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+    const next = (await controllers()).find(isNext)?.metadata.name ?? 'no next controller';
+    const metadata = { annotations: { [ANNOTATION.paused]: JSON.stringify({ by: 'test' }) } };
+    // The old one first: held, the next one waits.
+    for (const name of ['foo', next])
+      await cluster.client.patch({ ...RCS, namespace: ground.namespace, name }, 'merge', { metadata });
+    for (const name of ['foo', next]) {
+      const path = { ...RCS, namespace: ground.namespace, name };
+      await cluster.client.delete(path, { propagationPolicy: 'Background' });
+      await cluster.untilGone(path);
+    }
+    await ground
+      .commitRuns(sha)
+      .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
+    await committed({ 'foo.yaml': foo('foo:4') });
+    await untilControllers('foo is there', (all) =>
+      all.some(({ metadata: { name }, status }) => name === 'foo' && status?.availableReplicas === 3),
+    );
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+    expect((await controllers()).filter(isNext)).toEqual([]);
+  }, 120_000);
 
-      expect(await cli(ground, 'rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
-        code: 3,
-        err: expect.stringContaining('3 of 3 pods of foo are not available'),
-      });
-      expect(await cli(ground, 'rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
-      await committed(ground, { 'foo.yaml': foo('foo:4') });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
-    }),
-    TIMEOUT_MS,
-  );
+  it('is pruned after a rename too', async () => {
+    await committed({ 'foo.yaml': undefined });
 
-  it(
-    'its run terminated: the commit has failed, and says so; the next one goes on',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-terminated') });
-      const sha = await commitBad(ground);
-      const update = { namespace: ground.namespace, name: 'foo' };
-      await temporal.workflow.getHandle(rollingUpdateWorkflowId(ground.owner, update)).terminate('a test');
-      await ground
-        .commitRuns(sha)
-        .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', PATIENCE_MS);
-      expect((await cli(ground, 'get', 'repositories', '-o', 'wide')).out).toContain(
-        'its rolling update does not go on: no run is open (the last one is terminated)',
-      );
-      await committed(ground, { 'foo.yaml': foo('foo:3') });
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
-    }),
-    TIMEOUT_MS,
-  );
+    expect((await controllers()).filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toEqual(
+      [],
+    );
+  }, 60_000);
 
-  it(
-    'both controllers deleted with their pods: the commit has failed, and the next makes it anew',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-nothing') });
-      const sha = await commitBad(ground);
-      const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
-      const next = (await controllers(ground)).find(isNext)?.metadata.name ?? 'no next controller';
-      const metadata = { annotations: { [ANNOTATION.paused]: JSON.stringify({ by: 'test' }) } };
-      // The old one first: held, the next one waits.
-      for (const name of ['foo', next])
-        await cluster.client.patch({ ...RCS, namespace: ground.namespace, name }, 'merge', { metadata });
-      for (const name of ['foo', next]) {
-        const path = { ...RCS, namespace: ground.namespace, name };
-        await cluster.client.delete(path, { propagationPolicy: 'Background' });
-        await cluster.untilGone(path);
-      }
-      await ground
-        .commitRuns(sha)
-        .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', PATIENCE_MS);
-      await committed(ground, { 'foo.yaml': foo('foo:4') });
-      await untilControllers(ground, 'foo is there', (all) =>
-        all.some(({ metadata: { name }, status }) => name === 'foo' && status?.availableReplicas === 3),
-      );
-      expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
-      expect((await controllers(ground)).filter(isNext)).toEqual([]);
-    }),
-    TIMEOUT_MS,
-  );
-
-  it(
-    'is pruned after a rename too',
-    inGround(async (ground) => {
-      await committed(ground, { 'foo.yaml': foo('foo:before-pruned') });
-      await committed(ground, { 'foo.yaml': foo('foo:renamed') });
-      await committed(ground, { 'foo.yaml': undefined });
-
-      expect(
-        (await controllers(ground)).filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-      ).toEqual([]);
-    }),
-    TIMEOUT_MS,
-  );
-
-  it(
-    'the template of the last update again, after somebody has edited it: its pods are replaced',
-    inLane(async () => {
-      const ground = await newGround('rc-heal', { heal: true });
-      const { namespace } = ground;
-      await committed(ground, { 'foo.yaml': foo('foo:1') });
-      await committed(ground, { 'foo.yaml': foo('foo:2') });
-      const [before] = await controllers(ground);
+  it('the template of the last update again, after somebody has edited it: its pods are replaced', async () => {
+    const healing = await HistoryGround.create(
+      { controlPlane: controlPlane(), cluster, temporal },
+      'rc-heal',
+    );
+    const { namespace } = healing;
+    try {
+      await healing.startWorkerWithRepository({}, { heal: true });
+      await committed({ 'foo.yaml': foo('foo:1') }, healing);
+      await committed({ 'foo.yaml': foo('foo:2') }, healing);
+      const [before] = await controllers(healing);
       const change = { spec: { template: { spec: { containers: [{ name: 'main', image: 'foo:9' }] } } } };
       await cluster.client.patch({ ...RCS, namespace, name: 'foo' }, 'strategic', change, {
         fieldManager: 'kubectl-set',
@@ -525,17 +415,18 @@ spec:
       await cluster.client.delete({ ...PODS, namespace, name: victim?.metadata.name });
       const isEdited = (pods: readonly Pod[]) =>
         pods.some(({ spec }) => spec.containers[0]?.image === 'foo:9');
-      await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, 'a pod of it', isEdited, PATIENCE_MS);
-      const sha = await committed(ground, { 'foo.yaml': foo('foo:2', { labels: 'tier: edited' }) });
+      await untilObjects<Pod>(cluster.client, { ...PODS, namespace }, 'a pod of it', isEdited, 30_000);
+      const sha = await committed({ 'foo.yaml': foo('foo:2', { labels: 'tier: edited' }) }, healing);
 
-      const [only, ...others] = await controllers(ground);
+      const [only, ...others] = await controllers(healing);
       expect(others).toEqual([]);
       expect(only?.metadata.annotations).toMatchObject({ [ANNOTATION.commit]: sha });
       expect(only?.spec.template?.spec.containers[0]?.image).toBe('foo:2');
       expect(only?.spec.selector).not.toEqual(before?.spec.selector);
       const pods = await cluster.pods(namespace, 'foo');
       expect([pods.length, imagesOf(pods)]).toEqual([3, ['foo:2']]);
-    }),
-    TIMEOUT_MS,
-  );
+    } finally {
+      await healing.close();
+    }
+  }, 120_000);
 });
