@@ -96,6 +96,25 @@ export async function followUpdate(
   temporal: OpenTemporal,
   followed: FollowedUpdate,
 ): Promise<ExitCode> {
+  // Of the last look.
+  const seen = { isGoingBack: false };
+  try {
+    return await followToEnd(session, temporal, followed, seen);
+  } catch (error) {
+    // Ctrl-C also ends the request that was under way.
+    if (!session.io.interrupted.aborted) throw error;
+    return await report(session, followed, { ...INTERRUPTED, ...seen });
+  }
+}
+
+const INTERRUPTED = { outcome: 'interrupted', detail: 'the update goes on' } as const;
+
+async function followToEnd(
+  session: Session,
+  temporal: OpenTemporal,
+  followed: FollowedUpdate,
+  told: { isGoingBack: boolean },
+): Promise<ExitCode> {
   const { io, options, client } = session;
   const isQuiet = options.output !== 'table' && options.output !== 'wide';
   const timeoutMs = options.timeout ?? DEFAULT_TIMEOUT_MS;
@@ -108,19 +127,18 @@ export async function followUpdate(
   let restsUntil = 0;
   let seen: RollingUpdatePlan | undefined;
   let lookedAt = 0;
-  let isGoingBack = false;
   let record = followed.record;
   const cancelled = new CancelledRun();
   const noWorker = new ChangingNote(io, 'a worker is there: the update goes on');
   const temporalAway = new ChangingNote(io, 'Temporal answers again');
   const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>, next?: string) =>
-    await report(session, followed, { turned: end?.turned, by: end?.by, isGoingBack, outcome, detail, next });
+    await report(session, followed, { turned: end?.turned, by: end?.by, ...told, outcome, detail, next });
   const look = async () =>
     planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
   while (!io.interrupted.aborted) {
     const plan = await look();
     const { paused, isRollback } = plan.view;
-    isGoingBack = isRollback;
+    told.isGoingBack = isRollback;
     record ??= plan.view.record?.revision.metadata.uid;
     const replaced = endBeforeOther(plan.view, record);
     if (replaced !== undefined) return await finish(replaced.outcome, '', replaced);
@@ -165,7 +183,7 @@ export async function followUpdate(
       io.interrupted,
     );
   }
-  return await finish('interrupted', 'the update goes on');
+  return await report(session, followed, { ...INTERRUPTED, ...told });
 }
 
 /**

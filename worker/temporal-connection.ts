@@ -5,6 +5,8 @@ import type { ConnectionOptions, WorkflowClientInterceptor } from '@temporalio/c
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
+import { pause } from '../kubernetes/backoff.ts';
+
 export interface TemporalSettings {
   readonly address: string;
   readonly namespace: string;
@@ -95,7 +97,28 @@ export function leadersTemporalClient(client: Client, assertLeader: () => void):
   return new Client({ connection, namespace, interceptors: { workflow: [guard] } });
 }
 
-/** A connection for workers. Rejects when Temporal does not answer: call again. */
-export async function connectWorker(settings: TemporalSettings): Promise<NativeConnection> {
-  return await NativeConnection.connect(settings.connectionOptions);
+/** Longer than a busy machine takes. */
+const CONNECT_MS = 15_000;
+
+/** A connection for workers. Rejects when Temporal does not answer, at the latest after `limitMs` milliseconds or at the signal: call again. */
+export async function connectWorker(
+  settings: TemporalSettings,
+  signal: AbortSignal,
+  limitMs = CONNECT_MS,
+): Promise<NativeConnection> {
+  // Of a server that takes the connection and says nothing the SDK hears for 30 s, and nobody could stop meanwhile.
+  const connecting = NativeConnection.connect(settings.connectionOptions);
+  const over = new AbortController();
+  const late = pause(limitMs, AbortSignal.any([over.signal, signal])).then(() => 'late' as const);
+  try {
+    const connection = await Promise.race([connecting, late]);
+    if (connection !== 'late') return connection;
+    void connecting.then(
+      async (unwanted) => await unwanted.close(),
+      () => undefined,
+    );
+    throw new Error(`Temporal at ${settings.address} takes connections and does not answer`);
+  } finally {
+    over.abort();
+  }
 }

@@ -45,7 +45,7 @@ export async function runTemporalWorker(run: TemporalWorkerOptions): Promise<voi
   let told: string | undefined;
   while (!signal.aborted) {
     try {
-      const connection = await connectWorker(settings);
+      const connection = await connectWorker(settings, signal);
       try {
         const worker = await Worker.create({
           workflowTaskPollerBehavior: POLLERS,

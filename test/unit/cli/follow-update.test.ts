@@ -10,8 +10,11 @@ import { responseError } from '../../../kubernetes/response-errors.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { STATE, begin, foo, run, stepOf } from '../../support/simulated-update.ts';
 
-/** An update that stands still where it is, with a run that is open; a second goes by with each look at the clock. */
-async function follow(world: ReturnType<typeof foo>, next: string) {
+/**
+ * An update that stands still where it is, with a run that is open; a second goes by with each look at the clock. Ctrl-C ends the list
+ * of that number.
+ */
+async function follow(world: ReturnType<typeof foo>, next: string, { ctrlC = Infinity } = {}) {
   const items: Readonly<Record<string, readonly unknown[]>> = {
     replicationcontrollers: world.controllers,
     controllerrevisions: world.revisions,
@@ -19,9 +22,16 @@ async function follow(world: ReturnType<typeof foo>, next: string) {
   };
   const [said, shown]: [string[], string[]] = [[], []];
   let now = 0;
+  let lists = 0;
+  const interrupt = new AbortController();
   const session = trusted<Session>({
     client: {
-      list: async ({ resource }: ResourcePath) => await Promise.resolve({ items: items[resource] }),
+      list: async ({ resource }: ResourcePath) => {
+        lists += 1;
+        if (lists === ctrlC) interrupt.abort();
+        interrupt.signal.throwIfAborted();
+        return await Promise.resolve({ items: items[resource] });
+      },
       // Whoever may not see the Lease is told nothing of workers.
       get: async (path: ResourcePath) => {
         const status = JSON.stringify({ kind: 'Status', code: 403, reason: 'Forbidden', message: 'no' });
@@ -34,7 +44,7 @@ async function follow(world: ReturnType<typeof foo>, next: string) {
     options: { output: 'table', timeout: 10_000 },
     io: {
       now: () => (now += 1_000),
-      interrupted: new AbortController().signal,
+      interrupted: interrupt.signal,
       out: (text: string) => shown.push(text),
       err: (text: string) => said.push(text),
     },
@@ -88,3 +98,15 @@ it('the limit does not run while the update period does, which it says', async (
   });
   expect(ended).toBeGreaterThanOrEqual(70_000);
 });
+
+it.each([1, 5])(
+  'Ctrl-C in the middle of request %i: the update goes on, and how to attach to it is said',
+  async (ctrlC) => {
+    const world = foo();
+    const next = begin(world);
+    expect(await follow(world, next, { ctrlC })).toMatchObject({
+      code: 130,
+      said: expect.stringContaining('note: the update goes on; the same command attaches to it again'),
+    });
+  },
+);

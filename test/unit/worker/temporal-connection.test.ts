@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Client } from '@temporalio/client';
 
-import { createTemporalClient } from '../../../worker/temporal-connection.ts';
+import { connectWorker, createTemporalClient } from '../../../worker/temporal-connection.ts';
+import { silentServer } from '../../support/silent-server.ts';
 
 const DEADLINE_EXCEEDED = 4;
 
@@ -57,4 +58,18 @@ describe('a server of Temporal that takes calls and does not answer', () => {
     expect(query).toBeLessThan(result);
     expect(asked.sort()).toEqual(['GetSystemInfo', 'GetWorkflowExecutionHistory', 'QueryWorkflow']);
   });
+});
+
+it('a server that takes connections and says nothing holds no worker: it is told, and can be asked again', async () => {
+  await using server = await silentServer();
+  const address = new URL(server.url).host;
+  const settings = { address, namespace: 'default', connectionOptions: { address } };
+  const connecting = connectWorker(settings, new AbortController().signal, 500);
+  await expect(connecting).rejects.toThrow(`Temporal at ${address} takes connections and does not answer`);
+  expect(server.connections()).toBeGreaterThan(0);
+
+  const stopping = new AbortController();
+  const stopped = connectWorker(settings, stopping.signal);
+  stopping.abort();
+  await expect(stopped).rejects.toThrow('does not answer');
 });
