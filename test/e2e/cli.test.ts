@@ -86,7 +86,7 @@ describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {
           err: '',
         });
         await breakIt();
-        const waiting = await cli('rollout status sts/web --timeout 2s');
+        const waiting = await cli('rollout status sts/web --timeout 6s');
         expect(waiting.code).toBe(3);
         // Whether the first look comes before the controller's is chance.
         expect(waiting.out).toMatch(/(^|\n)Waiting for 1 pods to be ready\.\.\.\n$/);

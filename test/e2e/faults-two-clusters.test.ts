@@ -24,7 +24,7 @@ const PAIRS: readonly { readonly one: WorkloadApi; readonly other: WorkloadApi }
 const PATIENCE_MS = 180_000;
 
 const bench = useBenches();
-const inLane = useLanes(4);
+const inLane = useLanes(3);
 
 describe.each(PAIRS)(
   'the Temporal of a cluster with $one, used by another with $other, too',
