@@ -14,6 +14,7 @@ import { InventoryStore, foreignSource } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
 import type { FollowedSources, FoundOthers } from '../git/other-commits.ts';
 import { OtherCommits } from '../git/other-commits.ts';
+import { accountOf as accountName } from '../git/own-rights.ts';
 import type { Prepared, PreparedObject } from '../git/prepare.ts';
 import { inventoryEntry } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
@@ -124,7 +125,8 @@ export class CommitAccess {
     const { followed, mirror, seen } = this.#dependencies;
     const account = (other: Repository) => accountOf(own, other);
     const sources = { followed, mirror, account, reader: this.#reader, ...(seen !== undefined && { seen }) };
-    return { ...context, others: new OtherCommits(context, sources, this.#foundBy(input)) };
+    const accounts = new Map(followed().map((one) => [one.name, accountName(one)]));
+    return { ...context, accounts, others: new OtherCommits(context, sources, this.#foundBy(input)) };
   }
 
   /** What the activities of a run find out about other repositories, which they share. */

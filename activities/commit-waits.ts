@@ -10,7 +10,7 @@ import { STAGES, compareSteps, stagesWithWaves } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { inventoryEntry, problemOf } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
-import { bounded, formatProblem, problem } from '../git/problems.ts';
+import { bounded, problem } from '../git/problems.ts';
 import { rolloutProblem } from '../git/rolled-out.ts';
 import type { RolloutState } from '../git/rollout-state.ts';
 import { beat } from './attempt.ts';
@@ -42,7 +42,7 @@ export function createCommitWaits(access: CommitAccess) {
       end: { untilMs: since + WAVE_LIMIT_MS, isInWaves: ({ stage }: PreparedObject) => waved.has(stage) },
     };
     const awaited = await watch(context, objects, input, { onWaiting, wasApplied, ...end });
-    return toResult(awaited, objects, input.sha);
+    return toResult(awaited, failuresOf(awaited, objects), input.sha);
   }
 
   /**
@@ -66,22 +66,14 @@ export function createCommitWaits(access: CommitAccess) {
           everything: { untilMs: input.since + WAVE_LIMIT_MS },
           onWaiting: showing(context, input, objects),
         });
-    const result = toResult(awaited, objects, input.sha);
-    if (result.outcome === 'waiting' || (result.problems.total === 0 && !input.refused)) return result;
+    const failures = failuresOf(awaited, objects);
+    const result = toResult(awaited, failures, input.sha);
+    if (result.outcome === 'waiting' || (failures.length === 0 && !input.refused)) return result;
     const held = objects.filter((object) => compareSteps(object, input) >= 0);
-    const isRolledBack = result.problems.first.some(({ code }) => code === 'RolledBack');
-    const { total, first, lines = [] } = result.problems;
+    const isRolledBack = failures.some(({ code }) => code === 'RolledBack');
     const isInWaves = stagesWithWaves(objects).has(input.stage);
     const why = heldWave(input, held, { isRolledBack, isInWaves });
-    return {
-      ...result,
-      problems: {
-        total: total + 1,
-        // At the front: it must not be cut off by the many that it follows from.
-        first: [why, ...first],
-        lines: [formatProblem(why, input.sha), ...lines],
-      },
-    };
+    return { ...result, problems: bounded([...failures, why], input.sha) };
   }
 
   /** Shows that the run is under way, also where somebody deletes the inventory. Undefined: a run of before that was shown. */
@@ -149,13 +141,9 @@ async function watch(
   }
 }
 
-function toResult(
-  { states, isComplete, unwell }: AwaitedRollouts,
-  objects: readonly PreparedObject[],
-  sha: string,
-): AwaitRolloutsResult {
-  const waiting = linesOf(states);
-  const problems = [...states].flatMap(([label, state]) =>
+/** Of what was awaited, what has failed. */
+function failuresOf({ states }: AwaitedRollouts, objects: readonly PreparedObject[]): readonly Problem[] {
+  return [...states].flatMap(([label, state]) =>
     state.state === 'Failed'
       ? [
           rolloutProblem(
@@ -166,13 +154,21 @@ function toResult(
         ]
       : [],
   );
+}
+
+function toResult(
+  { states, isComplete, unwell }: AwaitedRollouts,
+  failures: readonly Problem[],
+  sha: string,
+): AwaitRolloutsResult {
+  const waiting = linesOf(states);
   return {
     outcome: waiting.length > 0 || !isComplete ? 'waiting' : 'finished',
     done: [...states.values()].filter(({ state }) => state === 'Done').length,
     total: states.size,
     waiting,
     unwell: unwell.slice(0, 20),
-    problems: bounded(problems, sha),
+    problems: bounded(failures, sha),
   };
 }
 

@@ -112,6 +112,7 @@ export async function planCommit(
     workloadApi: session.api,
     // Not known: an object stays with the repository that it names.
     isFollowed: (name) => followed?.some((row) => row.name === name) !== false,
+    accounts: new Map(followed?.map((row) => [row.name, row.serviceAccount ?? ''])),
     cluster: session.cluster,
     startRollingUpdate: async () => await Promise.reject(new Error('a plan starts nothing')),
     inTurn: async (_object, section) => await section(),

@@ -7,7 +7,7 @@ import { CHECK_MS, listName, readFollowedList } from '../git/followed-list.ts';
 import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
 import { DamagedInventory, InventoryStore } from '../git/inventory.ts';
 import type { Entries } from '../git/inventory-content.ts';
-import { takenBy } from '../git/inventory-content.ts';
+import { INVENTORY_LABEL, takenBy } from '../git/inventory-content.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { otherCluster } from '../git/run-cluster.ts';
 import { describeGoingOn, describeSuspension } from '../git/suspension.ts';
@@ -83,8 +83,6 @@ export interface KnownRepository {
   readonly damage: string | undefined;
   readonly store: InventoryStore;
 }
-
-const INVENTORY_LABEL = 'fairlead.dev/inventory';
 
 /** All of them, by name: those that are followed, and those of which something is still in the cluster. @throws ApiError */
 export async function listRepositories(session: Session): Promise<{

@@ -39,6 +39,8 @@ export interface CommitContext {
   readonly rollingUpdateRun?: ((update: UpdateReference) => Promise<UpdateRun | undefined>) | undefined;
   /** Whether the workers follow a repository of that name. */
   readonly isFollowed: (repository: string) => boolean;
+  /** Of the repositories that the workers follow, by name, `NAMESPACE/NAME`; `''`: the worker itself. Absent: not known. */
+  readonly accounts?: ReadonlyMap<string, string>;
   /** What the other repositories want. Absent: that is not known, and nothing is handed over. */
   readonly others?: Pick<OtherCommits, 'repository' | 'wanted' | 'newest' | 'lastTried'>;
   /** FAIRLEAD_CLUSTER. @default not known: every inventory is of these workers */

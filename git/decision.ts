@@ -7,6 +7,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Wish } from '../planners/workload.ts';
 import { APPLYSET } from './inventory.ts';
+import { inventoryOf } from './inventory-content.ts';
 import type { Manifest } from './manifests.ts';
 import type { ProblemCode } from './problems.ts';
 import { TRIED_BY_ITSELF } from './problems.ts';
@@ -53,6 +54,8 @@ export interface DecisionInput {
   readonly isListed?: boolean;
   /** Of the repository that the object names, if it is another one. @default it holds the object */
   readonly former?: FormerOwner | undefined;
+  /** The repository whose inventory has this very name, where there is nothing yet. */
+  readonly reservedFor?: string | undefined;
   /** Hash of the manifest that a rolling update of the object rolls out now: what is there is on its way to that one. */
   readonly rolled?: string | undefined;
 }
@@ -71,8 +74,19 @@ export function decide({
   heal = false,
   isListed = false,
   former,
+  reservedFor,
   rolled = manifest.hash,
 }: DecisionInput): Decision {
+  const inventory =
+    live === undefined ? reservedFor : inventoryOf(manifest.group, manifest.kind, live.metadata);
+  if (inventory !== undefined) {
+    return {
+      do: 'refuse',
+      code: 'OwnedByOther',
+      message: `this is the inventory of repository ${inventory}, which Fairlead alone writes.`,
+      next: 'Rename the ConfigMap in the manifest.',
+    };
+  }
   if (live === undefined) return { do: 'apply', create: true, force: false, unpin: false };
   const { annotations, labels, ownerReferences, deletionTimestamp } = live.metadata;
   const owner = annotations?.[ANNOTATION.repository];

@@ -8,7 +8,7 @@ import type { CommitContext } from './commit.ts';
 import type { DecisionInput, FormerOwner } from './decision.ts';
 import { isGrant, mayInheritGrants } from './heirs.ts';
 import type { Inventory } from './inventory.ts';
-import { APPLYSET, InventoryStore, handOver } from './inventory.ts';
+import { APPLYSET, InventoryStore, handOver, repositoryOfInventory } from './inventory.ts';
 import { counterpartKey, entryKey } from './inventory-content.ts';
 import { readInventory } from './inventory-reading.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -37,8 +37,20 @@ export async function decisionInput(
     heal: heal !== undefined,
     isListed: heal !== undefined && live !== undefined && (await listing(context, object)) !== undefined,
     former,
+    reservedFor: live === undefined ? reservedFor(context, object) : undefined,
     rolled: await rolledManifest(context, object),
   };
+}
+
+/** Were the ConfigMap made, its repository could not make its inventory any more. */
+function reservedFor(
+  { repository, store, accounts }: CommitContext,
+  { manifest, namespace }: PreparedObject,
+): string | undefined {
+  const { group, kind, name } = manifest;
+  if (group !== '' || kind !== 'ConfigMap' || namespace !== store.namespace) return undefined;
+  const followed = repositoryOfInventory(name);
+  return followed === repository.name || accounts?.has(followed ?? '') === true ? followed : undefined;
 }
 
 /**

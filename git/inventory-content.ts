@@ -193,6 +193,18 @@ export function isCareful(group: string, kind: string): boolean {
   return CAREFUL.has(`${group}/${kind}`);
 }
 
+/** On the ConfigMap that is an inventory: the name of its repository. */
+export const INVENTORY_LABEL = 'fairlead.dev/inventory';
+
+/** The repository whose inventory the object is; undefined: it is none. */
+export function inventoryOf(
+  group: string,
+  kind: string,
+  { labels }: Pick<KubernetesObject['metadata'], 'labels'>,
+): string | undefined {
+  return group === '' && kind === 'ConfigMap' ? labels?.[INVENTORY_LABEL] : undefined;
+}
+
 /** Whether an object that left the commit may be deleted: only the very object that this repository applied. */
 export function judgePrune(
   entry: InventoryEntry,
@@ -201,6 +213,9 @@ export function judgePrune(
 ): PruneVerdict {
   if (live === undefined) return { verdict: 'forget', why: 'it does not exist' };
   const { uid, resourceVersion, annotations, ownerReferences } = live.metadata;
+  const inventory = inventoryOf(groupOf(entry.apiVersion), entry.kind, live.metadata);
+  if (inventory !== undefined)
+    return { verdict: 'forget', why: `it is the inventory of repository ${inventory}`, stays: true };
   const owner = annotations?.[ANNOTATION.repository];
   const controller = ownerReferences?.find((reference) => reference.controller === true);
   if (owner === undefined) {

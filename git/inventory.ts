@@ -7,7 +7,7 @@ import { shellWord } from '../kubernetes/shell-word.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Entries, InventoryEntry } from './inventory-content.ts';
-import { groupOf, packEntries, unpackEntries } from './inventory-content.ts';
+import { INVENTORY_LABEL, groupOf, packEntries, unpackEntries } from './inventory-content.ts';
 import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
 
@@ -174,6 +174,12 @@ export class DamagedInventory extends Error {
 
 const EMPTY: InventoryDraft = { entries: new Map(), status: {} };
 const CONFLICT_LIMIT = 12;
+const NAME_PREFIX = 'fairlead-';
+
+/** Whose inventory a ConfigMap in the workers' namespace would be by its name; undefined: nobody's. */
+export function repositoryOfInventory(name: string): string | undefined {
+  return name.startsWith(NAME_PREFIX) ? name.slice(NAME_PREFIX.length) : undefined;
+}
 
 export class InventoryStore {
   readonly repository: string;
@@ -189,7 +195,7 @@ export class InventoryStore {
     this.#client = client;
     this.repository = repository;
     this.namespace = namespace;
-    this.name = `fairlead-${repository}`;
+    this.name = `${NAME_PREFIX}${repository}`;
     this.applySetId = applySetId(this.name, namespace);
     this.#path = { group: '', version: 'v1', resource: 'configmaps', namespace, name: this.name };
   }
@@ -297,7 +303,7 @@ export class InventoryStore {
         labels: {
           [APPLYSET.id]: this.applySetId,
           'app.kubernetes.io/managed-by': 'fairlead',
-          'fairlead.dev/inventory': this.repository,
+          [INVENTORY_LABEL]: this.repository,
         },
         annotations: {
           ...(draft.annotations ?? present?.annotations),

@@ -286,6 +286,7 @@ function forbiddenFields(
   group: string,
 ): readonly string[] {
   const annotations = Object.keys(isObject(metadata['annotations']) ? metadata['annotations'] : {});
+  const labels = Object.keys(isObject(metadata['labels']) ? metadata['labels'] : {});
   const status = value['status'];
   const isEmpty =
     status === null || status === undefined || (isObject(status) && Object.keys(status).length === 0);
@@ -295,6 +296,7 @@ function forbiddenFields(
       (field) => `metadata.${field}`,
     ),
     ...annotations.filter((key) => OWN_ANNOTATIONS.has(key)).map((key) => `the annotation ${key}`),
+    ...labels.filter((key) => OWN_LABELS.has(key)).map((key) => `the label ${key}`),
     ...(isEmpty || isCrd ? [] : ['status']),
   ];
 }
@@ -307,6 +309,9 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   'fairlead.dev/pinned',
   'kubectl.kubernetes.io/last-applied-configuration',
 ]);
+
+/** As the annotations: whose object it is, and whose inventory. */
+const OWN_LABELS: ReadonlySet<string> = new Set(['applyset.kubernetes.io/part-of', 'fairlead.dev/inventory']);
 
 /** `Kind.group namespace/name`: how objects are named in every message. */
 export function objectLabel(object: {

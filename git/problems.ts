@@ -206,10 +206,20 @@ const NOT_BY_ITSELF = 'what else is wrong with the commit needs another one';
 
 /** Bounds a list of a commit's problems (histories and ConfigMaps are no place for ten thousand lines). */
 export function bounded(problems: readonly Problem[], sha: string): ProblemList {
-  const shown = problems.slice(0, MOST_PROBLEMS);
+  const shown = causesFirst(problems);
   const isPromise = mayPassLater({ first: shown });
   const first = isPromise ? shown : shown.map(withoutPromise);
   return { total: problems.length, first, lines: first.map((item) => formatProblem(item, sha)) };
+}
+
+/**
+ * What follows from other problems comes after them, for many places have room for the first one alone; and it must not be cut off by the
+ * many that it follows from.
+ */
+function causesFirst(problems: readonly Problem[]): readonly Problem[] {
+  const held = problems.filter(({ code }) => code === 'WaveHeld');
+  const causes = problems.filter(({ code }) => code !== 'WaveHeld');
+  return [...causes.slice(0, MOST_PROBLEMS - held.length), ...held];
 }
 
 /** Beside a problem that is in the commit itself nothing comes by itself. */

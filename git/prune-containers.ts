@@ -15,10 +15,12 @@ import type { Heirs } from './heirs.ts';
 import { chooseHeir } from './heirs.ts';
 import {
   DETACH_ANNOTATION,
+  INVENTORY_LABEL,
   PRUNE_ANNOTATION,
   counterpartKey,
   entryKey,
   groupOf,
+  inventoryOf,
   isCareful,
   judgeHandOver,
   judgePrune,
@@ -26,6 +28,7 @@ import {
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
 import type { Claim } from './other-commits.ts';
+import { accountOf } from './own-rights.ts';
 import { withSignal } from './resources.ts';
 
 /** What is in a container, as the cluster has it. */
@@ -36,7 +39,7 @@ export interface Inhabitant extends Pick<KubernetesObject, 'metadata'> {
   readonly isHidden?: boolean;
 }
 
-type Hold = 'wanted' | 'other' | 'detached' | 'unconfirmed';
+type Hold = 'inventory' | 'wanted' | 'other' | 'detached' | 'unconfirmed';
 
 /**
  * Why an object must not go with its container; undefined: it may. What is being deleted goes anyway, and what a controller made goes
@@ -50,6 +53,7 @@ export function holdOf(
 ): Hold | undefined {
   const { annotations, ownerReferences, deletionTimestamp } = metadata;
   if (deletionTimestamp !== undefined) return undefined;
+  if (inventoryOf(group, kind, metadata) !== undefined) return 'inventory';
   const key = keyOf({ group, kind, metadata });
   if (wanted.has(key)) return 'wanted';
   if (ownerReferences?.some(({ controller }) => controller === true) === true) return undefined;
@@ -65,6 +69,7 @@ function keyOf({ group, kind, metadata: { namespace, name } }: Inhabitant): stri
 }
 
 const REASONS: Readonly<Record<Hold, string>> = {
+  inventory: 'an inventory of Fairlead',
   wanted: 'in the commit',
   other: 'of another repository',
   detached: 'detached',
@@ -72,6 +77,7 @@ const REASONS: Readonly<Record<Hold, string>> = {
 };
 
 const REMEDIES: Readonly<Record<Hold, string>> = {
+  inventory: 'delete an inventory by hand if nobody follows its repository any more',
   wanted: 'take what is in the commit out of it too',
   other: 'take what is of another repository out of that one',
   detached: `move what is detached, delete it by hand, or take its annotation ${DETACH_ANNOTATION} off`,
@@ -149,12 +155,37 @@ export async function judgeWithContent(
   if (judged.verdict !== 'delete') return judged;
   // It takes nothing more with it than what goes already.
   if (live.metadata.deletionTimestamp !== undefined) return judged;
+  const needed = isNamespace(entry) ? whyNamespaceIsNeeded(context, entry.name) : undefined;
+  if (needed !== undefined) return { verdict: 'keep', why: needed };
   const look = lookOf(context, entry, live);
   if (look === undefined) return judged;
   const { inhabitants, unseen } = await look;
   const others = await claimedOf(context, inhabitants, claims);
   const why = whyContainerStays(inhabitants, unseen, name, setting.wanted, others);
   return why === undefined ? judged : { verdict: 'keep', why };
+}
+
+function isNamespace({ apiVersion, kind }: InventoryEntry): boolean {
+  return groupOf(apiVersion) === '' && kind === 'Namespace';
+}
+
+/** What Fairlead itself would lose with a namespace, known without a look into it; undefined: nothing. */
+function whyNamespaceIsNeeded(
+  { repository, store, accounts }: CommitContext,
+  namespace: string,
+): string | undefined {
+  const putBack = 'put the Namespace back into git';
+  if (namespace === store.namespace)
+    return `it would take what Fairlead works by with it, its Lease and the inventories of all repositories: ${putBack}, or let it go with the annotation ${DETACH_ANNOTATION}=detach`;
+  const all = new Map([[repository.name, accountOf(repository)], ...(accounts ?? [])]);
+  const [lost] = [...all]
+    .flatMap(([name, account]) =>
+      account.startsWith(`${namespace}/`)
+        ? [`ServiceAccount ${account} with it, as which the commits of repository ${name} are applied`]
+        : [],
+    )
+    .toSorted();
+  return lost && `it would take ${lost}: set another \`serviceAccount\` in its entry, or ${putBack}`;
 }
 
 async function judgeForOthers(
@@ -236,14 +267,10 @@ function lookOf(
   entry: InventoryEntry,
   live: KubernetesObject,
 ): Promise<Content> | undefined {
-  switch (`${groupOf(entry.apiVersion)}/${entry.kind}`) {
-    case '/Namespace':
-      return contentOfNamespace(context, entry.name);
-    case 'apiextensions.k8s.io/CustomResourceDefinition':
-      return contentOfDefinition(context, live);
-    default:
-      return undefined;
-  }
+  if (isNamespace(entry)) return contentOfNamespace(context, entry.name);
+  const isDefinition =
+    groupOf(entry.apiVersion) === 'apiextensions.k8s.io' && entry.kind === 'CustomResourceDefinition';
+  return isDefinition ? contentOfDefinition(context, live) : undefined;
 }
 
 /** A kind, and the path of its objects. */
@@ -347,13 +374,16 @@ async function listOne(
 }
 
 function withoutManagers({ metadata }: KubernetesObject): KubernetesObject {
-  const { name, namespace, uid, resourceVersion, annotations, ownerReferences, deletionTimestamp } = metadata;
+  const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
+    metadata;
+  const inventory = labels?.[INVENTORY_LABEL];
   return {
     metadata: {
       name,
       uid,
       resourceVersion,
       ...(namespace !== undefined && { namespace }),
+      ...(inventory !== undefined && { labels: { [INVENTORY_LABEL]: inventory } }),
       ...(annotations !== undefined && { annotations }),
       ...(ownerReferences !== undefined && { ownerReferences }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),

@@ -1,5 +1,7 @@
 /** Plays that mostly wait, a few at a time: each is a test of its own, and all of them take little longer than the longest. */
 
+import { afterAll } from '@jest/globals';
+
 type Play = () => Promise<void>;
 
 interface Entry {
@@ -9,7 +11,8 @@ interface Entry {
 
 /**
  * Answers what makes a test body of a play. The first body that runs starts its own and all behind it, in the order of their
- * declaration and `width` at a time (those before it were not selected); each body ends as its own play does.
+ * declaration and `width` at a time (those before it were not selected); each body ends as its own play does. Declares a hook: after the last
+ * selected test no other play begins.
  */
 export function useLanes(width: number): (play: Play) => Play {
   const entries: Entry[] = [];
@@ -24,6 +27,10 @@ export function useLanes(width: number): (play: Play) => Play {
       await Promise.allSettled([end]);
     }
   }
+
+  afterAll(() => {
+    next = entries.length;
+  });
 
   return (play) => {
     const own = entries.length;

@@ -191,6 +191,12 @@ describe('inventory', () => {
       live({}, { ...ours, 'client.lifecycle.config.k8s.io/deletion': 'detach' }),
       { verdict: 'detach', uid: 'u1', resourceVersion: '7' },
     ],
+    [
+      'an inventory',
+      entry('a', { uid: 'u1' }),
+      live({ labels: { 'fairlead.dev/inventory': 'shop' } }, ours),
+      { verdict: 'forget', why: 'it is the inventory of repository shop', stays: true },
+    ],
     ['a claim', entry('a', { kind: 'PersistentVolumeClaim' }), live({}, ours), { verdict: 'keep' }],
     ['a namespace', entry('a', { kind: 'Namespace' }), live({}, ours), { verdict: 'keep' }],
     [
@@ -308,6 +314,37 @@ describe('what to do with an object', () => {
   });
 
   const applied = { ...ours, 'fairlead.dev/manifest-hash': 'new' };
+
+  const inventory = live({ labels: { 'fairlead.dev/inventory': 'shop' } });
+  const refused = {
+    do: 'refuse',
+    code: 'OwnedByOther',
+    message: 'this is the inventory of repository shop, which Fairlead alone writes.',
+    next: 'Rename the ConfigMap in the manifest.',
+  };
+  const group = '';
+  it.each<[string, Partial<Parameters<typeof decide>[0]>, object]>([
+    ['is an inventory', { manifest: { group, kind: 'ConfigMap', hash: 'new' }, live: inventory }, refused],
+    [
+      'is an inventory, to be healed',
+      { manifest: { group, kind: 'ConfigMap', hash: 'new' }, live: inventory, heal: true },
+      refused,
+    ],
+    [
+      'would be in the place of one',
+      { manifest: { group, kind: 'ConfigMap', hash: 'new' }, reservedFor: 'shop' },
+      refused,
+    ],
+    [
+      'is of another kind with that label',
+      { manifest: { group, kind: 'Secret', hash: 'new' }, live: inventory },
+      { do: 'apply' },
+    ],
+  ])('one that %s', (_what, input, expected) => {
+    expect(
+      decide({ manifest, live: undefined, repository: 'repo', applySetId: 'set', ...input }),
+    ).toMatchObject(expected);
+  });
 
   it.each([
     ['this manifest', 'new', { do: 'nothing' }],

@@ -133,6 +133,18 @@ describe('a commit whose wave was held up', () => {
     expect(mayPassLater(bounded([held, problem('RolledBack', 'rolled back.')], SHA))).toBe(false);
     expect(mayPassLater(bounded([problem('RolloutFailed', 'stalled.')], SHA))).toBe(false);
   });
+
+  it('tells the causes first, however many there are, and is not cut off by them', () => {
+    const codes = (count: number) => {
+      const causes = Array.from({ length: count }, () => problem('RolloutFailed', 'stalled.'));
+      const { total, first, lines } = bounded([held, ...causes], SHA);
+      expect(lines?.map((line) => line.split(' ')[0])).toEqual(first.map(({ code }) => code));
+      return { total, codes: first.map(({ code }) => code) };
+    };
+    expect(codes(1)).toEqual({ total: 2, codes: ['RolloutFailed', 'WaveHeld'] });
+    const most: string[] = Array.from({ length: 19 }, () => 'RolloutFailed');
+    expect(codes(30)).toEqual({ total: 31, codes: [...most, 'WaveHeld'] });
+  });
 });
 
 describe('readiness of objects that have no rollout', () => {

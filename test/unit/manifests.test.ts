@@ -154,6 +154,14 @@ metadata: {name: three}
       'ForbiddenField a.yaml:1@01234567: Pod x: metadata.ownerReferences',
     ],
     [
+      'apiVersion: v1\nkind: Pod\nmetadata: {name: x, labels: {applyset.kubernetes.io/part-of: abc, a: b}}',
+      'ForbiddenField a.yaml:1@01234567: Pod x: the label applyset.kubernetes.io/part-of must not',
+    ],
+    [
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {fairlead.dev/inventory: abc}}',
+      'ForbiddenField a.yaml:1@01234567: ConfigMap x: the label fairlead.dev/inventory must not',
+    ],
+    [
       'apiVersion: v1\nkind: Pod\nmetadata: {name: x, annotations: {fairlead.dev/commit: abc}}',
       'ForbiddenField a.yaml:1@01234567: Pod x: the annotation fairlead.dev/commit',
     ],

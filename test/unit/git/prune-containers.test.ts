@@ -33,6 +33,7 @@ describe('what is in a Namespace, or of a defined kind, that is to be deleted', 
   it.each<[string, Inhabitant, ReturnType<typeof holdOf>]>([
     ['left the commit too', object('ConfigMap', 'a', { annotations: OURS }), undefined],
     ['nobody\u2019s', object('ConfigMap', 'kube-root-ca.crt'), undefined],
+    ['an inventory', object('ConfigMap', 'a', { labels: { 'fairlead.dev/inventory': 'x' } }), 'inventory'],
     ['in the commit', object('ConfigMap', 'wanted', { annotations: OURS }), 'wanted'],
     ['in the commit, under another version', object('Thing', 'wanted', { annotations: OURS }), 'wanted'],
     [
@@ -80,6 +81,13 @@ describe('what is in a Namespace, or of a defined kind, that is to be deleted', 
         'move what is not confirmed, delete it by hand, or annotate it with fairlead.dev/prune=confirmed too. Or put the container back into git',
     );
     expect(why(two.toReversed())).toBe(why(two));
+  });
+
+  it('is named before a repository loses its inventory', () => {
+    expect(why([object('ConfigMap', 'fairlead-a', { labels: { 'fairlead.dev/inventory': 'a' } })])).toBe(
+      'it would take ConfigMap shop/fairlead-a (an inventory of Fairlead) with it: delete an inventory by hand if nobody follows its ' +
+        'repository any more. Or put the container back into git',
+    );
   });
 
   it('of many the first are named', () => {

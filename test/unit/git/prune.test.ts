@@ -144,6 +144,46 @@ describe('a Namespace whose content the account of the repository may not list',
   });
 });
 
+describe('a confirmed Namespace that Fairlead itself cannot do without', () => {
+  const account = 'as which the commits of repository';
+  it.each<[string, string, ReadonlyMap<string, string> | undefined, RegExp]>([
+    ['the workers are in', 'system', undefined, /its Lease and the inventories of all repositories: put the/],
+    [
+      'the account of another repository is in',
+      'house',
+      new Map([
+        ['lodger', 'house/sync'],
+        ['all', ''],
+      ]),
+      new RegExp(
+        `it would take ServiceAccount house/sync with it, ${account} lodger are applied: set another`,
+      ),
+    ],
+    ['its own account is in', 'ns', undefined, new RegExp(`ServiceAccount ns/sync with it, ${account} shop`)],
+  ])('%s: it stays, without a look into it', async (_what, name, accounts, why) => {
+    const annotations = { ...OURS, 'fairlead.dev/prune': 'confirmed' };
+    const kinds = [{ name: 'namespaces', kind: 'Namespace', namespaced: false, verbs: [] }];
+    const asked: string[] = [];
+    server.intercept = ({ method, url: { pathname } }, response) => {
+      asked.push(`${method} ${pathname}`);
+      if (pathname === '/api') answer(response, 200, { versions: ['v1'] });
+      else if (pathname === '/apis') answer(response, 200, { groups: [] });
+      else if (pathname === '/api/v1') answer(response, 200, { resources: kinds });
+      else answer(response, 200, { metadata: { name, uid: 'n', resourceVersion: '7', annotations } });
+      return true;
+    };
+    const context = commitContext(client);
+    const repository = { ...context.repository, impersonate: 'system:serviceaccount:ns:sync' };
+    const entry = { apiVersion: 'v1', kind: 'Namespace', name, uid: 'n' };
+    const told = await pruneObjects({ ...context, repository, ...(accounts && { accounts }) }, [entry], {
+      wanted: new Set(),
+    });
+    expect(told).toMatchObject({ deleted: [], kept: [expect.stringMatching(why)] });
+    expect(told.forgotten.size).toBe(0);
+    expect(asked.filter((one) => one.startsWith('DELETE'))).toEqual([]);
+  });
+});
+
 describe('an object that an admission webhook is asked about', () => {
   const failure = (message: string) => ({
     code: 500,
