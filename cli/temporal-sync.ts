@@ -133,7 +133,7 @@ export async function askWhereItIs(session: Session, run: Run): Promise<CommitVi
 }
 
 /** {@link askWhereItIs}, for all at once, in their order. */
-async function askWhereTheyAre(
+export async function askWhereTheyAre(
   session: Session,
   runs: readonly Run[],
 ): Promise<readonly (CommitView | undefined)[]> {

@@ -350,6 +350,10 @@ describe('sync and history', () => {
       code: 3,
       err: expect.stringMatching(why),
     });
+    // What it waits for is told as by sync, and in fields.
+    const view = await untilShop('said to wait', ({ underWay }) => (underWay?.waiting.length ?? 0) > 0);
+    expect(view).toMatchObject({ state: 'Progressing', message: expect.stringMatching(why) });
+    expect((await cli('get repositories/shop')).out).toMatch(/ is under way; \w+.*: .*config/);
     await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
     expect(await cli('sync shop --timeout 60s')).toMatchObject({ code: 0 });
     expect(await namesOf()).toContain('config');
