@@ -8,7 +8,7 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
-import { describeStuck, endStuck, stuckRuns } from './stuck-runs.ts';
+import { describeSlow, describeStuck, endStuck, troubledRuns } from './stuck-runs.ts';
 import type { Temporal } from './temporal.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
@@ -42,17 +42,25 @@ function isRecent(text: string): boolean {
   return major > leastMajor || (major === leastMajor && minor >= leastMinor);
 }
 
+const MEND_SLOW =
+  'give the worker more CPU; a run that is only slow goes on by itself, and is not to be terminated (its log says if something else is wrong)';
+
 /** Whether the runs of repositories and of commits go on; those of workloads are many, and their objects tell of them. */
 async function checkRuns({ client, namespace }: Temporal, cluster: string): Promise<CheckItem> {
   const item = { id: 'temporal.runs', what: 'runs of repositories' } as const;
   try {
-    const stuck = await stuckRuns(client, cluster);
-    if (stuck.length === 0) return { ...item, outcome: 'ok', found: 'go on' };
+    const runs = await troubledRuns(client, cluster);
+    if (runs.length === 0) return { ...item, outcome: 'ok', found: 'go on' };
+    const found = runs.map(({ workflowId, trouble }) =>
+      (trouble === 'fails' ? describeStuck : describeSlow)(workflowId),
+    );
+    const stuck = runs.filter(({ trouble }) => trouble === 'fails');
+    const commands = stuck.map(({ workflowId }) => endStuck(namespace, workflowId));
     return {
       ...item,
-      outcome: 'failed',
-      found: stuck.map(describeStuck).join('; '),
-      mend: stuck.map((workflowId) => endStuck(namespace, workflowId)).join('\n'),
+      outcome: stuck.length === 0 ? 'warning' : 'failed',
+      found: found.join('; '),
+      mend: [...commands, ...(stuck.length < runs.length ? [MEND_SLOW] : [])].join('\n'),
     };
   } catch (error) {
     return { ...item, outcome: 'warning', found: `may not be listed: ${toMessage(error)}` };

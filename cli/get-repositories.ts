@@ -10,6 +10,7 @@ import type { ExitCode } from './exit-codes.ts';
 import type { GetOptions } from './get.ts';
 import type { Call } from './io.ts';
 import { repositoryName, repositoryOperand } from './repository-argument.ts';
+import { withReasons } from './repository-progress.ts';
 import type { RepositoryState, RepositoryView } from './repository-views.ts';
 import { listRepositories, readRepository } from './repository-views.ts';
 import { withSession } from './session.ts';
@@ -32,14 +33,16 @@ export async function runGetRepositories(call: Call<GetOptions>): Promise<ExitCo
     if (options.selector !== undefined)
       throw new CliError('repositories have no labels: leave -l away', EXIT.usage);
     const named = repositoryOperand(call.operands[0])?.name;
-    const { items, troubles, unsure } =
+    const found =
       named === undefined
         ? await listRepositories(session)
-        : await readRepository(session, repositoryName(named)).then((found) => ({
-            items: [found.view],
-            troubles: found.troubles,
+        : await readRepository(session, repositoryName(named)).then(({ view, troubles }) => ({
+            items: [view],
+            troubles,
             unsure: undefined,
           }));
+    const { items, troubles } = await withReasons(session, found);
+    const { unsure } = found;
     const document: RepositoryListDocument = {
       apiVersion: CLI_API_VERSION,
       kind: 'RepositoryList',

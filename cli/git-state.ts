@@ -2,15 +2,17 @@
 
 import { whatFollows } from '../git/drift-report.ts';
 import { describeDrift } from '../git/drift.ts';
+import { entryKey } from '../git/inventory-content.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { CommitStatus, DriftedObject } from '../git/inventory.ts';
 import { DEFAULT_WAVE, STAGES, parseWave } from '../git/order.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
-import { ApiError } from '../kubernetes/api-error.ts';
+import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
 import { appliedEntry } from '../kubernetes/managed-fields.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { CommitView } from '../workflows/sync-messages.ts';
+import { appliedNames, readInventories } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { askWhereItIs } from './temporal-sync.ts';
 
@@ -153,13 +155,40 @@ export function gitTrouble(
   };
 }
 
-/** Whether it has something for the workload is known when it gets there. */
+/**
+ * The commit that is under way and is to make a workload that does not exist: the inventory holds what is about to be applied before it is
+ * written, without a uid. Undefined: there is none, or it may not be read.
+ */
+export async function commitToMake(
+  session: Session,
+  { group, kind, namespace, name }: WorkloadTarget,
+): Promise<GitTrouble | undefined> {
+  const key = entryKey({ apiVersion: `${group}/any`, kind, namespace, name });
+  try {
+    const repositories = await appliedNames(session);
+    for (const { name: repository, inventory } of await readInventories(session, repositories)) {
+      const { status: { commit } = {}, entries } =
+        inventory !== undefined && 'entries' in inventory ? inventory : {};
+      const entry = entries?.get(key);
+      if (commit?.outcome !== 'Progressing' || entry === undefined || entry.uid !== undefined) continue;
+      const underWay = whereabouts(await askWhereItIs(session, commit));
+      return commitUnderWay({ commit: commit.sha, repository }, underWay, 'this object is still to come');
+    }
+    return undefined;
+  } catch (error) {
+    // Beside the answer that was asked for.
+    if (!isForbidden(error)) throw error;
+    return undefined;
+  }
+}
+
+/** Whether it has something for the workload is known when it gets there. @param later What comes then. */
 function commitUnderWay(
-  { commit, repository }: GitState,
+  { commit, repository }: Pick<GitState, 'commit' | 'repository'>,
   { phase, held, waiting = [] }: NonNullable<GitState['underWay']>,
+  later = 'what it changes here, if anything, comes later',
 ): GitTrouble {
   const which = `commit ${shortSha(commit)} of ${repository}`;
-  const later = 'what it changes here, if anything, comes later';
   if (phase !== 'AwaitingWave') {
     return {
       text: `${which} is under way; ${later}`,

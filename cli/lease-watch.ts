@@ -77,15 +77,27 @@ export class LeaseWatch {
  * @returns one clause; undefined when somebody acts
  */
 export async function whyNobodyActs(session: Session): Promise<string | undefined> {
+  return await whyAfterRenewal(session, async (watch) => await watch.look());
+}
+
+/** {@link whyNobodyActs}, for what is in no namespace. */
+export async function whyNobodyLeads(session: Session): Promise<string | undefined> {
+  return await whyAfterRenewal(session, async (watch) => await watch.lookForLeader());
+}
+
+async function whyAfterRenewal(
+  session: Session,
+  look: (watch: LeaseWatch) => Promise<string | undefined>,
+): Promise<string | undefined> {
   const { io } = session;
   const watch = new LeaseWatch(session);
   const first = await glanceAtLease(session);
-  const why = await watch.look();
+  const why = await look(watch);
   if (why !== undefined || first.state !== 'held') return why;
   for (const until = io.now() + SILENCE_MS + LOOK_MS; io.now() < until && !io.interrupted.aborted;) {
     await pause(LOOK_MS, io.interrupted);
     const now = await glanceAtLease(session);
     if (now.state !== 'held' || now.renewedAt !== first.renewedAt) break;
   }
-  return await watch.look();
+  return await look(watch);
 }

@@ -14,7 +14,14 @@ import type { InstanceRecord } from '../local/instance.ts';
 import { packageRoot } from '../local/package-root.ts';
 import { removeInstance } from '../local/removal.ts';
 import { CliError, EXIT } from './exit-codes.ts';
-import { addressLines, describeInstance, localOptions, nameFlag, printer } from './local-verbs.ts';
+import {
+  addressLines,
+  checkInSight,
+  describeInstance,
+  localOptions,
+  nameFlag,
+  printer,
+} from './local-verbs.ts';
 import type { LocalOptions } from './local-verbs.ts';
 
 function wantedApi({ workloadApi }: LocalOptions): WorkloadApi | undefined {
@@ -76,6 +83,7 @@ export async function runLocalUp(command: Command): Promise<void> {
     err(`${line}\n`);
   };
   const present = await readInstance(directory);
+  if (present !== undefined) checkInSight(present, directory);
   const started = performance.now();
   if (present?.complete === true) {
     checkSame(present, options, api);

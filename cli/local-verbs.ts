@@ -11,6 +11,7 @@ import {
   COMPONENT_NAMES,
   checkInstanceName,
   defaultStateDirectory,
+  isOutOfSight,
   listInstances,
   livingProcess,
   readInstance,
@@ -103,7 +104,18 @@ export function describeInstance(record: InstanceRecord, directory: string): Ins
   };
 }
 
-async function requireInstance(name: string): Promise<InstanceStatus> {
+/** @throws CliError for an instance of another PID namespace: what is done about it here would be done in the dark */
+export function checkInSight(record: InstanceRecord, directory: string): void {
+  if (!isOutOfSight(record)) return;
+  throw new CliError(
+    `instance ${record.name} was set up in another PID namespace (${record.pidNamespace ?? ''}, as of a container), whose processes cannot be seen from here\n` +
+      `  run the command there; where that is gone for good: rm -r ${shellWord(directory)}`,
+  );
+}
+
+async function requireInstance(
+  name: string,
+): Promise<{ readonly record: InstanceRecord; readonly directory: string }> {
   const state = defaultStateDirectory();
   const directory = join(state, name);
   const record = await readInstance(directory);
@@ -114,10 +126,11 @@ async function requireInstance(name: string): Promise<InstanceStatus> {
       `there is no instance ${name} in ${state}${hint}\n  start it with: fairlead local up${nameFlag(name)}`,
     );
   }
+  if (!record.complete) checkInSight(record, directory);
   if (!record.complete && starterLives(record)) {
     throw new CliError(`instance ${name} is still being set up by process ${record.starter.pid}`);
   }
-  return describeInstance(record, directory);
+  return { record, directory };
 }
 
 /** Stops and removes an instance; nothing to do is no failure. */
@@ -125,12 +138,14 @@ export async function runLocalDown(command: Command): Promise<void> {
   const { name } = localOptions(command);
   const { out } = printer(command);
   const directory = join(defaultStateDirectory(), name);
-  if ((await readInstance(directory)) === undefined) {
+  const record = await readInstance(directory);
+  if (record === undefined) {
     // A crash just after the directory was made leaves it empty.
     await removeInstance(directory);
     out(`instance ${name} does not exist: nothing to do\n`);
     return;
   }
+  checkInSight(record, directory);
   await removeInstance(directory);
   out(`instance ${name} is stopped and removed\n`);
 }
@@ -140,7 +155,9 @@ export async function runLocalStatus(command: Command): Promise<void> {
   const options = localOptions(command);
   const { name, output } = options;
   const { out } = printer(command);
-  const status = await requireInstance(name);
+  const { record, directory } = await requireInstance(name);
+  checkInSight(record, directory);
+  const status = describeInstance(record, directory);
   const document: LocalInstanceDocument = { apiVersion: CLI_API_VERSION, kind: 'LocalInstance', ...status };
   if (!(await printStructured({ out }, options, document))) {
     out(output === 'name' ? `${status.name}\n` : statusText(status));
@@ -179,7 +196,8 @@ function statusText(status: InstanceStatus): string {
 /** Prints `export` lines for a POSIX shell. */
 export async function runLocalEnv(command: Command): Promise<void> {
   const { name } = localOptions(command);
-  const status = await requireInstance(name);
+  const { record, directory } = await requireInstance(name);
+  const status = describeInstance(record, directory);
   const variables = {
     KUBECONFIG: status.kubeconfig,
     TEMPORAL_ADDRESS: status.temporalAddress,

@@ -4,6 +4,7 @@ import { ApiError, isNotFound } from '../kubernetes/api-error.ts';
 import { WORKLOAD_APIS, groupVersion, workloadPath } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { CliError, EXIT } from './exit-codes.ts';
+import { commitToMake } from './git-state.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 
@@ -44,9 +45,17 @@ export async function notFound(
   const hasNamesake = other !== undefined && (await exists(session, { ...target, ...groupVersion(other) }));
   const hint = hasNamesake
     ? `there is ${target.kind.toLowerCase()}.${groupVersion(other).group}/${target.name}: name it so, or use --workload-api ${other}`
-    : '`fairlead get -A` shows what there is; choose a namespace with -n';
+    : await whyMissing(session, target);
   const message = `${what} not found in namespace ${target.namespace}\n  ${hint}`;
   return new WorkloadNotFound(message, hasNamesake, { cause });
+}
+
+/** It may be still to come, behind an earlier wave. */
+async function whyMissing(session: Session, target: WorkloadTarget): Promise<string> {
+  const coming = await commitToMake(session, target);
+  return coming === undefined
+    ? '`fairlead get -A` shows what there is; choose a namespace with -n'
+    : `${coming.text}\n  ${coming.next}`;
 }
 
 async function exists(session: Session, target: WorkloadTarget): Promise<boolean> {

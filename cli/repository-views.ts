@@ -13,6 +13,7 @@ import { otherCluster } from '../git/run-cluster.ts';
 import { describeGoingOn, describeSuspension } from '../git/suspension.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { Wish } from '../planners/workload.ts';
+import type { CommitView } from '../workflows/sync-messages.ts';
 import { formatAge } from './durations.ts';
 import { CliError } from './exit-codes.ts';
 import { describeFree, leaseName, readLease } from './lease.ts';
@@ -58,6 +59,8 @@ export interface RepositoryView {
   readonly lookedAt?: string | undefined;
   /** The last commit that was tried. */
   readonly commit?: RepositoryStatus['commit'];
+  /** Where that is, and what it waits for, while it is under way. */
+  readonly underWay?: Pick<CommitView, 'phase' | 'held' | 'waiting'> | undefined;
   readonly suspended?: Wish | undefined;
   /** What was changed in the cluster after it was applied. */
   readonly drift?: RepositoryStatus['drift'];
@@ -93,13 +96,7 @@ export async function listRepositories(session: Session): Promise<{
 }> {
   const { rows: followed, troubles, missing, nobody } = await followedBy(session);
   const rows = new Map(followed.map((row) => [row.name, row]));
-  const { client, leaseNamespace: namespace } = session;
-  const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
-  const { items: inventories } = await client.list(path, {
-    labelSelector: INVENTORY_LABEL,
-    timeoutMs: REQUEST_TIMEOUT_MS,
-  });
-  const applied = inventories.flatMap(({ metadata }) => metadata.labels?.[INVENTORY_LABEL] ?? []);
+  const applied = (await appliedNames(session)).map(({ name }) => name);
   const names = [...new Set([...rows.keys(), ...applied])].toSorted();
   const found = await readInventories(
     session,
@@ -267,7 +264,24 @@ function damageOf(inventory: Viewed): string | undefined {
     : undefined;
 }
 
-async function readInventories<T extends { readonly name: string }>(
+/** Repositories of which there is an inventory. @throws ApiError */
+export async function appliedNames({
+  client,
+  leaseNamespace: namespace,
+}: Session): Promise<readonly { readonly name: string }[]> {
+  const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
+  const { items } = await client.list(path, {
+    labelSelector: INVENTORY_LABEL,
+    timeoutMs: REQUEST_TIMEOUT_MS,
+  });
+  return items.flatMap(({ metadata }) => {
+    const name = metadata.labels?.[INVENTORY_LABEL];
+    return name === undefined ? [] : [{ name }];
+  });
+}
+
+/** What each has in the cluster; one that cannot be read takes nothing away from the others. @throws ApiError */
+export async function readInventories<T extends { readonly name: string }>(
   session: Session,
   named: readonly T[],
 ): Promise<readonly (T & { readonly inventory: Found })[]> {

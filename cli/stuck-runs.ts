@@ -1,20 +1,56 @@
-/** Runs that do not go on because their workflow task fails again and again: only Temporal knows of it, and the log of a worker. */
+/** Runs that do not go on because their workflow task fails, or times out, again and again: only Temporal knows of it, and the log of a worker. */
 
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 
 import { shellWord } from '../kubernetes/shell-word.ts';
 
 /** Tries of one workflow task. A worker that is killed costs one; of as many as these Temporal answers no queries and no updates. */
-const STUCK_TRIES = 3;
+const MANY_TRIES = 3;
+/** What comes after the end of a task that is tried again: signals, and results of activities. */
+const NEWEST_EVENTS = 100;
 
-/** Whether the workflow task of a run fails again and again: no worker of the version that runs can go on with it. */
-export function isStuck({ raw }: Pick<WorkflowExecutionDescription, 'raw'>): boolean {
-  return (raw.pendingWorkflowTask?.attempt ?? 0) >= STUCK_TRIES;
+/**
+ * What becomes of the workflow task of a run: it fails, so that no worker of the version that runs can go on with it, or it times out, so
+ * that a worker takes longer than it may, and another try may be quicker.
+ */
+export type TaskTrouble = 'fails' | 'timesOut';
+
+/** How a run is described, as far as it is needed here. */
+type Described = Pick<WorkflowExecutionDescription, 'raw' | 'workflowId' | 'runId'>;
+
+/**
+ * What keeps a run from going on; undefined: nothing that is known. Temporal counts failures and timeouts alike, and writes only the first
+ * of them into the history until something else happens: that one tells. Needs no worker.
+ * @throws what Temporal refuses, or that it is away
+ */
+export async function taskTrouble(
+  { workflowService, options: { namespace } }: Client,
+  { raw, workflowId, runId }: Described,
+): Promise<TaskTrouble | undefined> {
+  if ((raw.pendingWorkflowTask?.attempt ?? 0) < MANY_TRIES) return undefined;
+  const { history } = await workflowService.getWorkflowExecutionHistoryReverse({
+    namespace,
+    execution: { workflowId, runId },
+    maximumPageSize: NEWEST_EVENTS,
+  });
+  for (const {
+    workflowTaskFailedEventAttributes: failed,
+    workflowTaskTimedOutEventAttributes: timedOut,
+  } of history?.events ?? []) {
+    if (failed != null) return 'fails';
+    if (timedOut != null) return 'timesOut';
+  }
+  return undefined;
 }
 
-/** What is wrong with such a run. */
+/** What is wrong with a run whose workflow task fails. */
 export function describeStuck(workflowId: string): string {
   return `the run ${workflowId} cannot go on: its workflow task fails again and again with this version of the worker, whose log says why`;
+}
+
+/** What is wrong with a run whose workflow task times out. */
+export function describeSlow(workflowId: string): string {
+  return `the run ${workflowId} does not get on: its workflow task has timed out several times, for the worker is too slow for its history`;
 }
 
 /** The command that ends such a run. What it has done stays; the next run of a repository looks at the cluster before it writes. */
@@ -22,20 +58,29 @@ export function endStuck(namespace: string, workflowId: string): string {
   return `temporal workflow terminate --namespace ${shellWord(namespace)} --workflow-id ${shellWord(workflowId)}`;
 }
 
+/** A run that does not go on. */
+export interface TroubledRun {
+  readonly workflowId: string;
+  readonly trouble: TaskTrouble;
+}
+
 /**
- * Ids of the runs of repositories and of commits of a cluster that are stuck. One visibility query, and a look at each that is open.
+ * The runs of repositories and of commits of a cluster that do not go on, by id. One visibility query, and a look at each that is open.
  * @throws what Temporal refuses, or that it is away
  */
-export async function stuckRuns({ workflow }: Client, cluster: string): Promise<readonly string[]> {
+export async function troubledRuns(client: Client, cluster: string): Promise<readonly TroubledRun[]> {
   const { WorkflowNotFoundError } = await import('@temporalio/client');
+  const { workflow } = client;
   const ofCluster = ['sync', 'commit'].map((kind) => `WorkflowId STARTS_WITH '${kind}/${cluster}/'`);
   const query = `ExecutionStatus = 'Running' AND (${ofCluster.join(' OR ')})`;
   const open: { readonly workflowId: string; readonly runId: string }[] = [];
   for await (const { workflowId, runId } of workflow.list({ query })) open.push({ workflowId, runId });
-  const stuck = await Promise.all(
-    open.map(async ({ workflowId, runId }) => {
+  const troubled = await Promise.all(
+    open.map(async ({ workflowId, runId }): Promise<readonly TroubledRun[]> => {
       try {
-        return isStuck(await workflow.getHandle(workflowId, runId).describe()) ? [workflowId] : [];
+        const description = await workflow.getHandle(workflowId, runId).describe();
+        const trouble = await taskTrouble(client, description);
+        return trouble === undefined ? [] : [{ workflowId, trouble }];
       } catch (error) {
         // It has ended meanwhile.
         if (error instanceof WorkflowNotFoundError) return [];
@@ -43,5 +88,5 @@ export async function stuckRuns({ workflow }: Client, cluster: string): Promise<
       }
     }),
   );
-  return stuck.flat().sort();
+  return troubled.flat().sort((one, other) => (one.workflowId < other.workflowId ? -1 : 1));
 }

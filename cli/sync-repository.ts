@@ -23,7 +23,7 @@ import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import { TemporalUnreachable, openTemporal } from './temporal.ts';
 import type { SyncCalls } from './temporal-sync.ts';
-import { syncCalls } from './temporal-sync.ts';
+import { describeProgress, syncCalls } from './temporal-sync.ts';
 import { whoAmI } from './who-am-i.ts';
 
 export interface SyncOptions {
@@ -208,7 +208,7 @@ class SyncVerb {
     const { WorkflowUpdateFailedError } = await import('@temporalio/client');
     // As a duration: the clocks of two machines differ.
     const sync = async () =>
-      await this.#calls.sync({ ...message, wayMs: this.#session.io.now() - asked }, signal);
+      await this.#calls.sync(() => ({ ...message, wayMs: this.#session.io.now() - asked }), signal);
     try {
       let found = await sync();
       if (found === undefined) {
@@ -239,7 +239,10 @@ class SyncVerb {
       const status = await this.#calls.status();
       if (status === undefined) {
         const nobody = await this.#lease.lookForLeader();
-        why = nobody === undefined ? 'no worker answers' : `${nobody}, so nobody goes on with it`;
+        why =
+          nobody === undefined
+            ? (this.#calls.slow() ?? 'no worker answers')
+            : `${nobody}, so nobody goes on with it`;
         this.#sayAbsence(why, nobody === undefined ? why : undefined);
         await pause(LOOK_MS, io.interrupted);
         if (io.interrupted.aborted) return EXIT.interrupted;
@@ -285,16 +288,8 @@ class SyncVerb {
   }
 
   /** Says what has changed, and answers what it waits for. */
-  #progress({ phase, applied, unchanged, pruned, waiting, held }: CommitView): string {
-    const counts = [
-      [applied, 'applied'],
-      [unchanged, 'unchanged'],
-      [pruned, 'pruned'],
-    ] as const;
-    const said = counts.flatMap(([count, what]) => (count > 0 ? [`${String(count)} ${what}`] : []));
-    const before = held === undefined ? [] : [held.text];
-    const why = waiting.length > 0 ? waiting.slice(0, 1) : before;
-    const line = [[phase, ...said].join(', '), ...why].join(': ');
+  #progress(view: CommitView): string {
+    const line = describeProgress(view);
     this.#line(`◎ ${line}`);
     return line;
   }
@@ -334,6 +329,8 @@ class SyncVerb {
         if (found !== undefined) return found;
         if (io.interrupted.aborted) return 'interrupted';
         const why = await this.#lease.lookForLeader();
+        const slow = this.#calls.slow();
+        if (why === undefined && slow !== undefined) this.#sayAbsence((late = slow), slow);
         if (why === undefined) continue;
         late = `${why}, so nobody looks at the repository`;
         if (!this.#call.options.wait) throw new CliError(late);

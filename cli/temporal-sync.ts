@@ -4,13 +4,17 @@ import type { Client } from '@temporalio/client';
 
 import type { LookResult } from '../activities/commit-types.ts';
 import type { CommitStatus } from '../git/inventory.ts';
+import { pause } from '../kubernetes/backoff.ts';
 import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { CliError } from './exit-codes.ts';
 import type { Session } from './session.ts';
-import { describeStuck, endStuck, isStuck } from './stuck-runs.ts';
+import { describeSlow, describeStuck, endStuck, taskTrouble } from './stuck-runs.ts';
 import type { OpenTemporal, SignalOutcome } from './temporal.ts';
 import { reachable } from './temporal.ts';
+
+/** Until an update that Temporal did not take is sent again, milliseconds. */
+const ASK_AGAIN_MS = 500;
 
 /** Has the leader look at a repository now. Never throws for want of a run or of Temporal: it looks by itself, too. */
 export async function askForLook(session: Session, repository: string): Promise<SignalOutcome> {
@@ -29,10 +33,15 @@ export async function askForLook(session: Session, repository: string): Promise<
 export interface SyncCalls {
   /** Starts the sync where it does not run: no commit could be read yet. */
   readonly start: () => Promise<void>;
-  /** Looks at the repository and tries what is found; as long as that takes, or until the signal. Undefined: its sync does not run. */
-  readonly sync: (message: SyncRequest, signal: AbortSignal) => Promise<LookResult | undefined>;
+  /**
+   * Looks at the repository and tries what is found; as long as that takes, or until the signal. Undefined: its sync does not run.
+   * @param message made anew for each try: Temporal takes none while the workflow task of the run times out
+   */
+  readonly sync: (message: () => SyncRequest, signal: AbortSignal) => Promise<LookResult | undefined>;
   /** Undefined: Temporal answers, and no worker does. */
   readonly status: () => Promise<SyncView | undefined>;
+  /** Why the last of these calls got no answer, where it is known: a worker is there, and is too slow. */
+  readonly slow: () => string | undefined;
   /** Undefined: the run cannot say (yet, or any more). */
   readonly progress: (sha: string) => Promise<CommitView | undefined>;
 }
@@ -47,13 +56,18 @@ export async function syncCalls(
   const { WorkflowNotFoundError } = await import('@temporalio/client');
   const { commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
     await import('../workflows/sync-messages.ts');
-  const { isUnanswered } = await import('../controllers/temporal-failure.ts');
+  const { isTemporalAway, isUnanswered } = await import('../controllers/temporal-failure.ts');
   const { workflow } = temporal.client;
   const workflowId = syncWorkflowId(cluster, repository);
   const handle = workflow.getHandle(workflowId);
-  /** This needs no worker, and fails where Temporal is away. */
-  const refuseStuck = async () => {
-    if (!isStuck(await temporal.call(async () => await handle.describe()))) return;
+  let slow: string | undefined;
+  /** What an answer is missing for. This needs no worker, and fails where Temporal is away. */
+  const lookAtTask = async () => {
+    const trouble = await temporal.call(
+      async () => await taskTrouble(temporal.client, await handle.describe()),
+    );
+    slow = trouble === 'timesOut' ? describeSlow(workflowId) : undefined;
+    if (trouble !== 'fails') return;
     const end = `\`${endStuck(temporal.namespace, workflowId)}\``;
     throw new CliError(
       `${describeStuck(workflowId)}\n  another version may go on with it; else ${end}, then \`fairlead sync ${repository}\`: the next run tries the newest commit`,
@@ -78,26 +92,32 @@ export async function syncCalls(
       });
     },
     sync: async (message, signal) => {
-      try {
-        return await temporal.until(
-          signal,
-          async () => await handle.executeUpdate(syncUpdate, { args: [message] }),
-        );
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return undefined;
-        if (isUnanswered(error) && !signal.aborted) await refuseStuck();
-        throw error;
+      for (;;) {
+        try {
+          const args: [SyncRequest] = [message()];
+          return await temporal.until(signal, async () => await handle.executeUpdate(syncUpdate, { args }));
+        } catch (error) {
+          if (error instanceof WorkflowNotFoundError) return undefined;
+          if (!isUnanswered(error) || signal.aborted) throw error;
+          await lookAtTask();
+          // Temporal has refused it for the task, which may have gone on since; or it has just not answered.
+          if (isTemporalAway(error) && slow === undefined) throw error;
+          await pause(ASK_AGAIN_MS, signal);
+        }
       }
     },
     status: async () => {
       try {
-        return await temporal.call(async () => await handle.query(syncStatusQuery));
+        const view = await temporal.call(async () => await handle.query(syncStatusQuery));
+        slow = undefined;
+        return view;
       } catch (error) {
         if (!isUnanswered(error)) throw error;
-        await refuseStuck();
+        await lookAtTask();
         return undefined;
       }
     },
+    slow: () => slow,
     progress: async (sha) => {
       const run = { workflowId: commitWorkflowId(cluster, repository, sha) };
       return await temporal.call(async () => await readCommitView(temporal.client, run));
@@ -105,17 +125,45 @@ export async function syncCalls(
   };
 }
 
+type Run = Pick<CommitStatus, 'workflowId' | 'runId'>;
+
 /** Where a commit is that is under way. Never throws for want of a run, of a worker or of Temporal: undefined. */
-export async function askWhereItIs(
+export async function askWhereItIs(session: Session, run: Run): Promise<CommitView | undefined> {
+  return (await askWhereTheyAre(session, [run]))[0];
+}
+
+/** {@link askWhereItIs}, for all at once, in their order. */
+export async function askWhereTheyAre(
   session: Session,
-  run: Pick<CommitStatus, 'workflowId' | 'runId'>,
-): Promise<CommitView | undefined> {
+  runs: readonly Run[],
+): Promise<readonly (CommitView | undefined)[]> {
+  if (runs.length === 0) return [];
   const found = await reachable(
     session.io.environment,
-    undefined,
-    async ({ client }) => await readCommitView(client, run),
+    [],
+    async ({ client }) => await Promise.all(runs.map(async (run) => await readCommitView(client, run))),
   );
-  return found === undefined || 'outcome' in found ? undefined : found;
+  return 'outcome' in found ? [] : found;
+}
+
+/** How far a commit is that is under way, and what it waits for first. */
+export function describeProgress({
+  phase,
+  applied,
+  unchanged,
+  pruned,
+  waiting,
+  held,
+}: Pick<CommitView, 'phase' | 'applied' | 'unchanged' | 'pruned' | 'waiting' | 'held'>): string {
+  const counts = [
+    [applied, 'applied'],
+    [unchanged, 'unchanged'],
+    [pruned, 'pruned'],
+  ] as const;
+  const said = counts.flatMap(([count, what]) => (count > 0 ? [`${String(count)} ${what}`] : []));
+  const before = held === undefined ? [] : [held.text];
+  const why = waiting.length > 0 ? waiting.slice(0, 1) : before;
+  return [[phase, ...said].join(', '), ...why].join(': ');
 }
 
 /** The view of a run; the latest one of the workflow without `runId`. Undefined: it cannot say. */

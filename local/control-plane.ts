@@ -24,7 +24,7 @@ import {
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import { instanceLayout } from './layout.ts';
 import { findFreePorts } from './ports.ts';
-import { identifyProcess } from './processes.ts';
+import { currentPidNamespace, identifyProcess } from './processes.ts';
 import { removeAbandonedInstances, removeInstance } from './removal.ts';
 import { RunningControlPlane, serverUrlOf } from './running-control-plane.ts';
 import { startWatchdog } from './watchdog.ts';
@@ -115,6 +115,7 @@ async function createRecord(options: ControlPlaneOptions, name: string): Promise
     featureGates: options.featureGates ?? {},
     ports: { etcd, apiserver, temporal, temporalUi, temporalHttp, temporalMetrics },
     bootId: currentBootId(),
+    pidNamespace: currentPidNamespace(),
     starter,
     detached: options.detached === true,
     binaries,

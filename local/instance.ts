@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { errorCode, trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { writePrivateJson } from './private-json.ts';
-import { isAlive } from './processes.ts';
+import { currentPidNamespace, isAlive } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
 import { BINARY_NAMES } from './versions.ts';
 import type { BinaryName } from './versions.ts';
@@ -37,6 +37,8 @@ export interface InstanceRecord {
   readonly ports: InstancePorts;
   /** Changes with every boot; processes of another boot are gone whatever their pids say. */
   readonly bootId: string;
+  /** Of all its processes; absent in records of earlier versions, and where the kernel does not tell. */
+  readonly pidNamespace?: string | undefined;
   /** The process that set it up. */
   readonly starter: ProcessIdentity;
   /** True if it stands on its own (`local up`); false if it is of no use without its starter. */
@@ -105,6 +107,14 @@ export async function listInstances(stateDirectory: string): Promise<readonly st
     if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
+}
+
+/**
+ * Whether its processes are of another PID namespace, as those of a container that shares the state directory: from here it cannot be
+ * told whether they live.
+ */
+export function isOutOfSight({ pidNamespace, bootId }: InstanceRecord): boolean {
+  return pidNamespace !== undefined && bootId === currentBootId() && pidNamespace !== currentPidNamespace();
 }
 
 /** The component's process, if it lives. */

@@ -14,6 +14,15 @@ export interface ProcessIdentity {
   readonly startTime: string;
 }
 
+/** In which processes see each other, as `pid:[4026531836]`; undefined where the kernel does not tell. */
+export function currentPidNamespace(): string | undefined {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return undefined;
+  }
+}
+
 /** Fields of /proc/<pid>/stat after the command name, which may itself hold blanks and brackets. */
 function procStat(pid: number): readonly string[] | undefined {
   try {

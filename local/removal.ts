@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { errorCode } from '../kubernetes/values.ts';
 import { INSTANCE_VARIABLE } from './component-process.ts';
-import { listInstances, livingProcess, readInstance, starterLives } from './instance.ts';
+import { isOutOfSight, listInstances, livingProcess, readInstance, starterLives } from './instance.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import { identifyProcess, stopProcess } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
@@ -63,7 +63,8 @@ export async function removeInstance(directory: string): Promise<void> {
 
 async function isAbandoned(directory: string): Promise<boolean> {
   const record = await readInstance(directory);
-  if (record !== undefined) return !starterLives(record) && !(record.detached && record.complete);
+  if (record !== undefined)
+    return !isOutOfSight(record) && !starterLives(record) && !(record.detached && record.complete);
   try {
     return Date.now() - (await stat(directory)).mtimeMs > STARTING_MS;
   } catch (error) {

@@ -14,7 +14,7 @@ import type { InstanceLayout } from './layout.ts';
 import { readManifests } from './manifests.ts';
 import { addNodes, removeNode } from './nodes.ts';
 import { packageRoot } from './package-root.ts';
-import { isAlive, signalProcess, stopProcess, waitForExit } from './processes.ts';
+import { currentPidNamespace, isAlive, signalProcess, stopProcess, waitForExit } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
 import { waitUntilReady } from './readiness.ts';
 import { removeInstance } from './removal.ts';
@@ -290,7 +290,11 @@ export class RunningControlPlane implements ControlPlane {
       const identity = livingProcess(this.#record, component);
       return identity === undefined ? [] : [[component, identity] as const];
     });
-    await this.update({ bootId: currentBootId(), processes: Object.fromEntries(living) });
+    await this.update({
+      bootId: currentBootId(),
+      pidNamespace: currentPidNamespace(),
+      processes: Object.fromEntries(living),
+    });
   }
 
   async close(): Promise<void> {

@@ -255,6 +255,51 @@ describe('sync and history', () => {
     expect(await cli('sync shop --by ada --reason again --timeout 30s')).toMatchObject({ code: 0 });
   }, 60_000);
 
+  it('waits for a run whose worker is too slow, as check says, and has nobody terminate it', async () => {
+    const workflowId = syncWorkflowId('verbs', 'shop');
+    const taskQueue = 'slow-worker';
+    const run = await temporal.workflow.start('sync', {
+      workflowId,
+      taskQueue,
+      workflowTaskTimeout: '1s',
+      workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+    });
+    // A worker that asks for each task, and is too slow for all.
+    const { connection, workflowService } = temporal;
+    const over = new AbortController();
+    const poll = async () =>
+      await workflowService.pollWorkflowTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue } });
+    const slow = connection.withAbortSignal(over.signal, async () => {
+      for (;;) await connection.withDeadline(Date.now() + 70_000, poll);
+    });
+    slow.catch(() => undefined);
+    try {
+      await found('its task was tried often', async () => {
+        const { raw } = await run.describe();
+        return (raw.pendingWorkflowTask?.attempt ?? 0) >= 3 ? true : undefined;
+      });
+      const { code, err } = await cli('sync shop --timeout 3s');
+      expect({ code, err }).toEqual({
+        code: 3,
+        err: expect.stringContaining('timed out waiting for shop: '),
+      });
+      expect(err).not.toContain('terminate');
+      const said = await found('check says so', async () => {
+        const { out } = await cli('check');
+        return out.includes('✔ runs of repositories') ? undefined : out;
+      });
+      expect(said).toContain(
+        `! runs of repositories the run ${workflowId} does not get on: its workflow task has timed out`,
+      );
+      expect(said).not.toContain('temporal workflow terminate');
+    } finally {
+      over.abort();
+      await run.terminate();
+    }
+    await expect(slow).rejects.toThrow('CANCELLED');
+    expect(await cli('sync shop --timeout 30s')).toMatchObject({ code: 0 });
+  }, 120_000);
+
   it('a commit that is refused ends it with 1, one that nobody may wait for with 3', async () => {
     const sha = await shop.commit({ 'bad.yaml': 'apiVersion: v1\nkind: ConfigMap\n' }, '\u001b[31mbad');
     const { code, err } = await cli('sync shop --timeout 30s');
@@ -434,6 +479,11 @@ describe('sync and history', () => {
         code: 3,
         err: expect.stringMatching(why),
       });
+      // What it waits for is told as by sync, and in fields.
+      const waits = ({ underWay }: RepositoryView) => (underWay?.waiting.length ?? 0) > 0;
+      const view = await untilView('held', 'said to wait', waits);
+      expect(view).toMatchObject({ state: 'Progressing', message: expect.stringMatching(why) });
+      expect((await cli('get repositories/held')).out).toMatch(/ is under way; \w+.*: .*config/);
       await cluster.client.patch(path, 'merge', { metadata: { finalizers: null } });
       expect(await cli('sync held --timeout 60s')).toMatchObject({ code: 0 });
       expect(await namesOf(home)).toContain('config');

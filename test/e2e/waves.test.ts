@@ -97,7 +97,7 @@ describe('a later wave', () => {
   it(
     'is applied when the one before it is ready, and says meanwhile what it waits for',
     inLane(async () => {
-      const { git, name, web, api } = await follow('order');
+      const { git, name, namespace, web, api } = await follow('order');
       const sha = await git.commit(both('1'));
       await sync().commitSeen(name, sha);
       await shows(name, sha, 'the wave is awaited', waitsForWave);
@@ -109,6 +109,13 @@ describe('a later wave', () => {
         expect.stringMatching(/^StatefulSet\.fairlead\.dev \S+\/web: one pod to go$/),
       ]);
       expect(await exists(api)).toBe(false);
+      const why = `statefulset.fairlead.dev/api not found in namespace ${namespace}\n  commit ${sha.slice(0, 8)} of ${name} waits before wave 1 of workloads for StatefulSet.fairlead.dev ${namespace}/web: one pod to go; this object is still to come\n`;
+      for (const verb of [['explain'], ['rollout', 'status']]) {
+        const { code, err } = await cli(...verb, 'statefulset/api', '-n', namespace);
+        expect({ verb, code, err }).toEqual({ verb, code: 1, err: expect.stringContaining(why) });
+      }
+      const { err } = await cli('explain', 'statefulset/other', '-n', namespace);
+      expect(err).not.toContain('commit');
       await playStatus(cluster().client, web, true);
       await shows(name, sha, 'all is applied', ({ phase }) => phase === 'AwaitingRollouts');
       expect(await exists(api)).toBe(true);

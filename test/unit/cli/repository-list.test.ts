@@ -8,6 +8,7 @@ import {
   readRepository,
   whyNotFollowed,
 } from '../../../cli/repository-views.ts';
+import { withReasons } from '../../../cli/repository-progress.ts';
 import type { Session } from '../../../cli/session.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
 import { microTime } from '../../../worker/lease.ts';
@@ -23,7 +24,8 @@ let session: Session;
 let objects: Map<string, object>;
 
 beforeEach(() => {
-  const io = { now: Date.now, interrupted: new AbortController().signal };
+  const environment = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  const io = { now: Date.now, interrupted: new AbortController().signal, environment };
   session = trusted<Session>({ client: ground.client, io, cluster: 'c', leaseNamespace: 'system' });
   objects = new Map();
   ground.server.intercept = ({ url }, response) => {
@@ -73,8 +75,8 @@ describe('an inventory that is damaged', () => {
   });
 });
 
-function putLease(holderIdentity: string): void {
-  const spec = { holderIdentity, leaseDurationSeconds: 15, renewTime: microTime(Date.now()) };
+function putLease(holderIdentity: string, renewedAt = Date.now()): void {
+  const spec = { holderIdentity, leaseDurationSeconds: 15, renewTime: microTime(renewedAt) };
   const metadata = { name: 'fairlead-c', uid: 'u', resourceVersion: '1' };
   objects.set('/apis/coordination.k8s.io/v1/namespaces/system/leases/fairlead-c', { metadata, spec });
 }
@@ -151,5 +153,61 @@ describe('a repository that is not there', () => {
     await expect(readRepository(session, 'q2')).rejects.toThrow(
       'there is no repository "q2": the worker follows q1; the repositories file cannot be used, the repositories stay as they were: repos.yaml:7: unknown field "branch"',
     );
+  });
+});
+
+describe('a worker that has died', () => {
+  const SHA = '1536e2db'.padEnd(40, '0');
+  const NEXT =
+    'so nobody looks at the repositories; start a worker: fairlead worker (with the same --cluster and --workload-api)';
+
+  /** One repository with a commit of this outcome, as it is shown. */
+  async function shown(outcome: 'Succeeded' | 'Progressing') {
+    putList(['q1']);
+    const commit = { sha: SHA, outcome, workflowId: 'w', runId: 'r' };
+    putInventory('q1', JSON.stringify({ commit }));
+    const { items, troubles } = await withReasons(session, await listRepositories(session));
+    return { message: items[0]?.message, state: items[0]?.state, troubles };
+  }
+
+  it.each([
+    [
+      'whose Lease has run out',
+      'w-1',
+      'no Fairlead worker holds the Lease system/fairlead-c (last w-1, 2026-01-01T08:00:00.000000Z)',
+    ],
+    ['and let the Lease go', '', 'no Fairlead worker holds the Lease system/fairlead-c'],
+  ])('%s is told beside a repository that is well', async (_what, holder, why) => {
+    putLease(holder, Date.parse('2026-01-01T08:00:00Z'));
+    expect(await shown('Succeeded')).toEqual({
+      state: 'Synced',
+      message: '',
+      troubles: [`${why}, ${NEXT}`],
+    });
+  });
+
+  it('is told in the row of what does not go on, before its Lease has run out', async () => {
+    putLease('w-1');
+    const why =
+      /the worker w-1 holds the Lease system\/fairlead-c, but has not renewed it for at least 4s .+, so nobody looks at the repositories$/;
+    const { message, troubles } = await shown('Progressing');
+    expect(message).toMatch(new RegExp(`^1536e2db is under way; ${why.source}`));
+    expect(troubles).toEqual([expect.stringContaining(NEXT)]);
+  });
+
+  it('is not one that renews its Lease: while Temporal is away, what a commit waits for is not known', async () => {
+    putLease('w-1');
+    const renewing = setInterval(() => {
+      putLease('w-1');
+    }, 200);
+    try {
+      expect(await shown('Progressing')).toEqual({
+        state: 'Progressing',
+        message: '1536e2db is under way',
+        troubles: [],
+      });
+    } finally {
+      clearInterval(renewing);
+    }
   });
 });

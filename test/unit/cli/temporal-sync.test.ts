@@ -16,10 +16,33 @@ const failure = (code: number): ServiceError =>
     cause: Object.assign(new Error(`code ${code}`), { code, details: '', metadata: {} }),
   });
 
+const FAILED = { workflowTaskFailedEventAttributes: {} };
+const TIMED_OUT = { workflowTaskTimedOutEventAttributes: {} };
+/** Newest first, with what came after the first failure. */
+const FAILING = [{ workflowExecutionSignaledEventAttributes: {} }, FAILED, TIMED_OUT];
+const TIMING_OUT = [TIMED_OUT, FAILED];
+
+interface Task {
+  readonly describing?: number;
+  readonly tries?: number;
+  readonly events?: readonly object[];
+  /** Answers, after it has failed so often. */
+  readonly answersAfter?: number;
+}
+
 /** The calls to a sync whose queries and updates fail so, and whose descriptions, if at all, so; its workflow task is tried so often. */
-async function calls(code: number, { describing, tries = 1 }: { describing?: number; tries?: number } = {}) {
-  const description = { raw: { pendingWorkflowTask: { attempt: tries } } };
-  const fails = async () => await Promise.reject(failure(code));
+async function calls(
+  code: number,
+  { describing, tries = 1, events = FAILING, answersAfter = Number.POSITIVE_INFINITY }: Task = {},
+) {
+  const description = {
+    workflowId: 'sync/c/shop',
+    runId: 'r',
+    raw: { pendingWorkflowTask: { attempt: tries } },
+  };
+  let asked = 0;
+  const fails = async () =>
+    await ((asked += 1) > answersAfter ? Promise.resolve({ sha: 'a' }) : Promise.reject(failure(code)));
   const handle = {
     query: fails,
     executeUpdate: fails,
@@ -27,7 +50,11 @@ async function calls(code: number, { describing, tries = 1 }: { describing?: num
       await (describing === undefined ? description : Promise.reject(failure(describing))),
   };
   const temporal = trusted<OpenTemporal>({
-    client: { workflow: { getHandle: () => handle } },
+    client: {
+      workflow: { getHandle: () => handle },
+      workflowService: { getWorkflowExecutionHistoryReverse: async () => ({ history: { events } }) },
+      options: { namespace: 'team' },
+    },
     namespace: 'team',
     call: async <T>(work: () => Promise<T>) => await work(),
     until: async <T>(_: AbortSignal, work: () => Promise<T>) => await work(),
@@ -70,15 +97,49 @@ describe('a sync whose workflow task fails again and again', () => {
 
   it('is told as such, and as no absence of Temporal', async () => {
     const { sync, status } = await calls(FAILED_PRECONDITION, { tries: 3 });
-    await expect(sync({}, signal)).rejects.toMatchObject(told);
+    await expect(sync(() => ({}), signal)).rejects.toMatchObject(told);
     await expect(status()).rejects.toMatchObject(told);
   });
 
   it.each([
-    [FAILED_PRECONDITION, 2],
+    [DEADLINE_EXCEEDED, 2],
     [UNAVAILABLE, 3],
   ])('is not, with %i and %i tries, what an update failed for', async (code, tries) => {
     const { sync } = await calls(code, { tries });
-    await expect(sync({}, signal)).rejects.toMatchObject({ cause: { code } });
+    await expect(sync(() => ({}), signal)).rejects.toMatchObject({ cause: { code } });
+  });
+});
+
+describe('a sync whose workflow task times out again and again, of a slow worker', () => {
+  const SLOW: unknown = expect.stringContaining(
+    'sync/c/shop does not get on: its workflow task has timed out',
+  );
+  it.each([
+    [FAILED_PRECONDITION, 3, SLOW],
+    [DEADLINE_EXCEEDED, 3, SLOW],
+    // It has got on meanwhile.
+    [FAILED_PRECONDITION, 1, undefined],
+  ])(
+    'is asked again, with %i after %i tries, and told as slow, never as what is to be terminated',
+    async (code, tries, said) => {
+      const { sync, slow } = await calls(code, { tries, events: TIMING_OUT, answersAfter: 2 });
+      let made = 0;
+      const found = sync(() => ({ wayMs: (made += 1) }), new AbortController().signal);
+      await expect(found).resolves.toEqual({ sha: 'a' });
+      expect(made).toBe(3);
+      expect(slow()).toEqual(said);
+    },
+  );
+
+  it('has a status when it answers again', async () => {
+    const { status, slow } = await calls(FAILED_PRECONDITION, {
+      tries: 4,
+      events: TIMING_OUT,
+      answersAfter: 1,
+    });
+    expect(await status()).toBeUndefined();
+    expect(slow()).toContain('too slow for its history');
+    expect(await status()).toEqual({ sha: 'a' });
+    expect(slow()).toBeUndefined();
   });
 });

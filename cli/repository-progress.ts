@@ -1,0 +1,69 @@
+/** What `get repositories` says beside what the cluster holds: whether anybody acts, and what commits under way wait for. */
+
+import { describeFree, leaseName, readLease } from './lease.ts';
+import { whyNobodyLeads } from './lease-watch.ts';
+import type { RepositoryView } from './repository-views.ts';
+import type { Session } from './session.ts';
+import { askWhereTheyAre, describeProgress } from './temporal-sync.ts';
+
+interface Listed {
+  readonly items: readonly RepositoryView[];
+  readonly troubles: readonly string[];
+}
+
+/** States that are only passed through while somebody acts. */
+function isMoving({ state }: RepositoryView): boolean {
+  return state === 'Progressing' || state === 'Pending';
+}
+
+/**
+ * Adds to what is known of repositories that are followed why nothing happens. Of commits that are under way Temporal is asked; where it
+ * does not answer they are as they were. @throws ApiError
+ */
+export async function withReasons(session: Session, { items, troubles }: Listed): Promise<Listed> {
+  if (items.every(({ state }) => state === 'NotFollowed' || state === 'Unknown')) return { items, troubles };
+  const nobody = await whyNobodyFollows(session, items.some(isMoving));
+  if (nobody !== undefined) {
+    const next = 'start a worker: fairlead worker (with the same --cluster and --workload-api)';
+    return {
+      items: items.map((view) => (isMoving(view) ? adding(view, nobody) : view)),
+      troubles: [...troubles, `${nobody}; ${next}`],
+    };
+  }
+  const underWay = items.flatMap((view) =>
+    view.state === 'Progressing' && view.commit !== undefined ? [{ view, commit: view.commit }] : [],
+  );
+  const found = await askWhereTheyAre(
+    session,
+    underWay.map(({ commit }) => commit),
+  );
+  const places = new Map(underWay.map(({ view }, index) => [view, found[index]]));
+  return {
+    items: items.map((view) => {
+      const place = places.get(view);
+      if (place === undefined) return view;
+      const { phase, held, waiting } = place;
+      return {
+        ...adding(view, describeProgress(place)),
+        underWay: { phase, ...(held !== undefined && { held }), waiting },
+      };
+    }),
+    troubles,
+  };
+}
+
+/** As long as nothing is said to go on, the Lease itself is enough: that somebody lives takes a second to see. */
+async function whyNobodyFollows(session: Session, isThorough: boolean): Promise<string | undefined> {
+  const lease = await readLease(session);
+  const why =
+    lease.state === 'free'
+      ? describeFree(lease, leaseName(session))
+      : isThorough
+        ? await whyNobodyLeads(session)
+        : undefined;
+  return why && `${why}, so nobody looks at the repositories`;
+}
+
+function adding(view: RepositoryView, why: string): RepositoryView {
+  return { ...view, message: [...(view.message === '' ? [] : [view.message]), why].join('; ') };
+}
