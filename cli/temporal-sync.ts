@@ -1,5 +1,7 @@
 /** What the verbs of repositories ask of Temporal: the sync of a repository, and the run of one of its commits. */
 
+import { randomUUID } from 'node:crypto';
+
 import type { Client } from '@temporalio/client';
 
 import type { LookResult } from '../activities/commit-types.ts';
@@ -56,7 +58,8 @@ export async function syncCalls(
   const { WorkflowNotFoundError } = await import('@temporalio/client');
   const { commitWorkflowId, syncStatusQuery, syncUpdate, syncWorkflowId } =
     await import('../workflows/sync-messages.ts');
-  const { isTemporalAway, isUnanswered } = await import('../controllers/temporal-failure.ts');
+  const { isTemporalAway, isUnanswered, isWorthRetrying } =
+    await import('../controllers/temporal-failure.ts');
   const { workflow } = temporal.client;
   const workflowId = syncWorkflowId(cluster, repository);
   const handle = workflow.getHandle(workflowId);
@@ -92,16 +95,21 @@ export async function syncCalls(
       });
     },
     sync: async (message, signal) => {
+      // The same for all tries: one that was taken although its answer was lost is not made twice.
+      const updateId = randomUUID();
       for (;;) {
         try {
-          const args: [SyncRequest] = [message()];
-          return await temporal.until(signal, async () => await handle.executeUpdate(syncUpdate, { args }));
+          const options = { args: [message()] as [SyncRequest], updateId };
+          return await temporal.until(
+            signal,
+            async (client) => await client.workflow.getHandle(workflowId).executeUpdate(syncUpdate, options),
+          );
         } catch (error) {
           if (error instanceof WorkflowNotFoundError) return undefined;
-          if (!isUnanswered(error) || signal.aborted) throw error;
+          if (signal.aborted || !(isUnanswered(error) || isWorthRetrying(error))) throw error;
           await lookAtTask();
-          // Temporal has refused it for the task, which may have gone on since; or it has just not answered.
-          if (isTemporalAway(error) && slow === undefined) throw error;
+          // Temporal is there, and has not taken it: for the task, which may have gone on since, or for a moment.
+          if (!isWorthRetrying(error) && isTemporalAway(error) && slow === undefined) throw error;
           await pause(ASK_AGAIN_MS, signal);
         }
       }

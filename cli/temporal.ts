@@ -52,8 +52,11 @@ export class TemporalUnreachable extends Error {
 export interface OpenTemporal extends Temporal {
   /** Runs one call; none takes longer than three seconds. */
   readonly call: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Runs calls of any length; they are given up when the signal is aborted, and would else hold up {@link close}. */
-  readonly until: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
+  /**
+   * Runs calls of any length with a client that tries none again by itself; they are given up when the signal is aborted, and would else
+   * hold up {@link close}.
+   */
+  readonly until: <T>(signal: AbortSignal, work: (client: Client) => Promise<T>) => Promise<T>;
   readonly close: () => Promise<void>;
 }
 
@@ -73,18 +76,23 @@ export async function openTemporal(environment: Environment): Promise<OpenTempor
   try {
     const config = loadClientConnectConfig({ overrideEnvVars: Object.fromEntries(variables) });
     address = config.connectionOptions.address ?? address;
-    const connection = await Connection.connect({
-      ...config.connectionOptions,
-      connectTimeout: CONNECT_TIMEOUT,
-    });
-    const client = new Client({ connection, namespace: config.namespace ?? 'default' });
+    const options = { ...config.connectionOptions, connectTimeout: CONNECT_TIMEOUT } as const;
+    const connection = await Connection.connect(options);
+    const namespace = config.namespace ?? 'default';
+    const client = new Client({ connection, namespace });
+    // The library's retries know of no signal: one that is due when it aborts would be made after the close, and end the process.
+    const patient = Connection.lazy({ ...options, interceptors: [] });
+    const patientClient = new Client({ connection: patient, namespace });
     return {
       client,
       address,
       namespace: client.options.namespace,
       call: async (work) => await connection.withDeadline(Date.now() + CALL_TIMEOUT_MS, work),
-      until: async (signal, work) => await connection.withAbortSignal(signal, work),
-      close: async () => await connection.close(),
+      until: async (signal, work) =>
+        await patient.withAbortSignal(signal, async () => await work(patientClient)),
+      close: async () => {
+        await Promise.all([connection.close(), patient.close()]);
+      },
     };
   } catch (error) {
     throw new TemporalUnreachable(address, error);

@@ -1,6 +1,6 @@
 /** What a call to Temporal failed with: Temporal is away, or it refused. */
 
-import { isGrpcServiceError } from '@temporalio/client';
+import { isGrpcServiceError, isRetryableError } from '@temporalio/client';
 
 /** DEADLINE_EXCEEDED, UNAVAILABLE */
 const AWAY: readonly number[] = [4, 14];
@@ -18,6 +18,12 @@ const UNANSWERED: readonly number[] = [9, 4];
 export function isUnanswered(error: unknown): boolean {
   const cause = causeOf(error);
   return isGrpcServiceError(cause) && UNANSWERED.includes(cause.code);
+}
+
+/** Whether a call failed for what may pass in a moment, by the rule of Temporal's own client. */
+export function isWorthRetrying(error: unknown): boolean {
+  const cause = causeOf(error);
+  return isGrpcServiceError(cause) && isRetryableError(cause);
 }
 
 /** Temporal's own words for a refusal (an argument, a permission, a limit); undefined where it is away, or did not speak at all. */

@@ -49,15 +49,16 @@ async function calls(
     describe: async () =>
       await (describing === undefined ? description : Promise.reject(failure(describing))),
   };
+  const client = {
+    workflow: { getHandle: () => handle },
+    workflowService: { getWorkflowExecutionHistoryReverse: async () => ({ history: { events } }) },
+    options: { namespace: 'team' },
+  };
   const temporal = trusted<OpenTemporal>({
-    client: {
-      workflow: { getHandle: () => handle },
-      workflowService: { getWorkflowExecutionHistoryReverse: async () => ({ history: { events } }) },
-      options: { namespace: 'team' },
-    },
+    client,
     namespace: 'team',
     call: async <T>(work: () => Promise<T>) => await work(),
-    until: async <T>(_: AbortSignal, work: () => Promise<T>) => await work(),
+    until: async <T>(_: AbortSignal, work: (given: unknown) => Promise<T>) => await work(client),
   });
   return await syncCalls(temporal, trusted<Session>({ cluster: 'c' }), 'shop');
 }
@@ -103,7 +104,7 @@ describe('a sync whose workflow task fails again and again', () => {
 
   it.each([
     [DEADLINE_EXCEEDED, 2],
-    [UNAVAILABLE, 3],
+    [PERMISSION_DENIED, 3],
   ])('is not, with %i and %i tries, what an update failed for', async (code, tries) => {
     const { sync } = await calls(code, { tries });
     await expect(sync(() => ({}), signal)).rejects.toMatchObject({ cause: { code } });
@@ -119,6 +120,7 @@ describe('a sync whose workflow task times out again and again, of a slow worker
     [DEADLINE_EXCEEDED, 3, SLOW],
     // It has got on meanwhile.
     [FAILED_PRECONDITION, 1, undefined],
+    [UNAVAILABLE, 1, undefined],
   ])(
     'is asked again, with %i after %i tries, and told as slow, never as what is to be terminated',
     async (code, tries, said) => {
