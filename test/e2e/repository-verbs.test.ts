@@ -266,11 +266,11 @@ describe('sync and history', () => {
     });
     // A worker that asks for each task, and is too slow for all.
     const { connection, workflowService } = temporal;
-    let isOver = false;
+    const over = new AbortController();
     const poll = async () =>
       await workflowService.pollWorkflowTaskQueue({ namespace: 'default', taskQueue: { name: taskQueue } });
     const slow = (async () => {
-      while (!isOver) await connection.withDeadline(Date.now() + 70_000, poll);
+      while (!over.signal.aborted) await connection.withDeadline(Date.now() + 70_000, poll);
     })();
     try {
       await found('its task was tried often', async () => {
@@ -292,7 +292,7 @@ describe('sync and history', () => {
       );
       expect(said).not.toContain('temporal workflow terminate');
     } finally {
-      isOver = true;
+      over.abort();
       // The next try comes within seconds.
       await slow;
       await run.terminate();
