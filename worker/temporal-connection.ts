@@ -117,7 +117,10 @@ export async function connectWorker(
       async (unwanted) => await unwanted.close(),
       () => undefined,
     );
-    throw new Error(`Temporal at ${settings.address} takes connections and does not answer`);
+    const why = signal.aborted
+      ? 'had not answered yet when it was not wanted any more'
+      : 'takes connections and does not answer';
+    throw new Error(`Temporal at ${settings.address} ${why}`);
   } finally {
     over.abort();
   }

@@ -71,5 +71,5 @@ it('a server that takes connections and says nothing holds no worker: it is told
   const stopping = new AbortController();
   const stopped = connectWorker(settings, stopping.signal);
   stopping.abort();
-  await expect(stopped).rejects.toThrow('does not answer');
+  await expect(stopped).rejects.toThrow('had not answered yet');
 });
