@@ -30,6 +30,7 @@ import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
 import { LABEL } from '../planners/names.ts';
 import type { ControllerRevision } from '../planners/objects.ts';
+import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord, readRecords } from '../planners/rolling-update-record.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
@@ -219,9 +220,11 @@ export async function startLeader(options: LeaderOptions) {
   const { group } = groupVersion(config.workloadApi);
   void runs.takeOver((ref) => ref.group === group && (config.namespaces?.includes(ref.namespace) ?? true));
 
+  const { cluster, historyLimit } = config;
   const rollingUpdates = createRollingUpdateActivities({
     client,
     clusterUid,
+    cluster,
     mutex,
     events,
     now,
@@ -233,12 +236,12 @@ export async function startLeader(options: LeaderOptions) {
       );
     },
   });
-  const { cluster, historyLimit } = config;
   const missingRuns = new MissingRuns({
     records: () => {
       const revisions = cache.list<ControllerRevision>('controllerrevisions');
       const own = revisions.filter(({ metadata }) => metadata.labels?.[LABEL.rollingUpdate] !== undefined);
-      return readRecords(own).filter(isActiveRecord);
+      const isOurs = ({ state }: UpdateRecord) => (state.cluster ?? cluster) === cluster;
+      return readRecords(own).filter((record) => isActiveRecord(record) && isOurs(record));
     },
     temporalAnswers: options.temporalAnswers,
     readRun: async (update) => await readRollingUpdateRun(temporal, cluster, update),
