@@ -310,6 +310,11 @@ describe('renames under load, and runs that end in between', () => {
       );
       const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
       expect((await cli('explain rc/foo')).out).toContain('3 pods have no controller');
+      expect(await cli('rollout status rc/foo --watch=false')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('; no run is open\n'),
+      });
+      expect((await cli('get rc')).out).toMatch(/foo .* Stalled +no run is open /);
       await start(owner);
 
       expect(await whole).toMatchObject({
