@@ -38,6 +38,8 @@ import type {
 export interface RollingUpdateDependencies {
   readonly client: KubernetesClient;
   readonly clusterUid: string;
+  /** FAIRLEAD_CLUSTER */
+  readonly cluster: string;
   readonly mutex: KeyedMutex;
   readonly events: EventRecorder;
   readonly now: () => number;
@@ -61,7 +63,7 @@ const WRITTEN_LIMIT = 30;
 
 /** The activities, bound to this leader. */
 export function createRollingUpdateActivities(dependencies: RollingUpdateDependencies) {
-  const { clusterUid, mutex, events, now } = dependencies;
+  const { clusterUid, cluster, mutex, events, now } = dependencies;
 
   /** Writes step after step until something has to be waited for. */
   async function advanceRollingUpdate(input: AdvanceInput): Promise<AdvanceResult> {
@@ -224,7 +226,9 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     { update }: UpdateRunReference,
     signal: AbortSignal,
   ): Promise<RollingUpdatePlan> {
-    return planRollingUpdate(await readUpdate(client, update, signal), now());
+    // A record that a run writes says so too.
+    const settings = { cluster };
+    return planRollingUpdate({ ...(await readUpdate(client, update, signal)), settings }, now());
   }
 
   /** On whichever of the controllers is there; in the gap of a rename there is none, and the record tells. */

@@ -7,7 +7,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { describeNoRun } from '../planners/rolling-update-run.ts';
+import { describeNoRun, isOfOtherUpdate } from '../planners/rolling-update-run.ts';
 import type { AskedRun } from './controller-session.ts';
 import { findUpdate, readPlan } from './controller-session.ts';
 import { RunWatch } from './run-watch.ts';
@@ -68,9 +68,8 @@ export function withRun(
     const { underWay: _, ...rest } = one;
     if (run.state !== 'closed' || run.runId === undefined || run.startedAt === undefined) return rest;
     const { runId, workflowId, startedAt, endedAt, status } = run;
-    // All updates of a controller have one workflow id: the last run may be that of the one before.
-    const isOfOther = status === 'COMPLETED' || Date.parse(endedAt ?? '') < Date.parse(one.createdAt ?? '');
-    if (isOfOther || rest.attempts.some((attempt) => attempt.runId === runId)) return rest;
+    if (isOfOtherUpdate(run, one.createdAt) || rest.attempts.some((attempt) => attempt.runId === runId))
+      return rest;
     const attempt: Attempt = {
       runId,
       workflowId,

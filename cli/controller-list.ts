@@ -43,6 +43,8 @@ interface ControllerView {
   readonly message: string;
   /** Only while an update is under way. */
   readonly progress?: UpdateProgress;
+  /** Name of its record, a ControllerRevision; an update that kubectl began has none until a run takes it on. */
+  readonly record?: string;
   readonly paused?: Wish;
   readonly images: readonly string[];
   readonly commit?: string;
@@ -123,7 +125,8 @@ async function withRuns(
       const { namespace, name, replaces = name } = item;
       const run = await new RunWatch(session, { namespace, name: replaces }).closedAtLast();
       // An update that kubectl began has none.
-      if (run?.state !== 'closed') return item;
+      const isRunless = run?.state === 'closed' || (run?.state === 'none' && item.record !== undefined);
+      if (!isRunless) return item;
       return { ...item, state: 'Stalled' as const, message: describeNoRun(run) };
     }),
   );
@@ -257,6 +260,7 @@ function viewOf(
       : (status?.availableReplicas ?? 0),
     ...stateOf(plan),
     ...(isUnderWay(plan) && { progress: plan.progress }),
+    ...(isUnderWay(plan) && plan.view.record && { record: plan.view.record.revision.metadata.name }),
     ...(paused !== undefined && { paused }),
     images: (spec.template?.spec.containers ?? []).map(({ image = '' }) => image),
     ...(commit !== undefined && { commit }),

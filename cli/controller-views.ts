@@ -100,7 +100,9 @@ async function follow(
       const ended: Outcome | undefined =
         state !== 'progressing' && untilDone ? state : isOnce ? state : isLate ? 'timeout' : undefined;
       if (ended !== undefined) {
-        const end = await explainEnd(session, plan, { ended, dead, nobody });
+        // Before the moment has gone by in which another may be started.
+        const soon = dead ?? (ended === 'timeout' ? await whyDead(plan, () => runs.lastClosed()) : undefined);
+        const end = await explainEnd(session, plan, { ended, dead: soon, nobody });
         if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
         if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
         if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
@@ -115,7 +117,7 @@ async function follow(
 /** No run is open, and none is about to be; while it is paused that is the first to be told. kubectl's updates have no run. */
 async function whyDead(
   plan: RollingUpdatePlan,
-  readClosed: () => Promise<AskedRun | undefined>,
+  readClosed: () => AskedRun | undefined | Promise<AskedRun | undefined>,
 ): Promise<UpdateExplanation | undefined> {
   const { record, paused } = plan.view;
   if (record === undefined || paused !== undefined || plan.step.do === 'refuse') return undefined;
@@ -146,7 +148,13 @@ async function explainEnd(
   // The silence of a worker that has just died takes a moment to be told from its last renewal.
   const late = isUnderWay(plan) ? (nobody ?? (await whyNobodyActs(session))) : undefined;
   const waits =
-    late !== undefined ? afterPods(plan, late) : isUnderWay(plan) ? whyNothingMoves(plan) : reasonOf(plan);
+    late !== undefined
+      ? afterPods(plan, late)
+      : dead !== undefined
+        ? dead.sentence
+        : isUnderWay(plan)
+          ? whyNothingMoves(plan)
+          : reasonOf(plan);
   return { why: `timed out waiting for the update of ${name}${waits === undefined ? '' : `: ${waits}`}` };
 }
 

@@ -71,6 +71,9 @@ type RunEnd =
     }
   | undefined;
 
+/** Temporal answers, and knows no run: its history is gone. */
+const MISSING = 'missing';
+
 /** What is told at the end. */
 interface End {
   readonly outcome: Outcome;
@@ -89,6 +92,8 @@ interface End {
 const DEFAULT_TIMEOUT_MS = 300_000;
 /** Between two looks at the run, milliseconds. */
 const RUN_LOOK_MS = 1_000;
+/** For which a run may be missing, milliseconds: a worker that leads starts another long before that. */
+const MISSING_MS = 60_000;
 
 /** Exit code 3 when nothing has moved for --timeout; the update goes on all the same, as it does after Ctrl-C. */
 export async function followUpdate(
@@ -129,8 +134,10 @@ async function followToEnd(
   let lookedAt = 0;
   let record = followed.record;
   const cancelled = new CancelledRun();
-  const noWorker = new ChangingNote(io, 'a worker is there: the update goes on');
+  const noWorker = new ChangingNote(io, 'a worker is there');
   const temporalAway = new ChangingNote(io, 'Temporal answers again');
+  const runMissing = new ChangingNote(io, 'it has a run again');
+  let missingSince: number | undefined;
   const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>, next?: string) =>
     await report(session, followed, { turned: end?.turned, by: end?.by, ...told, outcome, detail, next });
   const look = async () =>
@@ -158,7 +165,9 @@ async function followToEnd(
     if (io.now() - lookedAt >= RUN_LOOK_MS) {
       lookedAt = io.now();
       const end = await lookAtRun(temporal, followed.workflowId, temporalAway);
-      if (end !== undefined) {
+      const missing = end === MISSING ? `its run is missing in Temporal at ${temporal.address}` : undefined;
+      runMissing.now(missing && `${missing}: a worker that leads starts another from the record`);
+      if (end !== undefined && end !== MISSING) {
         const last = await look();
         const { view } = last;
         const before = endBeforeOther(view, record);
@@ -170,6 +179,10 @@ async function followToEnd(
       } else cancelled.reset();
       nobody = await keeper.look();
       noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
+      // Without a worker nobody is there to start one.
+      missingSince = missing === undefined || nobody !== undefined ? undefined : (missingSince ?? io.now());
+      if (missing !== undefined && missingSince !== undefined && io.now() - missingSince >= MISSING_MS)
+        return await finish('failed', `${missing}, and no worker has started another`);
     }
     const limit = Math.max(movedAt, restsUntil) + timeoutMs;
     if (timeoutMs > 0 && io.now() >= limit) {
@@ -216,7 +229,11 @@ function wayOut(plan: RollingUpdatePlan): string | undefined {
   return plan.step.do === 'refuse' ? wayOutOfRefusal(plan) : undefined;
 }
 
-async function lookAtRun(temporal: OpenTemporal, workflowId: string, away: ChangingNote): Promise<RunEnd> {
+async function lookAtRun(
+  temporal: OpenTemporal,
+  workflowId: string,
+  away: ChangingNote,
+): Promise<RunEnd | typeof MISSING> {
   try {
     const end = await temporal.call(async (): Promise<RunEnd> => {
       const handle = temporal.client.workflow.getHandle<() => Promise<RollingUpdateResult>>(workflowId);
@@ -237,6 +254,11 @@ async function lookAtRun(temporal: OpenTemporal, workflowId: string, away: Chang
     away.now(undefined);
     return end;
   } catch (error) {
+    const { WorkflowNotFoundError } = await import('@temporalio/client');
+    if (error instanceof WorkflowNotFoundError) {
+      away.now(undefined);
+      return MISSING;
+    }
     // The cluster still shows how it goes.
     away.now(`Temporal at ${temporal.address} does not answer: ${toMessage(error)}`);
     return undefined;

@@ -155,12 +155,18 @@ function noteRepository({ io }: Session, { name, newName }: RollingUpdateRequest
 
 /** @throws CliError for a budget that is none, in a flag or in an annotation (usage), and for a file that the apiserver does not take */
 async function tryToBegin(
-  { client, namespace }: Session,
+  { client, namespace, cluster }: Session,
   { name, newName, file, start, settings }: RollingUpdateRequest,
   dryRun: boolean,
 ): Promise<BegunUpdate> {
   try {
-    return await beginUpdate(client, { namespace, name, next: newName }, start, settings, { dryRun });
+    return await beginUpdate(
+      client,
+      { namespace, name, next: newName },
+      start,
+      { ...settings, cluster },
+      { dryRun },
+    );
   } catch (error) {
     if (file !== undefined && isInvalid(error)) {
       const why = `${file}: the apiserver does not take it: ${error.message}`;

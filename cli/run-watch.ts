@@ -33,7 +33,12 @@ export class RunWatch {
     return isOver ? this.#run : undefined;
   }
 
-  /** The same for a verb that looks once: it waits as long as that is not known. */
+  /** The last run, if none was open when it was asked for last. Asks nobody. */
+  lastClosed(): AskedRun | undefined {
+    return this.#noneSince === undefined ? undefined : this.#run;
+  }
+
+  /** As {@link closed}, for a verb that looks once: it waits as long as that is not known. */
   async closedAtLast(): Promise<AskedRun | undefined> {
     const { io } = this.#session;
     for (;;) {

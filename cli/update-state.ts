@@ -247,7 +247,7 @@ export function podsWithoutController({ view }: RollingUpdatePlan): string | und
   if (record === undefined || nextController !== undefined) return elsewhere;
   const isRename = record.state.phase === 'Renaming' && old === undefined;
   const count = isRename ? podCount(view, record) : leftPods(view).length;
-  if (!isRename && count === 0) return elsewhere;
+  if (count === 0) return elsewhere;
   const [pods, them] = count === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
   const [were, again] =
     old === undefined ? [`${name} and ${record.next} were`, record.to] : [`${record.next} was`, record.next];

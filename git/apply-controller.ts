@@ -165,7 +165,9 @@ export async function rollController(
   if (again && !(await isAhead(context, view, live))) return false;
   // The account may change the controller, as the dry run has shown; the record is the worker's own.
   const request = { ...requestFor(wanted, live), again };
-  const { decision } = await beginUpdate(context.worker, reference, request, SETTINGS);
+  const { cluster } = context;
+  const settings = { ...SETTINGS, ...(cluster !== undefined && { cluster }) };
+  const { decision } = await beginUpdate(context.worker, reference, request, settings);
   if (decision.do === 'finished') return false;
   if (decision.do === 'refuse') {
     if (decision.code === 'NoChange' || decision.code === 'NoReplicas') return false;

@@ -22,7 +22,7 @@ import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import { trusted } from './values.ts';
 
 /** What is not asked for of the budget, the controller's annotations say. */
-export type UpdateSettings = Pick<RecordState, 'updatePeriodMs' | 'pollIntervalMs' | 'begun'> &
+export type UpdateSettings = Pick<RecordState, 'updatePeriodMs' | 'pollIntervalMs' | 'begun' | 'cluster'> &
   Partial<UpdateBudget>;
 
 /** What was decided, and of what. */

@@ -38,6 +38,8 @@ export interface RecordState extends UpdateBudget {
   readonly updatePeriodMs: number;
   /** Between two looks at the cluster, milliseconds. */
   readonly pollIntervalMs: number;
+  /** FAIRLEAD_CLUSTER of the workers that roll it: others on the same cluster leave it to them. Records of earlier versions do not say. */
+  readonly cluster?: string;
   /** Who began it, as far as it was said. */
   readonly begun?: Wish;
   /** Of one that was given up. */
@@ -219,6 +221,8 @@ function textsOf(value: unknown): Turned | undefined {
 /** Somebody may have edited it by hand: what is no setting counts as not written. */
 function isSetting(name: string, value: unknown): boolean {
   switch (name) {
+    case 'cluster':
+      return typeof value === 'string';
     case 'phase':
       return RECORD_PHASES.some((phase) => phase === value);
     case 'desired':

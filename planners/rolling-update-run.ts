@@ -18,6 +18,15 @@ export type UpdateRun =
 /** An update is written down before its run is started, and another may begin while a run closes: that takes a moment, milliseconds. */
 export const RUN_GRACE_MS = 3_000;
 
+/**
+ * Whether a run is that of an update before the one that was recorded at that time (RFC 3339): all of a controller have one workflow id,
+ * and while an update is under way its own is not completed.
+ */
+export function isOfOtherUpdate(run: UpdateRun, recordedAt: string | undefined): boolean {
+  if (run.state !== 'closed') return false;
+  return run.status === 'COMPLETED' || Date.parse(run.endedAt ?? '') < Date.parse(recordedAt ?? '');
+}
+
 /** `no run is open (the last one is terminated)` */
 export function describeNoRun(run: UpdateRun): string {
   return `no run is open${run.state === 'closed' ? ` (the last one is ${run.status.toLowerCase()})` : ''}`;

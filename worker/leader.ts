@@ -13,9 +13,11 @@ import { ClusterView } from '../controllers/cluster-view.ts';
 import { EventRecorder } from '../controllers/events.ts';
 import { Executor } from '../controllers/executor.ts';
 import { KeyedMutex } from '../controllers/keyed-mutex.ts';
+import { MissingRuns } from '../controllers/missing-runs.ts';
 import { PlanFeed } from '../controllers/plan-feed.ts';
 import { Reconciler } from '../controllers/reconciler.ts';
 import { WriteMemory } from '../controllers/write-memory.ts';
+import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { RolloutRuns } from '../controllers/rollout-runs.ts';
 import { isTemporalAway } from '../controllers/temporal-failure.ts';
 import { Spacing } from '../controllers/spacing.ts';
@@ -27,6 +29,9 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
 import { LABEL } from '../planners/names.ts';
+import type { ControllerRevision } from '../planners/objects.ts';
+import type { UpdateRecord } from '../planners/rolling-update-record.ts';
+import { isActiveRecord, readRecords } from '../planners/rolling-update-record.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import { BadEndings } from './bad-endings.ts';
@@ -215,9 +220,11 @@ export async function startLeader(options: LeaderOptions) {
   const { group } = groupVersion(config.workloadApi);
   void runs.takeOver((ref) => ref.group === group && (config.namespaces?.includes(ref.namespace) ?? true));
 
+  const { cluster, historyLimit } = config;
   const rollingUpdates = createRollingUpdateActivities({
     client,
     clusterUid,
+    cluster,
     mutex,
     events,
     now,
@@ -229,6 +236,35 @@ export async function startLeader(options: LeaderOptions) {
       );
     },
   });
+  const missingRuns = new MissingRuns({
+    records: () => {
+      const revisions = cache.list<ControllerRevision>('controllerrevisions');
+      const own = revisions.filter(({ metadata }) => metadata.labels?.[LABEL.rollingUpdate] !== undefined);
+      const isOurs = ({ state }: UpdateRecord) => (state.cluster ?? cluster) === cluster;
+      return readRecords(own).filter((record) => isActiveRecord(record) && isOurs(record));
+    },
+    temporalAnswers: options.temporalAnswers,
+    readRun: async (update) => await readRollingUpdateRun(temporal, cluster, update),
+    start: async (update) => {
+      const searchAttributes = await options.searchAttributes();
+      const limit = historyLimit !== undefined && { historyLimit };
+      await startRollingUpdate(temporal, { ...update, cluster, clusterUid, searchAttributes, ...limit });
+    },
+    onStarted: ({ namespace, name }) =>
+      log.warn(
+        { workload: workloadKeyOf(namespace, name) },
+        'rolling update is recorded and Temporal has no run of it: one is started',
+      ),
+    onError: ({ namespace, name }, error) => {
+      const isAway = isTemporalAway(error);
+      if (!isAway) options.onTemporalRefusal();
+      log[isAway ? 'debug' : 'warn'](
+        { workload: workloadKeyOf(namespace, name), error: toMessage(error) },
+        'run of a rolling update cannot be asked for or started, will be tried again',
+      );
+    },
+  });
+  missingRuns.start();
 
   return {
     cache,
@@ -237,12 +273,13 @@ export async function startLeader(options: LeaderOptions) {
     /** Temporal has gone away, or is back: what workloads wait for changes. */
     temporalChanged(): void {
       watch.enqueueAll();
+      missingRuns.lookNow();
     },
     /** Ends steady state; activities in flight are ended by their own worker. */
     async stop(): Promise<void> {
       watch.stop();
       await queue.stop();
-      await Promise.all([runs.stop(), inProcess.stop()]);
+      await Promise.all([runs.stop(), inProcess.stop(), missingRuns.stop()]);
       reports.flush();
       await events.flush();
     },

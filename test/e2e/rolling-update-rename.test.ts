@@ -1,9 +1,9 @@
 /**
  * Renames while the controller manager has much else to do, seen from outside: no pod too many, none replaced. And runs that end in
- * between: cancelled in a rename, or closing while another update begins.
+ * between: cancelled in a rename, closing while another update begins, or gone from Temporal.
  */
 
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
 import type { WorkflowHandle } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
@@ -39,6 +39,11 @@ function manifest(name: string, image: string, replicas: number) {
     metadata: { name },
     spec: { replicas, selector: labels, template: { metadata: { labels }, spec } },
   };
+}
+
+function isWorkflowGone(error: unknown): true {
+  if (error instanceof WorkflowNotFoundError) return true;
+  throw error;
 }
 
 type Event = NonNullable<Awaited<ReturnType<WorkflowHandle['fetchHistory']>>['events']>[number];
@@ -269,6 +274,60 @@ describe('renames under load, and runs that end in between', () => {
       const told = (await cli('rollout history rc/foo')).out;
       expect(told).toMatch(/Aborted .*by ann/);
       expect(told).toMatch(/Succeeded .*foo:1/);
+    }),
+    300_000,
+  );
+
+  it(
+    'its history gone from Temporal in the gap of a rename: the next worker finishes it from the record',
+    inLane(async () => {
+      const owner = 'rc-lost';
+      const worker = await start(owner);
+      const { namespace, cli, run, until } = await scene(owner, owner);
+      const whole = cli('rolling-update foo --image=foo:1 --poll-interval 100ms --update-period 2s');
+      const isNext = ({ metadata }: ReplicationController) => metadata.name.startsWith('foo-');
+      await until('the next controller', (all) => all.some(isNext));
+      await worker.stop();
+      const { workflowId } = run;
+      await temporal.workflowService.deleteWorkflowExecution({
+        namespace: 'default',
+        workflowExecution: { workflowId },
+      });
+      const isGone = async () => await run.describe().then(() => undefined, isWorkflowGone);
+      await found('the history is gone', isGone, 60_000);
+      // What its worker would write, up to the gap.
+      const reference = { namespace, name: 'foo' };
+      await found(
+        'there is no controller',
+        async () => {
+          const { step } = planRollingUpdate(await readUpdate(cluster.client, reference), Date.now());
+          if (step.do !== 'write') return undefined;
+          if (step.write.purpose === 'Create') return true;
+          await writeUpdate(cluster.client, namespace, step.write);
+          return undefined;
+        },
+        120_000,
+      );
+      const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      expect((await cli('explain rc/foo')).out).toContain('3 pods have no controller');
+      expect(await cli('rollout status rc/foo --watch=false')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('; no run is open\n'),
+      });
+      expect((await cli('get rc')).out).toMatch(/foo .* Stalled +no run is open /);
+      await start(owner);
+
+      expect(await whole).toMatchObject({
+        code: 0,
+        out: expect.stringContaining('foo is rolled out'),
+        err: expect.stringContaining(
+          `note: its run is missing in Temporal at ${controlPlane().temporalAddress}`,
+        ),
+      });
+      const foo = await cluster.client.get({ ...RCS, namespace, name: 'foo' });
+      const present = await cluster.pods(namespace, 'foo');
+      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
+      expect(present.map((pod) => controllerOf(pod)?.uid)).toEqual(uids.map(() => foo.metadata.uid));
     }),
     300_000,
   );

@@ -104,6 +104,18 @@ describe('explain of a rolling update', () => {
     expect(said(world('Create'), RUNNING).sentence).toMatch(/not there yet$/);
   });
 
+  it('says nothing of pods in a rename whose pods are gone', () => {
+    const plan = planRollingUpdate({ ...world('Create').snapshot('foo'), pods: [] }, 0);
+    const evidence = { nobody: undefined, git: undefined };
+    const none = explain(plan, { ...evidence, run: { state: 'none' } });
+    expect(none).toEqual({
+      verdict: 'NoRun',
+      sentence: 'the update does not go on: no run is open',
+      next: 'fairlead rollout retry rc/foo -n default',
+    });
+    expect(explain(plan, { ...evidence, run: RUNNING }).sentence).toMatch(/^it goes on: create foo/);
+  });
+
   it.each<[string, SimulatedControllers, AskedRun, string | undefined, string]>([
     ['no run', world('ScaleUp'), TERMINATED, undefined, 'NoRun'],
     ['no worker', world('ScaleUp'), RUNNING, NOBODY, 'NoRun'],

@@ -1,6 +1,7 @@
 /** How `rolling-update` ends its wait. */
 
 import { expect, it } from '@jest/globals';
+import { WorkflowNotFoundError } from '@temporalio/client';
 
 import { followUpdate } from '../../../cli/follow-update.ts';
 import type { Session } from '../../../cli/session.ts';
@@ -14,7 +15,15 @@ import { STATE, begin, foo, run, stepOf } from '../../support/simulated-update.t
  * An update that stands still where it is, with a run that is open; a second goes by with each look at the clock. Ctrl-C ends the list
  * of that number.
  */
-async function follow(world: ReturnType<typeof foo>, next: string, { ctrlC = Infinity } = {}) {
+async function follow(
+  world: ReturnType<typeof foo>,
+  next: string,
+  {
+    ctrlC = Infinity,
+    timeout = 10_000,
+    run: look = async (): Promise<unknown> => await Promise.resolve(undefined),
+  } = {},
+) {
   const items: Readonly<Record<string, readonly unknown[]>> = {
     replicationcontrollers: world.controllers,
     controllerrevisions: world.revisions,
@@ -41,7 +50,7 @@ async function follow(world: ReturnType<typeof foo>, next: string, { ctrlC = Inf
       },
     },
     namespace: 'default',
-    options: { output: 'table', timeout: 10_000 },
+    options: { output: 'table', timeout },
     io: {
       now: () => (now += 1_000),
       interrupted: interrupt.signal,
@@ -49,7 +58,7 @@ async function follow(world: ReturnType<typeof foo>, next: string, { ctrlC = Inf
       err: (text: string) => said.push(text),
     },
   });
-  const temporal = trusted<OpenTemporal>({ call: async () => await Promise.resolve(undefined) });
+  const temporal = trusted<OpenTemporal>({ address: 'temporal:7233', call: look });
   const code = await followUpdate(session, temporal, {
     reference: { namespace: 'default', name: 'foo' },
     shownNext: next,
@@ -110,3 +119,33 @@ it.each([1, 5])(
     });
   },
 );
+
+it('its run is missing in Temporal, which answers: that is said, and ends the wait also without a limit', async () => {
+  const world = foo();
+  const next = begin(world);
+  const gone = () =>
+    Promise.reject(new WorkflowNotFoundError('workflow not found for ID: w', 'w', undefined));
+  const { code, said } = await follow(world, next, { timeout: 0, run: gone });
+
+  const missing = 'its run is missing in Temporal at temporal:7233';
+  expect(said).toContain(`note: ${missing}: a worker that leads starts another from the record\n`);
+  expect(said).not.toContain('does not answer');
+  expect(said).toContain(`failed: ${missing}, and no worker has started another\n`);
+  expect(said).toContain('`fairlead rollout retry rc/foo -n default` starts it again');
+  expect(code).toBe(1);
+});
+
+it('a run that is missing for a moment: it goes on', async () => {
+  const world = foo();
+  const next = begin(world);
+  let looks = 0;
+  const lost = new WorkflowNotFoundError('workflow not found for ID: w', 'w', undefined);
+  const look = async () => {
+    looks += 1;
+    if (looks === 2) throw lost;
+    return await Promise.resolve(looks < 4 ? undefined : { outcome: 'Succeeded', message: '' });
+  };
+  const { code, said } = await follow(world, next, { timeout: 0, run: look });
+  expect(said).toMatch(/its run is missing .*\nnote: it has a run again\n/);
+  expect(code).toBe(0);
+});
