@@ -45,6 +45,8 @@ export interface RollingUpdateSnapshot {
   readonly pods: readonly Pod[];
   /** Annotation of either controller. */
   readonly paused?: Wish | undefined;
+  /** The namespace is being deleted: nothing can be created in it. Absent where it is not, or that is not known. */
+  readonly isEnding?: boolean | undefined;
   /** What is asked for of an update that has no record yet. */
   readonly settings?: Partial<RecordState> | undefined;
 }

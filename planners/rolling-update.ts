@@ -11,6 +11,8 @@
  * | gone | there | any | it is called so: finish; else rename, also when it is being deleted: the record is written again before it is let go |
  * | gone | gone | `Renaming` | create the old name again |
  * | gone | gone | `Rolling`, and pods without a controller | the same, for those pods |
+ *
+ * In a namespace that is being deleted nothing of this can be done: a next controller that is held for a rename is let go.
  */
 
 import { isActive } from './availability.ts';
@@ -32,7 +34,7 @@ import {
   selectsSame,
 } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
-import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
+import { handOver, hold, releaseInEnding, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { labelStep } from './rolling-update-labels.ts';
 import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
@@ -87,6 +89,10 @@ export function planRollingUpdate(snapshot: RollingUpdateSnapshot, now: number):
 
 function decide(view: UpdateView, now: number): Decision {
   const { old, nextController: next } = view;
+  if (view.isEnding === true) {
+    const ends = `namespace ${view.namespace} is being deleted, and the update of ${view.name} with it`;
+    return ['CleaningUp', releaseInEnding(view) ?? refuse('NotFound', ends)];
+  }
   const replaced = replacedBy(view);
   if (replaced !== undefined) {
     return [
