@@ -9,6 +9,7 @@ import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { hashInName } from '../planners/rolling-update-record.ts';
+import { RIVAL } from '../planners/rolling-update-rivals.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
@@ -322,6 +323,7 @@ function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): 
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
     ControllerLeaving: wayOutOfDeletion(plan),
+    [RIVAL]: `give the other one a selector of its own, or delete it${plan.view.old === undefined ? '' : orElse}`,
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,
   };
   return steps[code];

@@ -35,6 +35,7 @@ import {
 } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, releaseInEnding, uncounted, waitUntilGone } from './rolling-update-handover.ts';
+import { awaitRival } from './rolling-update-rivals.ts';
 import { labelStep } from './rolling-update-labels.ts';
 import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
@@ -145,7 +146,8 @@ function withBoth(
     const message = `delete ${old.metadata.name}: ${next.metadata.name} has taken its place`;
     return ['CleaningUp', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
   }
-  const recorded = recordStep(view, next, 'Renaming') ?? uncounted(view, next);
+  // While the old one is there the update can still be turned round.
+  const recorded = awaitRival(view, next) ?? recordStep(view, next, 'Renaming') ?? uncounted(view, next);
   if (recorded !== undefined) return ['Renaming', recorded];
   const message = `delete ${old.metadata.name}: its name is for ${next.metadata.name}`;
   return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
@@ -235,7 +237,8 @@ function withoutOld(view: UpdateView, next: ReplicationController, now: number):
   if (view.paused !== undefined) return ['Renaming', paused(view)];
   const restored = restoreTemplate(view, next, now);
   if (restored !== undefined) return ['Rolling', restored];
-  const before = recordStep(view, next, 'Renaming') ?? uncounted(view, next) ?? hold(next);
+  const before =
+    recordStep(view, next, 'Renaming') ?? awaitRival(view, next) ?? uncounted(view, next) ?? hold(next);
   if (before !== undefined) return ['Renaming', before];
   const message = `delete ${next.metadata.name}, its pods stay for ${view.name}`;
   return ['Renaming', remove('replicationcontrollers', next, true, 'DeleteNext', message)];
