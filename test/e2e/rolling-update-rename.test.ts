@@ -274,6 +274,40 @@ describe('renames under load, and runs that end in between', () => {
   );
 
   it(
+    'a ReplicaSet that selects the pods too holds the rename until it is gone; another update does not begin',
+    inLane(async () => {
+      const { namespace, cli, until } = await scene('rc-rival');
+      const replicaSets = { group: 'apps', version: 'v1', resource: 'replicasets', namespace };
+      const { spec } = manifest('foo', 'web:1', 0);
+      const web = { apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata: { name: 'web' } };
+      const rival = { ...web, spec: { ...spec, selector: { matchLabels: spec.selector } } };
+      await cluster.client.create(replicaSets, rival);
+      const told = 'ReplicaSet web (selector app=foo) selects the pods of foo too';
+      for (const words of ['rolling-update foo --image=foo:1 --dry-run', 'rolling-update foo --image=foo:1'])
+        expect(await cli(words)).toMatchObject({ code: 1, err: expect.stringContaining(told) });
+      await cluster.client.delete({ ...replicaSets, name: 'web' });
+
+      const done = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+      await until('the next controller', (all) => all.length === 2);
+      await cluster.client.create(replicaSets, rival);
+      await found(
+        'the rename waits',
+        async () =>
+          (await cli('explain rc/foo')).out.includes('ReplicaSet web (selector app=foo) selects the pods')
+            ? true
+            : undefined,
+        120_000,
+      );
+      const before = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      await cluster.client.delete({ ...replicaSets, name: 'web' });
+      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const after = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      expect(after).toEqual(before);
+    }),
+    300_000,
+  );
+
+  it(
     'its namespace is deleted while the next controller is held, and its record with it: retry lets it go',
     inLane(async () => await endNamespace('retry', 'as made')),
     300_000,
