@@ -9,14 +9,16 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { EventRecorder } from '../controllers/events.ts';
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import { endOf, recordAttemptAt } from '../kubernetes/attempts.ts';
-import { isNotFound } from '../kubernetes/api-error.ts';
+import { isNamespaceTerminating, isNotFound } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { pathOf, readUpdate, writeUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { isHeldForRename } from '../planners/replication-controller.ts';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import { periodAfter, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
@@ -80,9 +82,16 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     let stale = 0;
     let isStripped = false;
     let released: UpdateRecord | undefined;
+    let isEnding = false;
+    let isTried = false;
     for (;;) {
-      const plan = withRecord(await look(client, input, signal), released);
+      const plan = withRecord(await look(client, input, signal, isEnding), released);
       const { step } = plan;
+      if (isAboutHolding(plan) && !isTried) {
+        isTried = true;
+        isEnding = await refusesCreations(client, update, signal);
+        if (isEnding) continue;
+      }
       // Marks alone were left of an update that was given up: without them nothing tells that there was one.
       if (isStripped && step.do === 'refuse' && step.code === 'NothingToDo') {
         return {
@@ -109,7 +118,12 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       // Also where its answer is lost.
       released = handing ?? released;
       if (step.write.purpose === 'Supersede') await recordSuperseded(client, input, plan, step.write);
-      if ((await writeUpdate(client, update.namespace, step.write, signal)) === 'stale') {
+      const outcome = await writeUnlessEnding(client, update.namespace, step.write, signal);
+      if (outcome === 'ending') {
+        isEnding = true;
+        continue;
+      }
+      if (outcome === 'stale') {
         stale += 1;
         if (stale > STALE_LIMIT) {
           throw new Error(
@@ -225,10 +239,11 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     client: KubernetesClient,
     { update }: UpdateRunReference,
     signal: AbortSignal,
+    isEnding = false,
   ): Promise<RollingUpdatePlan> {
     // A record that a run writes says so too.
     const settings = { cluster };
-    return planRollingUpdate({ ...(await readUpdate(client, update, signal)), settings }, now());
+    return planRollingUpdate({ ...(await readUpdate(client, update, signal)), settings, isEnding }, now());
   }
 
   /** On whichever of the controllers is there; in the gap of a rename there is none, and the record tells. */
@@ -260,9 +275,9 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   return asActivities({ advanceRollingUpdate, awaitRollingUpdate, recordUpdateWish, closeRollingUpdate });
 }
 
-/** Of a rename: on the way back the old controller is there, and needs none. */
-function recordOfRename({ view: { old, record } }: RollingUpdatePlan): UpdateRecord | undefined {
-  return old === undefined ? record : undefined;
+/** Of a rename: on the way back the old controller is there, and needs none; in a namespace that is being deleted none can be written. */
+function recordOfRename({ view: { old, record, isEnding } }: RollingUpdatePlan): UpdateRecord | undefined {
+  return old === undefined && isEnding !== true ? record : undefined;
 }
 
 async function isThere(
@@ -280,14 +295,51 @@ async function isThere(
   }
 }
 
+/** `ending`: the namespace is being deleted, and nothing can be created in it. @throws ApiError for everything else */
+async function writeUnlessEnding(
+  ...[client, namespace, write, signal]: Parameters<typeof writeUpdate>
+): Promise<'done' | 'stale' | 'ending'> {
+  try {
+    return await writeUpdate(client, namespace, write, signal);
+  } catch (error) {
+    if (isNamespaceTerminating(error)) return 'ending';
+    throw error;
+  }
+}
+
+/** Whether it is about to hold the next controller, or holds it and cannot go on: what is held holds its namespace, too. */
+function isAboutHolding({ step, view: { nextController: next } }: RollingUpdatePlan): boolean {
+  if (step.do === 'write') return step.write.purpose === 'HoldNext';
+  return next !== undefined && isHeldForRename(next);
+}
+
+/** Whether the namespace is being deleted. A worker may not read namespaces; a record that is tried, and not kept, tells. @throws ApiError */
+async function refusesCreations(
+  client: KubernetesClient,
+  { namespace, name }: UpdateReference,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const metadata = { generateName: `${name}-` };
+  const tried = { apiVersion: 'apps/v1', kind: 'ControllerRevision', metadata, revision: 1, data: {} };
+  try {
+    await client.create(pathOf('controllerrevisions', namespace), tried, { dryRun: true, signal });
+    return false;
+  } catch (error) {
+    if (isNamespaceTerminating(error)) return true;
+    throw error;
+  }
+}
+
 /** What the planner says where nothing tells of an update any more: without a controller, and with the renamed one. */
 const FORGOTTEN: readonly string[] = ['NotFound', 'NothingToDo'];
 
 /** The record is gone with which the next controller was let go, before the end was written into it: it is written again. */
 function withRecord(plan: RollingUpdatePlan, released: UpdateRecord | undefined): RollingUpdatePlan {
   const { step, view } = plan;
-  const isLost = released !== undefined && step.do === 'refuse' && FORGOTTEN.includes(step.code);
-  return isLost ? { ...plan, step: recordAgain(released, view.records) } : plan;
+  const isForgotten = step.do === 'refuse' && FORGOTTEN.includes(step.code);
+  return released !== undefined && isForgotten && view.isEnding !== true
+    ? { ...plan, step: recordAgain(released, view.records) }
+    : plan;
 }
 
 /** Who began a run, and who is behind its end, where it did not just succeed: of one that was turned round, who did that. */

@@ -3,7 +3,7 @@
 import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
-import { isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import { toMessage } from '../kubernetes/api-error.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { UpdateRun } from '../planners/rolling-update-run.ts';
@@ -55,20 +55,6 @@ export async function readPlan(session: Session, reference: UpdateReference): Pr
     EXIT.failed,
     { code: 'NotFound' },
   );
-}
-
-/** `namespace shop is being deleted`: nothing can be created in it, so no update there goes on. Undefined where nothing tells that. */
-export async function whyNamespaceEnds({ client, namespace, io }: Session): Promise<string | undefined> {
-  try {
-    const path = { group: '', version: 'v1', resource: 'namespaces', name: namespace };
-    const { metadata } = await client.get(path, { signal: io.interrupted });
-    return metadata.deletionTimestamp === undefined ? undefined : `namespace ${namespace} is being deleted`;
-  } catch (error) {
-    if (isNotFound(error)) return `there is no namespace ${namespace} any more`;
-    // Not everybody may read it.
-    if (isForbidden(error)) return undefined;
-    throw error;
-  }
 }
 
 /** What became of the last commit of the repository that the controller comes from. */

@@ -9,12 +9,14 @@ import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { hashInName } from '../planners/rolling-update-record.ts';
+import { RIVAL } from '../planners/rolling-update-rivals.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
-import { partnerOf } from '../planners/replication-controller.ts';
+import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
+import { isHeldForRename, partnerOf } from '../planners/replication-controller.ts';
 import type { AskedRun } from './controller-session.ts';
-import { findUpdate, readControllerGit, readPlan, readRun, whyNamespaceEnds } from './controller-session.ts';
+import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { GitState } from './git-state.ts';
@@ -172,7 +174,7 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
       readRun(session, reference),
       readLease(session),
       whyNobodyActs(session),
-      whyNamespaceEnds(session),
+      whyNamespaceEnds(session.client, session.namespace, io.interrupted),
     ]);
     const git = await readControllerGit(session, plan);
     const notKept = whyNamespaceNotKept(lease, reference.namespace, leaseName(session));
@@ -246,7 +248,15 @@ function explainState(
   const { view, step } = plan;
   const { name } = view;
   if (ending !== undefined && isUnderWay(plan)) {
-    return { verdict: 'NamespaceEnds', sentence: `${ending}, and the update of ${name} with it` };
+    const next = view.nextController;
+    const isHeld = next !== undefined && isHeldForRename(next) && run.state !== 'running';
+    return {
+      verdict: 'NamespaceEnds',
+      sentence: `${ending}, and the update of ${name} with it`,
+      ...(isHeld && {
+        next: `let ${next.metadata.name} go: fairlead rollout abort rc/${name} -n ${view.namespace}`,
+      }),
+    };
   }
   const who = `rc/${name} -n ${plan.view.namespace}`;
   // One without a record kubectl began, and no run was ever open.
@@ -321,6 +331,7 @@ function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): 
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
     ControllerLeaving: wayOutOfDeletion(plan),
+    [RIVAL]: `give the other one a selector of its own, or delete it${plan.view.old === undefined ? '' : orElse}`,
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,
   };
   return steps[code];

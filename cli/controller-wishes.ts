@@ -2,21 +2,16 @@
 
 import type { PauseResult } from '../kubernetes/rolling-update-wishes.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
+import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { whyNoRetry } from '../kubernetes/wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
+import { isHeldForRename } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { commandsBack } from './controller-history.ts';
-import {
-  ensureRun,
-  findUpdate,
-  readPlan,
-  readRun,
-  updateOf,
-  whyNamespaceEnds,
-} from './controller-session.ts';
+import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
 import { wayOutOfRefusal } from './controller-views.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -120,10 +115,12 @@ async function decideRetry(
   if (!isUnderWay(plan) && !(step.do === 'refuse' && step.code === 'NextLost')) {
     return { changed: false, message: `nothing to do: no update of ${name} is in progress` };
   }
-  const ending = await whyNamespaceEnds(session);
-  if (ending !== undefined)
+  const ending = await whyNamespaceEnds(session.client, namespace, session.io.interrupted);
+  const { nextController: next } = plan.view;
+  const isHeld = next !== undefined && isHeldForRename(next);
+  if (ending !== undefined && !isHeld)
     throw new CliError(`no update of ${name} can go on: ${ending}`, EXIT.failed, { code: 'NamespaceEnds' });
-  if (step.do === 'refuse') {
+  if (ending === undefined && step.do === 'refuse') {
     throw new CliError(
       `another run would end as the last one did: ${step.message}\n  ${wayOutOfRefusal(plan)}`,
       EXIT.failed,
@@ -133,7 +130,13 @@ async function decideRetry(
   const { state } = await readRun(session, reference);
   return state === 'running'
     ? { changed: false, message: `nothing to do: ${whyNoRetry(`rc/${name}`, namespace)}` }
-    : { changed: true, message: `the update of ${name} has a run again` };
+    : {
+        changed: true,
+        message:
+          ending === undefined || next === undefined
+            ? `the update of ${name} has a run again`
+            : `${ending}: a run lets ${next.metadata.name} go`,
+      };
 }
 
 const NOT_FOR_THEM = { code: 'NotForReplicationControllers' };

@@ -35,6 +35,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
     KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
     SelectorSame: `in the file, give ${keysToDiffer(view)} a value that ${name} does not have, in spec.selector and in spec.template.metadata.labels`,
+    SelectorShared: `give one of the two a selector of its own, or keep the new one's name, which needs no rename: fairlead rolling-update ${name} NEW … -n ${namespace}`,
     IsNext: wayToUpdate(view, about) ?? `${explain} how it stands`,
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
     LeftBehind: commandToDelete(about, namespace),

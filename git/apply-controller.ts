@@ -171,7 +171,8 @@ export async function rollController(
   if (decision.do === 'finished') return false;
   if (decision.do === 'refuse') {
     if (decision.code === 'NoChange' || decision.code === 'NoReplicas') return false;
-    throw new NotYetError(`${object.label}: ${decision.message}`);
+    const next = decision.code === 'SelectorShared' ? '; give one of the two a selector of its own' : '';
+    throw new NotYetError(`${object.label}: ${decision.message}${next}`);
   }
   await start(context, reference);
   return true;

@@ -104,6 +104,14 @@ export function isForbidden(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 403;
 }
 
+/** 403 of a create: the namespace is being deleted. */
+export function isNamespaceTerminating(error: unknown): error is ApiError {
+  return (
+    isForbidden(error) &&
+    error.details?.causes.some(({ reason }) => reason === 'NamespaceTerminating') === true
+  );
+}
+
 /**
  * The same request may succeed later: no complete answer (network, timeout), 429 or 5xx. A write may then have been done
  * all the same: look before writing again.

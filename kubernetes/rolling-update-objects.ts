@@ -1,15 +1,16 @@
 /** What a rolling update reads of a cluster, and how it writes: never from a cache, never without a precondition. */
 
 import { LABEL, UPDATE_FIELD_MANAGER } from '../planners/names.ts';
-import type { ControllerRevision, Pod } from '../planners/objects.ts';
+import type { ControllerRevision, Pod, ReplicaSet } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
+import { sizeOf } from '../planners/replication-controller.ts';
 import { abandonedSelectors } from '../planners/rolling-update-abandoned.ts';
 import { lostSelectors } from '../planners/rolling-update-lost.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
-import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
+import type { RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { formatSelector } from '../planners/selector.ts';
-import { isAlreadyExists, isConflict, isNotFound } from './api-error.ts';
+import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { readPaused } from './wish-annotations.ts';
 
@@ -78,7 +79,33 @@ export async function readUpdate(
   const paused =
     readPaused(old?.metadata.annotations, undefined) ??
     readPaused(nextController?.metadata.annotations, undefined);
-  return { ...bare, pods: await listPods(client, namespace, selectors, options), paused };
+  const [pods, replicaSets] = await Promise.all([
+    listPods(client, namespace, selectors, options),
+    isBeforeRename(view) ? listReplicaSets(client, namespace, signal) : undefined,
+  ]);
+  return { ...bare, pods, paused, replicaSets };
+}
+
+/** The next controller has its pods still, and is about to let them go. */
+function isBeforeRename({ old, nextController: next, keepsName, isRollback }: UpdateView): boolean {
+  if (next === undefined || keepsName || isRollback || next.metadata.deletionTimestamp !== undefined)
+    return false;
+  return old === undefined || sizeOf(old) === 0;
+}
+
+/** Those that might adopt pods; none where this account may not know, for whoever renames looks again. @throws ApiError */
+export async function listReplicaSets(
+  client: KubernetesClient,
+  namespace: string,
+  signal?: AbortSignal,
+): Promise<readonly ReplicaSet[]> {
+  try {
+    const path = { group: 'apps', version: 'v1', resource: 'replicasets', namespace };
+    return (await client.list<ReplicaSet>(path, signal === undefined ? {} : { signal })).items;
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
+  }
 }
 
 type Selector = Readonly<Record<string, string>>;

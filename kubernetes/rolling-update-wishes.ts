@@ -4,6 +4,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import type { Refused } from '../planners/rolling-update-start.ts';
 import { describeNothingLeft, isNothingLeft } from '../planners/rolling-update-abandoned.ts';
+import { releaseInEnding } from '../planners/rolling-update-handover.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
 import type { UpdateStep } from '../planners/rolling-update-steps.ts';
 import { annotate } from '../planners/rolling-update-steps.ts';
@@ -12,6 +13,7 @@ import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
 import type { Wish } from '../planners/workload.ts';
 import type { KubernetesClient } from './client.ts';
+import { whyNamespaceEnds } from './namespace-end.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
 import { readUpdate, writeUpdate } from './rolling-update-objects.ts';
 import { readPaused } from './wish-annotations.ts';
@@ -22,7 +24,7 @@ import type { WishResult } from './workload-edit.ts';
 const CONFLICT_LIMIT = 12;
 
 /** What became of a turn; with why it cannot be, where an update is under way that cannot go back. */
-export interface TurnResult extends WishResult {
+export interface TurnResult extends PauseResult {
   readonly refused?: Refused;
 }
 
@@ -120,7 +122,10 @@ function isHeld({ metadata }: ReplicationController): boolean {
   return readPaused(metadata.annotations, undefined) !== undefined;
 }
 
-/** Turns it round: the old controller gets its size back (seed, "Abort"). @throws ApiError */
+/**
+ * Turns it round: the old controller gets its size back (seed, "Abort"). In a namespace that is being deleted it lets go what a rename holds.
+ * @throws ApiError
+ */
 export async function abortUpdate(
   client: KubernetesClient,
   reference: UpdateReference,
@@ -128,7 +133,8 @@ export async function abortUpdate(
   now: number,
   verb: 'abort' | 'rollback' = 'abort',
 ): Promise<TurnResult> {
-  return await edit(client, reference, (view) => turn(view, { verb, ...wish(wisher, now) }));
+  const isEnding = (await whyNamespaceEnds(client, reference.namespace)) !== undefined;
+  return await edit(client, reference, (view) => turn({ ...view, isEnding }, { verb, ...wish(wisher, now) }));
 }
 
 /**
@@ -149,6 +155,8 @@ export async function turnUpdate(
 }
 
 function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
+  const letGo = releaseInEnding(view);
+  if (letGo?.do === 'write') return { ...change(letGo.write.message, letGo), isIdle: true };
   const decision = decideRollback(view, turned);
   switch (decision.do) {
     case 'refuse': {

@@ -61,8 +61,23 @@ export function handOver(view: UpdateView, next: ReplicationController): UpdateS
     const message = `the controller of the cluster has not seen yet that the pods of ${name} are free`;
     return wait('ControllerBehind', message, [], true);
   }
+  return release(next, 'its pods are free');
+}
+
+/** In a namespace that is being deleted nothing has the pods after it, and as long as it is held the namespace stays. Undefined elsewhere. */
+export function releaseInEnding({
+  isEnding,
+  namespace,
+  nextController: next,
+}: UpdateView): UpdateStep | undefined {
+  if (isEnding !== true || next === undefined || !isHeldForRename(next)) return undefined;
+  return release(next, `namespace ${namespace} is being deleted`);
+}
+
+function release(next: ReplicationController, why: string): UpdateStep {
+  const { name, finalizers = [] } = next.metadata;
   const change = { metadata: { finalizers: finalizers.filter((one) => one !== RENAME_FINALIZER) } };
-  return patch('replicationcontrollers', next, change, 'ReleaseNext', `let ${name} go: its pods are free`);
+  return patch('replicationcontrollers', next, change, 'ReleaseNext', `let ${name} go: ${why}`);
 }
 
 /** Of one that is being deleted. */

@@ -26,6 +26,7 @@ import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.t
 import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
 import { isNextLost } from './rolling-update-lost.ts';
 import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
+import { rivalOf } from './rolling-update-rivals.ts';
 import { areSiblings, livePartnerOf, otherHalf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -60,6 +61,7 @@ export type StartRefusal =
   | 'OtherChange'
   | 'RollingBack'
   | 'SelectorSame'
+  | 'SelectorShared'
   | 'KeyTaken'
   | 'OtherUpdate'
   | 'LeftBehind'
@@ -477,6 +479,11 @@ function begin(
   if (taken !== undefined && partner !== undefined && partner !== name) return ofOther(view, taken, partner);
   if (taken !== undefined && partner === undefined && old !== undefined && !areSiblings(old, taken))
     return nameTaken(name, next);
+  const rival = newName === undefined ? rivalOf(view, controller.spec.template, [name, next]) : undefined;
+  if (rival !== undefined) {
+    const why = `it would take them when ${next} is renamed to ${name}, and delete those that it has too many`;
+    return refuse('SelectorShared', `${rival} selects the pods of ${name} too: ${why}`);
+  }
   const data = { from: name, next, to: newName ?? name, key, hash, controller };
   return {
     do: 'begin',

@@ -2,7 +2,7 @@
 
 import { isActive, isAvailable } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
-import type { ControllerRevision, Pod } from './objects.ts';
+import type { ControllerRevision, Pod, ReplicaSet } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import {
   desiredOf,
@@ -43,8 +43,12 @@ export interface RollingUpdateSnapshot {
   readonly controllers: readonly ReplicationController[];
   readonly revisions: readonly ControllerRevision[];
   readonly pods: readonly Pod[];
+  /** Of the namespace, where pods are about to lose their controller. */
+  readonly replicaSets?: readonly ReplicaSet[] | undefined;
   /** Annotation of either controller. */
   readonly paused?: Wish | undefined;
+  /** The namespace is being deleted: nothing can be created in it. Absent where it is not, or that is not known. */
+  readonly isEnding?: boolean | undefined;
   /** What is asked for of an update that has no record yet. */
   readonly settings?: Partial<RecordState> | undefined;
 }

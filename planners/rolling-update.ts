@@ -11,6 +11,8 @@
  * | gone | there | any | it is called so: finish; else rename, also when it is being deleted: the record is written again before it is let go |
  * | gone | gone | `Renaming` | create the old name again |
  * | gone | gone | `Rolling`, and pods without a controller | the same, for those pods |
+ *
+ * In a namespace that is being deleted nothing of this can be done: a next controller that is held for a rename is let go.
  */
 
 import { isActive } from './availability.ts';
@@ -32,7 +34,8 @@ import {
   selectsSame,
 } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
-import { handOver, hold, uncounted, waitUntilGone } from './rolling-update-handover.ts';
+import { handOver, hold, releaseInEnding, uncounted, waitUntilGone } from './rolling-update-handover.ts';
+import { awaitRival } from './rolling-update-rivals.ts';
 import { labelStep } from './rolling-update-labels.ts';
 import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
@@ -87,6 +90,10 @@ export function planRollingUpdate(snapshot: RollingUpdateSnapshot, now: number):
 
 function decide(view: UpdateView, now: number): Decision {
   const { old, nextController: next } = view;
+  if (view.isEnding === true) {
+    const ends = `namespace ${view.namespace} is being deleted, and the update of ${view.name} with it`;
+    return ['CleaningUp', releaseInEnding(view) ?? refuse('NotFound', ends)];
+  }
   const replaced = replacedBy(view);
   if (replaced !== undefined) {
     return [
@@ -139,7 +146,8 @@ function withBoth(
     const message = `delete ${old.metadata.name}: ${next.metadata.name} has taken its place`;
     return ['CleaningUp', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
   }
-  const recorded = recordStep(view, next, 'Renaming') ?? uncounted(view, next);
+  // While the old one is there the update can still be turned round.
+  const recorded = awaitRival(view, next) ?? recordStep(view, next, 'Renaming') ?? uncounted(view, next);
   if (recorded !== undefined) return ['Renaming', recorded];
   const message = `delete ${old.metadata.name}: its name is for ${next.metadata.name}`;
   return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
@@ -229,7 +237,8 @@ function withoutOld(view: UpdateView, next: ReplicationController, now: number):
   if (view.paused !== undefined) return ['Renaming', paused(view)];
   const restored = restoreTemplate(view, next, now);
   if (restored !== undefined) return ['Rolling', restored];
-  const before = recordStep(view, next, 'Renaming') ?? uncounted(view, next) ?? hold(next);
+  const before =
+    recordStep(view, next, 'Renaming') ?? awaitRival(view, next) ?? uncounted(view, next) ?? hold(next);
   if (before !== undefined) return ['Renaming', before];
   const message = `delete ${next.metadata.name}, its pods stay for ${view.name}`;
   return ['Renaming', remove('replicationcontrollers', next, true, 'DeleteNext', message)];

@@ -333,6 +333,100 @@ describe('renames under load, and runs that end in between', () => {
   );
 
   it(
+    'a ReplicaSet that selects the pods too holds the rename until it is gone; another update does not begin',
+    inLane(async () => {
+      const { namespace, cli, until } = await scene('rc-rival');
+      const replicaSets = { group: 'apps', version: 'v1', resource: 'replicasets', namespace };
+      const { spec } = manifest('foo', 'web:1', 0);
+      const web = { apiVersion: 'apps/v1', kind: 'ReplicaSet', metadata: { name: 'web' } };
+      const rival = { ...web, spec: { ...spec, selector: { matchLabels: spec.selector } } };
+      await cluster.client.create(replicaSets, rival);
+      const told = 'ReplicaSet web (selector app=foo) selects the pods of foo too';
+      for (const words of ['rolling-update foo --image=foo:1 --dry-run', 'rolling-update foo --image=foo:1'])
+        expect(await cli(words)).toMatchObject({ code: 1, err: expect.stringContaining(told) });
+      await cluster.client.delete({ ...replicaSets, name: 'web' });
+
+      const done = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+      await until('the next controller', (all) => all.length === 2);
+      await cluster.client.create(replicaSets, rival);
+      await found(
+        'the rename waits',
+        async () =>
+          (await cli('explain rc/foo')).out.includes('ReplicaSet web (selector app=foo) selects the pods')
+            ? true
+            : undefined,
+        120_000,
+      );
+      const before = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      await cluster.client.delete({ ...replicaSets, name: 'web' });
+      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const after = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      expect(after).toEqual(before);
+    }),
+    300_000,
+  );
+
+  it(
+    'its namespace is deleted while the next controller is held, and its record with it: retry lets it go',
+    inLane(async () => await endNamespace('retry', 'as made')),
+    300_000,
+  );
+
+  it(
+    'the same where somebody has edited it, and nothing tells that its name is no name to stay',
+    inLane(async () => await endNamespace('retry', 'edited')),
+    300_000,
+  );
+
+  it(
+    'the same: abort lets it go, and needs no run',
+    inLane(async () => await endNamespace('abort', 'as made')),
+    300_000,
+  );
+
+  async function endNamespace(verb: 'retry' | 'abort', next: 'as made' | 'edited'): Promise<void> {
+    const namespace = await cluster.createNamespace(`rc-ending-${verb}`);
+    const hash = '0123456789abcdef'.repeat(4).slice(0, 63);
+    const path = { ...RCS, namespace, name: `foo-${hash.slice(0, 10)}` };
+    const { spec, ...whole } = manifest('foo', 'foo:1', 1);
+    const labels = { app: 'foo', ...(next === 'as made' && { [ROLLING_UPDATE.deployment]: hash }) };
+    const template = { ...spec.template, metadata: { labels } };
+    const marks = { [ROLLING_UPDATE.partner]: 'foo', [ROLLING_UPDATE.desiredReplicas]: '1' };
+    // As a worker that has just died has left it.
+    const metadata = { name: path.name, annotations: marks, finalizers: [RENAME_FINALIZER] };
+    await cluster.client.create(
+      { ...RCS, namespace },
+      { ...whole, metadata, spec: { ...spec, selector: labels, template } },
+    );
+    const ofNamespace = { group: '', version: 'v1', resource: 'namespaces', name: namespace } as const;
+    await cluster.client.delete(ofNamespace);
+    const isGoing = ({ metadata: { deletionTimestamp } }: ReplicationController) =>
+      deletionTimestamp !== undefined;
+    await cluster.until<ReplicationController>(path, 'goes', isGoing, 120_000);
+
+    const cli = async (words: string) =>
+      await runCli([...words.split(' '), '-n', namespace], { environment: environment() });
+    expect((await cli('explain rc/foo')).out).toMatch(/is being deleted.*\n(.*\n)*.*rollout abort rc\/foo/);
+    expect(await cli(`rollout ${verb} rc/foo`)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`namespace ${namespace} is being deleted`),
+    });
+    await found(
+      'the namespace is gone',
+      async () => {
+        try {
+          await cluster.client.get(ofNamespace);
+          return undefined;
+        } catch (error) {
+          if (isNotFound(error)) return true;
+          throw error;
+        }
+      },
+      120_000,
+    );
+  }
+
+  it(
     'the next controller, held, and deleted with its pods by somebody: they are freed all the same, and stay',
     inLane(async () => {
       const namespace = await cluster.createNamespace('rc-held');

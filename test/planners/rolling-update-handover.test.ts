@@ -3,8 +3,9 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { RENAME_FINALIZER } from '../../planners/names.ts';
+import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
-import { begin, foo, run, stepOf } from '../support/simulated-update.ts';
+import { NOW, RENAME, begin, foo, run, stepOf } from '../support/simulated-update.ts';
 
 describe('somebody deletes the next controller, with its pods, while it is held for the rename', () => {
   const uidsOf = (world: SimulatedControllers) => world.activePods.map(({ metadata }) => metadata.uid).sort();
@@ -49,4 +50,37 @@ describe('somebody deletes the next controller, with its pods, while it is held 
     expect(world.activePods).toHaveLength(3);
     expect(uidsOf(world).filter((uid) => uids.includes(uid))).toEqual([]);
   });
+});
+
+describe('the namespace is deleted in the middle of a rename', () => {
+  /** Before the write of this number; the namespace's controller may have deleted the record already. */
+  const moments = RENAME.flatMap((_, index) => [true, false].map((isRecorded) => ({ index, isRecorded })));
+
+  it.each(moments)(
+    'before write $index, its record there: $isRecorded: what is held is let go, and nothing else is written',
+    ({ index, isRecorded }) => {
+      const world = foo();
+      const next = begin(world);
+      // What comes before the rename does not count.
+      run(world, { until: ({ purpose }) => purpose === 'Phase' });
+      let writes = 0;
+      run(world, { until: () => writes++ === index });
+      if (!isRecorded) world.forget('controllerrevisions', 'foo-1');
+      const isHeld = world.find(next)?.metadata.finalizers?.includes(RENAME_FINALIZER) === true;
+
+      const planned = () => planRollingUpdate({ ...world.snapshot('foo'), isEnding: true }, NOW).step;
+      const written: string[] = [];
+      for (let step = planned(); step.do === 'write'; step = planned()) {
+        written.push(step.write.purpose);
+        world.apply(step.write);
+      }
+      expect(planned()).toMatchObject({
+        do: 'refuse',
+        code: 'NotFound',
+        message: 'namespace default is being deleted, and the update of foo with it',
+      });
+      expect(written).toEqual(isHeld ? ['ReleaseNext'] : []);
+      expect(world.find(next)?.metadata.finalizers ?? []).not.toContain(RENAME_FINALIZER);
+    },
+  );
 });
