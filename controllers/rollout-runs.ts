@@ -4,6 +4,7 @@
  * change of leader.
  */
 
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Client } from '@temporalio/client';
@@ -68,6 +69,8 @@ export class RolloutRuns {
 
   constructor(options: RolloutRunsOptions) {
     this.#options = options;
+    // The wait for each open run listens to it; while Temporal is away, its pause before the next try too.
+    setMaxListeners(0, this.#stopping.signal);
   }
 
   /** Since when Temporal has not answered (milliseconds since the epoch); undefined while it does. */
