@@ -64,7 +64,7 @@ describe('crash sample', () => {
     build = await builtWorker();
     stage = await Stage.open(controlPlane());
     arena = new CrashArena(controlPlane(), stage, build);
-    clean = await inParallel(SAMPLED, SAMPLED.length, (scenario) => arena.run(scenario));
+    clean = await inParallel(SAMPLED, SAMPLED.length / 2, (scenario) => arena.run(scenario));
   }, 240_000);
 
   afterAll(async () => {

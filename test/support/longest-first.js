@@ -7,16 +7,21 @@ import { basename } from 'node:path';
 
 import Sequencer from '@jest/test-sequencer';
 
-/** Those that take a minute or more, longest first; a name that is gone, or not there yet, costs a little time only. */
+/**
+ * Those that take a minute or more, longest first, but that which keeps the processors busy begins beside those that mostly wait; a name
+ * that is gone, or not there yet, costs a little time only.
+ */
 const LONGEST = [
   'crash-sample',
+  'rolling-update-git',
+  'drift',
   'bootstrap',
   'faults-objects',
   'daemonset-nodes',
   'faults-servers',
-  'drift',
   'demo',
   'repository-verbs',
+  'handed-over',
   'sync',
   'faults-workers',
   'cli-wishes',
