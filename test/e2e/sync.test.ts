@@ -126,8 +126,10 @@ describe('what waits for a clock', () => {
       const reason = 'rolled out since';
       await sync().runs.rolledOut(name, { sha: slow, reason });
       await sync().runs.rolledOut(name, { sha: quiet, reason });
-      await found('it was tried again', async () =>
-        (await sync().status(name)).last?.outcome === 'Succeeded' ? true : undefined,
+      await found(
+        'it was tried again',
+        async () => ((await sync().status(name)).last?.outcome === 'Succeeded' ? true : undefined),
+        60_000,
       );
       const { history = [], commit: last } = (await sync().inventory(name))?.status ?? {};
       expect(last).toMatchObject({ sha: quiet, outcome: 'Succeeded' });
@@ -137,7 +139,7 @@ describe('what waits for a clock', () => {
         [quiet, 'Succeeded', reason],
       ]);
     }),
-    60_000,
+    120_000,
   );
 
   it(
