@@ -1,6 +1,7 @@
 /** A worker process: workflow tasks on every replica, controllers and activities on the holder of the Lease. */
 
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { setFlagsFromString } from 'node:v8';
 
 import type { Client } from '@temporalio/client';
@@ -144,16 +145,18 @@ class WorkerProcess {
       { signal: this.#signal },
     );
     this.#log.info({ server: connection.server, workloadApi: this.#config.workloadApi }, 'worker starting');
-    Runtime.install({
-      logger: sdkLogger(this.#log),
-      // The native part would write lines of its own form to the terminal.
-      telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
-    });
     tellOwnRights(this.#repositories, this.#log);
     const webhook = this.#webhook(system.metadata.uid);
-    const server = await this.#serve(webhook);
-    const mayOwn = this.#mayOwn(client);
+    let server: Server | undefined;
     try {
+      // Before the SDK's runtime, which would keep a process that may not listen, and its signals, for itself.
+      server = await this.#serve(webhook);
+      Runtime.install({
+        logger: sdkLogger(this.#log),
+        // The native part would write lines of its own form to the terminal.
+        telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) } },
+      });
+      const mayOwn = this.#mayOwn(client);
       await Promise.all([
         this.#watchTemporal(),
         this.#repositories.watch(this.#signal),

@@ -94,3 +94,10 @@ describe('a Temporal worker that cannot run', () => {
     expect(problems[0]).toMatch(/Temporal answers, but the worker of workflows cannot run: .*npm run build/);
   }, 60_000);
 });
+
+it('a worker that may not listen ends and says why, instead of staying without its probes', async () => {
+  // Temporal has the address.
+  const taken = { FAIRLEAD_METRICS_ADDRESS: controlPlane().temporalAddress };
+  const started = startWorker({ controlPlane: controlPlane(), cluster: 'deaf', environment: taken });
+  await expect(started).rejects.toThrow(/^the worker ended:[^]*cannot listen on [^]*EADDRINUSE/);
+}, 90_000);
