@@ -18,7 +18,7 @@ import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-up
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
-import { isHeldForRename } from '../planners/replication-controller.ts';
+import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import { periodAfter, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
@@ -308,9 +308,8 @@ async function writeUnlessEnding(
 }
 
 /** Whether it is about to hold the next controller, or holds it and cannot go on: what is held holds its namespace, too. */
-function isAboutHolding({ step, view: { nextController: next } }: RollingUpdatePlan): boolean {
-  if (step.do === 'write') return step.write.purpose === 'HoldNext';
-  return next !== undefined && isHeldForRename(next);
+function isAboutHolding({ step, view }: RollingUpdatePlan): boolean {
+  return step.do === 'write' ? step.write.purpose === 'HoldNext' : heldNext(view) !== undefined;
 }
 
 /** Whether the namespace is being deleted. A worker may not read namespaces; a record that is tried, and not kept, tells. @throws ApiError */

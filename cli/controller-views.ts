@@ -14,7 +14,8 @@ import { EDITED } from '../planners/rolling-update-template.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
-import { isHeldForRename, partnerOf } from '../planners/replication-controller.ts';
+import { partnerOf } from '../planners/replication-controller.ts';
+import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { AskedRun } from './controller-session.ts';
 import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -248,13 +249,12 @@ function explainState(
   const { view, step } = plan;
   const { name } = view;
   if (ending !== undefined && isUnderWay(plan)) {
-    const next = view.nextController;
-    const isHeld = next !== undefined && isHeldForRename(next) && run.state !== 'running';
+    const held = run.state === 'running' ? undefined : heldNext(view);
     return {
       verdict: 'NamespaceEnds',
       sentence: `${ending}, and the update of ${name} with it`,
-      ...(isHeld && {
-        next: `let ${next.metadata.name} go: fairlead rollout abort rc/${name} -n ${view.namespace}`,
+      ...(held && {
+        next: `let ${held.metadata.name} go: fairlead rollout abort rc/${name} -n ${view.namespace}`,
       }),
     };
   }

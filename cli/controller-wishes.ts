@@ -8,7 +8,7 @@ import { oneLine } from '../kubernetes/safe-text.ts';
 import { whyNoRetry } from '../kubernetes/wishes.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
-import { isHeldForRename } from '../planners/replication-controller.ts';
+import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { commandsBack } from './controller-history.ts';
 import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
@@ -116,9 +116,8 @@ async function decideRetry(
     return { changed: false, message: `nothing to do: no update of ${name} is in progress` };
   }
   const ending = await whyNamespaceEnds(session.client, namespace, session.io.interrupted);
-  const { nextController: next } = plan.view;
-  const isHeld = next !== undefined && isHeldForRename(next);
-  if (ending !== undefined && !isHeld)
+  const held = heldNext(plan.view);
+  if (ending !== undefined && held === undefined)
     throw new CliError(`no update of ${name} can go on: ${ending}`, EXIT.failed, { code: 'NamespaceEnds' });
   if (ending === undefined && step.do === 'refuse') {
     throw new CliError(
@@ -133,9 +132,9 @@ async function decideRetry(
     : {
         changed: true,
         message:
-          ending === undefined || next === undefined
+          ending === undefined || held === undefined
             ? `the update of ${name} has a run again`
-            : `${ending}: a run lets ${next.metadata.name} go`,
+            : `${ending}: a run lets ${held.metadata.name} go`,
       };
 }
 

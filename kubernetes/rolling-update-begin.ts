@@ -51,10 +51,8 @@ export async function beginUpdate(
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<BegunUpdate> {
   for (let tries = 1; ; tries += 1) {
-    const [snapshot, replicaSets] = await Promise.all([
-      readUpdate(client, reference),
-      listReplicaSets(client, reference.namespace),
-    ]);
+    const snapshot = await readUpdate(client, reference);
+    const replicaSets = snapshot.replicaSets ?? (await listReplicaSets(client, reference.namespace));
     const view = viewUpdate({ ...snapshot, replicaSets });
     const decision = decideStart(view, request);
     const first = decision.do === 'attach' && !dryRun ? firstRecord(view, settings) : undefined;

@@ -65,13 +65,16 @@ export function handOver(view: UpdateView, next: ReplicationController): UpdateS
 }
 
 /** In a namespace that is being deleted nothing has the pods after it, and as long as it is held the namespace stays. Undefined elsewhere. */
-export function releaseInEnding({
-  isEnding,
-  namespace,
-  nextController: next,
-}: UpdateView): UpdateStep | undefined {
-  if (isEnding !== true || next === undefined || !isHeldForRename(next)) return undefined;
-  return release(next, `namespace ${namespace} is being deleted`);
+export function releaseInEnding(view: UpdateView): UpdateStep | undefined {
+  const held = heldNext(view);
+  return view.isEnding === true && held !== undefined
+    ? release(held, `namespace ${view.namespace} is being deleted`)
+    : undefined;
+}
+
+/** The next controller, if a rename holds it: its namespace stays as long. */
+export function heldNext({ nextController: next }: UpdateView): ReplicationController | undefined {
+  return next !== undefined && isHeldForRename(next) ? next : undefined;
 }
 
 function release(next: ReplicationController, why: string): UpdateStep {

@@ -12,6 +12,7 @@ import type { Pod } from '../../planners/objects.ts';
 import { commitWorkflowPrefix } from '../../workflows/sync-messages.ts';
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
+import { playOnAll } from '../support/both-apis.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { HistoryGround } from '../support/history-ground.ts';
 import { imageOf, uidOf } from '../support/scene.ts';
@@ -112,13 +113,7 @@ describe('a commit becomes a finished rollout', () => {
   /** Mostly waiting: in both workload APIs at once. */
   function both(play: (side: (typeof SIDES)[number]) => Promise<void>): () => Promise<void> {
     return async () => {
-      const ends = await Promise.allSettled(SIDES.map(play));
-      const failed = ends.flatMap((end, index) =>
-        end.status === 'rejected' ? [{ api: SIDES[index]?.api, cause: end.reason as unknown }] : [],
-      );
-      const [first] = failed;
-      if (first !== undefined)
-        throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
+      await playOnAll(SIDES, play);
     };
   }
 

@@ -10,6 +10,7 @@ import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import { found } from '../support/eventually.ts';
 import { TemporalRuns } from '../support/temporal-runs.ts';
 import { useLanes } from '../support/lanes.ts';
+import { playOnAll } from '../support/both-apis.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { operatorOf } from '../support/deployment-operator.ts';
 import type { DeploymentGround } from '../support/deployment-ground.ts';
@@ -42,13 +43,7 @@ describe('Deployment', () => {
   /** Mostly waiting: in both workload APIs at once, and beside other tests. */
   function both(play: (ground: DeploymentGround) => Promise<void>): () => Promise<void> {
     return inLane(async () => {
-      const ends = await Promise.allSettled(GROUNDS.map(({ ground }) => play(ground)));
-      const failed = ends.flatMap((end, index) =>
-        end.status === 'rejected' ? [{ api: GROUNDS[index]?.api, cause: end.reason as unknown }] : [],
-      );
-      const [first] = failed;
-      if (first !== undefined)
-        throw new Error(`in ${failed.map(({ api }) => api).join(' and ')}`, { cause: first.cause });
+      await playOnAll(GROUNDS, async ({ ground }) => await play(ground));
     });
   }
 
