@@ -189,7 +189,11 @@ export class CommitAccess {
     objects: readonly PreparedObject[],
   ): Promise<Inventory> {
     const claim = await claimOf(context, run, objects);
-    const claimed = await context.store.update(claim, context.signal);
+    const mayClaim = ({ status }: InventoryDraft) => run.isReset !== true || !isBehind(status, run);
+    const claimed = await context.store.update(
+      (present) => (mayClaim(present) ? claim(present) : undefined),
+      context.signal,
+    );
     if (claimed === undefined) throw new Error('a claim is always written');
     return claimed;
   }
@@ -222,7 +226,7 @@ export class CommitAccess {
     input: BegunCommit,
     objects: readonly PreparedObject[],
   ): Promise<void> {
-    const { sha, runId, startedAt, heal } = input;
+    const { runId, startedAt, heal } = input;
     // Its cancellation is on its way; who has deleted its inventory shall not find it again.
     if (!context.isFollowed(input.repository)) return;
     const claim = heal === undefined ? await claimOf(context, input, objects) : undefined;
@@ -230,7 +234,7 @@ export class CommitAccess {
       if (claim !== undefined && isLost(present)) return claim(present);
       const { commit } = present.status;
       const isShown = commit?.runId === runId;
-      const isHidden = isShown || isBehind(present.status, { sha, ...(heal !== undefined && { heal }) });
+      const isHidden = isShown || isBehind(present.status, input);
       if (isHidden || startedAt < (commit?.startedAt ?? startedAt)) return undefined;
       return { ...present, status: withCommit(present.status, underWay(input)) };
     }, context.signal);

@@ -22,6 +22,8 @@ export interface CommitReference extends RepositoryReference {
   readonly startedAt?: string;
   /** Keys of the inventory: only these objects are put back. Absent: the whole commit. */
   readonly heal?: readonly string[];
+  /** The run was reset in Temporal: it begins again, beside the sync that started it once, and perhaps after commits that came since. */
+  readonly isReset?: true;
 }
 
 /** One of which it is told when it began. */
@@ -36,6 +38,8 @@ export interface CheckCommitInput extends CommitReference {
 
 export interface CheckCommitResult {
   readonly problems: ProblemList;
+  /** Of a run that was reset: the commit that was tried since. Nothing was checked, and nothing is to be written. */
+  readonly supersededBy?: string;
   /** Objects of each stage. */
   readonly stages: readonly number[];
   /** What is applied together, in order. Absent in results of before there were waves: a stage was one step. */
@@ -52,6 +56,8 @@ export interface CheckCommitResult {
 }
 
 export interface ClaimResult {
+  /** As of {@link CheckCommitResult}: the inventory stays that one's. */
+  readonly supersededBy?: string;
   /** Objects in the inventory now. */
   readonly entries: number;
 }

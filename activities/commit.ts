@@ -65,6 +65,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   async function checkCommit(input: CheckCommitInput): Promise<CheckCommitResult> {
     const context = access.contextOf(input);
     await requireRoles(context);
+    const newer = input.isReset === true ? await newerThan(context, input) : undefined;
+    if (newer !== undefined) return { ...NOTHING_CHECKED, supersededBy: newer };
     const content = await access.read(context);
     if (!Array.isArray(content)) {
       const { problems, ...rest } = await check(context, content, {
@@ -73,23 +75,16 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       });
       return { ...rest, problems: bounded(problems, input.sha) };
     }
-    return {
-      problems: bounded(content, input.sha),
-      stages: [],
-      steps: [],
-      deferred: 0,
-      changes: 0,
-      prunes: 0,
-      unlisted: 0,
-    };
+    return { ...NOTHING_CHECKED, problems: bounded(content, input.sha) };
   }
 
   /** Takes the inventory for this run and widens it: what is about to be written is in it before it is written. */
   async function claimInventory(input: BegunCommit): Promise<ClaimResult> {
     const context = access.contextOf(input);
     const { objects } = await access.prepare(context);
-    const { entries } = await access.claim(context, input, objects);
-    return { entries: entries.size };
+    const { entries, run, status } = await access.claim(context, input, objects);
+    const isOther = run?.runId !== input.runId && status.commit !== undefined;
+    return { entries: entries.size, ...(isOther && { supersededBy: status.commit.sha }) };
   }
 
   /** Applies a part of a wave of a stage, and learns the uids. Refusals are reported; an apiserver that is away fails the attempt. */
@@ -255,6 +250,15 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
   };
 }
 
+/** The last commit tried, if it is another one than that of a run that was reset. */
+async function newerThan(
+  { store, signal }: CommitContext,
+  input: CommitReference,
+): Promise<string | undefined> {
+  const status = (await store.read(signal))?.status;
+  return status !== undefined && isBehind(status, input) ? status.commit?.sha : undefined;
+}
+
 /** Of a commit that is over. */
 function attemptOf(
   { outcome, asked, startedAt, notes }: RecordCommitInput,
@@ -312,6 +316,15 @@ function triedAgain(retry: RetryDelays | undefined): string {
 
 const TRIED_WHEN_ROLLED_OUT = 'it is tried again by itself when what failed has been rolled out';
 const NO_PROBLEMS = { total: 0, first: [], lines: [] } as const;
+const NOTHING_CHECKED = {
+  problems: NO_PROBLEMS,
+  stages: [],
+  steps: [],
+  deferred: 0,
+  changes: 0,
+  prunes: 0,
+  unlisted: 0,
+} as const;
 const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], problems: NO_PROBLEMS } as const;
 
 /**

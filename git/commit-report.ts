@@ -21,14 +21,18 @@ export function withCommit(status: RepositoryStatus, commit: CommitStatus): Repo
 }
 
 /**
- * Whether a run that puts back is about another commit than the last one tried, which was refused: that one stays what the status
- * tells of.
+ * Whether a run that nobody asked of the newest commit, for it puts back or was reset in Temporal, is about another commit than the last
+ * one tried: that one stays what the status tells of.
  */
 export function isBehind(
   { commit }: RepositoryStatus,
-  { sha, heal }: { readonly sha: string; readonly heal?: readonly string[] },
+  {
+    sha,
+    heal,
+    isReset,
+  }: { readonly sha: string; readonly heal?: readonly string[]; readonly isReset?: true },
 ): boolean {
-  return heal !== undefined && commit !== undefined && commit.sha !== sha;
+  return (heal !== undefined || isReset === true) && commit !== undefined && commit.sha !== sha;
 }
 
 /** Attempts that are kept: as many as a ConfigMap holds beside everything else. */

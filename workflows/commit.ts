@@ -55,7 +55,7 @@ class CommitRun {
   #leftOut = 0;
 
   constructor(input: CommitInput) {
-    const { workflowId, runId, startTime } = workflowInfo();
+    const { workflowId, runId, originalExecutionRunId, startTime } = workflowInfo();
     this.#input = input;
     this.#taskQueue = leaderTaskQueue(input.cluster);
     const { clusterUid, repository, sha, heal } = input;
@@ -67,6 +67,7 @@ class CommitRun {
       runId,
       startedAt: startTime.toISOString(),
       ...(heal !== undefined && { heal }),
+      ...(originalExecutionRunId !== runId && { isReset: true as const }),
     };
     this.#display = new CommitDisplay(input);
     setHandler(
@@ -125,6 +126,7 @@ class CommitRun {
 
   async #run(): Promise<Ending> {
     const checked = await this.#check(false);
+    if (this.#isSuperseded(checked)) return 'Superseded';
     if (checked.problems.total > 0 && !this.#leavesOut(checked)) return 'Refused';
     if (checked.changes > 0 || checked.prunes > 0 || checked.unlisted > 0) {
       const written = await this.#write(checked);
@@ -147,10 +149,16 @@ class CommitRun {
     return true;
   }
 
+  /** Of a run that was reset: another commit was tried since. */
+  #isSuperseded({ supersededBy }: { readonly supersededBy?: string }): boolean {
+    this.#supersededBy ??= supersededBy;
+    return supersededBy !== undefined;
+  }
+
   /** Undefined: everything was written. */
   async #write(checked: CheckCommitResult): Promise<Ending | undefined> {
     const { claimInventory } = this.#mutate('claim the inventory');
-    await claimInventory(this.#reference);
+    if (this.#isSuperseded(await claimInventory(this.#reference))) return 'Superseded';
     this.#display.enter('Applying');
     const steps = stepsOf(checked);
     const waved = new Set(steps.flatMap(({ stage, inWaves }) => (inWaves === true ? [stage] : [])));

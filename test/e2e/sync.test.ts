@@ -14,6 +14,7 @@ import {
   syncSignal,
   syncWorkflowId,
 } from '../../workflows/sync-messages.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';
 import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
@@ -27,6 +28,7 @@ import { SlowSync } from '../support/slow-sync.ts';
 import { grantInCluster } from '../support/sync-account.ts';
 import type { Followed } from '../support/sync-ground.ts';
 import { TemporalProxy } from '../support/temporal-proxy.ts';
+import { TemporalRuns } from '../support/temporal-runs.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
 
 /** Those of sync. */
@@ -909,6 +911,41 @@ describe('a newer commit', () => {
       expect(await sync().dealtWith(name, wanted)).toMatchObject({ outcome: 'Succeeded' });
     }),
     60_000,
+  );
+
+  it(
+    'is the one that stays where the run of an older one is reset; the run of the newest may begin again',
+    inLane(async () => {
+      const { git, name, namespace } = await follow('reset');
+      const first = await git.commit({ 'a.yaml': configMap('1') });
+      expect(await sync().apply(name, first)).toMatchObject({ outcome: 'Succeeded' });
+      const added = configMap('1').replace('name: config', 'name: added');
+      const newest = await git.commit({ 'a.yaml': configMap('2'), 'b.yaml': added });
+      expect(await sync().apply(name, newest)).toMatchObject({ outcome: 'Succeeded' });
+      const maps = async () => {
+        const path = { group: '', version: 'v1', resource: 'configmaps', namespace } as const;
+        const { items } = await cluster().client.list<KubernetesObject & { data?: object }>(path);
+        return items
+          .filter(({ metadata }) => metadata.name !== 'kube-root-ca.crt')
+          .map(({ metadata, data }) => [metadata.name, metadata.resourceVersion, data]);
+      };
+      const before = await maps();
+      expect(before).toHaveLength(2);
+
+      const older = new TemporalRuns(sync().temporal, commitWorkflowId('sync', name, first));
+      const again = sync().temporal.workflow.getHandle(older.workflowId, await older.reset('first'));
+      expect(await again.result()).toMatchObject({ outcome: 'Superseded' });
+      expect(await maps()).toEqual(before);
+      const { commit, history = [] } = (await sync().inventory(name))?.status ?? {};
+      expect(commit).toMatchObject({ sha: newest, outcome: 'Succeeded' });
+      expect(history.at(-1)).toMatchObject({ sha: first, outcome: 'Superseded', supersededBy: newest });
+
+      const last = new TemporalRuns(sync().temporal, commitWorkflowId('sync', name, newest));
+      const anew = sync().temporal.workflow.getHandle(last.workflowId, await last.reset('first'));
+      expect(await anew.result()).toMatchObject({ outcome: 'Succeeded' });
+      expect(await maps()).toEqual(before);
+    }),
+    90_000,
   );
 
   it(

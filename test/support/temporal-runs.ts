@@ -131,11 +131,12 @@ export class TemporalRuns {
     await this.#handle().signal(name);
   }
 
-  /** The button "Reset": the newest run goes back to its last completed workflow task. Resolves with the new run's id. */
-  async reset(): Promise<string> {
+  /** The button "Reset": the newest run goes back to its first or last completed workflow task. Resolves with the new run's id. */
+  async reset(to: 'first' | 'last' = 'last'): Promise<string> {
     const { runId } = (await this.newest()) as RunRecord;
-    const { events } = await this.#handle(runId).fetchHistory();
-    const point = events?.findLast((event) => event.workflowTaskCompletedEventAttributes != null);
+    const { events = [] } = await this.#handle(runId).fetchHistory();
+    const points = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes != null);
+    const point = points.at(to === 'first' ? 0 : -1);
     if (point?.eventId == null) {
       throw new Error(`run ${runId} has no completed workflow task to go back to`);
     }
