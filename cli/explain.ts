@@ -22,7 +22,7 @@ import type { Verdict } from './verdict.ts';
 import { causesFirst, describeReason, isDone, judge } from './verdict.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadView } from './workload-view.ts';
-import { conditionOf } from './workload-state.ts';
+import { stalledOf } from './workload-state.ts';
 import { viewWorkload } from './workload-view.ts';
 
 interface ExplanationDocument extends Document, Verdict {
@@ -53,7 +53,7 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     const run: RunState = isInProcess ? { state: 'none' } : await describeRun(session, target);
     const notes = [...planned.notes];
     const git = await readGitState(session, object, notes);
-    const goesOn = run.state === 'running' && conditionOf(object, 'Stalled')?.status !== 'True';
+    const goesOn = run.state === 'running' && stalledOf(object) === undefined;
     const isOver =
       workload.pinned !== undefined || goesOn || (isDone(plan) && wasRolledOutSince(git, object));
     const trouble = gitTrouble(git, target, isOver);

@@ -17,7 +17,7 @@ import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
 import { describeFree, whyNotKept } from './lease.ts';
 import type { RunState } from './temporal.ts';
-import { conditionOf, describeWish, isObserved, reconcilingOf } from './workload-state.ts';
+import { describeWish, reconcilingOf, stalledOf } from './workload-state.ts';
 
 export interface Evidence {
   readonly object: WorkloadObject;
@@ -182,8 +182,8 @@ function notKept({ lease, leaseName, workload: { ref } }: Evidence): Verdict | u
 
 function stalled(evidence: Evidence): Verdict | undefined {
   const { object, workload } = evidence;
-  const condition = conditionOf(object, 'Stalled');
-  if (!isObserved(object) || condition?.status !== 'True') return undefined;
+  const condition = stalledOf(object);
+  if (condition === undefined) return undefined;
   const way = howToGoBack(evidence);
   const { paused: wish } = workload;
   const held = wish === undefined ? '' : `; it is paused too${by(describeWish(wish))}`;

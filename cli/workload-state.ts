@@ -36,16 +36,15 @@ export function stateOfWorkload(object: WorkloadObject): StateOfWorkload {
   if (metadata.deletionTimestamp !== undefined) {
     return { state: 'Terminating', reason: 'Deleting', message: 'the workload is being deleted' };
   }
-  const observed = isObserved(object);
-  const stalled = conditionOf(object, 'Stalled');
-  if (observed && stalled?.status === 'True') {
+  const stalled = stalledOf(object);
+  if (stalled !== undefined) {
     return { state: 'Stalled', ...words(stalled) };
   }
   const paused = pausedOf(object);
   if (paused !== undefined) {
     return { state: 'Paused', reason: 'Paused', message: describeWish(paused) };
   }
-  if (!observed) {
+  if (!isObserved(object)) {
     const waiting = reconcilingOf(object);
     if (waiting !== undefined) return { state: 'Progressing', ...words(waiting) };
     return object.status?.['observedGeneration'] === undefined
@@ -104,6 +103,7 @@ export function isObserved({ metadata, status }: WorkloadObject): boolean {
   return typeof observed === 'number' && observed >= (metadata.generation ?? 0);
 }
 
+const REVISION_MISSING = 'RevisionMissing' satisfies ReasonCode;
 /**
  * What a template without a revision waits for: until it has one, `observedGeneration` stays behind, so that nobody takes the rollout
  * before for this one.
@@ -111,7 +111,7 @@ export function isObserved({ metadata, status }: WorkloadObject): boolean {
 const BEFORE_REVISION: ReadonlySet<string> = new Set<ReasonCode>([
   'TemporalUnreachable',
   'TemporalRefused',
-  'RevisionMissing',
+  REVISION_MISSING,
   'CreateRefused',
 ]);
 
@@ -120,6 +120,16 @@ export function reconcilingOf(object: WorkloadObject): Condition | undefined {
   const condition = conditionOf(object, 'Reconciling');
   if (condition?.status !== 'True') return undefined;
   return isObserved(object) || BEFORE_REVISION.has(condition.reason ?? '') ? condition : undefined;
+}
+
+/**
+ * The stall of the present spec, if any. Of a template without a revision it counts too, as long as the controller says that its run is
+ * to create one: no run does any more.
+ */
+export function stalledOf(object: WorkloadObject): Condition | undefined {
+  const condition = conditionOf(object, 'Stalled');
+  if (condition?.status !== 'True') return undefined;
+  return isObserved(object) || reconcilingOf(object)?.reason === REVISION_MISSING ? condition : undefined;
 }
 
 /** A condition by its type. */

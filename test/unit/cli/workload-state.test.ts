@@ -25,6 +25,8 @@ const RECONCILING = [
   { type: 'Reconciling', status: 'True', reason: 'PodNotReady', message: 'web-2 is not ready' },
 ] as const;
 
+const REVISION_MISSING = { type: 'Reconciling', status: 'True', reason: 'RevisionMissing' } as const;
+
 const TEMPORAL_AWAY = [
   { type: 'Ready', status: 'False', reason: 'TemporalUnreachable' },
   {
@@ -62,6 +64,18 @@ describe('the state of a workload', () => {
       { conditions: TEMPORAL_AWAY, status: { observedGeneration: undefined } },
       'Progressing',
       'TemporalUnreachable',
+    ],
+    [
+      'without a revision, as its run was terminated before it made one',
+      { conditions: [...STALLED, REVISION_MISSING], generation: 3 },
+      'Stalled',
+      'RunFailed',
+    ],
+    [
+      'new, and its run was terminated at once',
+      { conditions: [...STALLED, REVISION_MISSING], status: { observedGeneration: undefined } },
+      'Stalled',
+      'RunFailed',
     ],
     ['paused, though not observed', { annotations: PAUSED, generation: 3 }, 'Paused', 'Paused'],
     ['paused by its spec', { spec: { paused: true } }, 'Paused', 'Paused'],
