@@ -46,9 +46,10 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     planPlaces(view, plan, budget);
     planInPlaceSteps(view, members, plan);
     planHookEnds(view, plan);
-    trimHistory(view, members, keptRevisions(view), plan);
+    const complete = isCompleteDaemonSet(view);
+    trimHistory(view, members, { kept: keptRevisions(view), complete }, plan);
     planDaemonBatch(view, plan, budget);
-    markComplete(view, isCompleteDaemonSet(view), plan);
+    markComplete(view, complete, plan);
     explainPods(view, plan);
   }
   plan.waitForPin(set);

@@ -6,11 +6,17 @@ import type { PlanBuilder } from './plan-builder.ts';
 import type { UpdateView } from './pod-updates.ts';
 import { surplusRevisions } from './revision.ts';
 
-/** Deletes what is beyond revisionHistoryLimit. What pods, the rollout, updates in place and `kept` refer to is live. */
+/**
+ * Deletes what is beyond revisionHistoryLimit. What pods, the rollout, updates in place and `kept` refer to is live. As long as the
+ * rollout is not `complete`, abort may go back to the last one that was: that one is spared.
+ */
 export function trimHistory<M extends Member>(
   view: UpdateView<M> & { readonly revisions: readonly ControllerRevision[] },
   members: Iterable<M>,
-  kept: readonly (ControllerRevision | undefined)[],
+  {
+    kept,
+    complete,
+  }: { readonly kept: readonly (ControllerRevision | undefined)[]; readonly complete: boolean },
   plan: PlanBuilder,
 ): void {
   const { workload, revisions, byLabel } = view;
@@ -24,7 +30,7 @@ export function trimHistory<M extends Member>(
     if (member.inPlace !== undefined) keep(member.inPlace.revision);
   }
   const { kind, name: owner } = workload.ref;
-  for (const { metadata } of surplusRevisions(revisions, live, workload.revisionHistoryLimit)) {
+  for (const { metadata } of surplusRevisions(revisions, live, workload.revisionHistoryLimit, complete)) {
     plan.addSteady({
       verb: 'delete',
       resource: 'controllerrevisions',

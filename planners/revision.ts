@@ -67,17 +67,19 @@ export function sameBytes(a: JsonObject, b: JsonObject): boolean {
 }
 
 /**
- * Revisions beyond the limit, oldest first (S8): `live` ones are kept and not counted, as is the newest one that was
- * complete, because abort and undo go back to it. A negative limit keeps all.
+ * Revisions beyond the limit, oldest first (S8): `live` ones are kept and not counted, as is, until the present rollout `isComplete`, the
+ * newest one that was, because abort and undo go back to it. A negative limit keeps all.
  */
 export function surplusRevisions(
   sorted: readonly ControllerRevision[],
   live: ReadonlySet<string>,
   limit: number,
+  isComplete: boolean,
 ): readonly ControllerRevision[] {
   if (limit < 0) return [];
-  const complete = lastFinishedOf(sorted.filter((revision) => !live.has(revision.metadata.name)));
-  const history = sorted.filter((revision) => !live.has(revision.metadata.name) && revision !== complete);
+  const others = sorted.filter((revision) => !live.has(revision.metadata.name));
+  const complete = isComplete ? undefined : lastFinishedOf(others);
+  const history = others.filter((revision) => revision !== complete);
   // The complete one takes a place of the limit where there is one to take.
   const places = complete === undefined ? limit : Math.max(0, limit - 1);
   return history.slice(0, Math.max(0, history.length - places));

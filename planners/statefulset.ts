@@ -45,9 +45,10 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     planReplicas(view, plan, snapshot.revisionMissingSince);
     const members = membersOf(view);
     planInPlaceSteps(view, members, plan);
-    trimHistory(view, members, [view.current, view.latest], plan);
+    const complete = isCompleteSet(view);
+    trimHistory(view, members, { kept: [view.current, view.latest], complete }, plan);
     planBatch(view, plan);
-    markComplete(view, isCompleteSet(view), plan);
+    markComplete(view, complete, plan);
     explainPods(view, plan);
   }
   plan.waitForPin(set);

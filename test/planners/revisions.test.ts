@@ -198,7 +198,7 @@ describe('history', () => {
   it('S8: live ones are kept and not counted, the oldest others go first, a negative limit keeps all', () => {
     const all = ['a', 'b', 'c', 'd', 'e'].map((name, index) => numbered(name, index));
     const names = (limit: number) =>
-      surplusRevisions(all, new Set(['b', 'e']), limit).map(({ metadata }) => metadata.name);
+      surplusRevisions(all, new Set(['b', 'e']), limit, false).map(({ metadata }) => metadata.name);
     expect([names(0), names(1), names(2), names(3), names(-1)]).toEqual([
       ['a', 'c', 'd'],
       ['a', 'c'],
@@ -218,9 +218,11 @@ describe('history', () => {
       numbered('c', 3),
       numbered('d', 4),
     ];
-    const names = (limit: number) =>
-      surplusRevisions(all, new Set(['d']), limit).map(({ metadata }) => metadata.name);
+    const names = (limit: number, complete = false) =>
+      surplusRevisions(all, new Set(['d']), limit, complete).map(({ metadata }) => metadata.name);
     expect([names(0), names(1), names(2)]).toEqual([['a', 'c'], ['a', 'c'], ['a']]);
+    // The present one is the last complete one then.
+    expect([names(0, true), names(1, true), names(2, true)]).toEqual([['a', 'b', 'c'], ['a', 'b'], ['a']]);
     expect(lastCompleteOf(all)?.metadata.name).toBe('b');
     expect(lastCompleteOf(all.slice(2))?.metadata.name).toBe('d');
     const spoilt = numbered('x', 1, { 'fairlead.dev/attempts': 'not json' });
