@@ -13,7 +13,7 @@ import type { Reconciler } from '../controllers/reconciler.ts';
 import type { ClusterView } from '../controllers/cluster-view.ts';
 import { isNotFound } from '../kubernetes/api-error.ts';
 import type { AttemptOutcome } from '../kubernetes/attempts.ts';
-import { endOf, recordAttempt } from '../kubernetes/attempts.ts';
+import { endOf, hasFinished, recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishes.ts';
@@ -259,6 +259,11 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
       const pin = live.pinned;
       if (pin?.revision !== undefined && pin.revision === input.revision) {
         return { outcome: pin.verb === 'deadline' ? 'RolledBack' : 'Aborted', ...who(pin) };
+      }
+      if (input.revision !== undefined) {
+        const client = attemptClient(dependencies.client);
+        if (await hasFinished(client, input.workload, input.revision, input.runId))
+          return { outcome: 'Succeeded' };
       }
       return { outcome: 'Superseded', reason: live.message };
     }

@@ -2,6 +2,7 @@
 
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import { isMarkedComplete } from '../planners/revision.ts';
 import { isConflict, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { revisionPath } from './revision-store.ts';
@@ -68,6 +69,24 @@ export async function recordAttempt(
 ): Promise<boolean> {
   const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
   return await recordAttemptAt(client, path, ref, attempt);
+}
+
+/**
+ * Whether this run has brought all pods to the revision, available: that is noted there, and no other run has. One that is superseded
+ * before it could close for that reason was a success all the same. Of a revision that an earlier run had finished it is not known.
+ *
+ * @throws ApiError as the apiserver answers
+ */
+export async function hasFinished(
+  client: KubernetesClient,
+  ref: Owner & Pick<WorkloadTarget, 'namespace'>,
+  revisionName: string,
+  runId: string,
+): Promise<boolean> {
+  const path = revisionPath(WORKLOAD_KINDS[ref.kind].history, ref.namespace, revisionName);
+  const revision = await getOrUndefined(client, path);
+  if (revision === undefined || !isOf(revision, ref) || !isMarkedComplete(revision)) return false;
+  return !readAttempts(revision).some((one) => one.runId !== runId && one.outcome === 'Succeeded');
 }
 
 type Owner = Pick<WorkloadTarget, 'kind' | 'name' | 'uid'>;

@@ -109,7 +109,7 @@ function lastFinishedOf(sorted: readonly ControllerRevision[]): ControllerRevisi
 }
 
 /** Whether it is noted on the revision that once all pods were at it, and available. */
-export function isMarkedComplete({ metadata }: ControllerRevision): boolean {
+export function isMarkedComplete({ metadata }: Pick<ControllerRevision, 'metadata'>): boolean {
   return metadata.annotations?.[ANNOTATION.complete] !== undefined;
 }
 

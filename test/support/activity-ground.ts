@@ -39,10 +39,13 @@ export class ActivityGround {
 
   private constructor(server: WatchServer) {
     this.#server = server;
+    const planted = ({ pathname }: URL) => server.objects.get(pathname.split('/').at(-1) ?? '');
     server.intercept = ({ url }, response) => {
       if (url.pathname.endsWith('/events')) answer(response, 201, {});
       else if (this.refusal !== undefined) answer(response, this.refusal[0], status(...this.refusal));
       else if (url.pathname.endsWith('/controllerrevisions')) return false;
+      else if (url.pathname.includes('/controllerrevisions/') && planted(url) !== undefined)
+        answer(response, 200, planted(url) ?? {});
       else if (this.object === undefined) answer(response, 404, status(404, 'NotFound'));
       else answer(response, 200, this.object);
       return true;

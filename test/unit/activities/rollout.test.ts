@@ -5,6 +5,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 
 import type { CloseInput, CloseResult, WishInput, WishResult } from '../../../activities/rollout-types.ts';
 import { readAttempts } from '../../../kubernetes/attempts.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
@@ -88,4 +89,28 @@ it.each<[CloseInput['ending'], Partial<CloseInput>, object]>([
   const { endedAt: _, ...rest } = attempt ?? {};
   const times = { runId: 'r', workflowId: 'w', startedAt: '2026-01-01T00:00:00Z' };
   expect(rest).toEqual({ ...times, ...cause, ...told });
+});
+
+describe('a run that is superseded when all pods are at its revision', () => {
+  const earlier = [{ runId: 'q', workflowId: 'w', startedAt: '2026-01-01T00:00:00Z', outcome: 'Succeeded' }];
+
+  it.each<[string, Record<string, string>, string]>([
+    ['which it has brought about', { [ANNOTATION.complete]: 'true' }, 'Succeeded'],
+    ['which is not noted', {}, 'Superseded'],
+    [
+      'which an earlier one had brought about',
+      { [ANNOTATION.complete]: 'true', [ANNOTATION.attempts]: JSON.stringify(earlier) },
+      'Superseded',
+    ],
+  ])('%s', async (_, annotations, outcome) => {
+    ground.plantRevision({
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: { name: 'web-a', namespace: 'default', uid: 'u', resourceVersion: '1', annotations },
+    });
+    const { closeRun } = ground.activities;
+    const run = { revision: 'web-a', workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+    const input = { ...ground.reference, ...run, target: 'another', ending: 'superseded' } as const;
+    expect(await new MockActivityEnvironment().run(closeRun, input)).toMatchObject({ outcome });
+  });
 });
