@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CrashArena } from '../crash/crash-arena.ts';
 import type { CrashRun } from '../crash/crash-arena.ts';
 import { runCampaign } from '../crash/crash-campaign.ts';
-import { CRASH_SCENARIOS, crashScenario } from '../crash/crash-scenarios.ts';
+import { CRASH_SCENARIOS, crashScenario, LATE_READY } from '../crash/crash-scenarios.ts';
 import { inParallel, sampleOf } from '../crash/crash-sites.ts';
 import { builtWorker, mutantOf } from '../support/built-worker.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -116,8 +116,8 @@ describe('crash sample', () => {
     }
     try {
       const mutated = new CrashArena(controlPlane(), stage, mutants.at(-1) as string);
-      const names = ['StatefulSet: recreate', 'StatefulSet: in place', DAEMONS, DEPLOYMENT, CONTROLLERS];
-      const runs = await inParallel(names, names.length, (name) => mutated.run(crashScenario(name)));
+      const scenarios = [...LATE_READY, crashScenario(DEPLOYMENT), crashScenario(CONTROLLERS)];
+      const runs = await inParallel(scenarios, scenarios.length, (scenario) => mutated.run(scenario));
 
       const rules = runs.map(({ budget }) => [...new Set(budget.violations.map(({ rule }) => rule))]);
       expect(rules).toEqual([['budget'], ['budget'], ['budget'], ['too many pods'], ['too many pods']]);

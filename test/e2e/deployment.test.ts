@@ -29,6 +29,8 @@ const APIS: readonly WorkloadApi[] = ['fairlead.dev/v1beta1', 'apps/v1'];
 /** A test may wait for those that were declared before. */
 const TIMEOUT_MS = 120_000;
 
+const IMAGE_MISSING = /ImagePullBackOff|ErrImagePull/;
+
 /** Size of each ReplicaSet, the lowest number first. */
 const sizes = (sets: readonly ReplicaSet[]) =>
   [...sets].sort((a, b) => revisionOf(a) - revisionOf(b)).map(({ spec }) => spec.replicas);
@@ -214,9 +216,14 @@ describe('Deployment', () => {
       expect(conditionOf(stalled, 'Stalled')?.status).toBe('True');
       const status = await ground.cli('rollout status deploy/api', wanted.namespace);
       expect([status.code, status.out]).toEqual([1, 'deployment "api" exceeded its progress deadline\n']);
-      expect((await ground.cli('explain deploy/api', wanted.namespace)).out).toMatch(
-        /ImagePullBackOff|ErrImagePull/,
+      // The deadline may pass before a kubelet that is busy has tried to pull.
+      await ground.untilPods(wanted, 'one that cannot be pulled', (pods) =>
+        pods.some(({ status }) => IMAGE_MISSING.test(JSON.stringify(status?.containerStatuses))),
       );
+      await found('explain names the cause', async () => {
+        const { out } = await ground.cli('explain deploy/api', wanted.namespace);
+        return IMAGE_MISSING.test(out) ? out : undefined;
+      });
       const undo = await ground.cli('rollout undo deploy/api', wanted.namespace);
       expect([undo.code, undo.out]).toEqual([0, expect.stringMatching(/goes back to revision 1/)]);
       const pods = await ground.untilPods(wanted, 'all old again', allAt('api:1', 4));

@@ -1,5 +1,8 @@
 /** All events of a collection, however often the apiserver ends the watch. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { isTransient } from '../../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 
@@ -9,8 +12,8 @@ export interface SeenEvent<T> {
 }
 
 /**
- * Until `signal` aborts. A watch of a client that was busy for too long is ended by the apiserver: it goes on from what was told
- * last. Rejects when that is not to be had any more.
+ * Until `signal` aborts. A watch of a client that was busy for too long is ended by the apiserver, at times by cutting the connection:
+ * it goes on from what was told last. Rejects when that is not to be had any more.
  * @param from resourceVersion to begin after; absent: with what there is
  */
 export async function* everyEvent<T extends KubernetesObject>(
@@ -26,9 +29,15 @@ export async function* everyEvent<T extends KubernetesObject>(
       signal,
       ...(resourceVersion !== undefined && { resourceVersion }),
     };
-    for await (const { type, object } of client.watch<T>(path, options)) {
-      resourceVersion = object.metadata.resourceVersion;
-      if (type !== 'BOOKMARK') yield { type, object };
+    try {
+      for await (const { type, object } of client.watch<T>(path, options)) {
+        resourceVersion = object.metadata.resourceVersion;
+        if (type !== 'BOOKMARK') yield { type, object };
+      }
+    } catch (error) {
+      // Without a place to go on from, something might be missed.
+      if (signal.aborted || resourceVersion === undefined || !isTransient(error)) throw error;
+      await sleep(100);
     }
   }
 }
