@@ -69,11 +69,17 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     if (newer !== undefined) return { ...NOTHING_CHECKED, supersededBy: newer };
     const content = await access.read(context);
     if (!Array.isArray(content)) {
-      const { problems, ...rest } = await check(context, content, {
+      const {
+        problems,
+        notes: noted = [],
+        lost,
+        ...rest
+      } = await check(context, content, {
         onlyDeferred: input.onlyDeferred,
         onProgress: (checked, total) => beat({ checked, total }),
       });
-      return { ...rest, problems: bounded(problems, input.sha) };
+      const notes = [...noted.slice(0, 20), ...(lost === undefined ? [] : [lost])];
+      return { ...rest, problems: bounded(problems, input.sha), ...(notes.length > 0 && { notes }) };
     }
     return { ...NOTHING_CHECKED, problems: bounded(content, input.sha) };
   }

@@ -122,7 +122,7 @@ export async function planCommit(
   const context: CommitContext = { ...alone, ...(others !== undefined && { others }) };
   // Without a conflict, force makes no difference: what the check has tried need not be tried again.
   const tried = new Map<Manifest, PlannedChange>();
-  const { problems } = await checkCommit(context, content, {
+  const { problems, notes = [] } = await checkCommit(context, content, {
     onTried: (object, live, result) => {
       const change = describeChange(object, live, result);
       // What becomes of the pods of the others has to be asked as well.
@@ -175,6 +175,7 @@ export async function planCommit(
     problems: withRefused(problems, refused),
     notes: [
       ...store.notes,
+      ...notes,
       ...(pruned.length === missed.length ? [] : [NOT_WHOLE]),
       ...(await unreadNotes(others, pruned)),
       ...(repository.impersonate === undefined

@@ -3,7 +3,7 @@
 import { isAlreadyExists, isNotFound } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, IN_PLACE_GATE } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
 import { bodyToApply, budgetProblem } from './apply-controller.ts';
 import { blamed, collisions, suspects } from './collisions.ts';
@@ -35,6 +35,8 @@ export type OnTried = (
 /** Collects what is wrong with the objects of one commit. */
 export class ObjectCheck {
   readonly problems: Problem[] = [];
+  /** What is worth knowing and no failure. */
+  readonly notes: string[] = [];
   deferred = 0;
   /** What is not yet as the commit wants it, and what cannot be looked at yet. */
   readonly changes = new Set<PreparedObject>();
@@ -186,7 +188,7 @@ export class ObjectCheck {
     }
     const owner = live.metadata.annotations?.[ANNOTATION.repository];
     if (owner === repository.name) {
-      this.#refusePausedDeparture(object, live);
+      if (object.manifest.body['apiVersion'] !== this.#context.workloadApi) this.#departure(object, live);
       return;
     }
     const resource = `${path.resource}.${path.version}.${path.group}`;
@@ -205,24 +207,23 @@ export class ObjectCheck {
     );
   }
 
-  /** Under the API that this worker does not keep, somebody else's controllers replace the pods at once. */
-  #refusePausedDeparture(object: PreparedObject, live: KubernetesObject): void {
+  /** Under the API that this worker does not keep, somebody else's controllers replace the pods at once, and know no gate of ours. */
+  #departure(object: PreparedObject, live: KubernetesObject): void {
     const { apiVersion } = object.manifest.body;
     const isSpecPaused = asRecord(asRecord(live)['spec'])['paused'] === true;
     const paused = readPaused(live.metadata.annotations, isSpecPaused);
-    if (apiVersion === this.#context.workloadApi || paused === undefined) return;
-    const by = paused.by === undefined ? '' : ` by ${paused.by}`;
-    this.problems.push(
-      problem(
-        'MigrationPaused',
-        `the workload is paused${by}, and ${String(apiVersion)} is not kept by this worker.`,
-        {
-          file: object.manifest.file,
-          line: object.manifest.line,
-          object: object.label,
-        },
-      ),
-    );
+    const { file, line } = object.manifest;
+    if (paused !== undefined) {
+      const by = paused.by === undefined ? '' : ` by ${paused.by}`;
+      const what = `the workload is paused${by}, and ${String(apiVersion)} is not kept by this worker.`;
+      this.problems.push(problem('MigrationPaused', what, { file, line, object: object.label }));
+    }
+    if (hasGate(object)) {
+      this.notes.push(
+        `${file}:${String(line)}: ${object.label}: its template has the readiness gate ${IN_PLACE_GATE}, which only Fairlead makes True: ` +
+          `unless a worker keeps ${String(apiVersion)}, pods that are made from now on are never ready. Take the gate out of the template`,
+      );
+    }
   }
 
   async #attempt(object: PreparedObject, work: () => Promise<void>): Promise<void> {
@@ -242,4 +243,11 @@ export class ObjectCheck {
   #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
+}
+
+/** Whether its pods wait for what an update in place makes True. */
+function hasGate({ manifest }: PreparedObject): boolean {
+  const template = asRecord(asRecord(manifest.body['spec'])['template']);
+  const gates = asRecord(template['spec'])['readinessGates'];
+  return Array.isArray(gates) && gates.some((gate) => asRecord(gate)['conditionType'] === IN_PLACE_GATE);
 }

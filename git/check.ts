@@ -41,8 +41,10 @@ export interface CheckResult {
    * that is not about single objects.
    */
   readonly refused?: readonly string[];
-  /** What is worth knowing and no failure. Absent: nothing. */
+  /** What is worth knowing of objects and no failure. Absent: nothing. */
   readonly notes?: readonly string[];
+  /** What is to be known where the inventory seems to have been deleted. */
+  readonly lost?: string;
 }
 
 /**
@@ -104,7 +106,8 @@ export async function checkCommit(
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
     ...(refused.length > 0 && { refused: refused.map((object) => entryKey(inventoryEntry(object))) }),
-    ...(isLost && problems.length === 0 && { notes: [describeLost(context.store)] }),
+    ...(check.notes.length > 0 && { notes: check.notes }),
+    ...(isLost && problems.length === 0 && { lost: describeLost(context.store) }),
   };
 }
 

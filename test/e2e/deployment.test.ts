@@ -218,7 +218,7 @@ describe('Deployment', () => {
       expect([status.code, status.out]).toEqual([1, 'deployment "api" exceeded its progress deadline\n']);
       // The deadline may pass before a kubelet that is busy has tried to pull.
       await ground.untilPods(wanted, 'one that cannot be pulled', (pods) =>
-        pods.some(({ status }) => IMAGE_MISSING.test(JSON.stringify(status?.containerStatuses))),
+        pods.some((pod) => IMAGE_MISSING.test(JSON.stringify(pod.status?.containerStatuses))),
       );
       await found('explain names the cause', async () => {
         const { out } = await ground.cli('explain deploy/api', wanted.namespace);

@@ -729,7 +729,16 @@ describe('migration between the workload APIs', () => {
       // Controllers that know no pause would replace its pods at once.
       const early = await sync().apply(
         name,
-        await git.commit({ 'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }) }),
+        await git.commit({
+          'web.yaml': statefulSet('1', { apiVersion: 'apps/v1' }).replace(
+            '      containers:',
+            '      readinessGates: [{conditionType: InPlaceUpdateReady}]\n      containers:',
+          ),
+        }),
+      );
+      // Nor the gate: nothing that they make would ever be ready.
+      expect((await sync().inventory(name))?.status.commit?.notes).toContainEqual(
+        expect.stringMatching(/^web\.yaml:1: .*InPlaceUpdateReady.* never ready/),
       );
       expect(early.message).toMatch(
         /MigrationPaused web\.yaml:1@\w{8}: .* the workload is paused by ann, and apps\/v1/,
