@@ -16,7 +16,7 @@ import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
-import { deadlineRollback, stateOfWorkload } from './workload-state.ts';
+import { deadlineRollback, isStuck, stateOfWorkload } from './workload-state.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { viewWorkload } from './workload-view.ts';
 import { WhyItWaits } from './why-it-waits.ts';
@@ -89,7 +89,7 @@ export async function runRolloutStatus(call: Call<RolloutStatusOptions>): Promis
 
 function judge(object: WorkloadObject, { kind }: WorkloadArgument): Verdict {
   const { sentence, done, failed } = rolloutSentence(kind, object);
-  const stalled = !done && (failed === true || stateOfWorkload(object).state === 'Stalled');
+  const stalled = !done && (failed === true || isStuck(object));
   const back = deadlineRollback(object) !== undefined;
   return {
     outcome: done ? (back ? 'rolledBack' : 'done') : stalled ? 'stalled' : 'progressing',
@@ -137,8 +137,10 @@ function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObje
       const pin = readPinned(object.metadata.annotations) ?? {};
       return `${describePinned(pin)}${pin.reason === undefined ? '' : `: ${pin.reason}`}`;
     }
-    case 'stalled':
-      return stateOfWorkload(object).message;
+    case 'stalled': {
+      const { state, message } = stateOfWorkload(object);
+      return state === 'Paused' ? `paused ${message}` : message;
+    }
     case 'progressing':
     case 'timeout':
       return why.last;

@@ -24,7 +24,7 @@ import { planWorkload, readPlan } from './snapshot.ts';
 import type { WatchView } from './watch-view.ts';
 import { viewRollout } from './watch-view.ts';
 import { formatWorkload } from './workload-argument.ts';
-import { deadlineRollback } from './workload-state.ts';
+import { deadlineRollback, isStuck } from './workload-state.ts';
 
 export interface WatchVerbOptions {
   readonly untilDone?: boolean;
@@ -89,7 +89,7 @@ async function firstPlan(
 }
 
 function codeOf({ state, done }: WatchView, object: WorkloadObject): ExitCode | undefined {
-  if (state === 'Stalled') return EXIT.failed;
+  if (isStuck(object)) return EXIT.failed;
   if (!done || state !== 'Ready') return undefined;
   // As `rollout status` judges: what was to be rolled out is not.
   return deadlineRollback(object) === undefined ? EXIT.ok : EXIT.failed;

@@ -97,12 +97,20 @@ export function pausedOf(object: WorkloadObject): Wish | undefined {
   return readPaused(object.metadata.annotations, object.spec.paused);
 }
 
+/** Whether only somebody's action changes anything: a stall, or the pause that its deadline has set. One who waits for its end gives up. */
+export function isStuck(object: WorkloadObject): boolean {
+  const { state } = stateOfWorkload(object);
+  return state === 'Stalled' || (state === 'Paused' && pausedOf(object)?.by === DEADLINE);
+}
+
 /** Whether the controller has seen the present spec. */
 export function isObserved({ metadata, status }: WorkloadObject): boolean {
   const observed = status?.['observedGeneration'];
   return typeof observed === 'number' && observed >= (metadata.generation ?? 0);
 }
 
+/** What a run writes as who has paused, when its deadline has. */
+const DEADLINE = 'progressDeadlineSeconds';
 const REVISION_MISSING = 'RevisionMissing' satisfies ReasonCode;
 /**
  * What a template without a revision waits for: until it has one, `observedGeneration` stays behind, so that nobody takes the rollout

@@ -4,7 +4,7 @@ import { colorsOf } from '../../../cli/colors.ts';
 import { columnsOf } from '../../../cli/get.ts';
 import { planWorkload } from '../../../cli/snapshot.ts';
 import { formatTable } from '../../../cli/table.ts';
-import { deadlineRollback, stateOfWorkload } from '../../../cli/workload-state.ts';
+import { deadlineRollback, isStuck, stateOfWorkload } from '../../../cli/workload-state.ts';
 import { viewWorkload } from '../../../cli/workload-view.ts';
 import { templateChange } from '../../../kubernetes/template-change.ts';
 import { lookupsOf } from '../../../kubernetes/workload-children.ts';
@@ -96,6 +96,19 @@ describe('the state of a workload', () => {
   ])('%s', (_, options, state, reason) => {
     expect(stateOfWorkload(workloadObject(options))).toMatchObject({ state, reason });
   });
+});
+
+it.each<[string, ObjectOptions, boolean]>([
+  ['stalled', { conditions: STALLED }, true],
+  [
+    'paused by its deadline',
+    { annotations: { 'fairlead.dev/paused': '{"by":"progressDeadlineSeconds"}' } },
+    true,
+  ],
+  ['paused by somebody', { annotations: PAUSED }, false],
+  ['reconciling', { conditions: RECONCILING }, false],
+])('who waits for its end gives up or not: %s', (_, options, stuck) => {
+  expect(isStuck(workloadObject(options))).toBe(stuck);
 });
 
 function waitsFor(object: WorkloadObject): readonly ReasonCode[] {
