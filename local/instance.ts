@@ -5,7 +5,8 @@ import { readFile, readdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-import { errorCode, trusted } from '../kubernetes/values.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
+import { asRecord, errorCode, trusted } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { writePrivateJson } from './private-json.ts';
 import { currentPidNamespace, isAlive } from './processes.ts';
@@ -80,14 +81,45 @@ function recordPath(directory: string): string {
   return join(directory, 'instance.json');
 }
 
-/** The record of an instance, or undefined if the directory holds none. */
+/** A record that somebody else has written over, or that a disk has lost: which processes are the instance's is not known. */
+export class DamagedInstanceError extends Error {}
+
+/**
+ * The record of an instance, or undefined if the directory holds none.
+ *
+ * @throws DamagedInstanceError when it cannot be understood
+ */
 export async function readInstance(directory: string): Promise<InstanceRecord | undefined> {
+  const path = recordPath(directory);
+  let text: string;
   try {
-    return trusted<InstanceRecord>(JSON.parse(await readFile(recordPath(directory), 'utf8')));
+    text = await readFile(path, 'utf8');
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
+  const record = parseRecord(text);
+  if (record !== undefined) return record;
+  throw new DamagedInstanceError(
+    `${path} is damaged, so nobody knows the processes of this instance\n` +
+      `  end those that name its directory, and remove it: pkill -KILL -f ${shellWord(`${directory}/`)}; rm -r ${shellWord(directory)}`,
+  );
+}
+
+function parseRecord(text: string): InstanceRecord | undefined {
+  try {
+    const { id, name, processes, ports, starter } = asRecord(JSON.parse(text));
+    const isNamed = typeof id === 'string' && typeof name === 'string';
+    const isWhole = isNamed && [processes, ports, starter].every(isObject);
+    return isWhole ? trusted<InstanceRecord>(JSON.parse(text)) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 /** Replaces the record at once. */

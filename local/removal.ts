@@ -6,7 +6,14 @@ import { join } from 'node:path';
 
 import { errorCode } from '../kubernetes/values.ts';
 import { INSTANCE_VARIABLE } from './component-process.ts';
-import { isOutOfSight, listInstances, livingProcess, readInstance, starterLives } from './instance.ts';
+import {
+  DamagedInstanceError,
+  isOutOfSight,
+  listInstances,
+  livingProcess,
+  readInstance,
+  starterLives,
+} from './instance.ts';
 import type { ComponentName, InstanceRecord } from './instance.ts';
 import { identifyProcess, stopProcess } from './processes.ts';
 import type { ProcessIdentity } from './processes.ts';
@@ -77,6 +84,11 @@ async function isAbandoned(directory: string): Promise<boolean> {
 export async function removeAbandonedInstances(stateDirectory: string): Promise<void> {
   for (const name of await listInstances(stateDirectory)) {
     const directory = join(stateDirectory, name);
-    if (await isAbandoned(directory)) await removeInstance(directory);
+    try {
+      if (await isAbandoned(directory)) await removeInstance(directory);
+    } catch (error) {
+      // Who asks for that one is told; it does not keep another from being set up.
+      if (!(error instanceof DamagedInstanceError)) throw error;
+    }
   }
 }

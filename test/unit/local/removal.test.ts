@@ -2,13 +2,13 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { currentBootId, listInstances, writeInstance } from '../../../local/instance.ts';
+import { currentBootId, listInstances, readInstance, writeInstance } from '../../../local/instance.ts';
 import type { InstanceRecord } from '../../../local/instance.ts';
 import { currentPidNamespace, identifyProcess } from '../../../local/processes.ts';
 import type { ProcessIdentity } from '../../../local/processes.ts';
@@ -63,6 +63,20 @@ describe('an instance whose starter cannot be found', () => {
     await removeAbandonedInstances(directory);
     expect(await listInstances(directory)).toEqual(['of-a-container']);
   });
+
+  it.each(['', '{"name":"spoilt"', 'null', '{}'])(
+    'is not known where its record is damaged: %j stays, is named with its file, and keeps no other from being removed',
+    async (text) => {
+      await put('here', { pidNamespace: currentPidNamespace() });
+      const spoilt = await put('a-spoilt-one', {});
+      await writeFile(join(spoilt, 'instance.json'), text);
+      const directory = join(state, 'fairlead', 'local');
+      await removeAbandonedInstances(directory);
+      expect(await listInstances(directory)).toEqual(['a-spoilt-one']);
+      const message = expect.stringContaining(`${join(spoilt, 'instance.json')} is damaged`);
+      await expect(readInstance(spoilt)).rejects.toMatchObject({ message });
+    },
+  );
 
   it('is neither taken over nor stopped nor called dead from another PID namespace', async () => {
     const directory = await put('theirs', { pidNamespace: ELSEWHERE });
