@@ -33,7 +33,13 @@ export class ComponentFailure extends Error {
   }
 }
 
-/** The last lines of a log, each cut to a readable length; none if there is no log. */
+/** Where the stack begins that a Go program prints when it panics. */
+const STACK = /^goroutine \d+ \[/;
+
+/**
+ * The last lines of a log, each cut to a readable length; none if there is no log. Of one that ends with a panic, those before its stack:
+ * they have the cause.
+ */
 export function tailOfLog(path: string): readonly string[] {
   let text: string;
   try {
@@ -42,10 +48,9 @@ export function tailOfLog(path: string): readonly string[] {
     if (errorCode(error) === 'ENOENT') return [];
     throw error;
   }
-  return text
-    .trimEnd()
-    .split('\n')
-    .filter((line) => line !== '')
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const stack = lines.findIndex((line) => STACK.test(line));
+  return (stack > 0 ? lines.slice(0, stack) : lines)
     .slice(-TAIL_LINES)
     .map((line) => (line.length > TAIL_COLUMNS ? `${line.slice(0, TAIL_COLUMNS)}…` : line));
 }
