@@ -70,7 +70,7 @@ export function readConfig(flags: WorkerFlags, environment: Environment): Worker
   return {
     cluster,
     workloadApi: workloadApi(flags.workloadApi ?? variable('FAIRLEAD_WORKLOAD_API')),
-    namespaces: list(flags.namespaces ?? environment['FAIRLEAD_NAMESPACES']),
+    namespaces: namespaceList(flags.namespaces ?? environment['FAIRLEAD_NAMESPACES']),
     metricsAddress: metrics === undefined || metrics === '' ? undefined : parseAddress(metrics),
     kubeconfig: flags.kubeconfig,
     context: flags.context,
@@ -100,11 +100,17 @@ function cacheDirectory(environment: Environment): string {
   return join(nonEmpty(environment['XDG_CACHE_HOME']) ?? join(homedir(), '.cache'), 'fairlead');
 }
 
-function list(text: string | undefined): readonly string[] | undefined {
+function namespaceList(text: string | undefined): readonly string[] | undefined {
   const names = (text ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
+  const wrong = names.find((name) => !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name));
+  if (wrong !== undefined) {
+    throw new ConfigurationError(
+      `--namespaces (FAIRLEAD_NAMESPACES) "${wrong}" is no name of a namespace: expected names with commas between them`,
+    );
+  }
   return names.length === 0 ? undefined : names;
 }
 

@@ -32,4 +32,14 @@ describe('the configuration of a worker', () => {
     const { identity: __, ...defaults } = readConfig({}, {});
     expect(config).toEqual(defaults);
   });
+
+  it.each([
+    [{ namespaces: 'a b' }, /--namespaces .*"a b"/],
+    [{ namespaces: 'a,B' }, /--namespaces .*"B"/],
+    [{ cluster: 'East' }, /--cluster .*"East"/],
+    [{ metricsAddress: '9090' }, /--metrics-address .*"9090"/],
+    [{ logLevel: 'loud' }, /--log-level .*"loud"/],
+  ])('names what it cannot use: %j', (flags, message) => {
+    expect(() => readConfig(flags, {})).toThrow(message);
+  });
 });
