@@ -17,7 +17,7 @@ import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { isAlreadyExists, isConflict } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
-import { listReplicaSets, pathOf, readUpdate, writeUpdate } from './rolling-update-objects.ts';
+import { listAdopters, pathOf, readUpdate, writeUpdate } from './rolling-update-objects.ts';
 import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import { trusted } from './values.ts';
 
@@ -52,8 +52,8 @@ export async function beginUpdate(
 ): Promise<BegunUpdate> {
   for (let tries = 1; ; tries += 1) {
     const snapshot = await readUpdate(client, reference);
-    const replicaSets = snapshot.replicaSets ?? (await listReplicaSets(client, reference.namespace));
-    const view = viewUpdate({ ...snapshot, replicaSets });
+    const adopters = snapshot.adopters ?? (await listAdopters(client, reference.namespace));
+    const view = viewUpdate({ ...snapshot, adopters });
     const decision = decideStart(view, request);
     const first = decision.do === 'attach' && !dryRun ? firstRecord(view, settings) : undefined;
     if (first !== undefined && tries < CONFLICT_LIMIT) {

@@ -1,17 +1,18 @@
 /** What a rolling update reads of a cluster, and how it writes: never from a cache, never without a precondition. */
 
 import { LABEL, UPDATE_FIELD_MANAGER } from '../planners/names.ts';
-import type { ControllerRevision, Pod, ReplicaSet } from '../planners/objects.ts';
+import type { ControllerRevision, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import { abandonedSelectors } from '../planners/rolling-update-abandoned.ts';
 import { lostSelectors } from '../planners/rolling-update-lost.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
-import type { RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
+import type { Adopter, RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { formatSelector } from '../planners/selector.ts';
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
+import { WORKLOAD_APIS } from './workload-api.ts';
 import { readPaused } from './wish-annotations.ts';
 
 /** Which update: a controller, and the one that replaces it where it was named. */
@@ -79,11 +80,11 @@ export async function readUpdate(
   const paused =
     readPaused(old?.metadata.annotations, undefined) ??
     readPaused(nextController?.metadata.annotations, undefined);
-  const [pods, replicaSets] = await Promise.all([
+  const [pods, adopters] = await Promise.all([
     listPods(client, namespace, selectors, options),
-    isBeforeRename(view) ? listReplicaSets(client, namespace, signal) : undefined,
+    isBeforeRename(view) ? listAdopters(client, namespace, signal) : undefined,
   ]);
-  return { ...bare, pods, paused, replicaSets };
+  return { ...bare, pods, paused, adopters };
 }
 
 /** The next controller has its pods still, and is about to let them go. */
@@ -93,20 +94,38 @@ function isBeforeRename({ old, nextController: next, keepsName, isRollback }: Up
   return old === undefined || sizeOf(old) === 0;
 }
 
-/** Those that might adopt pods; none where this account may not know, for whoever renames looks again. @throws ApiError */
-export async function listReplicaSets(
+const ADOPTERS = [
+  { kind: 'ReplicaSet', group: 'apps', version: 'v1', resource: 'replicasets' },
+  ...WORKLOAD_APIS.map((api) => {
+    const [group = '', version = ''] = api.split('/');
+    return { kind: 'DaemonSet', group, version, resource: 'daemonsets' } as const;
+  }),
+] as const;
+
+/**
+ * Those that might adopt pods. None of a kind that this account may not list, for whoever renames looks again, or that is not served.
+ * @throws ApiError
+ */
+export async function listAdopters(
   client: KubernetesClient,
   namespace: string,
   signal?: AbortSignal,
-): Promise<readonly ReplicaSet[]> {
-  try {
-    const path = { group: 'apps', version: 'v1', resource: 'replicasets', namespace };
-    return (await client.list<ReplicaSet>(path, signal === undefined ? {} : { signal })).items;
-  } catch (error) {
-    if (isForbidden(error)) return [];
-    throw error;
-  }
+): Promise<readonly Adopter[]> {
+  const options = signal === undefined ? {} : { signal };
+  const lists = ADOPTERS.map(async ({ kind, ...resource }): Promise<readonly Adopter[]> => {
+    try {
+      const { items } = await client.list<WithoutKind>({ ...resource, namespace }, options);
+      return items.map(({ metadata, spec }) => ({ kind, metadata, spec }));
+    } catch (error) {
+      if (isForbidden(error) || isNotFound(error)) return [];
+      throw error;
+    }
+  });
+  return (await Promise.all(lists)).flat();
 }
+
+/** Lists leave the kind out. */
+type WithoutKind = Omit<Adopter, 'kind'>;
 
 type Selector = Readonly<Record<string, string>>;
 

@@ -18,14 +18,14 @@ export const RIVAL = 'SelectorShared';
  * undefined where there is none. `own`: names of the two controllers of the update.
  */
 export function rivalOf(
-  { controllers, replicaSets = [] }: Pick<RollingUpdateSnapshot, 'controllers' | 'replicaSets'>,
+  { controllers, adopters = [] }: Pick<RollingUpdateSnapshot, 'controllers' | 'adopters'>,
   template: PodTemplate | undefined,
   own: readonly string[],
 ): string | undefined {
   const others = controllers.filter(({ metadata }) => !own.includes(metadata.name));
-  const candidates: readonly (readonly [string, KubernetesObject, LabelSelector])[] = [
+  const candidates: readonly (readonly [string, Pick<KubernetesObject, 'metadata'>, LabelSelector])[] = [
     ...others.map((one) => ['ReplicationController', one, { matchLabels: one.spec.selector ?? {} }] as const),
-    ...replicaSets.map((one) => ['ReplicaSet', one, one.spec.selector] as const),
+    ...adopters.map((one) => [one.kind, one, one.spec.selector] as const),
   ];
   const found = candidates.find(
     ([, { metadata }, selector]) =>

@@ -2,7 +2,7 @@
 
 import { isActive, isAvailable } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
-import type { ControllerRevision, Pod, ReplicaSet } from './objects.ts';
+import type { ControllerRevision, LabelSelector, ObjectMeta, Pod } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import {
   desiredOf,
@@ -33,6 +33,13 @@ import { matchesSelector } from './selector.ts';
 import type { Wish } from './workload.ts';
 import type { ControllerProgress, UpdatePhase, UpdateProgress } from './rolling-update-steps.ts';
 
+/** One of another kind that takes the pods that its selector finds and nobody controls. */
+export interface Adopter {
+  readonly kind: 'ReplicaSet' | 'DaemonSet';
+  readonly metadata: ObjectMeta;
+  readonly spec: { readonly selector: LabelSelector };
+}
+
 /** Everything that the planner looks at: one namespace, as it is now. */
 export interface RollingUpdateSnapshot {
   readonly namespace: string;
@@ -43,8 +50,8 @@ export interface RollingUpdateSnapshot {
   readonly controllers: readonly ReplicationController[];
   readonly revisions: readonly ControllerRevision[];
   readonly pods: readonly Pod[];
-  /** Of the namespace, where pods are about to lose their controller. */
-  readonly replicaSets?: readonly ReplicaSet[] | undefined;
+  /** ReplicaSets and DaemonSets of the namespace, where pods are about to lose their controller. */
+  readonly adopters?: readonly Adopter[] | undefined;
   /** Annotation of either controller. */
   readonly paused?: Wish | undefined;
   /** The namespace is being deleted: nothing can be created in it. Absent where it is not, or that is not known. */

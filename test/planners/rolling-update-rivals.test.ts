@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import type { LabelSelector, ReplicaSet } from '../../planners/objects.ts';
+import type { LabelSelector } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
+import type { Adopter } from '../../planners/rolling-update-view.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
@@ -17,27 +18,29 @@ function bar(world: SimulatedControllers, selector: Record<string, string> = { a
   world.settle();
 }
 
-function replicaSet(selector: LabelSelector, deletionTimestamp?: string): ReplicaSet {
+function adopter(kind: Adopter['kind'], selector: LabelSelector, deletionTimestamp?: string): Adopter {
   const metadata = {
     name: 'web',
     uid: 'web',
     resourceVersion: '1',
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
   };
-  return { kind: 'ReplicaSet', metadata, spec: { selector, template: IMAGE_TEMPLATE('web:1') } };
+  return { kind, metadata, spec: { selector } };
 }
 
 describe('before an update begins', () => {
   it.each<[string, LabelSelector, string]>([
     ['labels', { matchLabels: { app: 'foo' } }, 'app=foo'],
     ['expressions', { matchExpressions: [{ key: 'app', operator: 'Exists' }] }, 'app'],
-  ])('a ReplicaSet whose %s select its pods: refused', (_, selector, text) => {
-    const view = viewUpdate({ ...foo().snapshot('foo'), replicaSets: [replicaSet(selector)] });
-    expect(decideStart(view, IMAGE)).toMatchObject({
-      do: 'refuse',
-      code: 'SelectorShared',
-      message: expect.stringContaining(`ReplicaSet web (selector ${text}) selects the pods of foo too`),
-    });
+  ])('a ReplicaSet or a DaemonSet whose %s select its pods: refused', (_, selector, text) => {
+    for (const kind of ['ReplicaSet', 'DaemonSet'] as const) {
+      const view = viewUpdate({ ...foo().snapshot('foo'), adopters: [adopter(kind, selector)] });
+      expect(decideStart(view, IMAGE)).toMatchObject({
+        do: 'refuse',
+        code: 'SelectorShared',
+        message: expect.stringContaining(`${kind} web (selector ${text}) selects the pods of foo too`),
+      });
+    }
   });
 
   it.each<[string, LabelSelector, string | undefined]>([
@@ -45,8 +48,8 @@ describe('before an update begins', () => {
     ['with other labels', { matchLabels: { app: 'web' } }, undefined],
     ['of a Deployment', { matchLabels: { app: 'foo', 'pod-template-hash': '1' } }, undefined],
   ])('a ReplicaSet %s: begun', (_, selector, deletionTimestamp) => {
-    const replicaSets = [replicaSet(selector, deletionTimestamp)];
-    const view = viewUpdate({ ...foo().snapshot('foo'), replicaSets });
+    const adopters = [adopter('ReplicaSet', selector, deletionTimestamp)];
+    const view = viewUpdate({ ...foo().snapshot('foo'), adopters });
     expect(decideStart(view, IMAGE)).toMatchObject({ do: 'begin' });
   });
 
@@ -100,8 +103,8 @@ describe('one that comes in the middle of an update', () => {
     const world = foo();
     begin(world);
     run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
-    const replicaSets = [replicaSet({ matchLabels: { app: 'foo' } })];
-    expect(planRollingUpdate({ ...world.snapshot('foo'), replicaSets }, NOW).step).toMatchObject(held);
+    const adopters = [adopter('ReplicaSet', { matchLabels: { app: 'foo' } })];
+    expect(planRollingUpdate({ ...world.snapshot('foo'), adopters }, NOW).step).toMatchObject(held);
   });
 
   it('while the old one is there it can still be turned round', () => {
