@@ -77,6 +77,7 @@ describe('a rolling update that somebody works against by hand', () => {
     await cluster.client.create({ ...RCS, namespace }, FOO);
     const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 4;
     await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 60_000);
+    await history.untilReady(4);
     const begun = performance.now();
     const environment = {
       KUBECONFIG: controlPlane().kubeconfig,

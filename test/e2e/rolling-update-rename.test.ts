@@ -89,6 +89,7 @@ describe('renames under load, and runs that end in between', () => {
     await cluster.client.create({ ...RCS, namespace }, manifest('noise', 'noise:1', 0));
     const isFull = ({ status }: ReplicationController) => status?.availableReplicas === REPLICAS;
     await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 120_000);
+    await history.untilReady(REPLICAS);
     const load = new AbortController();
     const noise = makeNoise(namespace, load.signal);
     const begun = performance.now();
