@@ -4,6 +4,7 @@ import { KubernetesClient } from '../kubernetes/client.ts';
 import type { Connection } from '../kubernetes/kubeconfig.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { isNamespaceName } from '../kubernetes/namespace-name.ts';
 import { nonEmpty } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { groupVersion, parseWorkloadApi } from '../kubernetes/workload-api.ts';
@@ -99,11 +100,9 @@ export function targetOf(
   };
 }
 
-const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-
 /** @throws CliError (usage) for what no namespace can be called */
 function namespaceOf(text: string): string {
-  if (NAMESPACE.test(text)) return text;
+  if (isNamespaceName(text)) return text;
   throw new CliError(
     `"${text}" cannot be the name of a namespace: lower-case letters, digits and dashes`,
     EXIT.usage,

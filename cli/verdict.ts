@@ -7,6 +7,7 @@ import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isIdle } from '../kubernetes/wish-edits.ts';
 import { KEEPS_OLD } from '../planners/conditions.ts';
 import { isNote } from '../planners/complete-mark.ts';
+import { DEADLINE_WISHER } from '../planners/names.ts';
 import type { PodTemplate } from '../planners/objects.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
 import { revisionsOf } from '../planners/revision.ts';
@@ -207,7 +208,7 @@ function paused(evidence: Evidence): Verdict | undefined {
   const back = howToGoBack(evidence);
   // The same pods would only run into the same deadline again, or fail as they do now, unless it has been gone back already.
   const isBroken = plan.waiting.some(({ message }) => BROKEN.test(message));
-  const isInVain = (workload.paused.by === 'progressDeadlineSeconds' || isBroken) && !back.isThere;
+  const isInVain = (workload.paused.by === DEADLINE_WISHER || isBroken) && !back.isThere;
   const instead = isInVain ? `${commitOr(back)}; then ` : '';
   return {
     verdict: 'Paused',

@@ -4,6 +4,7 @@ import { isPinOver, isPinSpent } from '../kubernetes/template-change.ts';
 import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { trusted } from '../kubernetes/values.ts';
+import { DEADLINE_WISHER } from '../planners/names.ts';
 import type { Condition } from '../planners/objects.ts';
 import type { ReasonCode } from '../planners/plan.ts';
 import { describePin } from '../planners/reasons.ts';
@@ -100,7 +101,7 @@ export function pausedOf(object: WorkloadObject): Wish | undefined {
 /** Whether only somebody's action changes anything: a stall, or the pause that its deadline has set. One who waits for its end gives up. */
 export function isStuck(object: WorkloadObject): boolean {
   const { state } = stateOfWorkload(object);
-  return state === 'Stalled' || (state === 'Paused' && pausedOf(object)?.by === DEADLINE);
+  return state === 'Stalled' || (state === 'Paused' && pausedOf(object)?.by === DEADLINE_WISHER);
 }
 
 /** Whether the controller has seen the present spec. */
@@ -109,8 +110,6 @@ export function isObserved({ metadata, status }: WorkloadObject): boolean {
   return typeof observed === 'number' && observed >= (metadata.generation ?? 0);
 }
 
-/** What a run writes as who has paused, when its deadline has. */
-const DEADLINE = 'progressDeadlineSeconds';
 const REVISION_MISSING = 'RevisionMissing' satisfies ReasonCode;
 /**
  * What a template without a revision waits for: until it has one, `observedGeneration` stays behind, so that nobody takes the rollout

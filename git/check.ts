@@ -106,7 +106,7 @@ export async function checkCommit(
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,
     ...(refused.length > 0 && { refused: refused.map((object) => entryKey(inventoryEntry(object))) }),
-    ...(check.notes.length > 0 && { notes: check.notes }),
+    ...(check.notes.length > 0 && { notes: check.notes.toSorted() }),
     ...(isLost && problems.length === 0 && { lost: describeLost(context.store) }),
   };
 }

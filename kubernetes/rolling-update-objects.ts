@@ -12,7 +12,7 @@ import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { formatSelector } from '../planners/selector.ts';
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
-import { WORKLOAD_APIS } from './workload-api.ts';
+import { groupVersion, WORKLOAD_APIS, WORKLOAD_RESOURCES } from './workload-api.ts';
 import { readPaused } from './wish-annotations.ts';
 
 /** Which update: a controller, and the one that replaces it where it was named. */
@@ -96,10 +96,11 @@ function isBeforeRename({ old, nextController: next, keepsName, isRollback }: Up
 
 const ADOPTERS = [
   { kind: 'ReplicaSet', group: 'apps', version: 'v1', resource: 'replicasets' },
-  ...WORKLOAD_APIS.map((api) => {
-    const [group = '', version = ''] = api.split('/');
-    return { kind: 'DaemonSet', group, version, resource: 'daemonsets' } as const;
-  }),
+  ...WORKLOAD_APIS.map((api) => ({
+    kind: 'DaemonSet' as const,
+    ...groupVersion(api),
+    resource: WORKLOAD_RESOURCES.DaemonSet,
+  })),
 ] as const;
 
 /**

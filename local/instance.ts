@@ -108,10 +108,11 @@ export async function readInstance(directory: string): Promise<InstanceRecord | 
 
 function parseRecord(text: string): InstanceRecord | undefined {
   try {
-    const { id, name, processes, ports, starter } = asRecord(JSON.parse(text));
+    const value: unknown = JSON.parse(text);
+    const { id, name, processes, ports, starter } = asRecord(value);
     const isNamed = typeof id === 'string' && typeof name === 'string';
     const isWhole = isNamed && [processes, ports, starter].every(isObject);
-    return isWhole ? trusted<InstanceRecord>(JSON.parse(text)) : undefined;
+    return isWhole ? trusted<InstanceRecord>(value) : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -79,6 +79,9 @@ export const DEPLOYMENT_ANNOTATION = {
 /** Readiness gate that is False while a pod is updated in place. */
 export const IN_PLACE_GATE = 'InPlaceUpdateReady';
 
+/** Who paused a workload, or rolled it back, when nobody but its deadline did. */
+export const DEADLINE_WISHER = 'progressDeadlineSeconds';
+
 /** What a rolling update writes on ReplicationControllers (seed 001). */
 export const ROLLING_UPDATE = {
   /** Annotation: how many replicas the controller is to have in the end; of the one that goes, 0. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { toMessage } from '../kubernetes/api-error.ts';
 import { ConfigurationError } from '../kubernetes/configuration-error.ts';
+import { isNamespaceName } from '../kubernetes/namespace-name.ts';
 import { nonEmpty } from '../kubernetes/values.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_APIS, parseWorkloadApi } from '../kubernetes/workload-api.ts';
@@ -105,7 +106,7 @@ function namespaceList(text: string | undefined): readonly string[] | undefined 
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
-  const wrong = names.find((name) => !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name));
+  const wrong = names.find((name) => !isNamespaceName(name));
   if (wrong !== undefined) {
     throw new ConfigurationError(
       `--namespaces (FAIRLEAD_NAMESPACES) "${wrong}" is no name of a namespace: expected names with commas between them`,

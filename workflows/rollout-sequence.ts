@@ -10,6 +10,7 @@ import type {
   PausedBy,
   UpdateBatchResult,
 } from '../activities/rollout-types.ts';
+import type { DEADLINE_WISHER } from '../planners/names.ts';
 import type { OnDeadline } from '../planners/workload.ts';
 
 /** Why the loop ended. */
@@ -141,7 +142,8 @@ export class RolloutSequence {
 
   async #reachDeadline(onDeadline: OnDeadline): Promise<Ending | undefined> {
     this.#deadlineReported = true;
-    const wish = { by: 'progressDeadlineSeconds', reason: 'no progress before the deadline' };
+    const by = 'progressDeadlineSeconds' satisfies typeof DEADLINE_WISHER;
+    const wish = { by, reason: 'no progress before the deadline' };
     switch (onDeadline) {
       case 'Report':
         return undefined;

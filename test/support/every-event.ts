@@ -1,10 +1,9 @@
 /** All events of a collection, however often the apiserver ends the watch. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
-
 import { isTransient } from '../../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
+import { found } from './eventually.ts';
 
 export interface SeenEvent<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -37,7 +36,18 @@ export async function* everyEvent<T extends KubernetesObject>(
     } catch (error) {
       // Without a place to go on from, something might be missed.
       if (signal.aborted || resourceVersion === undefined || !isTransient(error)) throw error;
-      await sleep(100);
+      await found('the apiserver answers again', async () => await answers(client, signal));
     }
+  }
+}
+
+/** Whether the apiserver is ready, or nobody waits for it any more; undefined: not yet. */
+async function answers(client: KubernetesClient, signal: AbortSignal): Promise<true | undefined> {
+  try {
+    if (!signal.aborted) await client.request<unknown>({ method: 'GET', path: '/readyz' });
+    return true;
+  } catch (error) {
+    if (isTransient(error)) return undefined;
+    throw error;
   }
 }

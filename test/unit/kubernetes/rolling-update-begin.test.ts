@@ -39,7 +39,7 @@ function serve(world: SimulatedControllers) {
     pods: world.pods,
   });
   const client = trusted<KubernetesClient>({
-    list: async ({ resource }: ResourcePath) => await Promise.resolve({ items: items()[resource] }),
+    list: async ({ resource }: ResourcePath) => await Promise.resolve({ items: items()[resource] ?? [] }),
     create: async ({ resource }: ResourcePath, body: Created['body'], { dryRun = false } = {}) => {
       created.push({ resource, dryRun, body });
       if (!dryRun && resource === 'controllerrevisions') store(world, trusted(body));
