@@ -1,11 +1,16 @@
 /**
  * Closes a test run with the line `N passed, N failed`. A skipped or unfinished test counts as failed: it proves nothing. With
- * `FAIRLEAD_TEST_SUM=add` the tests of the run before are counted too.
+ * `FAIRLEAD_TEST_SUM=add` the tests of the run before are counted too. Before that line comes a line for each test that failed, and what
+ * is known of workers that ended by themselves: of a long log often only the end is kept.
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 const SUMMARY = '.fairlead/test-summary';
+/** Lines of what went wrong, also by processes of tests (worker-process.ts). */
+const TROUBLES = '.fairlead/test-troubles';
 
 export default class SummaryReporter {
   #error;
@@ -14,6 +19,7 @@ export default class SummaryReporter {
 
   onRunStart() {
     if (process.env.FAIRLEAD_TEST_SUM === 'add') this.#earlier = earlierCounts();
+    else rmSync(TROUBLES, { force: true });
     rmSync(SUMMARY, { force: true });
   }
 
@@ -28,12 +34,26 @@ export default class SummaryReporter {
     const line = `${passedEarlier + results.numPassedTests} passed, ${failedEarlier + failed} failed`;
     mkdirSync('.fairlead', { recursive: true });
     writeFileSync(SUMMARY, `${line}\n`);
-    console.log(`\n${line}`);
+    writeFileSync(TROUBLES, results.testResults.flatMap(failuresOf).join(''), { flag: 'a' });
+    console.log(`\n${readFileSync(TROUBLES, 'utf8')}${line}`);
   }
 
   getLastError() {
     return this.#error;
   }
+}
+
+/** A line for each test of a file that failed, and for a file that could not run. */
+function failuresOf({ testFilePath, testExecError, testResults }) {
+  const file = relative(process.cwd(), testFilePath);
+  const failed = testResults.filter(({ status }) => status === 'failed');
+  const first = (text = '') => stripVTControlCharacters(text).trim().split('\n')[0].slice(0, 300);
+  return [
+    ...(testExecError ? [`failed: ${file}: ${first(testExecError.message)}\n`] : []),
+    ...failed.map(
+      ({ fullName, failureMessages }) => `failed: ${file}: ${fullName}: ${first(failureMessages[0])}\n`,
+    ),
+  ];
 }
 
 /** What the run before has counted. One that never came to its end has failed. */

@@ -3,6 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { appendFileSync, mkdirSync } from 'node:fs';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { builtWorker } from './built-worker.ts';
@@ -34,6 +35,8 @@ export interface LogLine {
 
 const START_TIMEOUT_MS = 60_000;
 const TAIL = 40;
+/** Lines of a worker that ended by itself. */
+const TOLD = 12;
 
 /** Starts a worker and waits until it leads (its activities poll), or until it has started. */
 export async function startWorker(options: WorkerOptions): Promise<WorkerProcess> {
@@ -63,6 +66,7 @@ export async function startWorker(options: WorkerOptions): Promise<WorkerProcess
   const started = (line: LogLine) => line.msg === 'Temporal worker started';
   try {
     await worker.untilLine(options.waitFor === 'started' ? started : leading, START_TIMEOUT_MS);
+    worker.tellUnlessEnded();
     return worker;
   } catch (error) {
     await worker.kill();
@@ -76,6 +80,7 @@ export class WorkerProcess {
   readonly #tail: string[] = [];
   readonly #listeners = new Set<() => void>();
   #rest = '';
+  #isEndedByTest = false;
 
   constructor(child: ChildProcess) {
     this.#child = child;
@@ -90,6 +95,21 @@ export class WorkerProcess {
 
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** From now on an end that no test has brought about is told: what waits for its work would only say that nothing came. */
+  tellUnlessEnded(): void {
+    this.#child.once('exit', (code, signal) => {
+      if (this.#isEndedByTest) return;
+      const how = signal ?? `exit code ${String(code)}`;
+      const tail = this.#tail.slice(-TOLD).map((line) => line.slice(0, 500));
+      // Where the reporter of the run looks, which closes it with these.
+      mkdirSync('.fairlead', { recursive: true });
+      appendFileSync(
+        '.fairlead/test-troubles',
+        `worker ${String(this.pid)} ended by itself, with ${how}:\n${tail.join('\n')}\n`,
+      );
+    });
   }
 
   /** The last lines that it printed, for error messages. */
@@ -134,6 +154,7 @@ export class WorkerProcess {
 
   /** SIGKILL, sent before this returns; the process is reaped a moment later. */
   killNow(): void {
+    this.#isEndedByTest = true;
     this.#child.kill('SIGKILL');
   }
 
@@ -150,6 +171,7 @@ export class WorkerProcess {
     if (!this.running) {
       return;
     }
+    this.#isEndedByTest = true;
     const ended = once(this.#child, 'exit');
     this.#child.kill(signal);
     let timer: NodeJS.Timeout | undefined;
