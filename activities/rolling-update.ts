@@ -27,6 +27,7 @@ import { recordAgain } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
+import { assertRenamePossible, isRefusedRename, whileNothingHoldsThePods } from './rename-refusals.ts';
 import type {
   AdvanceInput,
   AdvanceResult,
@@ -62,6 +63,8 @@ const URGENCY_MS = 10_000;
 /** So many plans in a row that the cluster had overtaken mean that somebody works against us. */
 const STALE_LIMIT = 20;
 const WRITTEN_LIMIT = 30;
+/** After so many tries of a rename that is refused the workflow is asked what else there is: half a minute to a minute. */
+const REFUSALS_LIMIT = 20;
 
 /** The activities, bound to this leader. */
 export function createRollingUpdateActivities(dependencies: RollingUpdateDependencies) {
@@ -75,6 +78,23 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   }
 
   async function advance(input: AdvanceInput): Promise<AdvanceResult> {
+    const seen: { plan?: RollingUpdatePlan } = {};
+    try {
+      return await advanceFrom(input, seen);
+    } catch (error) {
+      const failure = whileNothingHoldsThePods(error, seen.plan);
+      // A run that only tries again writes down no wish that came as a signal.
+      const isLong = isRefusedRename(failure) && Context.current().info.attempt >= REFUSALS_LIMIT;
+      if (isLong && seen.plan !== undefined) return { ...answer(seen.plan), written: [] };
+      throw failure;
+    }
+  }
+
+  /** @param seen Takes what the last look has shown. */
+  async function advanceFrom(
+    input: AdvanceInput,
+    seen: { plan?: RollingUpdatePlan },
+  ): Promise<AdvanceResult> {
     const { update } = input;
     const client = attemptClient(dependencies.client);
     const { cancellationSignal: signal } = Context.current();
@@ -87,6 +107,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     for (;;) {
       const plan = withRecord(await look(client, input, signal, isEnding), released);
       const { step } = plan;
+      seen.plan = plan;
       if (isAboutHolding(plan) && !isTried) {
         isTried = true;
         isEnding = await refusesCreations(client, update, signal);
@@ -113,6 +134,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         continue;
       }
       const handing = step.write.purpose === 'ReleaseNext' ? recordOfRename(plan) : undefined;
+      await assertRenamePossible(client, plan, signal);
       // From here on nothing but the record says what the pods are of; while the next one is there it is written again from that.
       if (handing !== undefined && !(await isThere(client, update.namespace, handing, signal))) continue;
       // Also where its answer is lost.

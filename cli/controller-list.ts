@@ -1,5 +1,6 @@
 /** `fairlead get rc[/NAME]`: ReplicationControllers and how their rolling updates stand, a line each. */
 
+import { whyLastFailed } from '../kubernetes/attempts.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { pathOf } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
@@ -45,6 +46,8 @@ interface ControllerView {
   readonly progress?: UpdateProgress;
   /** Name of its record, a ControllerRevision; an update that kubectl began has none until a run takes it on. */
   readonly record?: string;
+  /** Why the last run of the update failed; another may be open. */
+  readonly failedBecause?: string;
   readonly paused?: Wish;
   readonly images: readonly string[];
   readonly commit?: string;
@@ -123,11 +126,15 @@ async function withRuns(
     items.map(async (item) => {
       if (!asked.has(item)) return item;
       const { namespace, name, replaces = name } = item;
-      const run = await new RunWatch(session, { namespace, name: replaces }).closedAtLast();
+      const watch = new RunWatch(session, { namespace, name: replaces });
+      const run = await watch.closedAtLast();
       // An update that kubectl began has none.
       const isRunless = run?.state === 'closed' || (run?.state === 'none' && item.record !== undefined);
-      if (!isRunless) return item;
-      return { ...item, state: 'Stalled' as const, message: describeNoRun(run) };
+      if (isRunless)
+        return { ...item, state: 'Stalled' as const, message: describeNoRun(run, item.failedBecause) };
+      const open = watch.open();
+      const why = open?.state === 'running' ? open.failing?.message : undefined;
+      return why === undefined || item.message !== '' ? item : { ...item, message: why };
     }),
   );
 }
@@ -249,6 +256,7 @@ function viewOf(
   const { annotations, creationTimestamp } = metadata;
   const paused = plan.view.paused;
   const [commit, repository] = [annotations?.[ANNOTATION.commit], annotations?.[ANNOTATION.repository]];
+  const failedBecause = isUnderWay(plan) ? whyLastFailed(plan.view.record?.revision) : undefined;
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -261,6 +269,7 @@ function viewOf(
     ...stateOf(plan),
     ...(isUnderWay(plan) && { progress: plan.progress }),
     ...(isUnderWay(plan) && plan.view.record && { record: plan.view.record.revision.metadata.name }),
+    ...(failedBecause !== undefined && { failedBecause }),
     ...(paused !== undefined && { paused }),
     images: (spec.template?.spec.containers ?? []).map(({ image = '' }) => image),
     ...(commit !== undefined && { commit }),

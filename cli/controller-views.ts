@@ -1,5 +1,6 @@
 /** `rollout status`, `watch`, `explain`, `rollout history` of `rc/NAME`: from what the cluster holds, as for any workload. */
 
+import { whyLastFailed } from '../kubernetes/attempts.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
@@ -16,6 +17,7 @@ import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
+import { ChangingNote } from './changing-note.ts';
 import type { AskedRun } from './controller-session.ts';
 import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
@@ -85,6 +87,7 @@ async function follow(
     let shown = '';
     let nobody: string | undefined;
     let dead: UpdateExplanation | undefined;
+    const fails = new ChangingNote(io, 'it goes on');
     while (!io.interrupted.aborted) {
       const plan = await readPlan(session, reference);
       const { outcome, sentence } = judgeUpdate(plan, await readControllerGit(session, plan));
@@ -98,6 +101,8 @@ async function follow(
       const wasDead = dead !== undefined;
       dead = await whyDead(plan, async () => (isOnce ? await runs.closedAtLast() : runs.closed()));
       if (dead !== undefined && !wasDead && !untilDone) io.err(`  ${oneLine(dead.sentence)}\n`);
+      const failing = nobody === undefined ? describeFailing(plan, runs.open()) : undefined;
+      fails.now(failing);
       const isLate = (options.timeout ?? 0) > 0 && io.now() - began >= (options.timeout ?? 0);
       const state = dead === undefined ? outcome : 'stalled';
       const ended: Outcome | undefined =
@@ -105,7 +110,7 @@ async function follow(
       if (ended !== undefined) {
         // Before the moment has gone by in which another may be started.
         const soon = dead ?? (ended === 'timeout' ? await whyDead(plan, () => runs.lastClosed()) : undefined);
-        const end = await explainEnd(session, plan, { ended, dead: soon, nobody });
+        const end = await explainEnd(session, plan, { ended, dead: soon, nobody, failing });
         if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
         if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
         if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
@@ -132,13 +137,15 @@ interface Ending {
   readonly ended: Outcome;
   readonly dead: UpdateExplanation | undefined;
   readonly nobody: string | undefined;
+  /** As {@link describeFailing}. */
+  readonly failing: string | undefined;
 }
 
 /** Why a wait ends without what was waited for, and what to do about it; as `explain` finds it. */
 async function explainEnd(
   session: Session,
   plan: RollingUpdatePlan,
-  { ended, dead, nobody }: Ending,
+  { ended, dead, nobody, failing }: Ending,
 ): Promise<{ readonly why?: string; readonly next?: string }> {
   const { name } = plan.view;
   if (ended === 'stalled') {
@@ -155,9 +162,7 @@ async function explainEnd(
       ? afterPods(plan, late)
       : dead !== undefined
         ? dead.sentence
-        : isUnderWay(plan)
-          ? whyNothingMoves(plan)
-          : reasonOf(plan);
+        : (failing ?? (isUnderWay(plan) ? whyNothingMoves(plan) : reasonOf(plan)));
   return { why: `timed out waiting for the update of ${name}${waits === undefined ? '' : `: ${waits}`}` };
 }
 
@@ -231,15 +236,19 @@ export interface UpdateExplanation {
  */
 export function explain(plan: RollingUpdatePlan, evidence: UpdateEvidence): UpdateExplanation {
   const found = explainState(plan, evidence);
-  const { run, nobody } = evidence;
-  const failing = run.state === 'running' && nobody === undefined ? run.failing : undefined;
-  if (failing === undefined || failing.attempts < 1 || plan.step.do !== 'write') return found;
+  const failing = evidence.nobody === undefined ? describeFailing(plan, evidence.run) : undefined;
+  if (failing === undefined) return found;
+  return { next: WAY_OUT_OF_FAILING, ...found, sentence: `${found.sentence}; ${failing}` };
+}
+
+const WAY_OUT_OF_FAILING = 'mend what it names; it is tried again by itself';
+
+/** What the cluster answers to the step that is due, where it fails again and again; undefined where it does not. */
+function describeFailing({ step }: RollingUpdatePlan, run: AskedRun | undefined): string | undefined {
+  const failing = run?.state === 'running' ? run.failing : undefined;
+  if (failing === undefined || failing.attempts < 1 || step.do !== 'write') return undefined;
   const times = failing.attempts === 1 ? 'once' : `${String(failing.attempts)} times`;
-  return {
-    next: 'mend what it names; it is tried again by itself',
-    ...found,
-    sentence: `${found.sentence}; what is due (${plan.step.write.message}) has failed ${times}: ${failing.message}`,
-  };
+  return `what is due (${step.write.message}) has failed ${times}: ${failing.message}`;
 }
 
 function explainState(
@@ -269,7 +278,7 @@ function explainState(
         : run.state === 'running'
           ? undefined
           : {
-              why: describeNoRun(run),
+              why: describeNoRun(run, whyLastFailed(view.record?.revision)),
               next: retry,
             };
   const next = dead === undefined ? {} : { next: dead.next };

@@ -38,6 +38,11 @@ export class RunWatch {
     return this.#noneSince === undefined ? undefined : this.#run;
   }
 
+  /** The run that was open when it was asked for last. Asks nobody. */
+  open(): AskedRun | undefined {
+    return this.#run?.state === 'running' ? this.#run : undefined;
+  }
+
   /** As {@link closed}, for a verb that looks once: it waits as long as that is not known. */
   async closedAtLast(): Promise<AskedRun | undefined> {
     const { io } = this.#session;

@@ -152,8 +152,13 @@ export async function rollController(
   const isEnded = isInProgress && isNothingLeft(view);
   if (isEnded) await turnUpdate(context.worker, reference, context.sha, Date.now());
   if (live === undefined) {
-    if (isInProgress && !isEnded)
-      throw new NotYetError(`${object.label}: it is being renamed, its pods are there`);
+    if (isInProgress && !isEnded) {
+      // What is between two names nobody else may bring back: its run may have failed, or was ended.
+      await start(context, reference);
+      throw new NotYetError(
+        `${object.label}: it is being renamed, its pods are there${await whyNot(context, reference)}`,
+      );
+    }
     return false;
   }
   // One that only waits for its pods is joined by its own manifest; another one is rolled out instead.
@@ -285,6 +290,12 @@ function requestFor(wanted: ReplicationController, live: ReplicationController):
   const manifest = plainController(wanted, live.metadata.name);
   const { managedFields: owners } = wanted.metadata;
   return { change: { kind: 'manifest', manifest }, key: keyOf(live) ?? ROLLING_UPDATE.deployment, owners };
+}
+
+/** What keeps its run from going on, as the end of a sentence; empty: nothing, as far as Temporal tells. */
+async function whyNot({ rollingUpdateRun }: CommitContext, reference: UpdateReference): Promise<string> {
+  const run = await rollingUpdateRun?.(reference);
+  return run?.state === 'running' && run.failing !== undefined ? `: ${run.failing.message}` : '';
 }
 
 async function start(

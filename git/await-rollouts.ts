@@ -4,12 +4,15 @@
  */
 
 import { ApiError, isForbidden } from '../kubernetes/api-error.ts';
+import { whyLastFailed } from '../kubernetes/attempts.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { ResourcePath, WatchEvent } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { ANNOTATION } from '../planners/names.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
+import type { UpdateRun } from '../planners/rolling-update-run.ts';
 import { RUN_GRACE_MS, describeNoRun } from '../planners/rolling-update-run.ts';
 import { updateOf } from './apply-controller.ts';
 import { isOther, lookAtJobs, lookAtOthers } from './await-others.ts';
@@ -182,14 +185,28 @@ async function lookAtController(
       judged = controllerState(plan, hash);
     }
     const run = needsRun(plan, judged) ? await context.rollingUpdateRun?.(update) : undefined;
+    if (run?.state === 'running') judged = { ...judged, state: whileFailing(judged.state, plan, run) };
     const isRunless = run !== undefined && run.state !== 'running';
     runlessSince = isRunless ? (runlessSince ?? Date.now()) : undefined;
     if (isRunless && Date.now() - (runlessSince ?? Date.now()) >= RUN_GRACE_MS) {
-      judged = controllerState(plan, hash, describeNoRun(run));
+      judged = controllerState(plan, hash, describeNoRun(run, whyLastFailed(plan.view.record?.revision)));
     }
     looked(judged.state, judged.commit === sha);
     await pause(CONTROLLER_MS, signal);
   }
+}
+
+/** What the cluster answers to the step that is due, where it fails again and again. */
+function whileFailing(
+  state: RolloutState,
+  { step }: RollingUpdatePlan,
+  { failing }: UpdateRun & { readonly state: 'running' | 'closed' },
+): RolloutState {
+  if (state.state !== 'InProgress' || step.do !== 'write' || (failing?.attempts ?? 0) < 1) return state;
+  return {
+    ...state,
+    message: `${step.write.message}: it is tried again and again: ${failing?.message ?? ''}`,
+  };
 }
 
 /** Milliseconds between two lists where a watch would not do: the account may not, or an object that is awaited is not in it. */

@@ -49,6 +49,12 @@ export function whyEnded({ endedBy, endedBecause, reason }: Attempt): string | u
   return endedBecause ?? (endedBy === undefined ? reason : undefined);
 }
 
+/** Why the last run failed of what this revision, or record, is of; undefined: it did not, or there was none. */
+export function whyLastFailed(revision: KubernetesObject | undefined): string | undefined {
+  const last = revision && readAttempts(revision).at(-1);
+  return last?.outcome === 'Failed' ? whyEnded(last) : undefined;
+}
+
 const KEPT = 10;
 const CONFLICT_LIMIT = 12;
 /** Ten reasons must stay far from the 256 KiB that all annotations may have. */

@@ -27,7 +27,9 @@ export function isOfOtherUpdate(run: UpdateRun, recordedAt: string | undefined):
   return run.status === 'COMPLETED' || Date.parse(run.endedAt ?? '') < Date.parse(recordedAt ?? '');
 }
 
-/** `no run is open (the last one is terminated)` */
-export function describeNoRun(run: UpdateRun): string {
-  return `no run is open${run.state === 'closed' ? ` (the last one is ${run.status.toLowerCase()})` : ''}`;
+/** `no run is open (the last one is terminated)`; @param why What is recorded of its end */
+export function describeNoRun(run: UpdateRun, why?: string): string {
+  if (run.state !== 'closed') return 'no run is open';
+  const because = run.status === 'FAILED' && why !== undefined ? `: ${why}` : '';
+  return `no run is open (the last one is ${run.status.toLowerCase()}${because})`;
 }

@@ -13,6 +13,7 @@ import { RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
 import { controllerOf } from '../../planners/controller-ref.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import type { UpdateReference } from '../../kubernetes/rolling-update-objects.ts';
 import { readUpdate, writeUpdate } from '../../kubernetes/rolling-update-objects.ts';
 import { abortUpdate } from '../../kubernetes/rolling-update-wishes.ts';
 import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages.ts';
@@ -20,7 +21,8 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
 import { useControlPlane } from '../support/control-plane.ts';
-import { found } from '../support/eventually.ts';
+import { COMMAND_LOOK_MS, found } from '../support/eventually.ts';
+import { refuseController } from '../support/refusing-policy.ts';
 import { useLanes } from '../support/lanes.ts';
 import { untilObjects } from '../support/until-objects.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -198,6 +200,21 @@ describe('renames under load, and runs that end in between', () => {
     };
   }
 
+  /** What a worker would write, up to the gap: no controller is there. */
+  async function untilGap(reference: UpdateReference): Promise<void> {
+    await found(
+      'there is no controller',
+      async () => {
+        const { step } = planRollingUpdate(await readUpdate(cluster.client, reference), Date.now());
+        if (step.do !== 'write') return undefined;
+        if (step.write.purpose === 'Create') return true;
+        await writeUpdate(cluster.client, reference.namespace, step.write);
+        return undefined;
+      },
+      120_000,
+    );
+  }
+
   it(
     'a run that is cancelled in a rename finishes it, however long that takes',
     inLane(async () => {
@@ -280,6 +297,52 @@ describe('renames under load, and runs that end in between', () => {
   );
 
   it(
+    'a creation that is refused holds the rename before its gap, and in the gap ends no run',
+    inLane(async () => {
+      const owner = 'rc-refused';
+      const worker = await start(owner);
+      const { namespace, cli, run, until } = await scene(owner, owner);
+      const allow = await refuseController(cluster.client, namespace, 'foo');
+      const whole = cli('rolling-update foo --image=foo:1 --poll-interval 100ms');
+      const said = async (words: string, ...parts: readonly string[]) =>
+        await found(
+          `${words} says ${parts.join(', ')}`,
+          async () => {
+            const { out, err } = await cli(words);
+            return parts.every((part) => `${out}${err}`.includes(part)) ? true : undefined;
+          },
+          60_000,
+          undefined,
+          COMMAND_LOOK_MS,
+        );
+      const held = 'keeps its name for now: a creation of foo would be refused';
+      await said('explain rc/foo', held, 'no foo for now', 'mend what it names');
+      await said('get rc', held);
+      await said('rollout status rc/foo --timeout 2s', held);
+      const isOld = ({ metadata: { name, deletionTimestamp } }: ReplicationController) =>
+        name === 'foo' && deletionTimestamp === undefined;
+      await until('both are there', (all) => all.length === 2 && all.some(isOld));
+
+      await worker.stop();
+      await allow();
+      const reference = { namespace, name: 'foo' };
+      await untilGap(reference);
+      const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
+      const allowAgain = await refuseController(cluster.client, namespace, 'foo');
+      await start(owner);
+      await said('explain rc/foo', '3 pods have no controller', 'has failed', 'no foo for now');
+      await said('rollout status rc/foo --timeout 2s', 'no foo for now');
+      expect((await run.describe()).status.name).toBe('RUNNING');
+      await allowAgain();
+
+      expect(await whole).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const present = await cluster.pods(namespace, 'foo');
+      expect(present.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
+    }),
+    300_000,
+  );
+
+  it(
     'its history gone from Temporal in the gap of a rename: the next worker finishes it from the record',
     inLane(async () => {
       const owner = 'rc-lost';
@@ -296,19 +359,8 @@ describe('renames under load, and runs that end in between', () => {
       });
       const isGone = async () => await run.describe().then(() => undefined, isWorkflowGone);
       await found('the history is gone', isGone, 60_000);
-      // What its worker would write, up to the gap.
       const reference = { namespace, name: 'foo' };
-      await found(
-        'there is no controller',
-        async () => {
-          const { step } = planRollingUpdate(await readUpdate(cluster.client, reference), Date.now());
-          if (step.do !== 'write') return undefined;
-          if (step.write.purpose === 'Create') return true;
-          await writeUpdate(cluster.client, namespace, step.write);
-          return undefined;
-        },
-        120_000,
-      );
+      await untilGap(reference);
       const uids = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid).sort();
       expect((await cli('explain rc/foo')).out).toContain('3 pods have no controller');
       expect(await cli('rollout status rc/foo --watch=false')).toMatchObject({

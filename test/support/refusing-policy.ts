@@ -50,6 +50,35 @@ export async function refuseConfigMap(
   });
 }
 
+/** Lets nobody make a ReplicationController of that name; see {@link refuse}. */
+export async function refuseController(
+  client: KubernetesClient,
+  namespace: string,
+  name: string,
+): Promise<() => Promise<void>> {
+  const path = { group: '', version: 'v1', resource: 'replicationcontrollers', namespace } as const;
+  const metadata = { name };
+  const template = {
+    metadata: { labels: { probe: name } },
+    spec: { containers: [{ name, image: 'probe:1' }] },
+  };
+  const body = { apiVersion: 'v1', kind: 'ReplicationController', metadata, spec: { replicas: 0, template } };
+  return await refuse(client, namespace, {
+    name: `no-controller-${name}-in-${namespace}`,
+    operation: 'CREATE',
+    resource: 'replicationcontrollers',
+    expression: `object.metadata.name != "${name}"`,
+    message: `no ${name} for now`,
+    probe: async () => {
+      try {
+        await client.create(path, body, { dryRun: true });
+      } catch (error) {
+        if (!isAlreadyExists(error)) throw error;
+      }
+    },
+  });
+}
+
 /** Lets nobody resize a pod of the namespace (422); `pod` is one that is there. See {@link refuse}. */
 export async function refuseResize(
   client: KubernetesClient,

@@ -1,0 +1,96 @@
+/**
+ * What the apiserver refuses around a rename: between the end of the next controller and the creation of the renamed one its pods have no
+ * controller, so whatever would refuse the creation (a quota, an admission policy) is asked before, and what refuses it all the same
+ * ends no run.
+ */
+
+import { ApplicationFailure } from '@temporalio/common';
+
+import {
+  isAlreadyExists,
+  isForbidden,
+  isNamespaceTerminating,
+  isRefusal,
+  toMessage,
+} from '../kubernetes/api-error.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import { isFilledByOthers } from '../kubernetes/quota-refusal.ts';
+import { pathOf } from '../kubernetes/rolling-update-objects.ts';
+import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
+import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { finalManifest } from '../planners/rolling-update-definition.ts';
+
+/** Types of failures: while a rename is held, and while pods have no controller. */
+const [HELD, IN_GAP] = ['RenameHeld', 'RenameRefused'];
+
+/** Milliseconds to the next try of a rename that is held: both controllers, or the next one, are there meanwhile. */
+const HELD_RETRY_MS = 3_000;
+/** Milliseconds to the next try while pods have no controller. */
+const GAP_RETRY_MS = 1_000;
+/** What the apiserver says of a dry run where a webhook has side effects: nothing of whether the creation would be refused. */
+const NO_DRY_RUN = /does not support dry run/;
+
+/**
+ * Before the step that brings a rename nearer to its gap (the old controller deleted, the next one held or deleted): tries the creation
+ * of the renamed controller without keeping it. Admission and quotas answer also while the name is taken.
+ * @throws ApplicationFailure, to be tried again, where it would be refused; ApiError where nothing answers
+ */
+export async function assertRenamePossible(
+  client: KubernetesClient,
+  { step, view }: RollingUpdatePlan,
+  signal: AbortSignal,
+): Promise<void> {
+  const { record, old, nextController: next, name, namespace } = view;
+  if (step.do !== 'write' || record === undefined || view.keepsName || view.isRollback) return;
+  const isNearer = ['DeleteOld', 'HoldNext', 'DeleteNext'].includes(step.write.purpose);
+  if (!isNearer || next === undefined || next.metadata.deletionTimestamp !== undefined) return;
+  try {
+    await client.create(
+      pathOf('replicationcontrollers', namespace),
+      finalManifest(record, view.state.desired),
+      {
+        dryRun: true,
+        fieldManager: UPDATE_FIELD_MANAGER,
+        signal,
+      },
+    );
+  } catch (error) {
+    if (isAlreadyExists(error) || isNamespaceTerminating(error) || NO_DRY_RUN.test(toMessage(error))) return;
+    if (!isRefusal(error)) throw error;
+    const freed = [old, next].filter((one) => one !== undefined).length;
+    if (isFilledByOthers(error.message, freed) === false) return;
+    throw ApplicationFailure.create({
+      type: HELD,
+      nextRetryDelay: HELD_RETRY_MS,
+      message: `${next.metadata.name} keeps its name for now: a creation of ${name} would be refused, and its pods be without a controller: ${error.message}`,
+    });
+  }
+}
+
+/**
+ * Refusals end a run, for the same request would be refused again; but not while pods have no controller, where nothing else brings one
+ * back, nor for a read, without which it is not known whether they have one.
+ * @param plan What the last look has shown; undefined: there was none
+ * @returns what is to be thrown instead
+ */
+export function whileNothingHoldsThePods(error: unknown, plan: RollingUpdatePlan | undefined): unknown {
+  if (!isRefusal(error)) return error;
+  const isRead = isForbidden(error) && error.method === 'GET';
+  if (!isRead && (plan === undefined || !isInGap(plan))) return error;
+  return ApplicationFailure.create({
+    type: IN_GAP,
+    nextRetryDelay: GAP_RETRY_MS,
+    message: toMessage(error),
+  });
+}
+
+/** What the two above make of a refusal. */
+export function isRefusedRename(error: unknown): boolean {
+  return error instanceof ApplicationFailure && [HELD, IN_GAP].includes(error.type ?? '');
+}
+
+/** The old controller is gone, and the next one too, or on its way out. */
+function isInGap({ view: { old, nextController: next, record, keepsName } }: RollingUpdatePlan): boolean {
+  if (old !== undefined || keepsName || record === undefined) return false;
+  return next === undefined || next.metadata.deletionTimestamp !== undefined;
+}
