@@ -139,8 +139,8 @@ export class CommitAccess {
 
   /** The inventory of the run's repository, followed or not. */
   store({ repository }: CommitReference): InventoryStore {
-    const { client, inventoryNamespace } = this.#dependencies;
-    return new InventoryStore(attemptClient(client), inventoryNamespace, repository);
+    const { client, inventoryNamespace, cluster } = this.#dependencies;
+    return new InventoryStore(attemptClient(client), inventoryNamespace, repository, cluster);
   }
 
   /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */
@@ -194,8 +194,9 @@ export class CommitAccess {
       (present) => (mayClaim(present) ? claim(present) : undefined),
       context.signal,
     );
-    if (claimed === undefined) throw new Error('a claim is always written');
-    return claimed;
+    if (claimed !== undefined) return claimed;
+    const foreign = foreignSource(await context.store.read(context.signal), '', context.store);
+    throw foreign === undefined ? new Error('a claim is always written') : new ProblemError(foreign);
   }
 
   /** The inventory, while this run is the one that may write (fencing). One that was deleted meanwhile is claimed anew. */
@@ -288,6 +289,7 @@ async function claimOf(
     return {
       entries: widen(present.entries, objects.map(inventoryEntry)),
       source,
+      cluster: store.cluster,
       run: { sha, workflowId, runId },
       status: isBehind(present.status, run) ? present.status : withCommit(present.status, underWay(run)),
     };

@@ -243,7 +243,13 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       if (outcome !== 'Succeeded') return { ...present, status };
       // One that changed nothing has claimed nothing. All is as it wants it now; and an inventory of before sources were kept learns its own.
       const run = present.run?.runId === runId ? present.run : { sha, workflowId, runId };
-      return { ...present, status, run, source: present.source ?? source };
+      return {
+        ...present,
+        status,
+        run,
+        source: present.source ?? source,
+        cluster: present.cluster ?? store.cluster,
+      };
     });
     if (inventory !== undefined)
       await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());

@@ -97,7 +97,7 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
   async function reportReceiver(input: ReceiverReportInput): Promise<void> {
     requireCluster(input);
     const own = attemptClient(client);
-    const store = new InventoryStore(own, inventoryNamespace, input.repository);
+    const store = new InventoryStore(own, inventoryNamespace, input.repository, cluster);
     try {
       await report(own, store, input, now());
     } catch (error) {

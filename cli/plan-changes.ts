@@ -99,7 +99,9 @@ export async function planCommit(
   { earlier, others: sources, signal }: PlanSources = {},
 ): Promise<RepositoryPlan> {
   const store = new VisibleInventory(client, session.leaseNamespace, repository.name);
-  store.planned = await sourceIdentity(repository.url);
+  // An entry of the workers' own file is no clone.
+  if (sources === undefined) store.planned = await sourceIdentity(repository.url);
+  store.plannedFor = session.cluster;
   const followed = await followedRows(client, session);
   const heals = repository.heal === true ? true : followed?.find((row) => row.name === repository.name)?.heal;
   const alone: CommitContext = {

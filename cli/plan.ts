@@ -208,6 +208,7 @@ async function repositoriesOf({ options }: Call<PlanOptions>): Promise<{
   const all = await readRepositories(repositories);
   const chosen = name === undefined ? all : all.filter((one) => one.name === name);
   if (chosen.length > 0) return { all, chosen };
+  if (all.length === 0) throw new CliError(`${repositories} lists no repository: there is nothing to plan`);
   throw new CliError(
     `${repositories} has no repository named "${name ?? ''}": it has ${all.map((one) => one.name).join(', ')}`,
     EXIT.usage,

@@ -113,7 +113,10 @@ function sourceOptions(command: Command, repo?: string): Command {
 
 function workerOptions(command: Command): Command {
   return command
-    .option('--namespaces <names>', 'only these, separated by commas (FAIRLEAD_NAMESPACES)')
+    .option(
+      '--namespaces <names>',
+      'keep workloads of these alone, separated by commas (FAIRLEAD_NAMESPACES); commits are limited by the rights of their account',
+    )
     .option(
       '--metrics-address <address>',
       'host:port of /metrics, /healthz, /readyz (FAIRLEAD_METRICS_ADDRESS)',

@@ -151,15 +151,16 @@ export async function readRepository(session: Session, name: string): Promise<Kn
       `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}${besideThem(troubles)}`,
     );
   }
+  const isTheirs = row !== undefined && elsewhere !== undefined && holdsObjects(inventory);
   const others = row === undefined ? await readInventories(session, rows) : [];
   const taken = row === undefined ? takenFrom(session, name, inventory, entriesOf(others)) : undefined;
   return {
     view: viewRepository(name, row, inventory, { ...troubles, missing, cluster: session.cluster, taken }),
     troubles: sentences(troubles, missing),
-    status: inventory !== undefined && 'status' in inventory ? inventory.status : {},
+    status: inventory !== undefined && 'status' in inventory && !isTheirs ? inventory.status : {},
     beside: row === undefined ? besideThem(troubles) : '',
     unsure,
-    elsewhere: row === undefined ? elsewhere : undefined,
+    elsewhere: row === undefined || isTheirs ? elsewhere : undefined,
     damage: damageOf(inventory),
     store: storeOf(session, name),
   };
@@ -254,9 +255,15 @@ interface Unreadable {
   readonly isDamaged?: true;
 }
 
-type Viewed = Pick<Inventory, 'source' | 'run' | 'status' | 'annotations'> | Unreadable | undefined;
+type Viewed =
+  | (Pick<Inventory, 'source' | 'cluster' | 'run' | 'status' | 'annotations'> &
+      Partial<Pick<Inventory, 'entries'>>)
+  | Unreadable
+  | undefined;
 type Found =
-  Pick<Inventory, 'entries' | 'source' | 'run' | 'status' | 'annotations'> | Unreadable | undefined;
+  | Pick<Inventory, 'entries' | 'source' | 'cluster' | 'run' | 'status' | 'annotations'>
+  | Unreadable
+  | undefined;
 
 function damageOf(inventory: Viewed): string | undefined {
   return inventory !== undefined && 'problem' in inventory && inventory.isDamaged === true
@@ -330,8 +337,13 @@ export function viewRepository(
     readonly taken?: Taken | undefined;
   } = {},
 ): RepositoryView {
+  const elsewhere = elsewhereOf(inventory, cluster);
+  // What the others have tried, and who suspended it there, is nothing of this one.
+  const isTheirs = row !== undefined && elsewhere !== undefined && holdsObjects(inventory);
   const { status, annotations } =
-    inventory !== undefined && 'status' in inventory ? inventory : { status: {} as RepositoryStatus };
+    inventory !== undefined && 'status' in inventory && !isTheirs
+      ? inventory
+      : { status: {} as RepositoryStatus };
   const suspended = readSuspended(annotations);
   const { commit, lastSucceeded, drift } = status;
   // What was said of a receiver that has left the entry is of no use any more; where the entry has left, it is the last word.
@@ -371,7 +383,7 @@ export function viewRepository(
     drift,
     lastSucceeded,
     before: status.source,
-    elsewhere: elsewhereOf(inventory, cluster),
+    elsewhere: row === undefined || isTheirs ? elsewhere : undefined,
   });
   const isMoving = state === 'Pending' || state === 'Progressing';
   // What is no state of the repository: what is wrong with that comes first.
@@ -382,6 +394,11 @@ export function viewRepository(
     ...untold.map(([, trouble]) => trouble.problem),
   ];
   return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };
+}
+
+/** Nobody minds who goes on with an inventory that has none. */
+function holdsObjects(inventory: Viewed): boolean {
+  return inventory !== undefined && 'entries' in inventory && (inventory.entries?.size ?? 0) > 0;
 }
 
 /** {@link otherCluster} */
@@ -445,6 +462,11 @@ function stateOf({
         : `it is of the workers with FAIRLEAD_CLUSTER=${elsewhere}: --cluster ${elsewhere} shows it`;
     return { state: 'NotFollowed', message };
   }
+  if (elsewhere !== undefined)
+    return {
+      state: 'Refused',
+      message: `InventoryOfOther: the workers with FAIRLEAD_CLUSTER=${elsewhere} apply a repository of this name; give one of the two a \`name\` of its own (\`fairlead sync ${row.name}\` says how to take it over)`,
+    };
   if (suspended !== undefined) {
     const goingOn = describeGoingOn(commit);
     return { state: 'Suspended', message: `suspended${describeSuspension(suspended)}${goingOn}` };
@@ -491,6 +513,8 @@ function stateOf({
 
 /** Why a verb that only its own workers can follow is refused. */
 export function whyNotFollowed({ view, elsewhere, beside }: KnownRepository): string {
+  if (elsewhere !== undefined && view.state !== 'NotFollowed')
+    return `repository ${view.name}: ${view.message}`;
   return elsewhere === undefined
     ? `no worker follows repository ${view.name}${beside}`
     : `no worker of this --cluster follows repository ${view.name}: it is of the workers with FAIRLEAD_CLUSTER=${elsewhere}; say --cluster ${elsewhere}`;

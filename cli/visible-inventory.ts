@@ -2,6 +2,7 @@
 
 import type { Inventory } from '../git/inventory.ts';
 import { InventoryStore, foreignSource } from '../git/inventory.ts';
+import { otherCluster } from '../git/run-cluster.ts';
 import { isForbidden } from '../kubernetes/api-error.ts';
 
 /**
@@ -10,12 +11,23 @@ import { isForbidden } from '../kubernetes/api-error.ts';
  */
 export class VisibleInventory extends InventoryStore {
   readonly notes: string[] = [];
+  /** Where the commit that is planned comes from, where that may be a clone. */
   planned: string | undefined;
+  /** FAIRLEAD_CLUSTER of the workers that are planned for. */
+  plannedFor: string | undefined;
 
   override async read(signal?: AbortSignal): Promise<Inventory | undefined> {
     try {
       const inventory = await super.read(signal);
-      const { planned } = this;
+      const { planned, plannedFor } = this;
+      const elsewhere =
+        plannedFor !== undefined && inventory !== undefined && inventory.entries.size > 0
+          ? otherCluster(inventory, plannedFor)
+          : undefined;
+      if (elsewhere !== undefined)
+        this.#note(
+          `${this.repository} is applied by the workers with FAIRLEAD_CLUSTER=${elsewhere}, for whom this is planned: those with ${plannedFor ?? ''} would refuse it (InventoryOfOther)`,
+        );
       if (planned === undefined || foreignSource(inventory, planned, this) === undefined) return inventory;
       this.#note(
         `planned as if ${planned} were ${inventory?.source ?? ''}, where ${this.repository} comes from`,

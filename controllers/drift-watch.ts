@@ -37,6 +37,8 @@ export interface DriftWatchOptions extends MendedRolloutsOptions {
   readonly discovery: Discovery;
   readonly workloadApi: WorkloadApi;
   readonly inventoryNamespace: string;
+  /** FAIRLEAD_CLUSTER */
+  readonly cluster: string;
   /** The manifests of a commit that was applied. */
   readonly read: (repository: Repository, sha: string, signal: AbortSignal) => Promise<CommitContent>;
   /** Has objects put back; rejects when nobody could be told. */
@@ -97,8 +99,8 @@ export class DriftWatch {
     this.#repository = repository;
     this.#options = options;
     this.#mended = new MendedRollouts(options);
-    const { client, inventoryNamespace } = options;
-    this.#store = new InventoryStore(client, inventoryNamespace, repository.name);
+    const { client, inventoryNamespace, cluster } = options;
+    this.#store = new InventoryStore(client, inventoryNamespace, repository.name, cluster);
     this.#collections = new DriftCollections({
       client: this.#client(),
       applySetId: this.#store.applySetId,
@@ -159,6 +161,8 @@ export class DriftWatch {
     const inventory = await this.#store.read(signal);
     const commit = inventory?.status.commit;
     if (inventory === undefined || commit === undefined) return RECHECK_MS;
+    // Its objects are theirs, whatever a commit of ours would want of them.
+    if (this.#store.ownerElsewhere(inventory) !== undefined) return RECHECK_MS;
     if (commit.outcome === 'Progressing') {
       this.#dirty = undefined;
       return UNDER_WAY_MS;

@@ -10,6 +10,7 @@ import type { Entries, InventoryEntry } from './inventory-content.ts';
 import { INVENTORY_LABEL, groupOf, packEntries, unpackEntries } from './inventory-content.ts';
 import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
+import { otherCluster } from './run-cluster.ts';
 
 export const APPLYSET = {
   id: 'applyset.kubernetes.io/id',
@@ -21,6 +22,8 @@ export const APPLYSET = {
 
 /** Where the objects of an inventory come from; written by people too, when a repository has moved. */
 const SOURCE_ANNOTATION = 'fairlead.dev/source';
+/** FAIRLEAD_CLUSTER of the workers that apply it; written by people too, when others are to. */
+const CLUSTER_ANNOTATION = 'fairlead.dev/cluster';
 
 /** Written from what else is in the inventory. */
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
@@ -28,6 +31,7 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   APPLYSET.groupKinds,
   APPLYSET.namespaces,
   SOURCE_ANNOTATION,
+  CLUSTER_ANNOTATION,
 ]);
 
 /** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
@@ -150,6 +154,8 @@ export interface Inventory {
   readonly entries: Entries;
   /** Of the entries, as {@link sourceIdentity} writes it; absent until a commit has been claimed. */
   readonly source?: string | undefined;
+  /** FAIRLEAD_CLUSTER of the workers whose it is; absent until a commit has been claimed, and in older ones: its run tells. */
+  readonly cluster?: string | undefined;
   readonly run?: CommitRun | undefined;
   readonly status: RepositoryStatus;
   /** Those that are not written from the fields above: they are people's. */
@@ -157,7 +163,10 @@ export interface Inventory {
 }
 
 /** Without `annotations` those of people stay as they are. */
-export type InventoryDraft = Pick<Inventory, 'entries' | 'source' | 'run' | 'status' | 'annotations'>;
+export type InventoryDraft = Pick<
+  Inventory,
+  'entries' | 'source' | 'cluster' | 'run' | 'status' | 'annotations'
+>;
 
 interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
@@ -187,12 +196,18 @@ export class InventoryStore {
   readonly name: string;
   /** Value of the label {@link APPLYSET.partOf} on members. */
   readonly applySetId: string;
+  /** FAIRLEAD_CLUSTER of who looks at it. */
+  readonly cluster: string | undefined;
   readonly #client: KubernetesClient;
   readonly #path: ResourcePath;
 
-  /** `client` writes as the worker itself, never as the repository's ServiceAccount. */
-  constructor(client: KubernetesClient, namespace: string, repository: string) {
+  /**
+   * `client` writes as the worker itself, never as the repository's ServiceAccount. With `cluster` nothing is written into an inventory
+   * that belongs to the workers of another.
+   */
+  constructor(client: KubernetesClient, namespace: string, repository: string, cluster?: string) {
     this.#client = client;
+    this.cluster = cluster;
     this.repository = repository;
     this.namespace = namespace;
     this.name = `${NAME_PREFIX}${repository}`;
@@ -218,6 +233,7 @@ export class InventoryStore {
   /**
    * Changes the inventory; `change` sees the present state and answers the new one, or undefined to leave it. It runs again
    * after a conflict. Nothing is written when nothing differs. The signal ends what is read: a write that has begun ends by itself.
+   * @returns what is there now; undefined where it belongs to the workers of another cluster name, for who writes nothing into it
    * @throws as {@link read}; whatever `change` throws
    */
   async update(
@@ -226,6 +242,7 @@ export class InventoryStore {
   ): Promise<Inventory | undefined> {
     for (let attempt = 1; ; attempt += 1) {
       const present = await this.read(signal);
+      if (this.ownerElsewhere(present) !== undefined) return undefined;
       const wanted = change(present ?? EMPTY);
       if (wanted === undefined) return present;
       const body = this.#body(wanted, present);
@@ -244,6 +261,16 @@ export class InventoryStore {
     }
   }
 
+  /**
+   * FAIRLEAD_CLUSTER of the workers that have objects by this inventory, where they are others than those who look at it: the two may
+   * follow the same place, and would each prune what the other has applied.
+   */
+  ownerElsewhere(inventory: Pick<Inventory, 'entries' | 'cluster' | 'run'> | undefined): string | undefined {
+    if (this.cluster === undefined || inventory === undefined || inventory.entries.size === 0)
+      return undefined;
+    return otherCluster({ ...inventory, status: {} }, this.cluster);
+  }
+
   #parse(object: ConfigMap): Inventory {
     const tooling = object.metadata.annotations?.[APPLYSET.tooling];
     if (tooling?.startsWith('fairlead/') !== true) {
@@ -256,11 +283,13 @@ export class InventoryStore {
     }
     const run = object.data?.['run'];
     const source = object.metadata.annotations?.[SOURCE_ANNOTATION];
+    const cluster = object.metadata.annotations?.[CLUSTER_ANNOTATION];
     return {
       uid: object.metadata.uid,
       resourceVersion: object.metadata.resourceVersion,
       entries: this.#part('objects', () => unpackEntries(object.data, object.binaryData)),
       ...(source === undefined ? {} : { source }),
+      ...(cluster === undefined ? {} : { cluster }),
       ...(run === undefined ? {} : { run: this.#part('run', () => trusted<CommitRun>(readMapping(run))) }),
       status: this.#part('status', () =>
         trusted<RepositoryStatus>(readMapping(object.data?.['status'] ?? '{}')),
@@ -309,6 +338,7 @@ export class InventoryStore {
           ...(draft.annotations ?? present?.annotations),
           [APPLYSET.tooling]: 'fairlead/v1',
           ...(draft.source === undefined ? {} : { [SOURCE_ANNOTATION]: draft.source }),
+          ...(draft.cluster === undefined ? {} : { [CLUSTER_ANNOTATION]: draft.cluster }),
           [APPLYSET.groupKinds]: groupKinds(entries),
           [APPLYSET.namespaces]: sortedUnique(entries.flatMap((entry) => entry.namespace ?? []))
             .filter((name) => name !== this.namespace)
@@ -326,27 +356,43 @@ export class InventoryStore {
 }
 
 /**
- * Why commits of `source` may not use this inventory: its objects come from another repository of the same name, and what this
- * one lacks would be pruned. Undefined: they may; an inventory that names no source, or nothing else either, is anybody's.
+ * Why commits of `source` may not use this inventory: its objects come from another repository of the same name, or were applied by the
+ * workers of another cluster name, maybe from another folder or branch of the same, and what this one lacks would be pruned. Undefined:
+ * they may; an inventory that names no source, or nothing else either, is anybody's.
  */
 export function foreignSource(
-  inventory: Pick<Inventory, 'entries' | 'source'> | undefined,
+  inventory: Pick<Inventory, 'entries' | 'source' | 'cluster' | 'run'> | undefined,
   source: string,
-  { repository, namespace, name }: Pick<InventoryStore, 'repository' | 'namespace' | 'name'>,
+  store: Pick<InventoryStore, 'repository' | 'namespace' | 'name' | 'cluster' | 'ownerElsewhere'>,
 ): Problem | undefined {
+  const { repository, namespace, name, cluster = '' } = store;
+  const elsewhere = store.ownerElsewhere(inventory);
+  if (elsewhere !== undefined)
+    return problem(
+      'InventoryOfOther',
+      `the workers with FAIRLEAD_CLUSTER=${elsewhere} apply a repository of this name, and have ${countObjects(inventory)} in the cluster. These have FAIRLEAD_CLUSTER=${cluster}.`,
+      {
+        next:
+          'Give this repository a `name` of its own. If these workers shall take the place of those (what this repository lacks is then ' +
+          `deleted): kubectl annotate configmap ${name} -n ${namespace} --overwrite ${CLUSTER_ANNOTATION}=${shellWord(cluster)} (then commit again, or \`fairlead sync ${repository}\`).`,
+      },
+    );
   if (inventory?.source === undefined || inventory.source === source || inventory.entries.size === 0)
     return undefined;
-  const { entries, source: other } = inventory;
-  const objects = entries.size === 1 ? 'one object' : `${entries.size} objects`;
   return problem(
     'InventoryOfOther',
-    `another repository of this name has ${objects} in the cluster: ${other}. This one is ${source}.`,
+    `another repository of this name has ${countObjects(inventory)} in the cluster: ${inventory.source}. This one is ${source}.`,
     {
       next:
         'Give this repository a `name` of its own. If it is the same one at a new place, or shall replace it (what it lacks is then ' +
         `deleted): ${handOver({ namespace, name }, source)} (then commit again, or \`fairlead sync ${repository}\`).`,
     },
   );
+}
+
+function countObjects(inventory: Pick<Inventory, 'entries'> | undefined): string {
+  const count = inventory?.entries.size ?? 0;
+  return count === 1 ? 'one object' : `${count} objects`;
 }
 
 /** The command that makes `source` the place where the objects of an inventory come from. */

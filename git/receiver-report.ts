@@ -26,7 +26,8 @@ export async function reportReceiver(
   if (problem === undefined) {
     const inventory = await store.read();
     const before = inventory?.status.receivers?.[receiver];
-    if (inventory === undefined || before === undefined) return;
+    if (inventory === undefined || before === undefined || store.ownerElsewhere(inventory) !== undefined)
+      return;
     const message = `${receiver} is told again what becomes of commits`;
     const event = { type: 'Normal', reason: 'ReceiverReady', message } as const;
     await recordEvent(client, store, inventory, event, `${receiver} ${before.since}`, now);

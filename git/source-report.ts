@@ -9,6 +9,8 @@ import { ProblemError, formatProblem } from './problems.ts';
 export interface SourceReporterOptions {
   readonly client: KubernetesClient;
   readonly inventoryNamespace: string;
+  /** FAIRLEAD_CLUSTER: nothing is reported into an inventory of the workers of another. */
+  readonly cluster: string;
   readonly now: () => number;
 }
 
@@ -32,8 +34,8 @@ export class SourceReporter {
   async report(repository: string, state: SourceState): Promise<void> {
     const text = 'problem' in state ? formatProblem(state.problem) : '';
     if (this.#reported.get(repository) === text) return;
-    const { client, inventoryNamespace, now } = this.#options;
-    const store = new InventoryStore(client, inventoryNamespace, repository);
+    const { client, inventoryNamespace, cluster, now } = this.#options;
+    const store = new InventoryStore(client, inventoryNamespace, repository, cluster);
     const since = new Date(now()).toISOString();
     const before = await store.read().catch((error: unknown) => {
       if (error instanceof ProblemError) this.#reported.set(repository, text);

@@ -11,7 +11,8 @@ import { shortSha } from './problems.ts';
 
 /** Who suspended the repository and why; undefined: it is not suspended. @throws ApiError; ProblemError InventoryForeign */
 export async function readSuspension(store: InventoryStore): Promise<Wish | undefined> {
-  return readSuspended((await store.read())?.annotations);
+  const inventory = await store.read();
+  return store.ownerElsewhere(inventory) === undefined ? readSuspended(inventory?.annotations) : undefined;
 }
 
 /**

@@ -82,7 +82,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   const runs = syncRuns(options);
   /** Why the last look at a repository failed, by its name. */
   const troubles = new Map<string, string | undefined>();
-  const reporter = new SourceReporter({ client, inventoryNamespace, now });
+  const reporter = new SourceReporter({ client, inventoryNamespace, cluster: config.cluster, now });
   const reader = new CommitReader(mirror, ({ name }, sha, unread) => {
     const why = unread === undefined ? undefined : formatProblem(unread);
     if (why !== undefined) log.warn({ repository: name, sha, problem: why }, 'commit cannot be read yet');
@@ -94,6 +94,7 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     discovery: new Discovery(client),
     workloadApi: config.workloadApi,
     inventoryNamespace,
+    cluster: config.cluster,
     read: async (repository, sha, signal) => await reader.readApplied(repository, sha, signal),
     driftFound: async (repository, found) => await runs.driftFound(repository, found),
     rolledOut: async (repository, found) => {
@@ -146,7 +147,9 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
       log.info({ repository, sha, ...(suspended !== undefined && { suspended }) }, `commit seen${why}`);
     },
     suspension: async (name) => {
-      const suspension = await suspensionOf(new InventoryStore(client, inventoryNamespace, name));
+      const suspension = await suspensionOf(
+        new InventoryStore(client, inventoryNamespace, name, config.cluster),
+      );
       const isNews = suspension === undefined ? held.delete(name) : !held.has(name);
       if (suspension !== undefined) held.add(name);
       if (isNews) drift.lookAgain(name);

@@ -216,6 +216,48 @@ describe('who may do what', () => {
   );
 
   it(
+    'a repository of the same name that workers of another FAIRLEAD_CLUSTER follow is refused, and prunes and tells nothing there, until it is handed over',
+    inLane(async () => {
+      const first = await follow('namesake');
+      const files = { 'a.yaml': configMap('mine', 'a'), 'b/b.yaml': configMap('theirs', 'b') };
+      const { sha } = await first.commit(files);
+      const map = {
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace: 'fairlead-system',
+        name: 'fairlead-namesake',
+      };
+      const before = await cluster().client.get(map);
+      const others = await GitSync.start({
+        client: await newWorkerClient(),
+        temporalAddress: controlPlane().temporalAddress,
+        cluster: 'next-door',
+      });
+      try {
+        others.follow({ ...first.repository, path: 'b' });
+        expect(await others.apply('namesake', sha)).toMatchObject({
+          outcome: 'Refused',
+          message: expect.stringContaining(
+            ': the workers with FAIRLEAD_CLUSTER=git-owners apply a repository of this name, and have 2 objects',
+          ),
+        });
+        expect(await cluster().client.get(map)).toEqual(before);
+        expect(await first.get('configmaps', 'mine')).toBeDefined();
+        // As the refusal says.
+        await cluster().annotate(map, { 'fairlead.dev/cluster': 'next-door' });
+        const next = await first.git.commit({ 'b/c.yaml': configMap('new', 'c') });
+        expect(await others.apply('namesake', next)).toMatchObject({ outcome: 'Succeeded' });
+        expect(await first.get('configmaps', 'mine')).toBeUndefined();
+        expect(await first.get('configmaps', 'theirs')).toBeDefined();
+      } finally {
+        await others.stop();
+      }
+    }),
+    60_000,
+  );
+
+  it(
     'two repositories that bring the same new objects at one time: each object is of one of them, and only who has all succeeds',
     inLane(async () => {
       const both = [await follow('race-a'), await follow('race-b')] as const;

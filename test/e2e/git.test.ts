@@ -863,6 +863,7 @@ describe('a source that fails', () => {
         new SourceReporter({
           client,
           inventoryNamespace: INVENTORY_NAMESPACE,
+          cluster: 'git',
           now: Date.now,
         });
       const first = reporter();

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { earlierAttempt } from '../../git/earlier-attempt.ts';
+import { packEntries } from '../../git/inventory-content.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
 import { DamagedInventory, InventoryStore, foreignSource } from '../../git/inventory.ts';
 import { formatProblem, problem } from '../../git/problems.ts';
@@ -54,6 +55,7 @@ describe('a ConfigMap that Fairlead did not make', () => {
     const reporter = new SourceReporter({
       client: ground.client,
       inventoryNamespace: 'system',
+      cluster: 'prod',
       now: Date.now,
     });
     const broken = { problem: problem('RepositoryNotFound', '/srv/x does not exist.') };
@@ -94,7 +96,7 @@ describe('a damaged inventory', () => {
 });
 
 describe('the source of an inventory', () => {
-  const store = { repository: 'shop', namespace: 'system', name: 'fairlead-shop' };
+  const store = new InventoryStore(ground.client, 'system', 'shop', 'prod');
   const entry: InventoryEntry = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'a', name: 'x' };
   const entries = new Map([['key', entry]]);
 
@@ -115,6 +117,48 @@ describe('the source of an inventory', () => {
     ['no inventory', undefined],
   ])('%s: may be used', (_what, inventory) => {
     expect(foreignSource(inventory, '/b', store)).toBeUndefined();
+  });
+
+  const runOf = (cluster: string) => ({ sha: 's', workflowId: `commit/${cluster}/shop/s`, runId: 'r' });
+
+  it.each([
+    ['as it says', { cluster: 'other' }],
+    ['as its run tells, where it does not say', { run: runOf('other') }],
+    ['handed over to those', { cluster: 'other', run: runOf('prod') }],
+  ])(
+    'of the workers of another cluster name, %s: refused, with the command that hands it over',
+    (_, whose) => {
+      const found = foreignSource({ entries, source: '/b', ...whose }, '/b', store);
+      expect(found && formatProblem(found)).toBe(
+        'InventoryOfOther: the workers with FAIRLEAD_CLUSTER=other apply a repository of this name, and have one object in the cluster. ' +
+          'These have FAIRLEAD_CLUSTER=prod. Give this repository a `name` of its own. If these workers shall take the place of those ' +
+          '(what this repository lacks is then deleted): kubectl annotate configmap fairlead-shop -n system --overwrite fairlead.dev/cluster=prod ' +
+          '(then commit again, or `fairlead sync shop`).',
+      );
+    },
+  );
+
+  it.each([
+    ['its own', { entries, run: runOf('prod') }],
+    ['handed over to these', { entries, cluster: 'prod', run: runOf('other') }],
+    ['of others who have nothing here', { entries: new Map(), cluster: 'other' }],
+  ])('%s: may be used', (_, inventory) => {
+    expect(foreignSource({ source: '/b', ...inventory }, '/b', store)).toBeUndefined();
+  });
+
+  it('nothing is written into that of other workers', async () => {
+    ground.server.intercept = (_request, response) => {
+      const annotations = {
+        'applyset.kubernetes.io/tooling': 'fairlead/v1',
+        'fairlead.dev/cluster': 'other',
+      };
+      const { data } = packEntries(entries);
+      answer(response, 200, { metadata: { uid: 'u', annotations }, data });
+      return true;
+    };
+    const own = new InventoryStore(ground.client, 'system', 'shop', 'prod');
+    expect(await own.update((present) => ({ ...present, status: {} }))).toBeUndefined();
+    expect(methods()).toEqual(['GET']);
   });
 
   it('is kept on the ConfigMap', async () => {

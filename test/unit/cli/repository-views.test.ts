@@ -373,6 +373,28 @@ describe('why, in the list of repositories', () => {
     );
   });
 
+  it('one that is followed here under a name that others have objects by is refused, and shows nothing of theirs', () => {
+    const entries = new Map([['key', { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name: 'a' }]]);
+    const status = { ...commit('Succeeded'), lastSucceeded: { sha: NEW, at: '2026-01-01T00:00:00Z' } };
+    const theirs = { entries, cluster: 'prod', status, annotations: suspended('{"by":"ada"}') };
+    const {
+      state,
+      message,
+      applied,
+      suspended: held,
+    } = viewRepository('shop', row(), theirs, { cluster: 'test' });
+    expect({ state, message, applied, held }).toEqual({
+      state: 'Refused',
+      message:
+        'InventoryOfOther: the workers with FAIRLEAD_CLUSTER=prod apply a repository of this name; give one of the two a `name` of its own (`fairlead sync shop` says how to take it over)',
+      applied: undefined,
+      held: undefined,
+    });
+    // One that has nothing is free for whoever comes next.
+    const free = { ...theirs, entries: new Map(), annotations: {} };
+    expect(viewRepository('shop', row(), free, { cluster: 'test' }).state).toBe('Synced');
+  });
+
   it('one that workers of another FAIRLEAD_CLUSTER apply is said to be theirs', () => {
     const status = commit('Succeeded', { workflowId: `commit/prod/shop/${OLD}` });
     expect(viewRepository('shop', undefined, { status }, { cluster: 'default' }).message).toBe(
