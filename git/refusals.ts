@@ -136,6 +136,7 @@ export function toProblem(
     return {
       ...problemOf(object, 'Forbidden', end(message)),
       ...clusterGrantFor(object),
+      ...admissionFor(object, message),
       ...leavingFor(object, error),
     };
   if (isNotFound(error)) {
@@ -158,6 +159,36 @@ function clusterGrantFor({ namespace }: PreparedObject): Pick<Problem, 'next'> {
   return {
     next: `Grant the permission (${bindingCommand(namespace)}), or remove the object from the commit.`,
   };
+}
+
+/**
+ * What admission refuses no grant permits: its answers have the status of a missing permission. What is a missing permission is told by the
+ * words of the authorizer (`cannot create resource`) and of the checks of roles (`attempting to grant`).
+ */
+function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick<Problem, 'next'> {
+  if (/ cannot \S+ resource |attempting to grant/.test(message)) return {};
+  const [, quota, allowed] = /(?:exceeded|failed) quota: ([^\s,:]+)(: must specify)?/.exec(message) ?? [];
+  if (allowed !== undefined)
+    return {
+      next: `Say how much each container asks for, as the quota ${quota ?? ''} wants it, or give the namespace a LimitRange with defaults.`,
+    };
+  if (quota !== undefined)
+    return {
+      next: `Ask for less, delete what is not needed, or have the quota raised (\`kubectl describe resourcequota ${quota} -n ${namespace}\`); ${TRIED_BY_ITSELF}.`,
+    };
+  if (/violates PodSecurity/.test(message))
+    return {
+      next: `Correct what it names in the pod, or have the label pod-security.kubernetes.io/enforce of namespace ${namespace} changed.`,
+    };
+  const [, webhook] = /admission webhook "([^"]+)" denied the request/.exec(message) ?? [];
+  if (webhook !== undefined)
+    return { next: `Do as the admission webhook ${webhook} says, or have it changed.` };
+  if (DENIED.test(message)) return policyFor(message);
+  return / is forbidden: (?:maximum|minimum) \S+ usage per /.test(message)
+    ? {
+        next: `Keep to what the LimitRange allows (\`kubectl describe limitrange -n ${namespace}\`), or have it changed.`,
+      }
+    : {};
 }
 
 /** What to do about an admission webhook that the apiserver could not call. Its configuration need not bear its name. */

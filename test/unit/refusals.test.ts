@@ -89,6 +89,51 @@ function advice(
 const PATCH = 'failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): ';
 const PIN = '.spec.template.spec.containers[name="main"].env[name="PIN"].value';
 
+describe('what is forbidden', () => {
+  const head = 'deployments.apps "web" is forbidden: ';
+
+  it.each([
+    [
+      head +
+        'User "system:serviceaccount:ns:deployer" cannot patch resource "deployments" in API group "apps" in the namespace "ns"',
+      'Grant the permission (`kubectl create rolebinding …`), or remove the object from the commit.',
+    ],
+    [
+      head + 'user "ada" (groups=["a"]) is attempting to grant RBAC permissions not currently held',
+      'Grant the permission (`kubectl create rolebinding …`), or remove the object from the commit.',
+    ],
+    [
+      head +
+        'exceeded quota: few, requested: count/deployments.apps=1, used: count/deployments.apps=2, limited: count/deployments.apps=2',
+      'Ask for less, delete what is not needed, or have the quota raised (`kubectl describe resourcequota few -n ns`); the commit is tried again by itself.',
+    ],
+    [
+      head + 'failed quota: compute: must specify limits.cpu for: main',
+      'Say how much each container asks for, as the quota compute wants it, or give the namespace a LimitRange with defaults.',
+    ],
+    [
+      head + 'violates PodSecurity "restricted:latest": runAsNonRoot != true',
+      'Correct what it names in the pod, or have the label pod-security.kubernetes.io/enforce of namespace ns changed.',
+    ],
+    [
+      'admission webhook "images.example.com" denied the request: no latest',
+      'Do as the admission webhook images.example.com says, or have it changed.',
+    ],
+    [
+      head + "ValidatingAdmissionPolicy 'no-latest' with binding 'all' denied request: no latest",
+      'Do as ValidatingAdmissionPolicy no-latest says, or have it changed.',
+    ],
+    [
+      head + 'maximum memory usage per Container is 1Gi, but limit is 2Gi',
+      'Keep to what the LimitRange allows (`kubectl describe limitrange -n ns`), or have it changed.',
+    ],
+  ])('%s', (message, next) => {
+    const told = advice(object, { code: 403, reason: 'Forbidden', message });
+    expect(told).toMatch(/^Forbidden web\.yaml:1: /);
+    expect(told.endsWith(`. ${next}`)).toBe(true);
+  });
+});
+
 describe('a value that the apiserver quotes', () => {
   it.each([
     ['expected string, got &value.valueUnstructured{Value:8472910355}', 'expected string, got a number'],
