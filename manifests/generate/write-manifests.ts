@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { dump } from 'js-yaml';
 import { customResourceDefinition } from './custom-resource-definition.ts';
 import { WORKLOADS } from './kinds.ts';
+import { recordPolicy } from './record-policy.ts';
 import { validatingPolicy } from './validating-policy.ts';
 import type { OpenApi } from './structural-schema.ts';
 
@@ -21,7 +22,7 @@ export function generatedManifests(openapi: OpenApi): ReadonlyMap<string, string
   const policies = WORKLOADS.flatMap((workload) =>
     POLICY_APIS.flatMap((api) => validatingPolicy(workload, api)),
   );
-  files.set('install/policies.yaml', yaml(policies));
+  files.set('install/policies.yaml', yaml([...policies, ...recordPolicy()]));
   return files;
 }
 

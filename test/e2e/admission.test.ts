@@ -274,6 +274,50 @@ describe('the policies', () => {
     await expect(client.get(leaving)).rejects.toBeInstanceOf(ApiError);
   });
 
+  it('let only those write a record of a rolling update who may roll it out themselves', async () => {
+    const namespace = 'default';
+    const revisions = { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespace } as const;
+    const apps = { apiGroups: ['apps'], resources: ['controllerrevisions'], verbs: ['create', 'patch'] };
+    const core = { apiGroups: [''], resources: ['replicationcontrollers'], verbs: ['create', 'patch'] };
+    const as = async (name: string, rules: readonly object[]) => {
+      const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespace } as const;
+      const roleRef = { apiGroup: rbac.group, kind: 'Role', name };
+      const subjects = [{ apiGroup: rbac.group, kind: 'User', name }];
+      await client.create({ ...rbac, resource: 'roles' }, { metadata: { name }, rules });
+      await client.create({ ...rbac, resource: 'rolebindings' }, { metadata: { name }, roleRef, subjects });
+      return client.impersonating(name);
+    };
+    const revision = (name: string, labels: Json = {}) => ({
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: { name, labels },
+      revision: 1,
+      data: {},
+    });
+    const label = { 'fairlead.dev/rolling-update': 'record' };
+    const [clerk, roller] = [await as('clerk', [apps]), await as('roller', [apps, core])];
+    const refused = {
+      status: 403,
+      message: expect.stringContaining('has to be allowed to create and patch replicationcontrollers'),
+    };
+
+    await client.create(revisions, revision('record', label));
+    await clerk.create(revisions, revision('plain'));
+    await expect(clerk.create(revisions, revision('forged', label))).rejects.toMatchObject(refused);
+    const forge = clerk.patch({ ...revisions, name: 'plain' }, 'merge', { metadata: { labels: label } });
+    await expect(forge).rejects.toMatchObject(refused);
+    const change = { metadata: { annotations: { 'fairlead.dev/rolling-update-state': '{}' } } };
+    await expect(clerk.patch({ ...revisions, name: 'record' }, 'merge', change)).rejects.toMatchObject(
+      refused,
+    );
+    const unlabel = { metadata: { labels: { 'fairlead.dev/rolling-update': null } } };
+    await expect(clerk.patch({ ...revisions, name: 'record' }, 'merge', unlabel)).rejects.toMatchObject(
+      refused,
+    );
+    await roller.create(revisions, revision('rolled', label));
+    await roller.patch({ ...revisions, name: 'rolled' }, 'merge', change);
+  });
+
   it('pass the type check of the apiserver', async () => {
     const policies = await client.list<KubernetesObject & { status?: Json }>({
       group: 'admissionregistration.k8s.io',
@@ -281,8 +325,8 @@ describe('the policies', () => {
       resource: 'validatingadmissionpolicies',
     });
     const ours = policies.items.filter(({ metadata }) => metadata.name.startsWith('fairlead-'));
-    // One for each kind and workload API.
-    expect(ours).toHaveLength(6);
+    // One for each kind and workload API, and that of records.
+    expect(ours).toHaveLength(7);
     for (const { status } of ours) expect(status?.['typeChecking']).toEqual({});
   });
 });
