@@ -1,6 +1,6 @@
 /** What to do about a rolling update, or its way back, that is refused. */
 
-import { ROLLING_UPDATE } from '../planners/names.ts';
+import { LABEL, ROLLING_UPDATE } from '../planners/names.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
 import type { Refused, StartRefusal } from '../planners/rolling-update-start.ts';
 import { decideRollback } from '../planners/rolling-update-start.ts';
@@ -33,7 +33,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
       ? `let it finish, or turn it round first: fairlead rolling-update ${name} --rollback -n ${namespace}`
       : `let it finish, it cannot go back any more: ${explain} what it waits for; then begin again`,
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
-    KeyTaken: `leave --deployment-label-key out (then it is ${ROLLING_UPDATE.deployment}), or choose a key that nothing else uses, like example.com/deployment`,
+    KeyTaken: `choose a key that nothing else uses: --deployment-label-key=${LABEL.deployment}`,
     SelectorSame: `in the file, give ${keysToDiffer(view)} a value that ${name} does not have, in spec.selector and in spec.template.metadata.labels`,
     SelectorShared: `give one of the two a selector of its own, or keep the new one's name, which needs no rename: fairlead rolling-update ${name} NEW … -n ${namespace}`,
     IsNext: wayToUpdate(view, about) ?? `${explain} how it stands`,

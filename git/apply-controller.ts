@@ -8,7 +8,7 @@ import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import { turnUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
-import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/names.ts';
+import { ANNOTATION, LABEL, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
@@ -289,8 +289,13 @@ async function dryRun(
 function requestFor(wanted: ReplicationController, live: ReplicationController): StartRequest {
   const manifest = plainController(wanted, live.metadata.name);
   const { managedFields: owners } = wanted.metadata;
-  return { change: { kind: 'manifest', manifest }, key: keyOf(live) ?? ROLLING_UPDATE.deployment, owners };
+  const key =
+    keyOf(live) ?? KEYS.find((one) => [live, wanted].every((each) => ownLabel(each, one) === undefined));
+  return { change: { kind: 'manifest', manifest }, key: key ?? ROLLING_UPDATE.deployment, owners };
 }
+
+/** A manifest may use the first for something else. */
+const KEYS = [ROLLING_UPDATE.deployment, LABEL.deployment] as const;
 
 /** What keeps its run from going on, as the end of a sentence; empty: nothing, as far as Temporal tells. */
 async function whyNot({ rollingUpdateRun }: CommitContext, reference: UpdateReference): Promise<string> {

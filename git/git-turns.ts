@@ -134,7 +134,10 @@ export class RemoteTurns {
     let end = await (wasSlow ? slow : quick).take(host, signal);
     const begun = performance.now();
     const over = new AbortController();
+    // Not by the clock alone: a timer may be a little early, and who was moved has been slow.
+    let isSlow = false;
     const move = async (): Promise<void> => {
+      isSlow = true;
       const next = await slow.take(host, over.signal).catch(() => undefined);
       if (over.signal.aborted) return next?.();
       end();
@@ -147,7 +150,7 @@ export class RemoteTurns {
     } finally {
       clearTimeout(timer);
       over.abort();
-      if (performance.now() - begun >= this.#slowMs) this.#slow.add(key);
+      if (isSlow || performance.now() - begun >= this.#slowMs) this.#slow.add(key);
       else this.#slow.delete(key);
       end();
     }

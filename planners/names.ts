@@ -127,6 +127,8 @@ export const LABEL = {
   prePull: 'fairlead.dev/pre-pull',
   /** On ControllerRevisions that record the rolling update of a ReplicationController. */
   rollingUpdate: 'fairlead.dev/rolling-update',
+  /** On ReplicationControllers and their pods, in the place of the seed's key where that is somebody’s (K1). */
+  deployment: 'fairlead.dev/deployment',
   /** Deployment: on ReplicaSets, in their selectors and on their pods (P2). */
   podTemplateHash: 'pod-template-hash',
   /** On StatefulSet ControllerRevisions (S7). */

@@ -143,14 +143,13 @@ export function isHashValue(value: string): boolean {
 
 /**
  * The value of a label that no update wrote, and that an update with this key would overwrite: Services may find the pods by it.
- * Undefined where the key is free, the default one, which is for nothing else, or one that an update of before was given.
+ * Undefined where the key is free, or one that an update of before was given.
  */
 export function ownLabel(
   { metadata, spec }: { readonly metadata: Marks; readonly spec: ReplicationControllerSpec },
   key: string,
 ): string | undefined {
-  if (key === ROLLING_UPDATE.deployment || metadata.annotations?.[ANNOTATION.deploymentLabelKey] === key)
-    return undefined;
+  if (metadata.annotations?.[ANNOTATION.deploymentLabelKey] === key) return undefined;
   return [spec.selector, spec.template?.metadata?.labels, metadata.labels]
     .map((labels) => labels?.[key])
     .find((value) => value !== undefined && !isHashValue(value));

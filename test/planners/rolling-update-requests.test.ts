@@ -43,7 +43,8 @@ describe('what a request means', () => {
     ['what it wrote on the first', 'stage', { stage: `${HASH.slice(0, 58)}-orig` }, {}, { do: 'begin' }],
     ['what kubectl wrote', 'deployment', { deployment: HASH.slice(0, 32) }, {}, { do: 'begin' }],
     ['the key of before', 'app', {}, { [ANNOTATION.deploymentLabelKey]: 'app' }, { do: 'begin' }],
-    ['the default key', KEY, { [KEY]: 'x' }, {}, { do: 'begin' }],
+    ['the default key, that is somebody’s', KEY, { [KEY]: 'web' }, {}, { code: 'KeyTaken' }],
+    ['the default key, as an update wrote it', KEY, { [KEY]: HASH }, {}, { do: 'begin' }],
   ])('as the key that tells the two apart: %s', (_, key, labels, annotations, decision) => {
     const world = new SimulatedControllers();
     const template = IMAGE_TEMPLATE('app:1', { app: 'foo', ...labels });
