@@ -17,6 +17,7 @@ import { decisionInput } from './former-owner.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
+import { droppedFields } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from './resources.ts';
 import type { Wishes } from './take-over.ts';
@@ -129,6 +130,9 @@ async function write(
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
+  const dropped = live === undefined ? [] : droppedFields(live, body).taken;
+  const present =
+    live !== undefined && dropped.length > 0 ? await takeOverFields(client, object, live, dropped) : live;
   let isForced = force;
   let isTakenOver = false;
   let back: string | undefined;
@@ -137,9 +141,9 @@ async function write(
       const written = await client.patch(object.path, 'apply', bound, { ...options, force: isForced });
       return { object: written, ...(back !== undefined && { takenBack: back }) };
     } catch (error) {
-      const foreign = isTakenOver ? [] : collisions(error, body, live);
-      if (live !== undefined && foreign.length > 0) {
-        await takeOverFields(client, object, live, foreign);
+      const foreign = isTakenOver ? [] : collisions(error, body, present);
+      if (present !== undefined && foreign.length > 0) {
+        await takeOverFields(client, object, present, foreign);
         isTakenOver = true;
         continue;
       }

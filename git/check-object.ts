@@ -10,11 +10,13 @@ import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
+import { droppedFields, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
 import { stageOf } from './order.ts';
+import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -24,6 +26,10 @@ import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts'
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
+
+/** Fields that one note names. */
+const MOST_KEPT = 5;
+const BY_PLACE = new Intl.Collator('en', { numeric: true });
 
 /** What a dry run has answered that found nothing wrong; `live` is what was there before. */
 export type OnTried = (
@@ -118,7 +124,8 @@ export class ObjectCheck {
     const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
     try {
       const result = await client.patch(object.path, 'apply', body, options);
-      this.#onTried?.(object, live, result);
+      this.#kept(object, live, body);
+      this.#onTried?.(object, live, withoutTaken(live, body, result));
     } catch (error) {
       const conflicts = fieldConflicts(error);
       // A conflict is told before anything is validated: as the write does, it is tried again by force.
@@ -224,6 +231,25 @@ export class ObjectCheck {
           `unless a worker keeps ${String(apiVersion)}, pods that are made from now on are never ready. Take the gate out of the template`,
       );
     }
+  }
+
+  /** What git drops and somebody else holds, who is no person's tool: it would stay without a word. */
+  #kept(object: PreparedObject, live: KubernetesObject | undefined, body: JsonObject): void {
+    const kept = live === undefined ? [] : droppedFields(live, body).kept;
+    if (kept.length === 0) return;
+    const { file, line } = object.manifest;
+    const told = kept
+      .slice(0, MOST_KEPT)
+      .map(({ label, managers }) => `${label} ("${managers.join('", "')}")`);
+    const more = kept.length > MOST_KEPT ? ` and ${String(kept.length - MOST_KEPT)} more` : '';
+    // The last item of a list first: the others keep their places.
+    const places = kept.map(({ pointer }) => pointer);
+    const remove = places.toSorted(BY_PLACE.compare).toReversed();
+    const operations = remove.map((path) => ({ op: 'remove', path }) as const);
+    this.notes.push(
+      `${file}:${String(line)}: ${object.label}: not in git any more, and stays because another field manager applies it too: ${told.join(', ')}${more}. ` +
+        `Have that one drop it, or take it out: ${patchCommand(object.path, operations)}`,
+    );
   }
 
   async #attempt(object: PreparedObject, work: () => Promise<void>): Promise<void> {

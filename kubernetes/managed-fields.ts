@@ -131,7 +131,8 @@ function isApplied(entry: ManagedFields, manager: string): boolean {
   return entry.manager === manager && entry.operation === 'Apply' && isShared(entry);
 }
 
-function fieldsAt(fields: JsonObject | undefined, path: OwnedPath): JsonObject | undefined {
+/** What is owned at a path, and below; undefined: nothing. */
+export function fieldsAt(fields: JsonObject | undefined, path: OwnedPath): JsonObject | undefined {
   const [first, ...rest] = path;
   if (fields === undefined || first === undefined) return fields;
   return first in fields ? fieldsAt(asRecord(fields[first]), rest) : undefined;
@@ -182,8 +183,11 @@ function ownsItem(item: unknown, fields: Readonly<Record<string, unknown>>): boo
   );
 }
 
-/** `v:"text"` in a set, `k:{"name":"app"}` in a list of objects; a key that the manifest leaves out has its default. */
-function isItem(name: string, item: unknown): boolean {
+/**
+ * Whether an element of `fieldsV1` is this item: `v:"text"` in a set, `k:{"name":"app"}` in a list of objects; a key that the manifest leaves
+ * out has its default.
+ */
+export function isItem(name: string, item: unknown): boolean {
   if (name.startsWith('v:')) return name === `v:${JSON.stringify(item)}`;
   if (!name.startsWith('k:')) return false;
   const present = asRecord(item);

@@ -216,6 +216,48 @@ describe('who may do what', () => {
   );
 
   it(
+    'what git drops goes although kubectl had applied it by hand before; what another tool applies too stays, and is told',
+    inLane(async () => {
+      const one = await follow('dropped');
+      const path = {
+        group: '',
+        version: 'v1',
+        resource: 'configmaps',
+        namespace: one.namespace,
+        name: 'mine',
+      };
+      const map = (data: string) => configMap('mine', 'a').replace('  key: a\n', data);
+      const body = (data: object) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'mine' },
+        data,
+      });
+      const { name: _, ...collection } = path;
+      await cluster().client.create(collection, body({ a: '1', b: '2', c: '3' }), {
+        fieldManager: 'kubectl-client-side-apply',
+      });
+      await cluster().client.patch(path, 'apply', body({ c: '3' }), { fieldManager: 'helm' });
+      await one.commit({ 'a.yaml': map('  a: "1"\n  b: "2"\n  c: "3"\n') });
+      const without = await one.git.commit({ 'a.yaml': map('  a: "1"\n') });
+      const note = expect.stringMatching(
+        /^a\.yaml:1: ConfigMap \S+\/mine: not in git any more, and stays .* data\.c \("helm", "kubectl-client-side-apply"\)\. .*"path":"\/data\/c"/,
+      );
+      expect(await planOf(one, without)).toMatchObject({
+        changes: [
+          { object: expect.stringContaining('/mine'), differences: [{ path: 'data.b', before: '2' }] },
+        ],
+        notes: expect.arrayContaining([note]),
+      });
+      expect(await sync().apply('dropped', without)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await one.get('configmaps', 'mine')).toMatchObject({ data: { a: '1', c: '3' } });
+      expect((await one.get('configmaps', 'mine')) as unknown).not.toHaveProperty('data.b');
+      expect((await sync().inventory('dropped'))?.status.commit?.notes).toEqual([note]);
+    }),
+    60_000,
+  );
+
+  it(
     'a repository of the same name that workers of another FAIRLEAD_CLUSTER follow is refused, and prunes and tells nothing there, until it is handed over',
     inLane(async () => {
       const first = await follow('namesake');

@@ -1,0 +1,157 @@
+/**
+ * Fields that git had applied and names no more. Server-side apply removes them, unless somebody else owns them too with the very same
+ * value: whoever ran `kubectl apply` by hand before sync did, for one. What tools of people hold is taken out all the same, for the value is git's; what
+ * another applier or controller holds is its to keep, and is told. Pure.
+ */
+
+import type { ManagedFields, OwnedPath } from '../kubernetes/managed-fields.ts';
+import { appliedFields, fieldsAt, isItem, othersFields } from '../kubernetes/managed-fields.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
+import { FIELD_MANAGER } from '../planners/names.ts';
+import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
+
+/** A field, or an item of a list, that git drops and others own as well. */
+export interface DroppedField {
+  readonly path: OwnedPath;
+  /** `data.color`, `spec.template.spec.containers[name="main"].env` */
+  readonly label: string;
+  /** JSON pointer into the live object. */
+  readonly pointer: string;
+  readonly managers: readonly string[];
+}
+
+export interface DroppedFields {
+  /** Held by tools of people alone: an apply that owns them takes them out. */
+  readonly taken: readonly DroppedField[];
+  /** Held by others. */
+  readonly kept: readonly DroppedField[];
+}
+
+/** Field managers of what people run by hand: a write of theirs is no claim that lasts (Flux takes these over, too). */
+const BY_HAND = /^(?:kubectl(?:-.*)?|before-first-apply)$/;
+
+/** @param body What is about to be applied. */
+export function droppedFields(live: KubernetesObject, body: JsonObject): DroppedFields {
+  const own = appliedFields(live, FIELD_MANAGER);
+  if (own === undefined) return { taken: [], kept: [] };
+  const others = othersFields(live, FIELD_MANAGER);
+  const found = [...dropped(own, { path: [], label: '', pointer: '' }, body, live, others)];
+  return {
+    taken: found.filter(({ isByHand }) => isByHand).map(withoutSide),
+    kept: found.filter(({ isByHand }) => !isByHand).map(withoutSide),
+  };
+}
+
+/** What the apply makes of the object once they are taken out. @param result As a dry run answers, which leaves them there */
+export function withoutTaken(
+  live: KubernetesObject | undefined,
+  body: JsonObject,
+  result: KubernetesObject,
+): KubernetesObject {
+  const taken = live === undefined ? [] : droppedFields(live, body).taken;
+  return trusted<KubernetesObject>(taken.reduce<unknown>((rest, { path }) => without(rest, path), result));
+}
+
+type Found = DroppedField & { readonly isByHand: boolean };
+
+function withoutSide({ isByHand: _, ...field }: Found): DroppedField {
+  return field;
+}
+
+type Place = Pick<DroppedField, 'path' | 'label' | 'pointer'>;
+
+function* dropped(
+  own: JsonObject,
+  place: Place,
+  body: unknown,
+  live: unknown,
+  others: readonly ManagedFields[],
+): Generator<Found> {
+  for (const [element, inner] of Object.entries(own)) {
+    const at = element === '.' ? undefined : step(place, element, live);
+    if (at === undefined) continue;
+    const named = valueAt(body, element);
+    if (named === undefined || named === null) yield* shared(asRecord(inner), at, live, others);
+    else yield* dropped(asRecord(inner), at, named, valueAt(live, element), others);
+  }
+}
+
+/** Of what the manifest names no more, the parts that somebody else owns too. */
+function* shared(
+  own: JsonObject,
+  at: Place,
+  live: unknown,
+  others: readonly ManagedFields[],
+): Generator<Found> {
+  const owners = others.flatMap((entry) => {
+    const there = fieldsAt(entry.fieldsV1, at.path);
+    return there === undefined ? [] : [{ entry, there }];
+  });
+  if (owners.length === 0) return;
+  const isByHand = owners.every(
+    ({ entry: { manager = '', operation } }) => operation === 'Update' && BY_HAND.test(manager),
+  );
+  const element = at.path.at(-1) ?? '';
+  const isWhole = owners.every(({ there }) => isWithin(there, own));
+  const parts = Object.entries(own).filter(([name]) => name !== '.');
+  // Somebody has put more there: of a mapping git's part goes; an item of a list would be left without what tells it apart.
+  if (!isWhole && element.startsWith('f:') && parts.length > 0) {
+    const inside = valueAt(live, element);
+    for (const [name, inner] of parts) {
+      const next = step(at, name, inside);
+      if (next !== undefined) yield* shared(asRecord(inner), next, inside, others);
+    }
+    return;
+  }
+  const managers = [...new Set(owners.map(({ entry }) => entry.manager ?? 'unknown'))];
+  yield { ...at, managers, isByHand: isByHand && isWhole };
+}
+
+/** Whether everything that is owned there is owned here as well. */
+function isWithin(there: JsonObject, here: JsonObject): boolean {
+  return Object.entries(there).every(
+    ([name, inner]) => name === '.' || (name in here && isWithin(asRecord(inner), asRecord(here[name]))),
+  );
+}
+
+/** One element further down; undefined where nothing is there. */
+function step({ path, label, pointer }: Place, element: string, live: unknown): Place | undefined {
+  const next = [...path, element];
+  if (element.startsWith('f:')) {
+    const name = element.slice(2);
+    if (asRecord(live)[name] === undefined) return undefined;
+    const escaped = name.replaceAll('~', '~0').replaceAll('/', '~1');
+    return { path: next, label: label === '' ? name : `${label}.${name}`, pointer: `${pointer}/${escaped}` };
+  }
+  const index = Array.isArray(live) ? live.findIndex((item) => isItem(element, item)) : -1;
+  if (index === -1) return undefined;
+  return { path: next, label: `${label}[${describeItem(element)}]`, pointer: `${pointer}/${index}` };
+}
+
+/** `name="main"`, `"example.com/finalizer"` */
+function describeItem(element: string): string {
+  if (element.startsWith('v:')) return element.slice(2);
+  return Object.entries(asRecord(JSON.parse(element.slice(2))))
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .join(',');
+}
+
+function valueAt(value: unknown, element: string): unknown {
+  if (element.startsWith('f:')) return asRecord(value)[element.slice(2)];
+  return Array.isArray(value) ? value.find((item) => isItem(element, item)) : undefined;
+}
+
+function without(value: unknown, path: OwnedPath): unknown {
+  const [first, ...rest] = path;
+  if (first === undefined || value === undefined) return value;
+  if (first.startsWith('f:')) {
+    const name = first.slice(2);
+    const { [name]: inner, ...others } = asRecord(value);
+    return rest.length === 0 || inner === undefined ? others : { ...others, [name]: without(inner, rest) };
+  }
+  if (!Array.isArray(value)) return value;
+  return value.flatMap((item: unknown) => {
+    if (!isItem(first, item)) return [item];
+    return rest.length === 0 ? [] : [without(item, rest)];
+  });
+}

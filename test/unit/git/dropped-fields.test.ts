@@ -1,0 +1,112 @@
+/** What git drops of an object that others own too: taken out, or told. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import { droppedFields, withoutTaken } from '../../../git/dropped-fields.ts';
+import type { JsonObject, KubernetesObject } from '../../../planners/objects.ts';
+
+interface Entry {
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly fieldsV1: JsonObject;
+  readonly subresource?: string;
+}
+
+const git = (fieldsV1: JsonObject): Entry => ({ manager: 'fairlead', operation: 'Apply', fieldsV1 });
+const by = (manager: string, fieldsV1: JsonObject, operation: Entry['operation'] = 'Update'): Entry => ({
+  manager,
+  operation,
+  fieldsV1,
+});
+const KUBECTL = 'kubectl-client-side-apply';
+const DATA = { 'f:data': { 'f:a': {}, 'f:b': {} } };
+
+function object(content: JsonObject, ...managedFields: readonly Entry[]): KubernetesObject {
+  return { metadata: { name: 'x', uid: 'u', managedFields }, ...content } as unknown as KubernetesObject;
+}
+
+/** Labels of what is taken, and of what is kept with its managers. */
+function told(live: KubernetesObject, body: JsonObject) {
+  const { taken, kept } = droppedFields(live, body);
+  return {
+    taken: taken.map(({ label }) => label),
+    kept: kept.map(({ label, managers }) => `${label} ${managers.join()}`),
+  };
+}
+
+describe('a field that git drops', () => {
+  const content = { data: { a: '1', b: '2' } };
+  const body = { data: { a: '1' } };
+
+  it.each<[string, readonly Entry[], object]>([
+    ['is nobody else’s: the apply takes it out', [git(DATA)], { taken: [], kept: [] }],
+    ['was applied by hand before', [git(DATA), by(KUBECTL, DATA)], { taken: ['data.b'], kept: [] }],
+    ['was written by kubectl', [git(DATA), by('kubectl', DATA)], { taken: ['data.b'], kept: [] }],
+    ['is a controller’s too', [git(DATA), by('operator', DATA)], { taken: [], kept: ['data.b operator'] }],
+    [
+      'is applied by another tool, and by hand',
+      [git(DATA), by(KUBECTL, DATA), by('helm', DATA, 'Apply')],
+      { taken: [], kept: [`data.b ${KUBECTL},helm`] },
+    ],
+    [
+      'is applied server-side by hand: whoever does that owns it',
+      [git(DATA), by('kubectl', DATA, 'Apply')],
+      { taken: [], kept: ['data.b kubectl'] },
+    ],
+    ['was never git’s', [git({ 'f:data': { 'f:a': {} } }), by(KUBECTL, DATA)], { taken: [], kept: [] }],
+    ['is a status', [git(DATA), { ...by(KUBECTL, DATA), subresource: 'status' }], { taken: [], kept: [] }],
+  ])('%s', (_, managedFields, expected) => {
+    expect(told(object(content, ...managedFields), body)).toEqual(expected);
+  });
+
+  it('is a whole mapping, of which somebody has more: git’s part of it', () => {
+    const owned = { 'f:data': { '.': {}, 'f:a': {} } };
+    const live = object(content, git(owned), by(KUBECTL, { 'f:data': { '.': {}, 'f:a': {}, 'f:b': {} } }));
+    expect(told(live, {})).toEqual({ taken: ['data.a'], kept: [] });
+  });
+
+  const item = (name: string, ...fields: readonly string[]) => ({
+    [`k:{"name":"${name}"}`]: Object.fromEntries([['.', {}], ...fields.map((field) => [`f:${field}`, {}])]),
+  });
+  const containers = [
+    { name: 'main', image: 'a' },
+    { name: 'side', image: 'b', tty: true },
+  ];
+
+  it('is an item of a list, or one that somebody has put more into', () => {
+    const own = {
+      'f:spec': { 'f:containers': { ...item('main', 'name', 'image'), ...item('side', 'name', 'image') } },
+    };
+    const more = { 'f:spec': { 'f:containers': item('side', 'name', 'image', 'tty') } };
+    const without = { spec: { containers: [{ name: 'main', image: 'a' }] } };
+    const live = (theirs: JsonObject) => object({ spec: { containers } }, git(own), by(KUBECTL, theirs));
+    expect(told(live(own), without)).toEqual({ taken: ['spec.containers[name="side"]'], kept: [] });
+    expect(told(live(more), without)).toEqual({
+      taken: [],
+      kept: [`spec.containers[name="side"] ${KUBECTL}`],
+    });
+    expect(withoutTaken(live(own), without, live(own))).toMatchObject({
+      spec: { containers: [{ name: 'main', image: 'a' }] },
+    });
+  });
+
+  it('is one of a set, and a field with dots and slashes in its name', () => {
+    const own = {
+      'f:metadata': {
+        'f:annotations': { 'f:example.com/a~b': {} },
+        'f:finalizers': { 'v:"example.com/f"': {} },
+      },
+    };
+    const metadata = { annotations: { 'example.com/a~b': 'x' }, finalizers: ['example.com/f', 'other'] };
+    const live = object({}, git(own), by('kubectl-edit', own));
+    const whole = { ...live, metadata: { ...live.metadata, ...metadata } };
+    const { taken } = droppedFields(whole, { metadata: { annotations: {}, finalizers: ['other'] } });
+    expect(taken.map(({ label, pointer }) => [label, pointer])).toEqual([
+      ['metadata.annotations.example.com/a~b', '/metadata/annotations/example.com~1a~0b'],
+      ['metadata.finalizers["example.com/f"]', '/metadata/finalizers/0'],
+    ]);
+    expect(withoutTaken(whole, { metadata: { finalizers: ['other'] } }, whole)).toMatchObject({
+      metadata: { finalizers: ['other'] },
+    });
+  });
+});
