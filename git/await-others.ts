@@ -5,11 +5,10 @@ import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
-import type { Manifest } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
 import type { LiveObject } from './readiness.ts';
-import { hasReadiness, readiness } from './readiness.ts';
+import { hasReadiness, isJob, isRemovedAtEnd, readiness } from './readiness.ts';
 import { getOrUndefined } from './resources.ts';
 import type { RolloutState } from './rollout-state.ts';
 
@@ -121,12 +120,4 @@ function nextOf({ manifest, path }: PreparedObject): { readonly next?: string } 
 
 function late({ message }: RolloutState & { readonly state: 'InProgress' }): RolloutState {
   return { state: 'Failed', message: `it was not ready in time: ${message}`, rolledBack: false };
-}
-
-function isJob({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
-  return group === 'batch' && kind === 'Job';
-}
-
-function isRemovedAtEnd(manifest: Manifest): boolean {
-  return isJob(manifest) && asRecord(manifest.body['spec'])['ttlSecondsAfterFinished'] !== undefined;
 }

@@ -19,6 +19,7 @@ import { decide, isUndone } from './decision.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController } from './prepare.ts';
+import { isRemovedAtEnd } from './readiness.ts';
 import { toProblem } from './refusals.ts';
 import { getOrUndefined, withSignal } from './resources.ts';
 
@@ -62,6 +63,8 @@ export async function lookAtDrift(
   const nothing = { object: label, fields: [], fieldCount: 0, by: [] };
   // A rolling update makes, renames and deletes controllers.
   if (isController(manifest) && (await isUnderUpdate(context, object))) return 'under way';
+  // Put back, it would run again and again.
+  if (live === undefined && isRemovedAtEnd(manifest)) return undefined;
   if (live === undefined) return { ...nothing, change: 'deleted' };
   const input: DecisionInput = {
     manifest,

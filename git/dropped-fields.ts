@@ -37,8 +37,8 @@ export function droppedFields(live: KubernetesObject, body: JsonObject): Dropped
   const others = othersFields(live, FIELD_MANAGER);
   const found = [...dropped(own, { path: [], label: '', pointer: '' }, body, live, others)];
   return {
-    taken: found.filter(({ isByHand }) => isByHand).map(withoutSide),
-    kept: found.filter(({ isByHand }) => !isByHand).map(withoutSide),
+    taken: found.filter(({ isByHand }) => isByHand),
+    kept: found.filter(({ isByHand }) => !isByHand),
   };
 }
 
@@ -53,10 +53,6 @@ export function withoutTaken(
 }
 
 type Found = DroppedField & { readonly isByHand: boolean };
-
-function withoutSide({ isByHand: _, ...field }: Found): DroppedField {
-  return field;
-}
 
 type Place = Pick<DroppedField, 'path' | 'label' | 'pointer'>;
 

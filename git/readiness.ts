@@ -1,6 +1,7 @@
 /** Whether an object that is no workload of ours is ready for the next wave, from the object alone: kstatus' rules. Pure. */
 
 import { asRecord } from '../kubernetes/values.ts';
+import type { Manifest } from './manifests.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
 
 export interface LiveObject extends KubernetesObject {
@@ -130,4 +131,13 @@ function inProgress(message: string): Readiness {
 
 function failed(message: string): Readiness {
   return { state: 'Failed', message };
+}
+
+export function isJob({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolean {
+  return group === 'batch' && kind === 'Job';
+}
+
+/** A Job that the cluster removes a while after its end, as it was told to: that it is gone says that it has been run. */
+export function isRemovedAtEnd(manifest: Pick<Manifest, 'group' | 'kind' | 'body'>): boolean {
+  return isJob(manifest) && asRecord(manifest.body['spec'])['ttlSecondsAfterFinished'] !== undefined;
 }

@@ -3,13 +3,17 @@
 import { describe, expect, it } from '@jest/globals';
 
 import type { Drift } from '../../../git/drift.ts';
-import { describeDrift, describeUndo } from '../../../git/drift.ts';
+import { describeDrift, describeUndo, lookAtDrift } from '../../../git/drift.ts';
 import type { KnownDrift } from '../../../git/drift-report.ts';
 import { driftEvents, driftStatus } from '../../../git/drift-report.ts';
 import { fightOf, healAllAt, healedAll } from '../../../git/heal-pace.ts';
 import type { Healing, Healings } from '../../../git/heal-pace.ts';
+import type { CommitContext } from '../../../git/commit.ts';
+import type { PreparedObject } from '../../../git/prepare.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { templateHash } from '../../../kubernetes/workload-key.ts';
+import { answer } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
 import type { KubernetesObject, PodTemplate } from '../../../planners/objects.ts';
 import { normaliseTemplate } from '../../../planners/template-defaults.ts';
 
@@ -43,6 +47,31 @@ describe('a drift in words', () => {
     [{ fields: [], fieldCount: 0, held: 'refused' }, 'ConfigMap shop/settings: changed by "kubectl-edit"'],
   ])('%j', (more, words) => {
     expect(describeDrift(drift(more))).toBe(words);
+  });
+});
+
+describe('an object that is gone', () => {
+  const ground = useWatchServer();
+
+  it.each([
+    ['a ConfigMap', 'ConfigMap', {}, 'deleted'],
+    ['a Job', 'Job', {}, 'deleted'],
+    // Put back, it would run again and again.
+    ['a Job that the cluster removes at its end', 'Job', { ttlSecondsAfterFinished: 60 }, undefined],
+  ])('%s: %s', async (_, kind, spec, change) => {
+    ground.server.intercept = (_request, response) => {
+      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
+      return true;
+    };
+    const group = kind === 'Job' ? 'batch' : '';
+    const object = trusted<PreparedObject>({
+      manifest: { group, version: 'v1', kind, name: 'x', body: { spec } },
+      label: 'x',
+      path: { group, version: 'v1', resource: 'xs', namespace: 'shop', name: 'x' },
+    });
+    const context = trusted<CommitContext>({ client: ground.client, repository: {}, store: {} });
+    const found = await lookAtDrift(context, object, true);
+    expect(found === 'under way' ? found : found?.change).toBe(change);
   });
 });
 
