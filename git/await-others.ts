@@ -1,7 +1,7 @@
 /** Waits for objects that have no rollout of ours, by kstatus' rules: those of waves, and the Jobs of a commit. */
 
 import { pause } from '../kubernetes/backoff.ts';
-import { asRecord, trusted } from '../kubernetes/values.ts';
+import { trusted } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { CommitContext } from './commit.ts';
 import { PARALLEL, forEachLimited } from './commit.ts';
