@@ -27,12 +27,14 @@ import { gitTrouble } from './git-state.ts';
 import type { Call } from './io.ts';
 import { leaseName, readLease, whyNamespaceNotKept } from './lease.ts';
 import { LeaseWatch, whyNobodyActs } from './lease-watch.ts';
+import { LivePrinter } from './live-printer.ts';
 import { RunWatch } from './run-watch.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import { commandToDelete } from './update-refusal.ts';
 import type { UpdateOutcome } from './update-state.ts';
+import { viewUpdateTree } from './update-tree.ts';
 import {
   afterPods,
   commandFor,
@@ -52,7 +54,7 @@ export async function runControllerStatus(call: Call<{ readonly watch: boolean }
   return await follow(call, { isOnce: !call.options.watch, untilDone: true, isWatch: false });
 }
 
-/** Runs `watch`: a line for each change. */
+/** Runs `watch`: a tree on a terminal, else a line for each change. */
 export async function runControllerWatch(call: Call<{ readonly untilDone?: boolean }>): Promise<ExitCode> {
   return await follow(call, { isOnce: false, untilDone: call.options.untilDone === true, isWatch: true });
 }
@@ -81,42 +83,55 @@ async function follow(
     const reference = await findUpdate(session, call);
     const isQuiet = options.output === 'json' || options.output === 'yaml';
     const isStream = isWatch && options.output === 'json';
+    const tree = isWatch && !isQuiet && io.live ? new LivePrinter(io) : undefined;
     const keeper = new LeaseWatch(session);
     const runs = new RunWatch(session, reference);
     const began = io.now();
+    /** Each once, as it begins; a tree has a place for what is so now. */
+    const note = (text: string) => {
+      if (tree === undefined) io.err(`  ${oneLine(text)}\n`);
+    };
     let shown = '';
     let nobody: string | undefined;
     let dead: UpdateExplanation | undefined;
     const fails = new ChangingNote(io, 'it goes on');
-    while (!io.interrupted.aborted) {
-      const plan = await readPlan(session, reference);
-      const { outcome, sentence } = judgeUpdate(plan, await readControllerGit(session, plan));
-      if (sentence !== shown && !isQuiet) io.out(`${oneLine(sentence)}\n`);
-      if (sentence !== shown && isStream)
-        io.out(`${escapeUnsafe(stringifyJson(documentOf(plan, outcome, sentence)))}\n`);
-      shown = sentence;
-      const before = nobody;
-      nobody = isUnderWay(plan) ? await keeper.look() : undefined;
-      if (nobody !== undefined && before === undefined) io.err(`  ${oneLine(nobody)}, so nobody acts\n`);
-      const wasDead = dead !== undefined;
-      dead = await whyDead(plan, async () => (isOnce ? await runs.closedAtLast() : runs.closed()));
-      if (dead !== undefined && !wasDead && !untilDone) io.err(`  ${oneLine(dead.sentence)}\n`);
-      const failing = nobody === undefined ? describeFailing(plan, runs.open()) : undefined;
-      fails.now(failing);
-      const isLate = (options.timeout ?? 0) > 0 && io.now() - began >= (options.timeout ?? 0);
-      const state = dead === undefined ? outcome : 'stalled';
-      const ended: Outcome | undefined =
-        state !== 'progressing' && untilDone ? state : isOnce ? state : isLate ? 'timeout' : undefined;
-      if (ended !== undefined) {
-        // Before the moment has gone by in which another may be started.
-        const soon = dead ?? (ended === 'timeout' ? await whyDead(plan, () => runs.lastClosed()) : undefined);
-        const end = await explainEnd(session, plan, { ended, dead: soon, nobody, failing });
-        if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
-        if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
-        if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
-        return EXIT_CODES[ended];
+    try {
+      while (!io.interrupted.aborted) {
+        const plan = await readPlan(session, reference);
+        const { outcome, sentence } = judgeUpdate(plan, await readControllerGit(session, plan));
+        tree?.show(viewUpdateTree(plan, { outcome, sentence }));
+        if (sentence !== shown && !isQuiet && tree === undefined) io.out(`${oneLine(sentence)}\n`);
+        if (sentence !== shown && isStream)
+          io.out(`${escapeUnsafe(stringifyJson(documentOf(plan, outcome, sentence)))}\n`);
+        shown = sentence;
+        const before = nobody;
+        nobody = isUnderWay(plan) ? await keeper.look() : undefined;
+        if (nobody !== undefined && before === undefined) note(`${nobody}, so nobody acts`);
+        const wasDead = dead !== undefined;
+        dead = await whyDead(plan, async () => (isOnce ? await runs.closedAtLast() : runs.closed()));
+        if (dead !== undefined && !wasDead && !untilDone) note(dead.sentence);
+        const failing = nobody === undefined ? describeFailing(plan, runs.open()) : undefined;
+        if (tree === undefined) fails.now(failing);
+        const trouble = nobody === undefined ? (dead?.sentence ?? failing) : `${nobody}, so nobody acts`;
+        tree?.note(trouble ?? '');
+        const isLate = (options.timeout ?? 0) > 0 && io.now() - began >= (options.timeout ?? 0);
+        const state = dead === undefined ? outcome : 'stalled';
+        const ended: Outcome | undefined =
+          state !== 'progressing' && untilDone ? state : isOnce ? state : isLate ? 'timeout' : undefined;
+        if (ended !== undefined) {
+          // Before the moment has gone by in which another may be started.
+          const soon =
+            dead ?? (ended === 'timeout' ? await whyDead(plan, () => runs.lastClosed()) : undefined);
+          const end = await explainEnd(session, plan, { ended, dead: soon, nobody, failing });
+          if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
+          if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
+          if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
+          return EXIT_CODES[ended];
+        }
+        await pause(LOOK_MS, io.interrupted);
       }
-      await pause(LOOK_MS, io.interrupted);
+    } finally {
+      tree?.end();
     }
     return EXIT.interrupted;
   });

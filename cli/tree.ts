@@ -105,7 +105,7 @@ function revisionLines(
   const number = revision.number === undefined ? '' : ` #${revision.number}`;
   const role = { new: 'new', complete: 'last complete', old: 'old' }[revision.role];
   const count = revision.pods.length;
-  const title = `${last ? '└──' : '├──'} revision${number} ${oneLine(revision.name)}  ${colors.dim(`${role}, ${String(count)} ${count === 1 ? 'pod' : 'pods'}`)}`;
+  const title = `${last ? '└──' : '├──'} ${revision.what ?? 'revision'}${number} ${oneLine(revision.name)}  ${colors.dim(`${role}, ${String(count)} ${count === 1 ? 'pod' : 'pods'}`)}`;
   const indent = last ? '    ' : '│   ';
   const lines = pods.map((pod, index) => {
     const branch = index === pods.length - 1 && hidden === 0 ? '└──' : '├──';

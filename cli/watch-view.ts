@@ -34,6 +34,8 @@ export interface RevisionLine {
   readonly name: string;
   /** Undefined for pods whose revision is gone. */
   readonly number: string | undefined;
+  /** What its name is of. @default 'revision' */
+  readonly what?: 'revision' | 'controller';
   readonly role: 'new' | 'complete' | 'old';
   readonly pods: readonly PodLine[];
 }
@@ -122,7 +124,8 @@ function controllerOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }
 
-function podLine(pod: Pod, revision: string | undefined): PodLine {
+/** @param revision Name of what it is of; undefined: it has none */
+export function podLine(pod: Pod, revision: string | undefined): PodLine {
   const { metadata, spec, status } = pod;
   return {
     name: metadata.name,
@@ -141,6 +144,6 @@ function podLine(pod: Pod, revision: string | undefined): PodLine {
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
 /** `web-9` before `web-10`. */
-function byName(a: PodLine, b: PodLine): number {
+export function byName(a: PodLine, b: PodLine): number {
   return BY_NUMBER.compare(a.name, b.name);
 }
