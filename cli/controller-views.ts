@@ -98,7 +98,8 @@ async function follow(
     try {
       while (!io.interrupted.aborted) {
         const plan = await readPlan(session, reference);
-        const { outcome, sentence } = judgeUpdate(plan, await readControllerGit(session, plan));
+        const git = await readControllerGit(session, plan);
+        const { outcome, sentence } = judgeUpdate(plan, git);
         tree?.show(viewUpdateTree(plan, { outcome, sentence }));
         if (sentence !== shown && !isQuiet && tree === undefined) io.out(`${oneLine(sentence)}\n`);
         if (sentence !== shown && isStream)
@@ -124,6 +125,9 @@ async function follow(
             dead ?? (ended === 'timeout' ? await whyDead(plan, () => runs.lastClosed()) : undefined);
           const end = await explainEnd(session, plan, { ended, dead: soon, nobody, failing });
           if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
+          // What is done may not be that of the commit which somebody waits for.
+          const trouble = ended === 'done' ? gitTrouble(git, targetOf(plan), false) : undefined;
+          if (trouble !== undefined && !isQuiet) io.err(`note: ${oneLine(trouble.text)}\n`);
           if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
           if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
           return EXIT_CODES[ended];
@@ -431,14 +435,17 @@ const IDLE_VERDICTS: Readonly<Record<UpdateOutcome, string>> = {
   stalled: 'NoUpdate',
 };
 
+function targetOf({ view: { namespace, name } }: RollingUpdatePlan) {
+  return { kind: 'ReplicationController', namespace, name } as const;
+}
+
 function explainIdle(plan: RollingUpdatePlan, git: GitState | undefined): UpdateExplanation {
   const { outcome, sentence } = judgeUpdate(plan, git);
-  const target = { kind: 'ReplicationController', namespace: plan.view.namespace, name: plan.view.name };
   const left = leftovers(plan.view).map((one) => ({
     text: `${describeSize(one)} is left of an update that was given up`,
     next: commandToDelete(one.metadata.name, plan.view.namespace),
   }));
-  const ofGit = gitTrouble(git, target, outcome === 'rolledBack');
+  const ofGit = gitTrouble(git, targetOf(plan), outcome === 'rolledBack');
   const troubles = [...left, ...(ofGit === undefined ? [] : [ofGit])];
   const [first] = troubles;
   const all = troubles.map(({ text }) => text).join('; ');

@@ -34,6 +34,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
       : `let it finish, it cannot go back any more: ${explain} what it waits for; then begin again`,
     RollingBack: `\`fairlead rollout status rc/${name} -n ${namespace}\` follows it; then begin again`,
     KeyTaken: `choose a key that nothing else uses: --deployment-label-key=${LABEL.deployment}`,
+    TooLarge: 'keep what is large in a ConfigMap that the template mounts',
     SelectorSame: `in the file, give ${keysToDiffer(view)} a value that ${name} does not have, in spec.selector and in spec.template.metadata.labels`,
     SelectorShared: `give one of the two a selector of its own, or keep the new one's name, which needs no rename: fairlead rolling-update ${name} NEW … -n ${namespace}`,
     IsNext: wayToUpdate(view, about) ?? `${explain} how it stands`,

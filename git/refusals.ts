@@ -8,6 +8,7 @@ import {
   isForbidden,
   isInvalid,
   isNotFound,
+  isTooLarge,
   isTransient,
 } from '../kubernetes/api-error.ts';
 import { lettingGo } from '../kubernetes/managed-fields.ts';
@@ -111,7 +112,7 @@ export function toProblem(
   // The apiserver is well, and what it could not ask may be away for good: somebody has to be told.
   if (error.webhook !== undefined)
     return { ...problemOf(object, 'WebhookFailed', end(message)), next: mendWebhook(error.webhook) };
-  if (/request is too large|Request entity too large/i.test(message) || status === 413) {
+  if (isTooLarge(error)) {
     return problemOf(object, 'ObjectTooLarge', 'etcd refuses an object of this size.');
   }
   if (isInvalid(error)) {

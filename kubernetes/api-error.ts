@@ -99,6 +99,12 @@ export function isInvalid(error: unknown): error is ApiError {
   );
 }
 
+/** The object is larger than etcd, or the apiserver, takes in one request. */
+export function isTooLarge(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError)) return false;
+  return error.status === 413 || /request is too large|Request entity too large/i.test(error.message);
+}
+
 /** 403: permissions, an admission plugin or a quota. */
 export function isForbidden(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 403;

@@ -14,7 +14,7 @@ import { budgetOf } from '../planners/rolling-update-scale.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { patchTowards } from '../planners/rolling-update-template.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
-import { isAlreadyExists, isConflict } from './api-error.ts';
+import { isAlreadyExists, isConflict, isTooLarge } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
 import { listAdopters, pathOf, readUpdate, writeUpdate } from './rolling-update-objects.ts';
@@ -73,19 +73,27 @@ export async function beginUpdate(
     const defaulted = request.again === true ? complete : decideDefaulted(view, complete);
     const begun = { decision: defaulted, view, next: whole.next, record: undefined };
     if (dryRun || defaulted.do !== 'begin') return begun;
+    const data = await withOwners(client, reference, view, whole, request.owners);
+    const record = recordManifest(data, state, view.records);
     try {
-      const data = await withOwners(client, reference, view, whole, request.owners);
       // Its name has a number: whoever is quicker begins, the other looks again and finds an update in progress.
       const { metadata } = await client.create<ControllerRevision>(
         pathOf('controllerrevisions', reference.namespace),
-        recordManifest(data, state, view.records),
+        record,
         { fieldManager: UPDATE_FIELD_MANAGER },
       );
       return { ...begun, record: metadata.uid };
     } catch (error) {
+      if (isTooLarge(error)) return { ...begun, decision: tooLarge(reference.name, record) };
       if (!(isAlreadyExists(error) || isConflict(error)) || tries === CONFLICT_LIMIT) throw error;
     }
   }
+}
+
+function tooLarge(name: string, record: object): StartDecision {
+  const kilobytes = Math.round(Buffer.byteLength(JSON.stringify(record)) / 1000);
+  const message = `the record of the update of ${name} would have ${String(kilobytes)} kB, more than etcd takes: it holds the template of before and that of after`;
+  return { do: 'refuse', code: 'TooLarge', message };
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { ANNOTATION } from '../planners/names.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
+import { sizeOf } from '../planners/replication-controller.ts';
 import type { Refused } from '../planners/rolling-update-start.ts';
 import { describeNothingLeft, isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import { releaseInEnding } from '../planners/rolling-update-handover.ts';
@@ -175,9 +176,12 @@ function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
   }
 }
 
-/** A pause holds the way back too. */
-function describeTurn({ name, paused, old }: UpdateView, now: string, later: string): string {
-  if (paused === undefined) return `the update of ${name} ${now}`;
+/** That an update goes back. A pause holds the way back too, but for an update that has not begun to replace pods. @param later Said where it is held */
+export function describeTurn(view: UpdateView, now: string, later: string): string {
+  const { name, paused, old, nextController: next, state } = view;
+  const isUntouched =
+    (next === undefined || sizeOf(next) === 0) && old !== undefined && sizeOf(old) >= state.desired;
+  if (paused === undefined || isUntouched) return `the update of ${name} ${now}`;
   const where = `-n ${old?.metadata.namespace ?? ''}`;
   return `the update of ${name} ${later}, but it is paused: fairlead rollout resume rc/${name} ${where}`;
 }

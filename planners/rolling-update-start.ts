@@ -63,6 +63,8 @@ export type StartRefusal =
   | 'SelectorSame'
   | 'SelectorShared'
   | 'KeyTaken'
+  /** Its record is more than can be stored: nothing of that is decided here. */
+  | 'TooLarge'
   | 'OtherUpdate'
   | 'LeftBehind'
   | 'NameTaken'

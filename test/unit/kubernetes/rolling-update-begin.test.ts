@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { ApiError } from '../../../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../../../kubernetes/client.ts';
 import { beginUpdate } from '../../../kubernetes/rolling-update-begin.ts';
 import { trusted } from '../../../kubernetes/values.ts';
@@ -73,6 +74,32 @@ async function roll(world: SimulatedControllers, spec: Partial<ControllerManifes
   const { decision } = await beginUpdate(client, { namespace: 'default', name: 'foo' }, request, settings);
   return { decision, created, patched };
 }
+
+describe('a template that is too large for its record', () => {
+  it('is refused with the size and why; nothing is begun', async () => {
+    const world = foo();
+    const { client } = serve(world);
+    const request = { method: 'POST', path: 'x', server: 's' };
+    const failure = { status: 500, reason: 'InternalError', text: 'etcdserver: request is too large' };
+    const etcd = trusted<KubernetesClient>({
+      ...client,
+      create: async (path: ResourcePath, body: object, options: { dryRun?: boolean } = {}) => {
+        if (options.dryRun !== true) throw new ApiError(request, failure);
+        return await client.create(path, body, options);
+      },
+    });
+    const asked = { change: { kind: 'image', image: 'app:2' }, key: KEY } as const;
+    const settings = { updatePeriodMs: STATE.updatePeriodMs, pollIntervalMs: STATE.pollIntervalMs };
+    const { decision } = await beginUpdate(etcd, { namespace: 'default', name: 'foo' }, asked, settings);
+    expect(decision).toEqual({
+      do: 'refuse',
+      code: 'TooLarge',
+      message: expect.stringMatching(
+        /^the record of the update of foo would have \d+ kB, more than etcd takes: /,
+      ),
+    });
+  });
+});
 
 describe('what the apiserver tries before anything is written', () => {
   it('has the number of replicas that is asked for', async () => {

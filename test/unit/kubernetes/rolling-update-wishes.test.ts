@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { decidePause, decideResume } from '../../../kubernetes/rolling-update-wishes.ts';
+import { decidePause, decideResume, describeTurn } from '../../../kubernetes/rolling-update-wishes.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
@@ -68,5 +68,26 @@ describe('pause and resume without an update under way', () => {
     const resumed = decideResume(viewOf(world));
     expect(resumed).toMatchObject({ message: 'the update of foo goes on', step: { write: { name: 'foo' } } });
     expect(resumed).not.toHaveProperty('isIdle');
+  });
+});
+
+describe('an update that is turned round while it is paused', () => {
+  const told = (world: SimulatedControllers) =>
+    describeTurn({ ...viewOf(world), paused: WISH }, 'is being rolled back', 'is to be rolled back');
+
+  it('goes back at once where it has not begun to replace pods, for nothing is to be scaled', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleUp' });
+    expect(told(world)).toBe('the update of foo is being rolled back');
+  });
+
+  it('goes back when it is resumed where it has', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    expect(told(world)).toBe(
+      'the update of foo is to be rolled back, but it is paused: fairlead rollout resume rc/foo -n default',
+    );
   });
 });
