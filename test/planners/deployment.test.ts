@@ -283,6 +283,13 @@ describe('a rolling update (P10, P11)', () => {
     ]);
   });
 
+  it('P10: says why none of the old goes where none may be unavailable', () => {
+    const { plan, old } = rolling(amounts(1, 0), { size: 10 }, { size: 1, available: 0 });
+    expect(plan.waiting[0]?.message).toBe(
+      `the budget is used up: none may be unavailable, so a new one has to be available first; ${old.metadata.name} is next`,
+    );
+  });
+
   it('every write has both preconditions and the annotations of the size', () => {
     const { plan } = rolling(amounts(3, 2), { size: 10 }, { size: 0 });
     expect(plan.batch).toHaveLength(2);
