@@ -113,10 +113,8 @@ export async function connectWorker(
   try {
     const connection = await Promise.race([connecting, late]);
     if (connection !== 'late') return connection;
-    void connecting.then(
-      async (unwanted) => await unwanted.close(),
-      () => undefined,
-    );
+    // Whatever becomes of it: nobody asks any more, and a rejection without anybody would end the process.
+    void connecting.then(async (unwanted) => await unwanted.close()).catch(() => undefined);
     const why = signal.aborted
       ? 'had not answered yet when it was not wanted any more'
       : 'takes connections and does not answer';
