@@ -12,6 +12,7 @@ import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { hashInName } from '../planners/rolling-update-record.ts';
 import { RIVAL } from '../planners/rolling-update-rivals.ts';
 import { EDITED } from '../planners/rolling-update-template.ts';
+import type { FailingStep } from '../planners/rolling-update-run.ts';
 import { describeNoRun } from '../planners/rolling-update-run.ts';
 import type { UpdateReason } from '../planners/rolling-update-steps.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
@@ -111,7 +112,7 @@ async function follow(
         const wasDead = dead !== undefined;
         dead = await whyDead(plan, async () => (isOnce ? await runs.closedAtLast() : runs.closed()));
         if (dead !== undefined && !wasDead && !untilDone) note(dead.sentence);
-        const failing = nobody === undefined ? describeFailing(plan, runs.open()) : undefined;
+        const failing = nobody === undefined ? describeFailing(plan, failingOf(runs.open())) : undefined;
         if (tree === undefined) fails.now(failing);
         const trouble = nobody === undefined ? (dead?.sentence ?? failing) : `${nobody}, so nobody acts`;
         tree?.note(trouble ?? '');
@@ -255,16 +256,31 @@ export interface UpdateExplanation {
  */
 export function explain(plan: RollingUpdatePlan, evidence: UpdateEvidence): UpdateExplanation {
   const found = explainState(plan, evidence);
-  const failing = evidence.nobody === undefined ? describeFailing(plan, evidence.run) : undefined;
+  const failing = evidence.nobody === undefined ? describeFailing(plan, failingOf(evidence.run)) : undefined;
   if (failing === undefined) return found;
-  return { next: WAY_OUT_OF_FAILING, ...found, sentence: `${found.sentence}; ${failing}` };
+  const sentence =
+    found.verdict === 'Progressing' ? `it does not get on: ${failing}` : `${found.sentence}; ${failing}`;
+  return { next: wayOutOfFailing(plan), ...found, sentence };
 }
 
-const WAY_OUT_OF_FAILING = 'mend what it names; it is tried again by itself';
+function failingOf(run: AskedRun | undefined): FailingStep | undefined {
+  return run?.state === 'running' ? run.failing : undefined;
+}
+
+/** While the old controller is there the update can still be turned round. */
+function wayOutOfFailing({
+  view: { old, name, namespace, isRollback, isRenamed },
+}: RollingUpdatePlan): string {
+  const canTurn = old !== undefined && !isRollback && !isRenamed;
+  const orElse = canTurn ? `, or give it up: fairlead rollout abort rc/${name} -n ${namespace}` : '';
+  return `mend what it names (it is tried again by itself)${orElse}`;
+}
 
 /** What the cluster answers to the step that is due, where it fails again and again; undefined where it does not. */
-function describeFailing({ step }: RollingUpdatePlan, run: AskedRun | undefined): string | undefined {
-  const failing = run?.state === 'running' ? run.failing : undefined;
+export function describeFailing(
+  { step }: RollingUpdatePlan,
+  failing: FailingStep | undefined,
+): string | undefined {
   if (failing === undefined || failing.attempts < 1 || step.do !== 'write') return undefined;
   const times = failing.attempts === 1 ? 'once' : `${String(failing.attempts)} times`;
   return `what is due (${step.write.message}) has failed ${times}: ${failing.message}`;

@@ -1,5 +1,6 @@
 /** Shows a rolling update until it is over: a line for each change of what the cluster holds, the end from its run. */
 
+import { failingStep } from '../controllers/rolling-update-runs.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
@@ -9,11 +10,12 @@ import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
+import type { FailingStep } from '../planners/rolling-update-run.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
 import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
 import { CancelledRun } from './cancelled-run.ts';
-import { wayOutOfRefusal } from './controller-views.ts';
+import { describeFailing, wayOutOfRefusal } from './controller-views.ts';
 import { formatAge } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
@@ -137,6 +139,8 @@ async function followToEnd(
   const noWorker = new ChangingNote(io, 'a worker is there');
   const temporalAway = new ChangingNote(io, 'Temporal answers again');
   const runMissing = new ChangingNote(io, 'it has a run again');
+  const stepFails = new ChangingNote(io, 'it goes on');
+  let failing: FailingStep | undefined;
   let missingSince: number | undefined;
   const finish = async (outcome: Outcome, detail: string, end?: Partial<RecordedEnd>, next?: string) =>
     await report(session, followed, { turned: end?.turned, by: end?.by, ...told, outcome, detail, next });
@@ -164,7 +168,8 @@ async function followToEnd(
     why = reasonOf(plan) ?? why;
     if (io.now() - lookedAt >= RUN_LOOK_MS) {
       lookedAt = io.now();
-      const end = await lookAtRun(temporal, followed.workflowId, temporalAway);
+      const end = await lookAtRun(temporal, followed.workflowId, temporalAway, (step) => (failing = step));
+      stepFails.now(describeFailing(plan, failing));
       const missing = end === MISSING ? `its run is missing in Temporal at ${temporal.address}` : undefined;
       runMissing.now(missing && `${missing}: a worker that leads starts another from the record`);
       if (end !== undefined && end !== MISSING) {
@@ -186,7 +191,8 @@ async function followToEnd(
     }
     const limit = Math.max(movedAt, restsUntil) + timeoutMs;
     if (timeoutMs > 0 && io.now() >= limit) {
-      const waits = nobody === undefined ? (why ?? whyNothingMoves(plan)) : afterPods(plan, nobody);
+      const here = describeFailing(plan, failing) ?? why ?? whyNothingMoves(plan);
+      const waits = nobody === undefined ? here : afterPods(plan, nobody);
       return await finish('timeout', `no progress for ${formatAge(timeoutMs)}: ${waits}`);
     }
     const { pollIntervalMs } = followed;
@@ -233,11 +239,13 @@ async function lookAtRun(
   temporal: OpenTemporal,
   workflowId: string,
   away: ChangingNote,
+  seen: (failing: FailingStep | undefined) => void,
 ): Promise<RunEnd | typeof MISSING> {
   try {
     const end = await temporal.call(async (): Promise<RunEnd> => {
       const handle = temporal.client.workflow.getHandle<() => Promise<RollingUpdateResult>>(workflowId);
-      const { status } = await handle.describe();
+      const { status, raw } = await handle.describe();
+      seen(status.name === 'RUNNING' ? failingStep(raw) : undefined);
       if (status.name === 'RUNNING') return undefined;
       if (status.name !== 'COMPLETED') {
         const cause = await handle.result().then(

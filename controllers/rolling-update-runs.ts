@@ -1,10 +1,10 @@
 /** Starts the run of a rolling update, for the command line and for commits; one that is open is told to look again. */
 
-import type { Client } from '@temporalio/client';
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
-import type { UpdateRun } from '../planners/rolling-update-run.ts';
+import type { FailingStep, UpdateRun } from '../planners/rolling-update-run.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { RollingUpdateInput, UpdateCall } from '../workflows/rolling-update-messages.ts';
 import {
@@ -65,6 +65,14 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
   return workflowId;
 }
 
+/** The present step of a run that is tried again and again, if it is, in what Temporal describes. */
+export function failingStep({
+  pendingActivities,
+}: Pick<WorkflowExecutionDescription['raw'], 'pendingActivities'>): FailingStep | undefined {
+  const failing = (pendingActivities ?? []).find(({ lastFailure }) => lastFailure?.message);
+  return failing && { attempts: (failing.attempt ?? 1) - 1, message: failing.lastFailure?.message ?? '' };
+}
+
 /** Asks for the last run of an update. @throws ServiceError as Temporal answers */
 export async function readRollingUpdateRun(
   client: Client,
@@ -75,7 +83,7 @@ export async function readRollingUpdateRun(
   try {
     const found = await client.workflow.getHandle(workflowId).describe();
     const { status, runId, startTime, closeTime, raw } = found;
-    const failing = (raw.pendingActivities ?? []).find(({ lastFailure }) => lastFailure?.message);
+    const failing = failingStep(raw);
     return {
       state: status.name === 'RUNNING' ? 'running' : 'closed',
       status: status.name,
@@ -83,9 +91,7 @@ export async function readRollingUpdateRun(
       runId,
       startedAt: startTime.toISOString(),
       ...(closeTime !== undefined && { endedAt: closeTime.toISOString() }),
-      ...(failing !== undefined && {
-        failing: { attempts: (failing.attempt ?? 1) - 1, message: failing.lastFailure?.message ?? '' },
-      }),
+      ...(failing !== undefined && { failing }),
     };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { state: 'none' };

@@ -1,5 +1,11 @@
 /** An update that is under way without a run: nothing on its controllers says that. Pure. */
 
+/** Of a run whose present step is tried again and again: how often so far, and what the last try was answered. */
+export interface FailingStep {
+  readonly attempts: number;
+  readonly message: string;
+}
+
 /** The last run of an update; `status` in Temporal's words. */
 export type UpdateRun =
   | { readonly state: 'none' }
@@ -11,8 +17,7 @@ export type UpdateRun =
       /** RFC 3339. */
       readonly startedAt?: string;
       readonly endedAt?: string;
-      /** Of a run whose present step is tried again and again: how often so far, and what the last try was answered. */
-      readonly failing?: { readonly attempts: number; readonly message: string };
+      readonly failing?: FailingStep;
     };
 
 /** An update is written down before its run is started, and another may begin while a run closes: that takes a moment, milliseconds. */

@@ -316,7 +316,12 @@ describe('renames under load, and runs that end in between', () => {
           COMMAND_LOOK_MS,
         );
       const held = 'keeps its name for now: a creation of foo would be refused';
-      await said('explain rc/foo', held, 'no foo for now', 'mend what it names');
+      await said(
+        'explain rc/foo',
+        held,
+        'no foo for now',
+        'mend what it names (it is tried again by itself), or give it up',
+      );
       await said('get rc', held);
       await said('rollout status rc/foo --timeout 2s', held);
       const isOld = ({ metadata: { name, deletionTimestamp } }: ReplicationController) =>

@@ -89,8 +89,18 @@ describe('explain of a rolling update', () => {
     const failing = { attempts: 9, message: 'HTTP 500: no' };
     const { sentence, next } = said(all, { ...RUNNING, failing });
     expect(sentence).toMatch(/^2 pods have no controller: .* has failed 9 times: HTTP 500: no$/);
-    expect(next).toBe('mend what it names; it is tried again by itself');
+    expect(next).toBe('mend what it names (it is tried again by itself)');
     expect(said(all, RUNNING).sentence).not.toContain('failed');
+  });
+
+  it('does not say that it goes on where its step fails, and how to give it up while that is possible', () => {
+    const failing = { attempts: 2, message: 'foo-1 keeps its name for now' };
+    expect(said(world('DeleteOld'), { ...RUNNING, failing })).toMatchObject({
+      sentence: expect.stringMatching(
+        /^it does not get on: what is due \(delete foo: .*\) has failed 2 times: foo-1 keeps its name for now$/,
+      ),
+      next: 'mend what it names (it is tried again by itself), or give it up: fairlead rollout abort rc/foo -n default',
+    });
   });
 
   it('names pods without a controller before anything else', () => {
