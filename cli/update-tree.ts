@@ -16,7 +16,8 @@ export function viewUpdateTree(plan: RollingUpdatePlan, { outcome, sentence }: U
   const isBusy = isUnderWay(plan);
   const [oldSize, nextSize] = [progress.old?.available ?? 0, progress.next?.available ?? 0];
   const available = oldSize + nextSize;
-  const reached = next === undefined || isRollback ? oldSize : nextSize;
+  const hasBegun = next !== undefined || view.isRenamed || isRollback || !isBusy;
+  const reached = !hasBegun ? 0 : next === undefined || isRollback ? oldSize : nextSize;
   const isOver = outcome === 'done' || outcome === 'rolledBack';
   const waiting = isOver ? undefined : (reasonOf(plan) ?? (isBusy ? undefined : sentence));
   const commit = (old ?? next)?.metadata.annotations?.[ANNOTATION.commit];
