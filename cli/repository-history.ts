@@ -7,7 +7,7 @@ import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { repositoryName } from './repository-argument.ts';
-import { readRepository } from './repository-views.ts';
+import { readRepository, whyNotFollowed } from './repository-views.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -28,8 +28,11 @@ export async function runRepositoryHistory(call: Call): Promise<ExitCode> {
   return await withSession(call, async (session) => {
     const { io, options } = call;
     const name = repositoryName(call.operands[0]);
-    const { status, damage } = await readRepository(session, name);
+    const known = await readRepository(session, name);
+    const { status, damage, elsewhere, view } = known;
     if (damage !== undefined) throw new CliError(damage);
+    // What is tried here is written down nowhere: the inventory of that name is of others.
+    if (elsewhere !== undefined && view.state === 'Refused') throw new CliError(whyNotFollowed(known));
     const { history = [], commit } = status;
     const document: CommitHistoryDocument = {
       apiVersion: CLI_API_VERSION,
