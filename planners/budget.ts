@@ -42,7 +42,8 @@ export class Budget {
 
 /** What a budget that is used up is used by. More than allowed is nobody's fault here: pods that are new since a scaling, or broke. */
 export function describeUse(unavailable: number, max: number): string {
-  if (unavailable === 0 && max === 0) return 'none may be unavailable, so a new one has to be available first';
+  if (unavailable === 0 && max === 0)
+    return 'none may be unavailable, so a new one has to be available first';
   return unavailable > max
     ? `${String(unavailable)} unavailable, ${String(max)} allowed`
     : `${String(unavailable)} of ${String(max)} unavailable`;
