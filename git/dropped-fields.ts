@@ -30,6 +30,9 @@ export interface DroppedFields {
 /** Field managers of what people run by hand: a write of theirs is no claim that lasts (Flux takes these over, too). */
 const BY_HAND = /^(?:kubectl(?:-.*)?|before-first-apply)$/;
 
+/** Dropped for an autoscaler: taken out before that has set it, it would be 1. */
+const SIZE = 'spec.replicas';
+
 /** @param body What is about to be applied. */
 export function droppedFields(live: KubernetesObject, body: JsonObject): DroppedFields {
   const own = appliedFields(live, FIELD_MANAGER);
@@ -66,6 +69,7 @@ function* dropped(
   for (const [element, inner] of Object.entries(own)) {
     const at = element === '.' ? undefined : step(place, element, live);
     if (at === undefined) continue;
+    if (at.label === SIZE) continue;
     const named = valueAt(body, element);
     if (named === undefined || named === null) yield* shared(asRecord(inner), at, live, others);
     else yield* dropped(asRecord(inner), at, named, valueAt(live, element), others);

@@ -4,8 +4,8 @@ import type { Inventory } from './inventory.ts';
 
 /**
  * FAIRLEAD_CLUSTER of the workers whose run has applied the inventory's objects, unless that is `own`; undefined too where no run is
- * known. Where none has applied anything it is that of the last try. What the inventory says itself comes first, for people hand it over so. The ids of runs are `commit/<FAIRLEAD_CLUSTER>/<repository>/<sha>`
- * (workflows/sync-messages.ts). Pure.
+ * known. Where none has applied anything it is that of the last try. What the inventory says itself comes first, for people hand it
+ * over so. The ids of runs are `commit/<FAIRLEAD_CLUSTER>/<repository>/<sha>` (workflows/sync-messages.ts). Pure.
  */
 export function otherCluster(
   inventory: Pick<Inventory, 'cluster' | 'run' | 'status'>,

@@ -90,6 +90,12 @@ describe('a field that git drops', () => {
     });
   });
 
+  it('is the size, which an autoscaler is to set: it is left to who has it', () => {
+    const own = { 'f:spec': { 'f:replicas': {}, 'f:paused': {} } };
+    const live = object({ spec: { replicas: 3, paused: true } }, git(own), by(KUBECTL, own));
+    expect(told(live, { spec: {} })).toEqual({ taken: ['spec.paused'], kept: [] });
+  });
+
   it('is one of a set, and a field with dots and slashes in its name', () => {
     const own = {
       'f:metadata': {
