@@ -127,8 +127,8 @@ async function follow(
           const end = await explainEnd(session, plan, { ended, dead: soon, nobody, failing });
           if (!isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
           // What is done may not be that of the commit which somebody waits for.
-          const trouble = ended === 'done' ? gitTrouble(git, targetOf(plan), false) : undefined;
-          if (trouble !== undefined && !isQuiet) io.err(`note: ${oneLine(trouble.text)}\n`);
+          const ofGit = ended === 'done' ? gitTrouble(git, targetOf(plan), false) : undefined;
+          if (ofGit !== undefined && !isQuiet) io.err(`note: ${oneLine(ofGit.text)}\n`);
           if (end.why !== undefined) io.err(`error: ${oneLine(end.why)}\n`);
           if (end.next !== undefined) io.err(`  ${oneLine(end.next)}\n`);
           return EXIT_CODES[ended];

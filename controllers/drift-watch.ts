@@ -18,7 +18,9 @@ import type { Inventory } from '../git/inventory.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, inventoryEntry, namedFields } from '../git/prepare.ts';
+import { nobodyWroteSince } from '../git/inventory.ts';
 import type { Repository } from '../git/repositories.ts';
+import { settingsOf } from '../git/repositories.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
@@ -172,7 +174,8 @@ export class DriftWatch {
     const sha = succeeded === commit.sha ? commit.sha : inventory.run?.sha;
     if (sha === undefined) return RECHECK_MS;
     // One that was refused before its first write has left all as the one before it wanted it.
-    const isApplied = succeeded === sha && (commit.sha === sha || commit.outcome === 'Refused');
+    const isWhole = nobodyWroteSince(inventory);
+    const isApplied = isWhole || (succeeded === sha && (commit.sha === sha || commit.outcome === 'Refused'));
     const context = this.#contextOf(sha, signal);
     await this.#expect(context, inventory);
     const dirty = this.#dirty;
@@ -184,7 +187,7 @@ export class DriftWatch {
       async (key) => await this.#judge(key, context, inventory, isApplied),
       signal,
     );
-    const nextMs = await this.#report(inventory, sha, isApplied);
+    const nextMs = await this.#report(inventory, sha, { isApplied, isWhole });
     return Math.min(nextMs, await this.#mended.look(context, inventory, this.#expected.values()));
   }
 
@@ -261,7 +264,11 @@ export class DriftWatch {
   }
 
   /** Tells what is new, and has put back what may be. */
-  async #report(inventory: Inventory, sha: string, isApplied: boolean): Promise<number> {
+  async #report(
+    inventory: Inventory,
+    sha: string,
+    { isApplied, isWhole }: { readonly isApplied: boolean; readonly isWhole: boolean },
+  ): Promise<number> {
     const { client, now, onDrift } = this.#options;
     const at = now();
     const time = new Date(at).toISOString();
@@ -306,11 +313,15 @@ export class DriftWatch {
     onDrift(this.#repository.name, drifts.size);
     await recordDrift(client, this.#store, inventory, [...driftEvents(before, drifts, time), ...fights], at);
     this.#known = drifts;
-    await this.#heal(sha, due);
+    await this.#heal(sha, due, isWhole);
     return due.length === 0 ? next : UNDER_WAY_MS;
   }
 
-  async #heal(sha: string, due: readonly { readonly key: string; readonly drift: Drift }[]): Promise<void> {
+  async #heal(
+    sha: string,
+    due: readonly { readonly key: string; readonly drift: Drift }[],
+    isWhole: boolean,
+  ): Promise<void> {
     const { driftFound, now, onHealed } = this.#options;
     const part = due.slice(0, MOST_HEALED);
     const [first] = part;
@@ -318,7 +329,8 @@ export class DriftWatch {
     const more = part.length > 1 ? `, and ${part.length - 1} more` : '';
     const reason = `${describeDrift(first.drift)}${more}`;
     const { name } = this.#repository;
-    await driftFound(name, { sha, objects: part.map(({ key }) => key), reason });
+    const wholeWith = isWhole ? { wholeWith: settingsOf(this.#repository) } : {};
+    await driftFound(name, { sha, objects: part.map(({ key }) => key), reason, ...wholeWith });
     for (const { key, drift } of part)
       this.#healing.set(key, healedAll(this.#healing.get(key), drift.by, now()));
     onHealed(name, part.length, reason);

@@ -390,6 +390,16 @@ export function foreignSource(
   );
 }
 
+/**
+ * Whether the run that has claimed the inventory last has applied its commit as a whole: whatever was tried since has written nothing. Of one
+ * whose attempt has left the history it is not known. Pure.
+ */
+export function nobodyWroteSince({ run, status }: Pick<Inventory, 'run' | 'status'>): boolean {
+  const { lastSucceeded, history = [] } = status;
+  if (run === undefined || run.sha !== lastSucceeded?.sha) return false;
+  return history.some(({ runId, outcome }) => runId === run.runId && outcome === 'Succeeded');
+}
+
 function countObjects(inventory: Pick<Inventory, 'entries'> | undefined): string {
   const count = inventory?.entries.size ?? 0;
   return count === 1 ? 'one object' : `${count} objects`;

@@ -100,6 +100,11 @@ export interface DriftFound {
   readonly objects: readonly string[];
   /** What was changed, by whom. No values. */
   readonly reason: string;
+  /**
+   * Settings of the present entry, where the inventory proves that nobody has written since the commit was applied as a whole: a run that
+   * was superseded before its first write is told from one that was not by that alone.
+   */
+  readonly wholeWith?: string;
 }
 
 /** What the last commit failed for has ended well since. */
@@ -290,7 +295,8 @@ const LONGEST_KEY = 600;
 export function readDriftFound(payload: unknown): DriftFound | undefined {
   const sha = readSha(payload);
   if (sha === undefined || typeof payload !== 'object' || payload === null) return undefined;
-  const { objects, reason }: { objects?: unknown; reason?: unknown } = payload;
+  const { objects, reason, wholeWith }: { objects?: unknown; reason?: unknown; wholeWith?: unknown } =
+    payload;
   if (!Array.isArray(objects)) return undefined;
   const keys = objects.filter((key) => typeof key === 'string' && key.length <= LONGEST_KEY);
   if (keys.length === 0) return undefined;
@@ -298,6 +304,7 @@ export function readDriftFound(payload: unknown): DriftFound | undefined {
     sha,
     objects: keys.slice(0, MOST_HEALED),
     reason: typeof reason === 'string' ? reason.slice(0, 500) : 'drift',
+    ...(typeof wholeWith === 'string' && { wholeWith: wholeWith.slice(0, 64) }),
   };
 }
 

@@ -254,11 +254,19 @@ class SyncRun {
   #drifted(found: DriftFound | undefined): void {
     const last = this.#last;
     const isBusy = this.#running !== undefined || this.#wanted !== undefined || this.#suspended !== undefined;
-    const applied = last?.outcome === 'Succeeded' ? last : last?.applied;
-    if (found === undefined || isBusy || applied?.sha !== found.sha) return;
+    if (found === undefined || isBusy) return;
+    const known = last?.outcome === 'Succeeded' ? last : last?.applied;
+    const applied = known ?? this.#toldApplied(found);
+    if (applied?.sha !== found.sha) return;
     // Earlier runs waited for a commit that is not refused.
     if (applied !== last && !patched('heals-what-is-applied')) return;
     this.#wanted = puttingBack(applied, found);
+  }
+
+  /** A commit that was superseded before its first write has left all as it was, and its run cannot say so. */
+  #toldApplied({ sha, wholeWith: settings }: DriftFound): Pick<LastCommit, 'sha' | 'settings'> | undefined {
+    if (settings === undefined || !patched('heals-what-nobody-wrote')) return undefined;
+    return { sha, settings };
   }
 
   /** The commit is tried again: only that tells whether all is as it wants it. The leader says so again, where it comes too early. */

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { SyncRuns } from '../../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../../controllers/unfollowed-runs.ts';
+import { nobodyWroteSince } from '../../git/inventory.ts';
+import { settingsOf } from '../../git/repositories.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import {
   commitWorkflowId,
@@ -1042,6 +1044,31 @@ describe('a newer commit ends the one before it within a second', () => {
       return view?.phase === wanted ? true : undefined;
     });
   }
+
+  it('before its first write, and has left all as it was: what was applied goes on being put back', async () => {
+    const { git, name, namespace, repository } = await followSlowly('left-whole');
+    const good = await git.commit({ 'config.yaml': configMap('1') });
+    expect(await slow.sync.apply(name, good)).toMatchObject({ outcome: 'Succeeded' });
+    slow.delays.reads.set(namespace, 2_000);
+    const old = await git.commit({ 'config.yaml': configMap('2') });
+    await slow.sync.commitSeen(name, old);
+    await phase(name, old, 'Checking');
+    expect(await slow.sync.apply(name, await git.commit({ 'bad.yaml': 'a: [' }))).toMatchObject({
+      outcome: 'Refused',
+    });
+    slow.delays.reads.clear();
+    const inventory = await slow.sync.inventory(name);
+    const { history = [] } = inventory?.status ?? {};
+    expect(history.map(({ outcome }) => outcome)).toEqual(['Succeeded', 'Superseded', 'Refused']);
+    expect(inventory && nobodyWroteSince(inventory)).toBe(true);
+
+    const config = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'config' };
+    await cluster().client.delete(config);
+    const objects = [...(inventory?.entries.keys() ?? [])];
+    const wholeWith = settingsOf(repository);
+    await slow.sync.runs.driftFound(name, { sha: good, objects, reason: 'deleted', wholeWith });
+    await cluster().until(config, 'there again', () => true);
+  }, 60_000);
 
   it('in the check', async () => {
     const { git, name, namespace } = await followSlowly('in-check');

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { earlierAttempt } from '../../git/earlier-attempt.ts';
 import { packEntries } from '../../git/inventory-content.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
-import { DamagedInventory, InventoryStore, foreignSource } from '../../git/inventory.ts';
+import type { CommitAttempt } from '../../git/inventory.ts';
+import { DamagedInventory, InventoryStore, foreignSource, nobodyWroteSince } from '../../git/inventory.ts';
 import { formatProblem, problem } from '../../git/problems.ts';
 import { SourceReporter } from '../../git/source-report.ts';
 import { sourceIdentity } from '../../git/source-url.ts';
@@ -243,5 +244,47 @@ describe('what an attempt applied whose answer was lost', () => {
     const another = { ...commit, runId: 'r-1' };
     const other = earlierAttempt({ entries, status: { history, commit: another } }, run);
     expect(other('known', at('u-1', 'b', '2026-01-01T00:00:11Z'))).toBe('unchanged');
+  });
+});
+
+describe('whether nobody has written since a commit was applied as a whole', () => {
+  const attempt = (runId: string, outcome: CommitAttempt['outcome']): CommitAttempt => ({
+    sha: 'a',
+    outcome,
+    startedAt: '2026-01-01T00:00:00Z',
+    finishedAt: '2026-01-01T00:00:01Z',
+    runId,
+  });
+  const run = { sha: 'a', workflowId: 'w', runId: 'r' };
+  const lastSucceeded = { sha: 'a', at: '2026-01-01T00:00:01Z' };
+
+  it.each<[string, Parameters<typeof nobodyWroteSince>[0], boolean]>([
+    [
+      'its run is the last that has claimed',
+      { run, status: { lastSucceeded, history: [attempt('r', 'Succeeded')] } },
+      true,
+    ],
+    [
+      'others were tried since, and have claimed nothing',
+      { run, status: { lastSucceeded, history: [attempt('r', 'Succeeded'), attempt('s', 'Superseded')] } },
+      true,
+    ],
+    [
+      'another run of the same commit has claimed, and failed',
+      {
+        run: { ...run, runId: 's' },
+        status: { lastSucceeded, history: [attempt('r', 'Succeeded'), attempt('s', 'Failed')] },
+      },
+      false,
+    ],
+    [
+      'another commit has claimed',
+      { run: { ...run, sha: 'b' }, status: { lastSucceeded, history: [] } },
+      false,
+    ],
+    ['its attempt has left the history', { run, status: { lastSucceeded, history: [] } }, false],
+    ['nobody has claimed', { status: {} }, false],
+  ])('%s', (_, inventory, expected) => {
+    expect(nobodyWroteSince(inventory)).toBe(expected);
   });
 });
