@@ -131,9 +131,11 @@ export class OtherCommits {
   async lastTried(name: string): Promise<CommitStatus | undefined> {
     const { worker, store, signal } = this.#context;
     try {
-      return (await new InventoryStore(worker, store.namespace, name).read(signal))?.status.commit;
+      const other = new InventoryStore(worker, store.namespace, name, store.cluster);
+      const inventory = await other.read(signal);
+      return other.ownerElsewhere(inventory) === undefined ? inventory?.status.commit : undefined;
     } catch (error) {
-      // Somebody else's ConfigMap: it has tried nothing.
+      // Somebody else's ConfigMap, as one of workers of another name is: it has tried nothing.
       if (error instanceof ProblemError) return undefined;
       throw error;
     }

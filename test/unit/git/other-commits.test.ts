@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { CommitReader } from '../../../git/commit.ts';
+import { packEntries } from '../../../git/inventory-content.ts';
+import { InventoryStore } from '../../../git/inventory.ts';
 import { openMirror } from '../../../git/mirror.ts';
 import type { FollowedSources } from '../../../git/other-commits.ts';
 import { OtherCommits } from '../../../git/other-commits.ts';
@@ -131,5 +133,29 @@ describe('what others want', () => {
       sources({ followed: () => [signed] }),
     ).wanted();
     expect(by.get(KEY)).toMatchObject([{ unsigned: { code: 'CommitUnsigned' } }]);
+  });
+});
+
+describe('the last commit that another repository has tried', () => {
+  it.each([
+    ['prod', 'b'],
+    // Its inventory is theirs: of this one's entry of that name nothing was tried.
+    ['elsewhere', undefined],
+  ])('of an inventory of the workers %s', async (cluster, expected) => {
+    const annotations = { 'applyset.kubernetes.io/tooling': 'fairlead/v1', 'fairlead.dev/cluster': cluster };
+    const { data } = packEntries(
+      new Map([['k', { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'ns', name: 'mine' }]]),
+    );
+    const status = { commit: { sha: 'b', outcome: 'Succeeded', workflowId: 'w', runId: 'r' } };
+    server.intercept = (_request, response) => {
+      answer(response, 200, {
+        metadata: { uid: 'u', annotations },
+        data: { ...data, status: JSON.stringify(status) },
+      });
+      return true;
+    };
+    const store = new InventoryStore(client, 'system', 'own', 'prod');
+    const others = new OtherCommits({ ...commitContext(client), store }, sources());
+    expect((await others.lastTried('remote'))?.sha).toBe(expected);
   });
 });
