@@ -2,6 +2,7 @@
 
 import type { ResourcePath } from '../kubernetes/client.ts';
 import { isForbidden } from '../kubernetes/api-error.ts';
+import { oneLine } from '../kubernetes/safe-text.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { groupVersion, workloadCollection } from '../kubernetes/workload-api.ts';
@@ -18,7 +19,7 @@ import { ageOf } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
-import { glanceAtLease, leaseName, whyNotKept } from './lease.ts';
+import { describeFree, leaseName, readLease, whyNotKept } from './lease.ts';
 import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, targetOf, withSession } from './session.ts';
@@ -84,11 +85,18 @@ function describeKind({ kind, api }: KindArgument): string {
   return `${kind}s of ${api}`;
 }
 
-/** A pause that nobody keeps, or a workload that nobody has looked at, is worth a look at who leads. */
+/**
+ * Behind the table: that nobody leads, whatever the rows say, for they are of the last one who did; or, of a pause that nobody keeps and a
+ * workload that nobody has looked at, that whoever leads has no eyes for it.
+ */
 async function noteUnkept(session: Session, rows: readonly WorkloadView[]): Promise<void> {
+  const lease = await readLease(session);
+  if (lease.state === 'free') {
+    const why = describeFree(lease, leaseName(session));
+    session.io.err(`note: nothing is done by Fairlead about any of these: ${oneLine(why)}\n`);
+    return;
+  }
   const doubtful = rows.filter(({ state }) => state === 'Paused' || state === 'Pending');
-  if (doubtful.length === 0) return;
-  const lease = await glanceAtLease(session);
   const reasons = doubtful.map(({ workloadApi, namespace }) =>
     whyNotKept(lease, { ...groupVersion(workloadApi), namespace }, leaseName(session)),
   );

@@ -31,6 +31,7 @@ import { Metrics } from './metrics.ts';
 import { tellOwnRights } from './own-rights-notice.ts';
 import { assertNoOtherOwner } from './other-owner.ts';
 import { RepositoriesFile, readableRepository } from './repositories-file.ts';
+import { warnOfRivals } from './rival-leaders.ts';
 import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
 import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
@@ -293,6 +294,7 @@ class WorkerProcess {
   async #lead({ client, clusterUid, mayOwn, fence, signal }: Leading): Promise<void> {
     this.#log.info('this replica leads');
     this.#metrics.leader.set(1);
+    void warnOfRivals({ client, config: this.#config, log: this.#log, signal });
     const assertLeader = () => fence.assertLeader();
     const shared = {
       config: this.#config,

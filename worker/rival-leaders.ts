@@ -1,0 +1,66 @@
+/** Whether workers of another FAIRLEAD_CLUSTER lead in the same Kubernetes cluster and keep the same workloads: the two would fight. */
+
+import type { Logger } from 'pino';
+
+import { toMessage } from '../kubernetes/api-error.ts';
+import { pause } from '../kubernetes/backoff.ts';
+import type { KubernetesClient } from '../kubernetes/client.ts';
+import type { WorkerConfig } from './config.ts';
+import type { Kept, Lease } from './lease.ts';
+import { holderOf, keptBy, leaseNameOf } from './lease.ts';
+
+export interface RivalLeadersOptions {
+  readonly client: KubernetesClient;
+  readonly config: Pick<WorkerConfig, 'cluster' | 'leaseNamespace' | 'workloadApi' | 'namespaces'>;
+  readonly log: Pick<Logger, 'warn' | 'debug'>;
+  readonly signal: AbortSignal;
+  /** Milliseconds between two looks. @default 2500 */
+  readonly waitMs?: number;
+}
+
+/** A leader renews each second. Clocks differ between machines: who has renewed between two looks is alive. */
+const WAIT_MS = 2_500;
+
+/** Warns of each, once. Resolves in any case: nothing hangs on it. */
+export async function warnOfRivals(options: RivalLeadersOptions): Promise<void> {
+  const { config, log, signal, waitMs = WAIT_MS } = options;
+  try {
+    const before = await rivals(options);
+    if (before.size === 0) return;
+    await pause(waitMs, signal);
+    if (signal.aborted) return;
+    for (const [name, lease] of await rivals(options)) {
+      const known = before.get(name);
+      if (known === undefined || known.spec?.renewTime === lease.spec?.renewTime) continue;
+      log.warn(
+        { lease: `${config.leaseNamespace}/${name}`, holder: holderOf(lease), ...keptBy(lease) },
+        'a worker of another FAIRLEAD_CLUSTER leads in this Kubernetes cluster and keeps workloads that this one keeps as well: the two work against each other; give both the same FAIRLEAD_CLUSTER, or each other FAIRLEAD_NAMESPACES',
+      );
+    }
+  } catch (error) {
+    if (!signal.aborted) log.debug({ error: toMessage(error) }, 'other Leases cannot be looked at');
+  }
+}
+
+/** Held Leases of other clusters' workers that keep something which these keep, by name. @throws ApiError */
+async function rivals({ client, config, signal }: RivalLeadersOptions): Promise<ReadonlyMap<string, Lease>> {
+  const { leaseNamespace: namespace, cluster } = config;
+  const path = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', namespace };
+  const { items } = await client.list<Lease>(path, { signal });
+  const found = items.filter((lease) => {
+    const kept = keptBy(lease);
+    const isOther = lease.metadata.name !== leaseNameOf(cluster) && holderOf(lease) !== '';
+    return isOther && kept !== undefined && overlap(kept, config);
+  });
+  return new Map(found.map((lease) => [lease.metadata.name, lease]));
+}
+
+function overlap(one: Kept, other: Kept): boolean {
+  if (one.workloadApi !== other.workloadApi) return false;
+  const { namespaces } = one;
+  return (
+    namespaces === undefined ||
+    other.namespaces === undefined ||
+    other.namespaces.some((name) => namespaces.includes(name))
+  );
+}
