@@ -106,6 +106,8 @@ describe('Deployment', () => {
       await ground.untilSets(wanted, 'in the middle', (sets) => sizes(sets).join() === '0,0,3,2');
       await cluster.client.patch({ ...path, subresource: 'scale' }, 'merge', { spec: { replicas: 8 } });
       await ground.untilSets(wanted, 'in proportion', (sets) => sizes(sets).join() === '0,0,6,4');
+      // The short deadline may not pass while the pods of the scale are still becoming ready.
+      await ground.until(wanted, 'enough available', (one) => one.status?.availableReplicas === 6);
       await cluster.client.patch(path, 'merge', { spec: { progressDeadlineSeconds: 2 } });
       const { code, text } = await operator.status();
       expect([code, text]).toEqual([1, 'deployment "nginx" exceeded its progress deadline']);
