@@ -19,6 +19,7 @@ import { pathOf } from '../kubernetes/rolling-update-objects.ts';
 import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { finalManifest } from '../planners/rolling-update-definition.ts';
+import { isInGap, isTowardsGap } from '../planners/rolling-update-handover.ts';
 
 /** Types of failures: while a rename is held, and while pods have no controller. */
 const [HELD, IN_GAP] = ['RenameHeld', 'RenameRefused'];
@@ -41,9 +42,7 @@ export async function assertRenamePossible(
   signal: AbortSignal,
 ): Promise<void> {
   const { record, old, nextController: next, name, namespace } = view;
-  if (step.do !== 'write' || record === undefined || view.keepsName || view.isRollback) return;
-  const isNearer = ['DeleteOld', 'HoldNext', 'DeleteNext'].includes(step.write.purpose);
-  if (!isNearer || next === undefined || next.metadata.deletionTimestamp !== undefined) return;
+  if (record === undefined || next === undefined || !isTowardsGap(view, step)) return;
   try {
     await client.create(
       pathOf('replicationcontrollers', namespace),
@@ -76,7 +75,7 @@ export async function assertRenamePossible(
 export function whileNothingHoldsThePods(error: unknown, plan: RollingUpdatePlan | undefined): unknown {
   if (!isRefusal(error)) return error;
   const isRead = isForbidden(error) && error.method === 'GET';
-  if (!isRead && (plan === undefined || !isInGap(plan))) return error;
+  if (!isRead && (plan === undefined || !isInGap(plan.view))) return error;
   return ApplicationFailure.create({
     type: IN_GAP,
     nextRetryDelay: GAP_RETRY_MS,
@@ -87,10 +86,4 @@ export function whileNothingHoldsThePods(error: unknown, plan: RollingUpdatePlan
 /** What the two above make of a refusal. */
 export function isRefusedRename(error: unknown): boolean {
   return error instanceof ApplicationFailure && [HELD, IN_GAP].includes(error.type ?? '');
-}
-
-/** The old controller is gone, and the next one too, or on its way out. */
-function isInGap({ view: { old, nextController: next, record, keepsName } }: RollingUpdatePlan): boolean {
-  if (old !== undefined || keepsName || record === undefined) return false;
-  return next === undefined || next.metadata.deletionTimestamp !== undefined;
 }

@@ -9,7 +9,7 @@ import { DamagedInventory, InventoryStore } from '../git/inventory.ts';
 import type { Entries } from '../git/inventory-content.ts';
 import { INVENTORY_LABEL, takenBy } from '../git/inventory-content.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
-import { otherCluster } from '../git/run-cluster.ts';
+import { otherCluster, ownerElsewhere } from '../git/run-cluster.ts';
 import { describeGoingOn, describeSuspension } from '../git/suspension.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { Wish } from '../planners/workload.ts';
@@ -151,7 +151,7 @@ export async function readRepository(session: Session, name: string): Promise<Kn
       `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}${besideThem(troubles)}`,
     );
   }
-  const isTheirs = row !== undefined && elsewhere !== undefined && holdsObjects(inventory);
+  const isTheirs = row !== undefined && areOfOthers(inventory, session.cluster);
   const others = row === undefined ? await readInventories(session, rows) : [];
   const taken = row === undefined ? takenFrom(session, name, inventory, entriesOf(others)) : undefined;
   return {
@@ -339,7 +339,7 @@ export function viewRepository(
 ): RepositoryView {
   const elsewhere = elsewhereOf(inventory, cluster);
   // What the others have tried, and who suspended it there, is nothing of this one.
-  const isTheirs = row !== undefined && elsewhere !== undefined && holdsObjects(inventory);
+  const isTheirs = row !== undefined && areOfOthers(inventory, cluster);
   const { status, annotations } =
     inventory !== undefined && 'status' in inventory && !isTheirs
       ? inventory
@@ -396,9 +396,10 @@ export function viewRepository(
   return { ...base, state, message: [...(message === '' ? [] : [message]), ...also].join('; ') };
 }
 
-/** Nobody minds who goes on with an inventory that has none. */
-function holdsObjects(inventory: Viewed): boolean {
-  return inventory !== undefined && 'entries' in inventory && (inventory.entries?.size ?? 0) > 0;
+/** Whether workers of another cluster name have objects by it: {@link ownerElsewhere}. */
+function areOfOthers(inventory: Viewed, cluster: string | undefined): boolean {
+  if (cluster === undefined || inventory === undefined || !('status' in inventory)) return false;
+  return ownerElsewhere(inventory, cluster) !== undefined;
 }
 
 /** {@link otherCluster} */

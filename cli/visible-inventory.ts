@@ -2,7 +2,7 @@
 
 import type { Inventory } from '../git/inventory.ts';
 import { InventoryStore, foreignSource } from '../git/inventory.ts';
-import { otherCluster } from '../git/run-cluster.ts';
+import { ownerElsewhere } from '../git/run-cluster.ts';
 import { isForbidden } from '../kubernetes/api-error.ts';
 
 /**
@@ -21,9 +21,9 @@ export class VisibleInventory extends InventoryStore {
       const inventory = await super.read(signal);
       const { planned, plannedFor } = this;
       const elsewhere =
-        plannedFor !== undefined && inventory !== undefined && inventory.entries.size > 0
-          ? otherCluster(inventory, plannedFor)
-          : undefined;
+        plannedFor === undefined || inventory === undefined
+          ? undefined
+          : ownerElsewhere(inventory, plannedFor);
       if (elsewhere !== undefined)
         this.#note(
           `${this.repository} is applied by the workers with FAIRLEAD_CLUSTER=${elsewhere}, for whom this is planned: those with ${plannedFor ?? ''} would refuse it (InventoryOfOther)`,

@@ -130,7 +130,7 @@ async function write(
   const bound = uid === undefined ? body : { ...body, metadata: { ...asRecord(body['metadata']), uid } };
   // Without the signal: whoever is cancelled ends the write in flight, or it could come after those of the next commit.
   const options = { fieldValidation: 'Strict' } as const;
-  const dropped = live === undefined ? [] : droppedFields(live, body).taken;
+  const dropped = droppedFields(live, body).taken;
   const present =
     live !== undefined && dropped.length > 0 ? await takeOverFields(client, object, live, dropped) : live;
   let isForced = force;

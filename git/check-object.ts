@@ -10,6 +10,7 @@ import { blamed, collisions, suspects } from './collisions.ts';
 import type { CommitContent, CommitContext } from './commit.ts';
 import { findCounterpart, hiddenCounterpart } from './counterpart.ts';
 import { decide, isTakenByForce } from './decision.ts';
+import type { DroppedFields } from './dropped-fields.ts';
 import { droppedFields, withoutTaken } from './dropped-fields.ts';
 import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
@@ -124,8 +125,9 @@ export class ObjectCheck {
     const options = { dryRun: true, force, fieldValidation: 'Strict', ...withSignal(signal) } as const;
     try {
       const result = await client.patch(object.path, 'apply', body, options);
-      this.#kept(object, live, body);
-      this.#onTried?.(object, live, withoutTaken(live, body, result));
+      const dropped = droppedFields(live, body);
+      this.#noteKept(object, dropped);
+      this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
       const conflicts = fieldConflicts(error);
       // A conflict is told before anything is validated: as the write does, it is tried again by force.
@@ -234,8 +236,7 @@ export class ObjectCheck {
   }
 
   /** What git drops and somebody else holds, who is no person's tool: it would stay without a word. */
-  #kept(object: PreparedObject, live: KubernetesObject | undefined, body: JsonObject): void {
-    const kept = live === undefined ? [] : droppedFields(live, body).kept;
+  #noteKept(object: PreparedObject, { kept }: DroppedFields): void {
     if (kept.length === 0) return;
     const { file, line } = object.manifest;
     const told = kept

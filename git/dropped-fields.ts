@@ -34,9 +34,9 @@ const BY_HAND = /^(?:kubectl(?:-.*)?|before-first-apply)$/;
 const SIZE = 'spec.replicas';
 
 /** @param body What is about to be applied. */
-export function droppedFields(live: KubernetesObject, body: JsonObject): DroppedFields {
-  const own = appliedFields(live, FIELD_MANAGER);
-  if (own === undefined) return { taken: [], kept: [] };
+export function droppedFields(live: KubernetesObject | undefined, body: JsonObject): DroppedFields {
+  const own = live && appliedFields(live, FIELD_MANAGER);
+  if (live === undefined || own === undefined) return { taken: [], kept: [] };
   const others = othersFields(live, FIELD_MANAGER);
   const found = [...dropped(own, { path: [], label: '', pointer: '' }, body, live, others)];
   return {
@@ -47,11 +47,9 @@ export function droppedFields(live: KubernetesObject, body: JsonObject): Dropped
 
 /** What the apply makes of the object once they are taken out. @param result As a dry run answers, which leaves them there */
 export function withoutTaken(
-  live: KubernetesObject | undefined,
-  body: JsonObject,
+  { taken }: Pick<DroppedFields, 'taken'>,
   result: KubernetesObject,
 ): KubernetesObject {
-  const taken = live === undefined ? [] : droppedFields(live, body).taken;
   return trusted<KubernetesObject>(taken.reduce<unknown>((rest, { path }) => without(rest, path), result));
 }
 

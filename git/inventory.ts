@@ -10,7 +10,7 @@ import type { Entries, InventoryEntry } from './inventory-content.ts';
 import { INVENTORY_LABEL, groupOf, packEntries, unpackEntries } from './inventory-content.ts';
 import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
-import { otherCluster } from './run-cluster.ts';
+import { ownerElsewhere } from './run-cluster.ts';
 
 export const APPLYSET = {
   id: 'applyset.kubernetes.io/id',
@@ -261,14 +261,10 @@ export class InventoryStore {
     }
   }
 
-  /**
-   * FAIRLEAD_CLUSTER of the workers that have objects by this inventory, where they are others than those who look at it: the two may
-   * follow the same place, and would each prune what the other has applied.
-   */
+  /** {@link ownerElsewhere}, for those who look at it. */
   ownerElsewhere(inventory: Pick<Inventory, 'entries' | 'cluster' | 'run'> | undefined): string | undefined {
-    if (this.cluster === undefined || inventory === undefined || inventory.entries.size === 0)
-      return undefined;
-    return otherCluster({ ...inventory, status: {} }, this.cluster);
+    if (this.cluster === undefined || inventory === undefined) return undefined;
+    return ownerElsewhere(inventory, this.cluster);
   }
 
   #parse(object: ConfigMap): Inventory {

@@ -16,3 +16,16 @@ export function otherCluster(
   const cluster = inventory.cluster ?? ofRun;
   return cluster === own ? undefined : cluster;
 }
+
+/**
+ * The same of an inventory that has objects: the two may follow the same place, and each would prune what the other has applied. Nobody minds
+ * who goes on with one that has none. Pure.
+ */
+export function ownerElsewhere(
+  inventory: Pick<Inventory, 'cluster' | 'run'> & Partial<Pick<Inventory, 'entries'>>,
+  own: string,
+): string | undefined {
+  const { entries, cluster, run } = inventory;
+  if (entries === undefined || entries.size === 0) return undefined;
+  return otherCluster({ cluster, run, status: {} }, own);
+}

@@ -10,7 +10,7 @@ import type { Pod } from './objects.ts';
 import { describeDeletion } from './pod-reasons.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { isHeldForRename, podsOf } from './replication-controller.ts';
-import type { UpdateStep } from './rolling-update-steps.ts';
+import type { UpdatePurpose, UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import { matchesSelector } from './selector.ts';
@@ -96,4 +96,21 @@ export function freedPods({ nextController: next, pods }: UpdateView): readonly 
     (pod) =>
       isActive(pod) && controllerOf(pod) === undefined && matchesSelector(selector, pod.metadata.labels),
   );
+}
+
+const NEARER: readonly UpdatePurpose[] = ['DeleteOld', 'HoldNext', 'DeleteNext'];
+
+/** Whether the step brings a rename nearer to the gap in which its pods have no controller, and can still be left. */
+export function isTowardsGap(
+  { keepsName, isRollback, nextController: next }: UpdateView,
+  step: UpdateStep,
+): boolean {
+  if (step.do !== 'write' || keepsName || isRollback || !NEARER.includes(step.write.purpose)) return false;
+  return next !== undefined && next.metadata.deletionTimestamp === undefined;
+}
+
+/** The gap: the old controller is gone, and the next one too, or on its way out. */
+export function isInGap({ old, nextController: next, record, keepsName }: UpdateView): boolean {
+  if (old !== undefined || keepsName || record === undefined) return false;
+  return next === undefined || next.metadata.deletionTimestamp !== undefined;
 }

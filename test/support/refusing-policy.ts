@@ -1,7 +1,7 @@
 /** Admission policies that refuse one thing in one namespace, for a while. */
 
 import { ApiError, isAlreadyExists, isNotFound } from '../../kubernetes/api-error.ts';
-import type { KubernetesClient } from '../../kubernetes/client.ts';
+import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
 import { found } from './eventually.ts';
 
 const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1' } as const;
@@ -35,18 +35,7 @@ export async function refuseConfigMap(
     resource: 'configmaps',
     expression: `object.metadata.name != "${name}"`,
     message: `no ${name} for now`,
-    probe: async () => {
-      try {
-        await client.create(
-          path,
-          { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
-          { dryRun: true },
-        );
-      } catch (error) {
-        // Policies are asked before that is found out.
-        if (!isAlreadyExists(error)) throw error;
-      }
-    },
+    probe: tried(client, path, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }),
   });
 }
 
@@ -69,13 +58,7 @@ export async function refuseController(
     resource: 'replicationcontrollers',
     expression: `object.metadata.name != "${name}"`,
     message: `no ${name} for now`,
-    probe: async () => {
-      try {
-        await client.create(path, body, { dryRun: true });
-      } catch (error) {
-        if (!isAlreadyExists(error)) throw error;
-      }
-    },
+    probe: tried(client, path, body),
   });
 }
 
@@ -101,6 +84,18 @@ export async function refuseResize(
     message: 'no resize for now',
     probe: async () => await client.patch(path, 'strategic', {}, { dryRun: true }),
   });
+}
+
+/** A creation that is not kept. */
+function tried(client: KubernetesClient, path: ResourcePath, body: object): () => Promise<void> {
+  return async () => {
+    try {
+      await client.create(path, body, { dryRun: true });
+    } catch (error) {
+      // Policies are asked before that is found out.
+      if (!isAlreadyExists(error)) throw error;
+    }
+  };
 }
 
 /** Resolves when the apiserver refuses it; the answer takes the policy away again, and resolves when it does not. */
