@@ -3,6 +3,8 @@
 export interface WebDescription {
   readonly image: string;
   readonly greeting: string;
+  /** From the start of a container to its readiness, on simulated nodes: `1s`. */
+  readonly readyDelay: string;
 }
 
 /** Where the demo keeps the image; the first container of the StatefulSet. */
@@ -16,7 +18,11 @@ export function imageOf(tag: string): string {
 }
 
 /** Content by file name. */
-export function webManifests({ image, greeting }: WebDescription): Readonly<Record<string, string>> {
+export function webManifests({
+  image,
+  greeting,
+  readyDelay,
+}: WebDescription): Readonly<Record<string, string>> {
   return {
     'configmap.yaml': `apiVersion: v1
 kind: ConfigMap
@@ -59,7 +65,7 @@ spec:
         app: web
       annotations:
         # Simulated nodes only: a started container is ready after this long.
-        sim.fairlead.dev/ready-delay: 1s
+        sim.fairlead.dev/ready-delay: ${readyDelay}
     spec:
       # False while a container is replaced in place: the Service sends the pod nothing meanwhile.
       readinessGates:

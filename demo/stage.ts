@@ -29,6 +29,7 @@ export interface StageParts {
 
 export interface CommitExtras {
   readonly greeting?: string;
+  readonly readyDelay?: string;
   /** Content by name. */
   readonly files?: Readonly<Record<string, string>>;
 }
@@ -56,9 +57,9 @@ export class Stage {
   async commit(
     tag: string,
     message: string,
-    { greeting = 'hello', files = {} }: CommitExtras = {},
+    { greeting = 'hello', readyDelay = '1s', files = {} }: CommitExtras = {},
   ): Promise<Commit> {
-    const web = webManifests({ image: imageOf(tag), greeting });
+    const web = webManifests({ image: imageOf(tag), greeting, readyDelay });
     return await this.commitFiles({ ...web, ...files }, message);
   }
 

@@ -14,7 +14,8 @@ const PAUSE_REASON = 'error rate is up';
 
 async function pauseMidway(stage: Stage): Promise<string> {
   const { observer, screen } = stage;
-  const commit = await stage.commit('v4', 'web v4');
+  // Slow enough for a command on a busy machine to come before the last pods.
+  const commit = await stage.commit('v4', 'web v4', { readyDelay: '4s' });
   await observer.until('the first pods get web:v4', ({ pods }) => pods.some((pod) => runs(pod, 'v4')));
   await stage.fairlead('rollout', 'pause', 'sts/web', '--reason', PAUSE_REASON);
   const isHeld = ({ pods, view }: Sight) => view.paused !== undefined && allReady(pods);

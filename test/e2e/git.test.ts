@@ -662,67 +662,75 @@ describe('a confirmed Namespace and a confirmed definition', () => {
 });
 
 describe('what Fairlead itself works by', () => {
-  it('outlives a commit that leaves out its Namespace, and another whose Namespace holds an inventory', async () => {
-    const repository = await follow('keeper');
-    const attic = `attic-${repository.namespace}`;
-    await grantInCluster(cluster().client, repository.namespace, ['namespaces', 'configmaps']);
-    const namespace = (name: string): string =>
-      `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n  annotations: {fairlead.dev/prune: confirmed}\n`;
-    const files = { 'attic.yaml': namespace(attic), 'own.yaml': namespace(INVENTORY_NAMESPACE) };
-    expect(await repository.commit({ ...files, 'base.yaml': configMap('base', 'a') })).toMatchObject({
-      outcome: 'Succeeded',
-    });
-    // Of other workers.
-    await new InventoryStore(cluster().client, attic, 'old').update((present) => present);
-    const sha = await repository.git.commit({ 'attic.yaml': undefined, 'own.yaml': undefined });
-    const { changes } = await planOf(repository, sha);
-    expect(await sync().apply('keeper', sha)).toMatchObject({ outcome: 'Succeeded' });
-    const notes = (await sync().inventory('keeper'))?.status.commit?.notes ?? [];
-    expect(notes.toSorted()).toEqual([
-      expect.stringMatching(
-        `^Namespace ${attic} was not pruned: it would take ConfigMap ${attic}/fairlead-old \\(an inventory of Fairlead\\) with it: `,
-      ),
-      expect.stringMatching(
-        `^Namespace ${INVENTORY_NAMESPACE} was not pruned: it would take what Fairlead works by with it, its Lease and the inventories`,
-      ),
-    ]);
-    // The plan of it said the same.
-    expect(changes.map(({ object, action, why }) => `${object} ${action}: ${why ?? ''}`).toSorted()).toEqual(
-      notes.map((note) => note.replace('was not pruned', 'keep')).toSorted(),
-    );
-    const path = { group: '', version: 'v1', resource: 'namespaces', name: INVENTORY_NAMESPACE };
-    expect((await cluster().client.get(path)).metadata.deletionTimestamp).toBeUndefined();
-  }, 60_000);
+  it(
+    'outlives a commit that leaves out its Namespace, and another whose Namespace holds an inventory',
+    async () => {
+      const repository = await follow('keeper');
+      const attic = `attic-${repository.namespace}`;
+      await grantInCluster(cluster().client, repository.namespace, ['namespaces', 'configmaps']);
+      const namespace = (name: string): string =>
+        `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n  annotations: {fairlead.dev/prune: confirmed}\n`;
+      const files = { 'attic.yaml': namespace(attic), 'own.yaml': namespace(INVENTORY_NAMESPACE) };
+      expect(await repository.commit({ ...files, 'base.yaml': configMap('base', 'a') })).toMatchObject({
+        outcome: 'Succeeded',
+      });
+      // Of other workers.
+      await new InventoryStore(cluster().client, attic, 'old').update((present) => present);
+      const sha = await repository.git.commit({ 'attic.yaml': undefined, 'own.yaml': undefined });
+      const { changes } = await planOf(repository, sha);
+      expect(await sync().apply('keeper', sha)).toMatchObject({ outcome: 'Succeeded' });
+      const notes = (await sync().inventory('keeper'))?.status.commit?.notes ?? [];
+      expect(notes.toSorted()).toEqual([
+        expect.stringMatching(
+          `^Namespace ${attic} was not pruned: it would take ConfigMap ${attic}/fairlead-old \\(an inventory of Fairlead\\) with it: `,
+        ),
+        expect.stringMatching(
+          `^Namespace ${INVENTORY_NAMESPACE} was not pruned: it would take what Fairlead works by with it, its Lease and the inventories`,
+        ),
+      ]);
+      // The plan of it said the same.
+      expect(
+        changes.map(({ object, action, why }) => `${object} ${action}: ${why ?? ''}`).toSorted(),
+      ).toEqual(notes.map((note) => note.replace('was not pruned', 'keep')).toSorted());
+      const path = { group: '', version: 'v1', resource: 'namespaces', name: INVENTORY_NAMESPACE };
+      expect((await cluster().client.get(path)).metadata.deletionTimestamp).toBeUndefined();
+    },
+    PATIENCE_MS,
+  );
 
-  it('is no manifest\u2019s to write: an inventory is refused before the first write', async () => {
-    const repository = await follow('forger');
-    await grantInCluster(cluster().client, repository.namespace, ['configmaps']);
-    await (await follow('robbed')).commit({ 'a.yaml': configMap('one', 'a') });
-    const inventory = async () => await sync().inventory('robbed');
-    const before = await inventory();
-    const inSystem = (repositoryName: string): string =>
-      `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fairlead-${repositoryName}\n  namespace: ${INVENTORY_NAMESPACE}\ndata:\n  objects: ""\n`;
-    const files = {
-      'a.yaml': configMap('one', 'a'),
-      // It is not there yet.
-      'own.yaml': inSystem('forger'),
-      'theirs.yaml': inSystem('robbed'),
-    };
-    const sha = await repository.git.commit(files);
-    const { problems } = await planOf(repository, sha);
-    const { outcome } = await sync().apply('forger', sha);
-    const lines = (await sync().inventory('forger'))?.status.commit?.problems;
-    expect({ outcome, lines }).toEqual({
-      outcome: 'Refused',
-      lines: ['own.yaml forger', 'theirs.yaml robbed'].map((one) => {
-        const [file = '', name = ''] = one.split(' ');
-        return `OwnedByOther ${file}:1@${sha.slice(0, 8)}: ConfigMap ${INVENTORY_NAMESPACE}/fairlead-${name}: this is the inventory of repository ${name}, which Fairlead alone writes. Rename the ConfigMap in the manifest.`;
-      }),
-    });
-    expect(problems.map((one) => formatProblem(one, sha))).toEqual(lines);
-    expect(await repository.get('configmaps', 'one')).toBeUndefined();
-    expect(await inventory()).toEqual(before);
-  }, 60_000);
+  it(
+    'is no manifest\u2019s to write: an inventory is refused before the first write',
+    async () => {
+      const repository = await follow('forger');
+      await grantInCluster(cluster().client, repository.namespace, ['configmaps']);
+      await (await follow('robbed')).commit({ 'a.yaml': configMap('one', 'a') });
+      const inventory = async () => await sync().inventory('robbed');
+      const before = await inventory();
+      const inSystem = (repositoryName: string): string =>
+        `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fairlead-${repositoryName}\n  namespace: ${INVENTORY_NAMESPACE}\ndata:\n  objects: ""\n`;
+      const files = {
+        'a.yaml': configMap('one', 'a'),
+        // It is not there yet.
+        'own.yaml': inSystem('forger'),
+        'theirs.yaml': inSystem('robbed'),
+      };
+      const sha = await repository.git.commit(files);
+      const { problems } = await planOf(repository, sha);
+      const { outcome } = await sync().apply('forger', sha);
+      const lines = (await sync().inventory('forger'))?.status.commit?.problems;
+      expect({ outcome, lines }).toEqual({
+        outcome: 'Refused',
+        lines: ['own.yaml forger', 'theirs.yaml robbed'].map((one) => {
+          const [file = '', name = ''] = one.split(' ');
+          return `OwnedByOther ${file}:1@${sha.slice(0, 8)}: ConfigMap ${INVENTORY_NAMESPACE}/fairlead-${name}: this is the inventory of repository ${name}, which Fairlead alone writes. Rename the ConfigMap in the manifest.`;
+        }),
+      });
+      expect(problems.map((one) => formatProblem(one, sha))).toEqual(lines);
+      expect(await repository.get('configmaps', 'one')).toBeUndefined();
+      expect(await inventory()).toEqual(before);
+    },
+    PATIENCE_MS,
+  );
 });
 
 describe('a kind that never comes to be', () => {

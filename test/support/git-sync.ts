@@ -27,6 +27,8 @@ import { builtWorker } from './built-worker.ts';
 import { found } from './eventually.ts';
 
 export const INVENTORY_NAMESPACE = 'fairlead-system';
+/** Enough for a commit of a few objects on a machine that has much else to do. */
+const DEALT_WITH_MS = 60_000;
 
 export interface GitSyncOptions {
   readonly client: KubernetesClient;
@@ -207,7 +209,11 @@ export class GitSync {
   }
 
   /** Shows a commit to sync and waits until it has been dealt with. */
-  async apply(repository: string, sha: string, timeoutMs = 30_000): Promise<NonNullable<SyncView['last']>> {
+  async apply(
+    repository: string,
+    sha: string,
+    timeoutMs = DEALT_WITH_MS,
+  ): Promise<NonNullable<SyncView['last']>> {
     await this.commitSeen(repository, sha);
     return await this.dealtWith(repository, sha, timeoutMs);
   }
@@ -215,7 +221,7 @@ export class GitSync {
   async dealtWith(
     repository: string,
     sha: string,
-    timeoutMs = 30_000,
+    timeoutMs = DEALT_WITH_MS,
   ): Promise<NonNullable<SyncView['last']>> {
     let view: SyncView | undefined;
     return await found(

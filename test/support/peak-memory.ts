@@ -5,6 +5,9 @@ import { readFile, readdir } from 'node:fs/promises';
 /** What a fetch runs; the test's own git server, which this process has started too, runs others. */
 const FETCHING = /\0(?:fetch|index-pack|unpack-objects|rev-list)\0|git-remote-https/;
 
+/** Between looks: a fetch that fails at once is there for some tens of milliseconds. */
+const LOOK_MS = 5;
+
 /** Bytes of the largest process of a fetch that this process has started, while the work was done. */
 export async function peakOfFetch(work: () => Promise<unknown>): Promise<number> {
   let peak = 0;
@@ -13,7 +16,7 @@ export async function peakOfFetch(work: () => Promise<unknown>): Promise<number>
     while (!over.signal.aborted) {
       peak = Math.max(peak, await largestUnder(process.pid));
       await new Promise((resolve) => {
-        setTimeout(resolve, 25);
+        setTimeout(resolve, LOOK_MS);
       });
     }
   })();
@@ -26,23 +29,39 @@ export async function peakOfFetch(work: () => Promise<unknown>): Promise<number>
   return peak;
 }
 
+/** Of the processes below this one only: looking through all of a busy machine takes longer than a fetch. */
 async function largestUnder(ancestor: number): Promise<number> {
-  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const read = await Promise.all(
-    names.map(async (name) => {
-      // One that has ended meanwhile has nothing to tell.
-      const file = async (what: string) => await readFile(`/proc/${name}/${what}`, 'utf8').catch(() => '');
-      return { command: await file('cmdline'), status: await file('status') };
-    }),
+  const children = await childrenOf(ancestor);
+  const each = await Promise.all(
+    children.map(async (pid) => Math.max(await peakOf(pid), await largestUnder(pid))),
   );
-  const number = (text: string, field: string): number =>
-    Number(new RegExp(`^${field}:\\s*(\\d+)`, 'm').exec(text)?.[1] ?? 0);
-  const parents = new Map(read.map(({ status }) => [number(status, 'Pid'), number(status, 'PPid')]));
-  const isUnder = (pid: number): boolean => {
-    for (let at = parents.get(pid); at !== undefined && at !== 0; at = parents.get(at))
-      if (at === ancestor) return true;
-    return false;
+  return Math.max(0, ...each);
+}
+
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const threads = await readdir(`/proc/${String(pid)}/task`).catch(hasEnded([]));
+  const lists = await Promise.all(
+    threads.map(async (thread) => await read(`/proc/${String(pid)}/task/${thread}/children`)),
+  );
+  return lists.flatMap((list) => list.split(' ').filter((one) => one !== '')).map(Number);
+}
+
+/** 0 of what is no process of a fetch. */
+async function peakOf(pid: number): Promise<number> {
+  if (!FETCHING.test(await read(`/proc/${String(pid)}/cmdline`))) return 0;
+  const status = await read(`/proc/${String(pid)}/status`);
+  return Number(/^VmHWM:\s*(\d+)/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+async function read(file: string): Promise<string> {
+  return await readFile(file, 'utf8').catch(hasEnded(''));
+}
+
+/** What a process that has ended meanwhile tells. */
+function hasEnded<T>(nothing: T): (error: unknown) => T {
+  return (error) => {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return nothing;
+    throw error;
   };
-  const own = read.filter(({ command, status }) => FETCHING.test(command) && isUnder(number(status, 'Pid')));
-  return Math.max(0, ...own.map(({ status }) => number(status, 'VmHWM') * 1024));
 }
