@@ -1,6 +1,6 @@
 /** What operators ask of a run by signals: one queue for every kind of rollout, written onto the objects in its order. */
 
-import { CancellationScope, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
 
 import type { OperatorMessage } from './messages.ts';
 import { abortSignal, pauseSignal, readOperatorMessage, resumeSignal } from './messages.ts';
@@ -53,6 +53,31 @@ export class OperatorWishes {
     for (let wish = this.#queue.shift(); wish !== undefined; wish = this.#queue.shift()) {
       const one = wish;
       const end = await CancellationScope.nonCancellable(() => record(one));
+      if (end !== undefined) return end;
+    }
+    return undefined;
+  }
+
+  /**
+   * Has them written as they come until `activity` has answered, which sees the object change; with `ended` until that tells an end.
+   * @returns the end, if one came before the answer
+   */
+  async writeDuring<T>(
+    activity: Promise<unknown>,
+    record: (wish: QueuedWish) => Promise<T | undefined>,
+    ended: () => T | undefined = () => undefined,
+  ): Promise<T | undefined> {
+    const answered = { yet: false };
+    const settle = () => {
+      answered.yet = true;
+    };
+    activity.then(settle, settle);
+    while (!answered.yet) {
+      // A cancellation ends the activity in its own time: the next run must not race a write that is in flight.
+      await CancellationScope.nonCancellable(() =>
+        condition(() => answered.yet || this.arePending || ended() !== undefined),
+      );
+      const end = (await this.writeAll(record)) ?? ended();
       if (end !== undefined) return end;
     }
     return undefined;

@@ -33,6 +33,7 @@ import { awaiting, mutating } from './activity-options.ts';
 import type { RolloutInput, RolloutResult } from './messages.ts';
 import { leaderTaskQueue, objectChangedSignal, progressQuery, rolloutSupersededSignal } from './messages.ts';
 import { OperatorWishes, describeWish } from './operator-wishes.ts';
+import type { QueuedWish } from './operator-wishes.ts';
 import { RolloutDisplay } from './rollout-display.ts';
 import { RolloutSequence } from './rollout-sequence.ts';
 import type { DeadlineWish, Ending, RolloutDriver } from './rollout-sequence.ts';
@@ -174,27 +175,9 @@ class RolloutRun implements RolloutDriver {
     return this.#isLong() && patched('news-continue-as-new');
   }
 
-  /**
-   * Until the activity has answered, or a wish or the controller ends the run. A wish is written to the object at once; the
-   * activity sees the object change and answers by itself.
-   */
+  /** Until the activity has answered, or a wish or the controller ends the run. */
   async #applyWishesDuring(activity: Promise<unknown>): Promise<Ending | undefined> {
-    const answered = { yet: false };
-    const settle = () => {
-      answered.yet = true;
-    };
-    activity.then(settle, settle);
-    while (!answered.yet) {
-      // A cancellation ends the activity in its own time: the next run must not race a write that is in flight.
-      await CancellationScope.nonCancellable(() =>
-        condition(() => answered.yet || this.#wishes.arePending || this.#superseded),
-      );
-      const ending = (await this.#applyWishes()) ?? this.#supersession();
-      if (ending !== undefined) {
-        return ending;
-      }
-    }
-    return undefined;
+    return await this.#wishes.writeDuring(activity, this.#write, () => this.#supersession());
   }
 
   /** The end of a run that the controller does not want any more: also when its cancellation never comes. */
@@ -202,14 +185,17 @@ class RolloutRun implements RolloutDriver {
     return this.#superseded ? { ending: 'superseded' } : undefined;
   }
 
-  /** Wishes that came as signals, in their order. An abort that went back to an earlier revision ends the run. */
+  /** Wishes that came as signals, in their order. */
   async #applyWishes(): Promise<Ending | undefined> {
-    return await this.#wishes.writeAll(async ({ verb, by, reason }): Promise<Ending | undefined> => {
-      const who = { by, ...(reason !== undefined && { reason }) };
-      const { rolledBack } = await this.#record(verb, who);
-      return rolledBack && verb === 'abort' ? { ending: 'aborted', ...who } : undefined;
-    });
+    return await this.#wishes.writeAll(this.#write);
   }
+
+  /** An abort that went back to an earlier revision ends the run. */
+  readonly #write = async ({ verb, by, reason }: QueuedWish): Promise<Ending | undefined> => {
+    const who = { by, ...(reason !== undefined && { reason }) };
+    const { rolledBack } = await this.#record(verb, who);
+    return rolledBack && verb === 'abort' ? { ending: 'aborted', ...who } : undefined;
+  };
 
   /** Writes a wish onto the object. */
   async #record(verb: WishInput['verb'], who: Pick<WishInput, 'by' | 'reason'>): Promise<WishResult> {
