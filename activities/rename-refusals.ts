@@ -82,8 +82,3 @@ export function whileNothingHoldsThePods(error: unknown, plan: RollingUpdatePlan
     message: toMessage(error),
   });
 }
-
-/** What the two above make of a refusal. */
-export function isRefusedRename(error: unknown): boolean {
-  return error instanceof ApplicationFailure && [HELD, IN_GAP].includes(error.type ?? '');
-}

@@ -27,7 +27,7 @@ import { recordAgain } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
-import { assertRenamePossible, isRefusedRename, whileNothingHoldsThePods } from './rename-refusals.ts';
+import { assertRenamePossible, whileNothingHoldsThePods } from './rename-refusals.ts';
 import type {
   AdvanceInput,
   AdvanceResult,
@@ -63,8 +63,6 @@ const URGENCY_MS = 10_000;
 /** So many plans in a row that the cluster had overtaken mean that somebody works against us. */
 const STALE_LIMIT = 20;
 const WRITTEN_LIMIT = 30;
-/** After so many tries of a rename that is refused the workflow is asked what else there is: half a minute to a minute. */
-const REFUSALS_LIMIT = 20;
 
 /** The activities, bound to this leader. */
 export function createRollingUpdateActivities(dependencies: RollingUpdateDependencies) {
@@ -82,11 +80,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     try {
       return await advanceFrom(input, seen);
     } catch (error) {
-      const failure = whileNothingHoldsThePods(error, seen.plan);
-      // A run that only tries again writes down no wish that came as a signal.
-      const isLong = isRefusedRename(failure) && Context.current().info.attempt >= REFUSALS_LIMIT;
-      if (isLong && seen.plan !== undefined) return { ...answer(seen.plan), written: [] };
-      throw failure;
+      throw whileNothingHoldsThePods(error, seen.plan);
     }
   }
 

@@ -27,6 +27,7 @@ import type { UpdatePhase } from '../planners/rolling-update-steps.ts';
 import { awaiting, mutating } from './activity-options.ts';
 import { leaderTaskQueue } from './messages.ts';
 import { OperatorWishes, describeWish } from './operator-wishes.ts';
+import type { QueuedWish } from './operator-wishes.ts';
 import { RollingUpdateDisplay } from './rolling-update-display.ts';
 import type {
   RollingUpdateInput,
@@ -132,10 +133,7 @@ class RollingUpdateRun {
       await this.#applyWishes();
       this.#wishes.lookAgain();
       this.#begun = undefined;
-      const result = await this.#mutate(this.#display.writing()).advanceRollingUpdate({
-        ...this.#reference,
-        ...(this.#period !== undefined && { period: this.#period }),
-      });
+      const result = await this.#advance();
       this.#display.updated(result);
       switch (result.outcome) {
         case 'done':
@@ -161,6 +159,17 @@ class RollingUpdateRun {
       }
       await this.#continueAsNewWhenLong();
     }
+  }
+
+  /** Wishes are written beside it: what is refused is tried again until somebody mends it, or wishes something else. */
+  async #advance(): Promise<AdvanceResult> {
+    const advancing = this.#mutate(this.#display.writing()).advanceRollingUpdate({
+      ...this.#reference,
+      ...(this.#period !== undefined && { period: this.#period }),
+    });
+    // Runs of before wrote them when it had answered.
+    if (patched('wishes beside a step')) await this.#wishes.writeDuring(advancing, this.#write);
+    return await advancing;
   }
 
   /** Until there is something to do; a wish ends it at once. */
@@ -195,11 +204,13 @@ class RollingUpdateRun {
   }
 
   async #applyWishes(): Promise<void> {
-    await this.#wishes.writeAll(async ({ verb, ...who }) => {
-      const { recordUpdateWish } = this.#mutate(describeWish(verb, who));
-      await recordUpdateWish({ ...this.#reference, verb, ...who });
-    });
+    await this.#wishes.writeAll(this.#write);
   }
+
+  readonly #write = async ({ verb, ...who }: QueuedWish): Promise<undefined> => {
+    const { recordUpdateWish } = this.#mutate(describeWish(verb, who));
+    await recordUpdateWish({ ...this.#reference, verb, ...who });
+  };
 
   #mutate(summary: string): RollingUpdateActivities {
     return proxyActivities<RollingUpdateActivities>({

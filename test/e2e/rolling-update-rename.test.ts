@@ -327,6 +327,11 @@ describe('renames under load, and runs that end in between', () => {
       const isOld = ({ metadata: { name, deletionTimestamp } }: ReplicationController) =>
         name === 'foo' && deletionTimestamp === undefined;
       await until('both are there', (all) => all.length === 2 && all.some(isOld));
+      // By signal, as from the Temporal UI: written although the step that is tried again never answers.
+      await run.signal('pause', { by: 'ann', reason: 'not tonight' });
+      await said('rollout status rc/foo --timeout 2s', 'ann', 'not tonight');
+      expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0 });
+      await said('explain rc/foo', held);
 
       await worker.stop();
       await allow();

@@ -3,6 +3,7 @@
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import type { HistoryGround, RecordedRun } from './history-ground.ts';
 import type { HistoryRecording } from './history-recordings.ts';
+import { refuseController } from './refusing-policy.ts';
 import type { TemporalRuns } from './temporal-runs.ts';
 import { untilObjects } from './until-objects.ts';
 
@@ -25,12 +26,25 @@ export const ROLLING_UPDATE_RECORDINGS: readonly HistoryRecording[] = [
       const runs = await ground.rollingUpdate('foo', 'foo:2');
       await until(ground, 'foo has shrunk', ({ spec }) => spec.replicas === 2);
       await runs.signal('pause');
-      await until(
-        ground,
-        'paused',
-        ({ metadata }) => metadata.annotations?.['fairlead.dev/paused'] !== undefined,
-      );
+      await until(ground, 'paused', isPaused);
       await runs.signal('abort');
+      await runs.signal('resume');
+      return await closed(runs, 'COMPLETED');
+    },
+  },
+  {
+    name: 'rolling-update-paused-while-refused',
+    holds: ['WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_SIGNALED', 'WORKFLOW_EXECUTION_COMPLETED'],
+    async record(ground) {
+      await prepare(ground);
+      const allow = await refuseController(ground.cluster.client, ground.namespace, 'foo');
+      const runs = await ground.rollingUpdate('foo', 'foo:2');
+      const isShrunk = ({ metadata, status }: ReplicationController) =>
+        metadata.name === 'foo' && (status as Sizes).replicas === 0;
+      await until(ground, 'foo has no pods', isShrunk);
+      await runs.signal('pause');
+      await until(ground, 'paused', isPaused);
+      await allow();
       await runs.signal('resume');
       return await closed(runs, 'COMPLETED');
     },
@@ -67,6 +81,15 @@ export const ROLLING_UPDATE_RECORDINGS: readonly HistoryRecording[] = [
   },
 ];
 
+interface Sizes {
+  readonly replicas?: number;
+  readonly availableReplicas?: number;
+}
+
+function isPaused({ metadata }: ReplicationController): boolean {
+  return metadata.annotations?.['fairlead.dev/paused'] !== undefined;
+}
+
 /** A worker, and a controller with three pods. */
 async function prepare(ground: HistoryGround): Promise<void> {
   await ground.startWorker();
@@ -89,11 +112,7 @@ async function prepare(ground: HistoryGround): Promise<void> {
       },
     },
   );
-  await until(
-    ground,
-    'three pods',
-    ({ status }) => (status as { availableReplicas?: number }).availableReplicas === 3,
-  );
+  await until(ground, 'three pods', ({ status }) => (status as Sizes).availableReplicas === 3);
 }
 
 async function until(
