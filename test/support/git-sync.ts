@@ -19,10 +19,11 @@ import { isRecorded } from '../../git/inventory-reading.ts';
 import { openMirror } from '../../git/mirror.ts';
 import type { SeenSource } from '../../git/other-commits.ts';
 import type { Repository } from '../../git/repositories.ts';
+import { toMessage } from '../../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../../kubernetes/client.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
 import type { SeenCommit, SyncView } from '../../workflows/sync-messages.ts';
-import { syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
+import { commitWorkflowId, syncStatusQuery, syncWorkflowId } from '../../workflows/sync-messages.ts';
 import { builtWorker } from './built-worker.ts';
 import { found } from './eventually.ts';
 
@@ -224,15 +225,33 @@ export class GitSync {
     timeoutMs = DEALT_WITH_MS,
   ): Promise<NonNullable<SyncView['last']>> {
     let view: SyncView | undefined;
-    return await found(
-      `commit ${sha} was dealt with`,
-      async () => {
-        view = await this.status(repository);
-        return view.last?.sha === sha && view.running === undefined ? view.last : undefined;
-      },
-      timeoutMs,
-      () => JSON.stringify(view),
-    );
+    try {
+      return await found(
+        `commit ${sha} was dealt with`,
+        async () => {
+          view = await this.status(repository);
+          return view.last?.sha === sha && view.running === undefined ? view.last : undefined;
+        },
+        timeoutMs,
+        () => JSON.stringify(view),
+      );
+    } catch (error) {
+      throw new Error(`${toMessage(error)}; ${await this.#underWay(repository, sha)}`, { cause: error });
+    }
+  }
+
+  /** What the runs of sync and of the commit have under way, and what it failed for last. */
+  async #underWay(repository: string, sha: string): Promise<string> {
+    const ids = [syncWorkflowId(this.cluster, repository), commitWorkflowId(this.cluster, repository, sha)];
+    const told = ids.map(async (id) => {
+      const { status, raw } = await this.temporal.workflow.getHandle(id).describe();
+      const activities = (raw.pendingActivities ?? []).map(
+        ({ activityType, state, attempt, lastFailure }) =>
+          `${activityType?.name} ${state} attempt ${attempt} ${lastFailure?.message ?? ''}`,
+      );
+      return `${id} ${status.name}: ${activities.join(', ')}`;
+    });
+    return (await Promise.allSettled(told)).map((one) => JSON.stringify(one)).join('; ');
   }
 
   async inventory(repository: string): Promise<Inventory | undefined> {
