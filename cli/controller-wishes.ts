@@ -12,7 +12,7 @@ import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { commandsBack } from './controller-history.ts';
 import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
-import { wayOutOfRefusal } from './controller-views.ts';
+import { wayOutOfRefusal } from './explain-update.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';

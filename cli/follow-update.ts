@@ -15,7 +15,7 @@ import type { Turned } from '../planners/rolling-update-record.ts';
 import type { UpdateEnding } from '../planners/rolling-update-steps.ts';
 import type { RollingUpdateResult } from '../workflows/rolling-update-messages.ts';
 import { CancelledRun } from './cancelled-run.ts';
-import { describeFailing, wayOutOfRefusal } from './controller-views.ts';
+import { describeFailing, wayOutOfRefusal } from './explain-update.ts';
 import { formatAge } from './durations.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { rowsOf, viewControllers } from '../../cli/controller-list.ts';
-import { explain, wayOutOfRefusal } from '../../cli/controller-views.ts';
+import { explain, wayOutOfRefusal } from '../../cli/explain-update.ts';
 import { updateRefusal } from '../../cli/update-refusal.ts';
 import { judgeUpdate } from '../../cli/update-state.ts';
 import { ROLLING_UPDATE } from '../../planners/names.ts';

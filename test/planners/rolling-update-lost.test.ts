@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { explain } from '../../cli/controller-views.ts';
+import { explain } from '../../cli/explain-update.ts';
 import { judgeUpdate } from '../../cli/update-state.ts';
 import { SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';

@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { explain } from '../../cli/controller-views.ts';
+import { explain } from '../../cli/explain-update.ts';
 import { isUnderWay } from '../../cli/update-state.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planners/names.ts';
 import { nameByHash } from '../../planners/rolling-update-record.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { explain } from '../../cli/controller-views.ts';
+import { explain } from '../../cli/explain-update.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import type { SimulatedControllers } from '../support/simulated-controllers.ts';
 import { NOW, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';

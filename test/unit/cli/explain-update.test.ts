@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { AskedRun } from '../../../cli/controller-session.ts';
 import { controllerName } from '../../../cli/controller-argument.ts';
 import { rowsOf, viewControllers } from '../../../cli/controller-list.ts';
-import { explain } from '../../../cli/controller-views.ts';
+import { explain } from '../../../cli/explain-update.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 import { judgeUpdate, whyNothingMoves } from '../../../cli/update-state.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
