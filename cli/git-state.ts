@@ -12,7 +12,7 @@ import { appliedEntry } from '../kubernetes/managed-fields.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { CommitView } from '../workflows/sync-messages.ts';
-import { appliedNames, readInventories } from './repository-views.ts';
+import { appliedNames, readInventories } from './read-repositories.ts';
 import type { Session } from './session.ts';
 import { askWhereItIs } from './temporal-sync.ts';
 

@@ -6,7 +6,7 @@ import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { repositoryName } from './repository-argument.ts';
-import { readRepository, whyNotFollowed } from './repository-views.ts';
+import { readRepository, whyNotFollowed } from './read-repositories.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';

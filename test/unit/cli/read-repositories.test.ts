@@ -7,7 +7,7 @@ import {
   listRepositories,
   readRepository,
   whyNotFollowed,
-} from '../../../cli/repository-views.ts';
+} from '../../../cli/read-repositories.ts';
 import { withReasons } from '../../../cli/repository-progress.ts';
 import type { Session } from '../../../cli/session.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
