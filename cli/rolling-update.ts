@@ -9,7 +9,7 @@ import { oneLine } from '../kubernetes/safe-text.ts';
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import { wish } from '../kubernetes/wish-edits.ts';
 import type { Wish } from '../planners/workload.ts';
-import { decideRollback } from '../planners/rolling-update-start.ts';
+import { decideRollback } from '../planners/rolling-update-rollback.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';

@@ -1,7 +1,9 @@
 /** What `rolling-update --dry-run` says: the same document and one sentence, whatever the command would do. Pure. */
 
 import type { ControllerManifest } from '../planners/rolling-update-record.ts';
-import type { Refused, RollbackDecision, StartDecision } from '../planners/rolling-update-start.ts';
+import type { Refused } from '../planners/rolling-update-refusals.ts';
+import type { RollbackDecision } from '../planners/rolling-update-rollback.ts';
+import type { StartDecision } from '../planners/rolling-update-start.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';

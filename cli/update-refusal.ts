@@ -2,8 +2,8 @@
 
 import { LABEL, ROLLING_UPDATE } from '../planners/names.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
-import type { Refused, StartRefusal } from '../planners/rolling-update-start.ts';
-import { decideRollback } from '../planners/rolling-update-start.ts';
+import type { Refused, StartRefusal } from '../planners/rolling-update-refusals.ts';
+import { decideRollback } from '../planners/rolling-update-rollback.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { CliError, EXIT } from './exit-codes.ts';

@@ -3,10 +3,10 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
-import type { Refused } from '../planners/rolling-update-start.ts';
+import type { Refused } from '../planners/rolling-update-refusals.ts';
 import { describeNothingLeft, isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import { releaseInEnding } from '../planners/rolling-update-handover.ts';
-import { decideRollback } from '../planners/rolling-update-start.ts';
+import { decideRollback } from '../planners/rolling-update-rollback.ts';
 import type { UpdateStep } from '../planners/rolling-update-steps.ts';
 import { annotate } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';

@@ -2,7 +2,7 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { byTemplateEditors, desiredOf, isPartlyReplaced, partnerOf } from './replication-controller.ts';
+import { byTemplateEditors, partnerOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   dataOfNext,
@@ -18,19 +18,15 @@ import {
   selectsApart,
   withImage,
 } from './rolling-update-definition.ts';
-import type { ControllerManifest, RecordData, Turned, UpdateRecord } from './rolling-update-record.ts';
+import type { ControllerManifest, RecordData, UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
-import type { UpdateWrite } from './rolling-update-steps.ts';
-import { annotate, setState } from './rolling-update-steps.ts';
-import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.ts';
-import { describeLeftover, leftBy } from './rolling-update-leftover.ts';
-import { isNextLost } from './rolling-update-lost.ts';
 import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
 import { rivalOf } from './rolling-update-rivals.ts';
-import { areSiblings, livePartnerOf, otherHalf } from './rolling-update-roles.ts';
+import { areSiblings, livePartnerOf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
-import type { Pin } from './workload.ts';
+import type { Refused } from './rolling-update-refusals.ts';
+import { nameTaken, ofOther, partOfOther, refuse, stranger } from './rolling-update-refusals.ts';
 
 /** What is to be rolled out. */
 export type WantedChange =
@@ -51,47 +47,12 @@ export interface StartRequest {
   readonly owners?: readonly object[] | undefined;
 }
 
-export type StartRefusal =
-  | 'NotFound'
-  | 'NoChange'
-  | 'NothingAsked'
-  | 'NoReplicas'
-  | 'NoContainer'
-  | 'SeveralContainers'
-  | 'OtherChange'
-  | 'RollingBack'
-  | 'SelectorSame'
-  | 'SelectorShared'
-  | 'KeyTaken'
-  /** Its record is more than can be stored: nothing of that is decided here. */
-  | 'TooLarge'
-  | 'OtherUpdate'
-  | 'LeftBehind'
-  | 'NameTaken'
-  | 'IsNext'
-  | 'NotInProgress';
-
-export interface Refused {
-  readonly do: 'refuse';
-  readonly code: StartRefusal;
-  readonly message: string;
-  /** Name of the controller that stands in the way, where it is neither of the two, or of the one whose update it is. */
-  readonly about?: string;
-}
-
 export type StartDecision =
   /** Nothing is under way: this is to be recorded, and then rolled out. */
   | { readonly do: 'begin'; readonly data: RecordData; readonly desired: number }
   | { readonly do: 'attach' }
   /** What is asked for is what the last update has rolled out. */
   | { readonly do: 'finished'; readonly message: string }
-  | Refused;
-
-export type RollbackDecision =
-  /** The desired size is to move to the old controller. */
-  | { readonly do: 'turn'; readonly write: UpdateWrite }
-  /** It is being rolled back already. */
-  | { readonly do: 'attach' }
   | Refused;
 
 /** For `rolling-update OLD [NEW]` and for a commit. */
@@ -132,44 +93,6 @@ function otherUpdate(view: UpdateView, { newName }: StartRequest): Refused | und
   return taken && refuse('OtherUpdate', `${newName} belongs to another update, that of ${taken.from}`);
 }
 
-/**
- * A controller of the name that was given, which nothing ties to an update of this one: neither its marks (K4), nor a record, nor a
- * selector that is the same but for the label. Where the marks of the old one do not say which the next is, the name does.
- */
-function stranger(view: UpdateView): Refused | undefined {
-  const { old, nextController: next, record, last, name, controllers } = view;
-  if (next === undefined || record !== undefined) return undefined;
-  const nextName = next.metadata.name;
-  if (old === undefined && last?.to === nextName) return undefined;
-  const owner = partnerOf(next);
-  if (owner === name || (old !== undefined && livePartnerOf(old, controllers) === nextName)) return undefined;
-  if (owner !== undefined) return ofOther(view, next, owner);
-  // The seed's "only foo-next": where its mark of the partner is gone too, who names both tells.
-  const isAlone = old === undefined && otherHalf(next, view.controllers) === undefined;
-  if (isAlone && desiredOf(next) !== undefined) return undefined;
-  if (old === undefined) return refuse('NotFound', `there is no ReplicationController ${name}`);
-  if (areSiblings(old, next) || (isPartlyReplaced(old) && partnerOf(old) === undefined)) return undefined;
-  return nameTaken(name, nextName);
-}
-
-function nameTaken(name: string, next: string): Refused {
-  return refuse('NameTaken', `${next} exists already, and belongs to no update of ${name}`);
-}
-
-/** A controller that is marked as the partner of `owner`. */
-function ofOther(view: UpdateView, next: ReplicationController, owner: string): Refused {
-  return (
-    leftBehind(view, next) ??
-    refuse('OtherUpdate', `${next.metadata.name} belongs to another update, that of ${owner}`)
-  );
-}
-
-function leftBehind(view: UpdateView, controller: ReplicationController): Refused | undefined {
-  const record = leftBy(view, controller);
-  if (record === undefined) return undefined;
-  return { ...refuse('LeftBehind', describeLeftover(controller, record)), about: controller.metadata.name };
-}
-
 function otherChange(name: string, next: string): Refused {
   return refuse('OtherChange', `an update of ${name} to ${next} is in progress, and it is another one`);
 }
@@ -197,67 +120,6 @@ function isRolledOut({ spec: { template } }: ReplicationController, change: Want
     case 'image':
       return template === undefined || withImage(template, change.image, change.container).outcome === 'same';
   }
-}
-
-/**
- * For `--rollback`, `abort` and a newer commit (seed, "Abort"): who turned it round stays with the update. A manifest that somebody
- * rejects is pinned, so that git does not bring it again; one that another commit only comes before is not.
- */
-export function decideRollback(view: UpdateView, turned: Turned): RollbackDecision {
-  const { old, nextController: next, name, record, state } = view;
-  const replaced = replacedBy(view);
-  if (replaced !== undefined) return partOfOther(name, replaced);
-  const unrelated = (old && leftBehind(view, old)) ?? stranger(view);
-  if (unrelated !== undefined) return unrelated;
-  const isLost = isNextLost(view);
-  const partner = next?.metadata.name ?? record?.next;
-  if (partner === undefined && !isLost) {
-    return refuse('NotInProgress', `no update of ${name} is in progress`);
-  }
-  if (record !== undefined && isNothingLeft(view)) {
-    const closing = setState(record, { phase: 'Aborted', turned }, describeNothingLeft(view));
-    return closing.do === 'write' ? { do: 'turn', write: closing.write } : { do: 'attach' };
-  }
-  if (old === undefined) {
-    const place = view.keepsName ? 'has taken its place' : 'is about to get its name';
-    return refuse('NotFound', `${name} is gone already: ${partner ?? ''} ${place}`);
-  }
-  if (view.isRenamed) {
-    return refuse('NotInProgress', `${name} is rolled out but for its pods: what it was before is gone`);
-  }
-  if (view.isRollback) return { do: 'attach' };
-  const { verb, by, reason, at } = turned;
-  const from = old.metadata.annotations?.[ANNOTATION.commit];
-  const present = old.metadata.annotations?.[ANNOTATION.manifestHash];
-  const rejected = record?.controller.metadata.annotations?.[ANNOTATION.manifestHash];
-  const pinned: Pin = {
-    verb: 'abort',
-    ...(by !== undefined && { by }),
-    ...(reason !== undefined && { reason }),
-    ...(at !== undefined && { at }),
-    rejected: rejected ?? '',
-    revision: record?.revision.metadata.name ?? '',
-  };
-  // An image that was set by hand has the hash of the manifest that is there: that one is not rejected.
-  const isRejected = verb !== 'commit' && rejected !== undefined && rejected !== present;
-  const marks = {
-    [ROLLING_UPDATE.desiredReplicas]: String(state.desired),
-    ...(partner !== undefined && { [ROLLING_UPDATE.partner]: partner }),
-    [ANNOTATION.turned]: JSON.stringify({ ...turned, ...(from !== undefined && { from }) }),
-    ...(isRejected && { [ANNOTATION.pinned]: JSON.stringify(pinned) }),
-  };
-  const step = annotate(
-    old,
-    marks,
-    'Annotate',
-    `${name} is to come back, with ${String(state.desired)} replicas`,
-  );
-  return step.do === 'write' ? { do: 'turn', write: step.write } : { do: 'attach' };
-}
-
-function partOfOther(name: string, replaced: string): Refused {
-  const message = `${name} is to take the place of ${replaced}: the update is one of ${replaced}`;
-  return { ...refuse('IsNext', message), about: replaced };
 }
 
 /**
@@ -507,8 +369,4 @@ function withKey(controller: ControllerManifest, key: string): ControllerManifes
   const { metadata } = controller;
   const annotations = { ...metadata.annotations, [ANNOTATION.deploymentLabelKey]: key };
   return { ...controller, metadata: { ...metadata, annotations } };
-}
-
-function refuse(code: StartRefusal, message: string): Refused {
-  return { do: 'refuse', code, message };
 }

@@ -7,7 +7,8 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../planne
 import type { ControllerRevision } from '../../planners/objects.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { nameByHash } from '../../planners/rolling-update-record.ts';
-import { decideRollback, decideStart } from '../../planners/rolling-update-start.ts';
+import { decideRollback } from '../../planners/rolling-update-rollback.ts';
+import { decideStart } from '../../planners/rolling-update-start.ts';
 import type { StartRequest } from '../../planners/rolling-update-start.ts';
 import type { UpdateWrite } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';

@@ -12,7 +12,8 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../pla
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { recordManifest } from '../../../planners/rolling-update-record.ts';
 import type { Turned } from '../../../planners/rolling-update-record.ts';
-import { decideRollback, decideStart } from '../../../planners/rolling-update-start.ts';
+import { decideRollback } from '../../../planners/rolling-update-rollback.ts';
+import { decideStart } from '../../../planners/rolling-update-start.ts';
 import { updateNameOf, viewUpdate } from '../../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers } from '../../support/simulated-controllers.ts';
 

@@ -4,7 +4,8 @@ import { describe, expect, it } from '@jest/globals';
 
 import { isFollowedByOther, recordedEnd } from '../../../cli/update-state.ts';
 import type { Turned } from '../../../planners/rolling-update-record.ts';
-import { decideRollback, decideStart } from '../../../planners/rolling-update-start.ts';
+import { decideRollback } from '../../../planners/rolling-update-rollback.ts';
+import { decideStart } from '../../../planners/rolling-update-start.ts';
 import { setState } from '../../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';

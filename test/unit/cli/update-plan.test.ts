@@ -3,7 +3,8 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { planRollback, planStart } from '../../../cli/update-plan.ts';
-import { decideRollback, decideStart } from '../../../planners/rolling-update-start.ts';
+import { decideRollback } from '../../../planners/rolling-update-rollback.ts';
+import { decideStart } from '../../../planners/rolling-update-start.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
 import { IMAGE, begin, foo, run, turn } from '../../support/simulated-update.ts';
