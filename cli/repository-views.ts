@@ -291,7 +291,7 @@ function notLookedAt(before: RepositoryStatus['source']): string {
 }
 
 /** `2 objects drifted: ConfigMap shop/settings: data.color changed by "kubectl-edit"; it stays: …`. */
-function describeDrifts({ count, objects }: NonNullable<RepositoryStatus['drift']>): string {
+export function describeDrifts({ count, objects }: NonNullable<RepositoryStatus['drift']>): string {
   const [first] = objects;
   const what = count === 1 ? 'one object' : `${String(count)} objects`;
   return first === undefined

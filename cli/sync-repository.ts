@@ -18,6 +18,7 @@ import { repositoryName } from './repository-argument.ts';
 import type { KnownRepository } from './read-repositories.ts';
 import { NotListedYet, readRepository, whyNotFollowed } from './read-repositories.ts';
 import type { RepositoryView } from './repository-views.ts';
+import { describeDrifts } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
@@ -48,6 +49,8 @@ interface SyncResultDocument extends Document {
 
 /** Between two looks at a run that sends nothing by itself, milliseconds. */
 const LOOK_MS = 500;
+/** Milliseconds after which the leader has seen what a commit has put right. */
+const DRIFT_SEEN_MS = 3000;
 /** Milliseconds after which it is said again for how long nobody has acted. */
 const SAID_AGAIN_MS = 60_000;
 
@@ -254,7 +257,9 @@ class SyncVerb {
       if (running === undefined && wanted === undefined && last !== undefined) {
         const { status: recorded, notes } = await this.#recorded(last);
         if (mayAskAgain && this.#wasKnown(last, recorded)) return 'known';
-        return await this.#report(last.sha, last.outcome, last.message, io.now() - begun, notes);
+        const tookMs = io.now() - begun;
+        const drifted = last.outcome === 'Succeeded' ? await this.#driftLeft(recorded?.drift) : [];
+        return await this.#report(last.sha, last.outcome, last.message, tookMs, [...notes, ...drifted]);
       }
       if (running === undefined && suspended !== undefined)
         return await this.#report(sha, 'suspended', `suspended${describeSuspension(suspended)}`);
@@ -286,6 +291,25 @@ class SyncVerb {
         return { notes: [`not looked at: ${error.message}`] };
       throw error;
     }
+  }
+
+  /** What is not as the commit wants it although that is applied; what it has just put right is drift only until that is seen. */
+  async #driftLeft(found: RepositoryStatus['drift']): Promise<readonly string[]> {
+    const { io } = this.#session;
+    const until = Math.min(io.now() + DRIFT_SEEN_MS, this.#endsAt);
+    let drift = found;
+    while (drift !== undefined && drift.count > 0) {
+      if (io.now() >= until || io.interrupted.aborted) return [describeDrifts(drift)];
+      await pause(LOOK_MS, io.interrupted);
+      try {
+        drift = (await this.#store.read())?.status.drift;
+      } catch (error) {
+        if (error instanceof ApiError || error instanceof ProblemError)
+          return [`drift was not looked at: ${error.message}`];
+        throw error;
+      }
+    }
+    return [];
   }
 
   /** Says what has changed, and answers what it waits for. */

@@ -354,6 +354,15 @@ export function causesFirst(reasons: readonly Reason[]): readonly Reason[] {
   return [...told.filter(({ code }) => !EFFECTS.has(code)), ...told.filter(({ code }) => EFFECTS.has(code))];
 }
 
+/** {@link causesFirst} of what holds whether or not anybody writes now: a plan counts what it is about to take out of service itself. */
+export function standingCauses({
+  waiting: reasons,
+  progress,
+}: Pick<Plan<object>, 'waiting' | 'progress'>): readonly Reason[] {
+  const isUsedUp = progress.unavailable >= progress.maxUnavailable;
+  return causesFirst(reasons).filter(({ code }) => code !== 'BudgetUsed' || isUsedUp);
+}
+
 function working({ plan, run }: Evidence): Verdict {
   const pods = plan.batch.filter(isUpdate).map((action) => action.name);
   const names = `${pods.slice(0, 10).join(', ')}${pods.length > 10 ? ` and ${String(pods.length - 10)} more` : ''}`;

@@ -303,8 +303,11 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
       message: `paused${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`,
     };
   }
+  const cause = input.waiting.find(({ code }) => !CONSEQUENCES.has(code));
+  // What would follow from a plan that nobody carries out says nothing.
+  if (cause === undefined && input.blocked !== undefined) return input.blocked;
   const first =
-    input.waiting.find(({ code }) => !CONSEQUENCES.has(code)) ??
+    cause ??
     // A pin holds git up, and another's claim the retention policy, never pods: they are not why anything waits.
     input.waiting.find(({ code }) => code !== 'Pinned' && code !== 'ClaimConflict');
   if (first === undefined) {

@@ -210,6 +210,10 @@ describe('drift that is only reported', () => {
       drift: { objects: [{ change: 'changed', fields: ['data.color'], by: ['kubectl-edit'] }] },
     });
     expect(JSON.stringify(view)).not.toContain('red');
+    // The commit is applied, and the cluster is not as it wants it all the same.
+    const synced = await cli('sync shop --timeout 60s');
+    expect(synced).toContain('is applied');
+    expect(synced).toContain(`  note: ${view.message}\n`);
     // A plan says what becomes of it, as far as it can see: by the worker's settings, or by a file that says otherwise.
     const changed = 'would be left alone: it was changed in the cluster after this manifest was applied';
     const plan = `plan --repo ${repository.path} --name shop -n ${namespace}`;

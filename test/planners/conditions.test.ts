@@ -128,6 +128,21 @@ it('a finished rollout that leaves pods as they are, as asked, says so', () => {
   expect(ready({ code: 'OnDelete', message })).toBe(`all pods are available; ${message}`);
 });
 
+describe('a rollout that nobody carries out', () => {
+  const blocked = { reason: 'RunTerminated', message: 'run x was terminated' };
+  const budget = { code: 'BudgetUsed', message: '1 more by what is written now' } as const;
+  const broken = { code: 'PodNotReady', message: 'web-2 is not ready' } as const;
+
+  it.each([
+    ['what would be written is no reason', [budget], blocked],
+    ['a pod that is not ready is one all the same', [budget, broken], { reason: 'PodNotReady' }],
+  ])('%s', (_, waiting, expected) => {
+    const { conditions } = after([0, { blocked, waiting }]);
+    expect(conditions.find(({ type }) => type === 'Reconciling')).toMatchObject(expected);
+    expect(conditions.find(({ type }) => type === 'Ready')).toMatchObject(blocked);
+  });
+});
+
 describe('conditions of a kind that has its own (P16–P20)', () => {
   const words = {
     about: 'api-1',

@@ -138,6 +138,17 @@ describe('transitions', () => {
     ]);
   });
 
+  it('what would be written next is no reason while nobody writes it', () => {
+    const conditions = [
+      { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
+    ] as const;
+    expect(view(1, { conditions })).toMatchObject({ state: 'Stalled', waiting: [], causes: [] });
+    expect(view(1, { conditions }, crashing).waiting).toEqual([
+      expect.stringMatching(/^web-2 is not ready/),
+      expect.stringMatching(/^the budget is used up: 1 of 1 unavailable/),
+    ]);
+  });
+
   it('nothing is said of what stayed the same', () => {
     expect(describeTransitions(view(1), view(1))).toEqual([]);
   });
