@@ -7,12 +7,12 @@ import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isIdle } from '../kubernetes/wish-edits.ts';
 import { KEEPS_OLD } from '../planners/conditions.ts';
 import { isNote } from '../planners/complete-mark.ts';
-import { DEADLINE_WISHER } from '../planners/names.ts';
-import type { PodTemplate } from '../planners/objects.ts';
+import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
+import type { Pod, PodTemplate } from '../planners/objects.ts';
 import type { Action, Plan, Reason } from '../planners/plan.ts';
 import { revisionsOf } from '../planners/revision.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
-import type { Snapshot, Workload } from '../planners/workload.ts';
+import type { Snapshot, Wish, Workload } from '../planners/workload.ts';
 import { formatAge } from './durations.ts';
 import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
@@ -208,13 +208,30 @@ function paused(evidence: Evidence): Verdict | undefined {
   const back = howToGoBack(evidence);
   // The same pods would only run into the same deadline again, or fail as they do now, unless it has been gone back already.
   const isBroken = plan.waiting.some(({ message }) => BROKEN.test(message));
-  const isInVain = (workload.paused.by === DEADLINE_WISHER || isBroken) && !back.isThere;
+  const isInVain =
+    (workload.paused.by === DEADLINE_WISHER || isBroken) &&
+    !back.isThere &&
+    isTried(evidence, workload.paused);
   const instead = isInVain ? `${commitOr(back)}; then ` : '';
   return {
     verdict: 'Paused',
     sentence: `it is paused${by(describeWish(workload.paused))}${workload.paused.at === undefined ? '' : ` since ${workload.paused.at}`}`,
     next: `${instead}fairlead rollout resume ${whoOf(workload)}`,
   };
+}
+
+/** Whether the present template is what was being rolled out when the pause began: one that came later may well work. */
+function isTried(
+  { plan: { updateRevision }, snapshot: { revisions, pods } }: Evidence,
+  { at }: Wish,
+): boolean {
+  const present = revisions.find(({ metadata }) => metadata.name === updateRevision);
+  if (present === undefined) return false;
+  const isOfPresent = ({ metadata: { labels, ownerReferences = [] } }: Pod) =>
+    labels?.[LABEL.revisionHash] === updateRevision ||
+    ownerReferences.some(({ controller, name }) => controller === true && name === updateRevision);
+  if (at === undefined || pods.some(isOfPresent)) return true;
+  return Date.parse(present.metadata.creationTimestamp ?? '') <= Date.parse(at);
 }
 
 function saysTemporalAway({ object }: Evidence): boolean {

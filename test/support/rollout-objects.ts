@@ -59,7 +59,8 @@ export function revisionOf(
   const { read, planRevision } = WORKLOAD_KINDS.StatefulSet;
   const plan = planRevision(read(object, 'fairlead.dev/v1beta1'), existing);
   if (plan.outcome !== 'create') throw new Error(`expected a new revision, got ${plan.outcome}`);
-  return asStored(plan.manifest);
+  const stored = asStored(plan.manifest);
+  return { ...stored, metadata: { ...stored.metadata, creationTimestamp: TIME } };
 }
 
 function podOf(ordinal: number, revision: string, image: string): Pod {

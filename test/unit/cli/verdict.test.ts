@@ -212,6 +212,17 @@ describe('explain', () => {
     expect(verdict({ object: { annotations }, updated: 1 })).toMatch(
       /^Paused: .* → commit a template that works, or go back: fairlead rollout abort statefulset\.fairlead\.dev\/web -n default; then fairlead rollout resume/,
     );
+    // A template of after the pause has not been tried.
+    const since = (at: string) => ({
+      'fairlead.dev/paused': JSON.stringify({ by: 'progressDeadlineSeconds', reason: 'no progress', at }),
+    });
+    const before = since('2025-12-31T23:59:00Z');
+    expect(verdict({ object: { annotations: before }, updated: 0 })).toMatch(
+      /^Paused: .* → fairlead rollout resume/,
+    );
+    expect(verdict({ object: { annotations: before }, updated: 1 })).toMatch(/→ commit a template/);
+    const after = since('2026-01-01T00:01:00Z');
+    expect(verdict({ object: { annotations: after }, updated: 0 })).toMatch(/→ commit a template/);
     const [, present] = rollout({ updated: 1 }).revisions;
     const pinned = JSON.stringify({ to: present.metadata.name, verb: 'abort' });
     const back = { ...annotations, 'fairlead.dev/pinned': pinned };
