@@ -270,7 +270,7 @@ function stateOf({
   switch (commit.outcome) {
     case 'Succeeded':
       return drift === undefined || drift.count === 0
-        ? { state: 'Synced', message: commit.notes?.[0] ?? unwatchedIn(drift) }
+        ? { state: 'Synced', message: [...(commit.notes ?? []), ...unwatchedIn(drift)].join('; ') }
         : { state: 'Drifted', message: describeDrifts(drift) };
     case 'Progressing':
       return { state: 'Progressing', message: `${shortSha(commit.sha)} is under way` };
@@ -299,7 +299,7 @@ export function describeDrifts({ count, objects }: NonNullable<RepositoryStatus[
     : `${what} drifted: ${describeDrift(first)}${whatFollows(first)}`;
 }
 
-function unwatchedIn(drift: RepositoryStatus['drift'] | undefined): string {
+function unwatchedIn(drift: RepositoryStatus['drift'] | undefined): readonly string[] {
   const first = drift?.unwatched?.[0];
-  return first === undefined ? '' : `drift is not seen of all: ${first}`;
+  return first === undefined ? [] : [`drift is not seen of all: ${first}`];
 }

@@ -168,7 +168,10 @@ export function describeProgress({
     [unchanged, 'unchanged'],
     [pruned, 'pruned'],
   ] as const;
-  const said = counts.flatMap(([count, what]) => (count > 0 ? [`${String(count)} ${what}`] : []));
+  // Of one that has written nothing there is nothing to count.
+  const said = (phase === 'Refused' ? [] : counts).flatMap(([count, what]) =>
+    count > 0 ? [`${String(count)} ${what}`] : [],
+  );
   const before = held === undefined ? [] : [held.text];
   const why = waiting.length > 0 ? waiting.slice(0, 1) : before;
   return [[phase, ...said].join(', '), ...why].join(': ');

@@ -44,6 +44,8 @@ export interface DriftWatchOptions extends MendedRolloutsOptions {
   readonly read: (repository: Repository, sha: string, signal: AbortSignal) => Promise<CommitContent>;
   /** Has objects put back; rejects when nobody could be told. */
   readonly driftFound: (repository: string, found: DriftFound) => Promise<void>;
+  /** Has the newest commit tried again; rejects when nobody could be told. */
+  readonly tryAgain: (repository: string, reason: string) => Promise<void>;
   /** Objects that differ, after each look. */
   readonly onDrift: (repository: string, count: number) => void;
   /** Objects that were asked to be put back. */
@@ -76,6 +78,15 @@ interface Judged {
   readonly isUntold: boolean;
 }
 
+/** What is to be put back now. */
+interface Due {
+  /** Of the inventory. */
+  readonly key: string;
+  readonly drift: Drift;
+  /** RFC 3339 */
+  readonly since: string;
+}
+
 export class DriftWatch {
   readonly #repository: Repository;
   readonly #options: DriftWatchOptions;
@@ -90,6 +101,8 @@ export class DriftWatch {
   /** What was reported, by object; undefined: this leader has not looked yet. */
   #known: ReadonlyMap<string, KnownDrift> | undefined;
   readonly #healing = new Map<string, Healings>();
+  /** Since when those are gone for which a refused commit was tried again, by key. */
+  readonly #triedFor = new Map<string, string>();
   readonly #mended: MendedRollouts;
   /** Keys to be judged; `undefined`: all. */
   #dirty: Set<string> | undefined;
@@ -277,7 +290,7 @@ export class DriftWatch {
     const mayHeal = heals && heldAll === undefined;
     const drifts = new Map<string, KnownDrift>();
     const fights: DriftEvent[] = [];
-    const due: { readonly key: string; readonly drift: Drift }[] = [];
+    const due: Due[] = [];
     let next = RECHECK_MS;
     for (const [key, judged] of this.#judged) {
       const { drift } = judged;
@@ -285,6 +298,7 @@ export class DriftWatch {
       next = Math.min(next, Math.max(0, recheckAt(judged) - at));
       if (drift === undefined) {
         if (past !== undefined && areOver(past, at)) this.#healing.delete(key);
+        this.#triedFor.delete(key);
         continue;
       }
       const wait = mayHeal && drift.held === undefined ? healAllAt(past, drift.by, at) - at : undefined;
@@ -293,7 +307,7 @@ export class DriftWatch {
       const putBackAt = wait === undefined || wait === 0 ? undefined : new Date(at + wait).toISOString();
       drifts.set(drift.object, { ...drift, since, ...(putBackAt !== undefined && { putBackAt }) });
       if (wait === undefined) continue;
-      if (wait === 0) due.push({ key, drift });
+      if (wait === 0) due.push({ key, drift, since });
       else next = Math.min(next, wait);
       const fight = wait > 0 ? fightOf(past, drift.by, at) : undefined;
       if (fight !== undefined) fights.push(fightEvent(drift, fight, wait));
@@ -312,21 +326,33 @@ export class DriftWatch {
     onDrift(this.#repository.name, drifts.size);
     await recordDrift(client, this.#store, inventory, [...driftEvents(before, drifts, time), ...fights], at);
     this.#known = drifts;
-    await this.#heal(sha, due, isWhole);
+    if (!(await this.#tryRefused(inventory, due))) await this.#heal(sha, due, isWhole);
     return due.length === 0 ? next : UNDER_WAY_MS;
   }
 
-  async #heal(
-    sha: string,
-    due: readonly { readonly key: string; readonly drift: Drift }[],
-    isWhole: boolean,
-  ): Promise<void> {
+  /**
+   * What a newer commit was refused for may have been deleted so that it can be made anew: the commit is tried once more, before anything
+   * is put back as it was. Whether it was: no object is waited for twice.
+   */
+  async #tryRefused({ status: { commit } }: Inventory, due: readonly Due[]): Promise<boolean> {
+    if (commit?.outcome !== 'Refused') return false;
+    const gone = due.filter(
+      ({ key, drift, since }) => drift.change === 'deleted' && this.#triedFor.get(key) !== since,
+    );
+    const [first] = gone;
+    if (first === undefined) return false;
+    await this.#options.tryAgain(this.#repository.name, reasonOf(gone, first.drift));
+    for (const { key, since } of gone) this.#triedFor.set(key, since);
+    this.#dirty = undefined;
+    return true;
+  }
+
+  async #heal(sha: string, due: readonly Due[], isWhole: boolean): Promise<void> {
     const { driftFound, now, onHealed } = this.#options;
     const part = due.slice(0, MOST_HEALED);
     const [first] = part;
     if (first === undefined) return;
-    const more = part.length > 1 ? `, and ${part.length - 1} more` : '';
-    const reason = `${describeDrift(first.drift)}${more}`;
+    const reason = reasonOf(part, first.drift);
     const { name } = this.#repository;
     const wholeWith = isWhole ? { wholeWith: settingsOf(this.#repository) } : {};
     await driftFound(name, { sha, objects: part.map(({ key }) => key), reason, ...wholeWith });
@@ -368,6 +394,11 @@ export class DriftWatch {
 function recheckAt({ drift, at, since, isUntold }: Judged): number {
   if (isUntold) return at + Math.min(Math.max(at - since, FIRST_RECHECK_MS), RECHECK_MS);
   return drift === undefined ? Number.POSITIVE_INFINITY : at + RECHECK_MS;
+}
+
+/** Whom it is done for, in one line. */
+function reasonOf(due: readonly Due[], first: Drift): string {
+  return `${describeDrift(first)}${due.length > 1 ? `, and ${due.length - 1} more` : ''}`;
 }
 
 /** Why nothing of the repository is put back now, although it heals. */

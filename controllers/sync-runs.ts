@@ -10,6 +10,7 @@ import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } 
 import type { CommitEnd } from '../workflows/commit-end.ts';
 import { describeEnd } from '../workflows/commit-end.ts';
 import type { commit } from '../workflows/commit.ts';
+import type { OperatorMessage } from '../workflows/messages.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type {
@@ -31,6 +32,7 @@ import {
   lookSignal,
   readSeenCommit,
   rolledOutSignal,
+  syncSignal,
   syncStatusQuery,
   syncWorkflowId,
   unfollowedSignal,
@@ -100,10 +102,19 @@ export class SyncRuns {
     await this.#signal(repository, rolledOutSignal, found);
   }
 
-  async #signal<T>(repository: string, signal: SignalDefinition<[T]>, message: T): Promise<void> {
+  /** Has the newest commit tried again, now. The sync runs: it has tried that commit; else nothing is done. */
+  async tryAgain(repository: string, message: OperatorMessage): Promise<void> {
+    await this.#signal(repository, syncSignal, message);
+  }
+
+  async #signal<A extends [unknown?]>(
+    repository: string,
+    signal: SignalDefinition<A>,
+    ...message: A
+  ): Promise<void> {
     const { temporal, cluster } = this.#options;
     try {
-      await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).signal(signal, message);
+      await temporal.workflow.getHandle(syncWorkflowId(cluster, repository)).signal(signal, ...message);
     } catch (error) {
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }

@@ -10,6 +10,7 @@ import type {
   InventoryStore,
   RepositoryStatus,
 } from './inventory.ts';
+import { HEALER } from './inventory.ts';
 import type { ProblemList } from './problems.ts';
 import { formatProblem, shortSha } from './problems.ts';
 
@@ -37,6 +38,8 @@ export function isBehind(
 
 /** Attempts that are kept: as many as a ConfigMap holds beside everything else. */
 const KEPT_ATTEMPTS = 50;
+/** Of those that Fairlead has asked for itself, to put something back: many in a row push no commit out. */
+const KEPT_HEALINGS = 10;
 const LONGEST_PROBLEM = 300;
 const KEPT_NOTES = 3;
 
@@ -62,7 +65,14 @@ export function withAttempt(status: RepositoryStatus, attempt: CommitAttempt): R
   }
   // The row of several tries stays as the last of them has left it.
   if (before?.tries !== undefined && isTry(before, kept) && isSameRefusal(before, kept)) return status;
-  return { ...status, history: [...history.filter((row) => !isTry(row, kept)), kept].slice(-KEPT_ATTEMPTS) };
+  const others = history.filter((row) => !isTry(row, kept));
+  return { ...status, history: withoutOldHealings([...others, kept]).slice(-KEPT_ATTEMPTS) };
+}
+
+function withoutOldHealings(history: readonly CommitAttempt[]): readonly CommitAttempt[] {
+  const healings = history.filter(({ askedBy }) => askedBy === HEALER);
+  const old = new Set(healings.slice(0, -KEPT_HEALINGS));
+  return history.filter((row) => !old.has(row));
 }
 
 /** Whether the row ends with this very try. */

@@ -116,6 +116,9 @@ export interface CommitStatus {
   readonly supersededBy?: string | undefined;
 }
 
+/** Who has asked for what nobody has asked for: that something is put back, or tried again as it is gone. */
+export const HEALER = 'fairlead';
+
 /** What became of a commit, for `fairlead history`. */
 export interface CommitAttempt {
   readonly sha: string;

@@ -65,6 +65,11 @@ export async function prepareObjects(
       problems.push(await unknownKind(manifest, context));
       continue;
     }
+    if (known.verbs?.includes('patch') === false) {
+      const why = `the apiserver keeps no ${kind} that it is sent: there is nothing to be applied.`;
+      problems.push(problemAt(manifest, 'KindNotKept', why));
+      continue;
+    }
     if (!known.namespaced && manifest.namespace !== undefined) {
       problems.push(
         problemAt(

@@ -68,6 +68,7 @@ const NEXT_STEPS = {
   NamespaceMismatch: 'Remove `metadata.namespace`: the kind is cluster scoped.',
   // The cluster
   UnknownKind: 'Check `apiVersion` and `kind`, or put its CustomResourceDefinition into the commit.',
+  KindNotKept: 'Remove it from the commit; `kubectl create -f FILE` asks it once.',
   NamespaceNotFound: 'Create the namespace, or add it to the commit.',
   Invalid: 'Correct the field.',
   UnknownField: 'Correct the name of the field.',
@@ -176,6 +177,7 @@ const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
   'InventoryForeign',
   'InventoryOfOther',
   'UnknownKind',
+  'KindNotKept',
   'NamespaceNotFound',
   'Invalid',
   'UnknownField',

@@ -10,6 +10,8 @@ export interface ServedKind {
   /** Plural, lower case. */
   readonly resource: string;
   readonly namespaced: boolean;
+  /** What may be done with it; absent: not known yet. */
+  readonly verbs?: readonly string[];
 }
 
 /** Versions in which the cluster serves a group; empty when the group is unknown. @throws ApiError */

@@ -1,6 +1,6 @@
 /** How an update begins: what is to be rolled out goes into its record, from which any worker can do the rest. */
 
-import type { ControllerRevision, JsonObject } from '../planners/objects.ts';
+import type { JsonObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { nextManifest } from '../planners/rolling-update-definition.ts';
@@ -14,10 +14,10 @@ import { budgetOf } from '../planners/rolling-update-scale.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import { patchTowards } from '../planners/rolling-update-template.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
-import { isAlreadyExists, isConflict, isTooLarge } from './api-error.ts';
+import { isConflict, isTooLarge } from './api-error.ts';
 import type { KubernetesClient } from './client.ts';
 import type { UpdateReference } from './rolling-update-objects.ts';
-import { listAdopters, pathOf, readUpdate, writeUpdate } from './rolling-update-objects.ts';
+import { createRecord, listAdopters, pathOf, readUpdate, writeUpdate } from './rolling-update-objects.ts';
 import { UPDATE_FIELD_MANAGER } from '../planners/names.ts';
 import { trusted } from './values.ts';
 
@@ -41,7 +41,7 @@ const CONFLICT_LIMIT = 12;
  * Decides what the request means, and where an update is to begin, or is attached to that has none, writes its record. The apiserver tries the next controller
  * first (a strict dry run), so that what it would refuse is refused before anything is written; the record then holds what the
  * apiserver would make of it, defaults included.
- * @throws ApiError as the apiserver refuses, or the last conflict after 12 tries; BudgetError
+ * @throws ApiError as the apiserver refuses, or the last conflict after 12 tries; Error where others were quicker as often; BudgetError
  */
 export async function beginUpdate(
   client: KubernetesClient,
@@ -77,15 +77,15 @@ export async function beginUpdate(
     const record = recordManifest(data, state, view.records);
     try {
       // Its name has a number: whoever is quicker begins, the other looks again and finds an update in progress.
-      const { metadata } = await client.create<ControllerRevision>(
-        pathOf('controllerrevisions', reference.namespace),
-        record,
-        { fieldManager: UPDATE_FIELD_MANAGER },
-      );
-      return { ...begun, record: metadata.uid };
+      const created = await createRecord(client, reference.namespace, record);
+      if (created !== undefined) return { ...begun, record: created.metadata.uid };
+      if (tries === CONFLICT_LIMIT)
+        throw new Error(
+          `others began an update of ${reference.name} at the same moment, ${String(tries)} times`,
+        );
     } catch (error) {
       if (isTooLarge(error)) return { ...begun, decision: tooLarge(reference.name, record) };
-      if (!(isAlreadyExists(error) || isConflict(error)) || tries === CONFLICT_LIMIT) throw error;
+      if (!isConflict(error) || tries === CONFLICT_LIMIT) throw error;
     }
   }
 }

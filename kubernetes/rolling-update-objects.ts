@@ -1,11 +1,12 @@
 /** What a rolling update reads of a cluster, and how it writes: never from a cache, never without a precondition. */
 
 import { LABEL, UPDATE_FIELD_MANAGER } from '../planners/names.ts';
-import type { ControllerRevision, Pod } from '../planners/objects.ts';
+import type { ControllerRevision, JsonObject, Pod } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
 import { abandonedSelectors } from '../planners/rolling-update-abandoned.ts';
 import { lostSelectors } from '../planners/rolling-update-lost.ts';
+import { readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import type { Adopter, RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
@@ -13,6 +14,7 @@ import { formatSelector } from '../planners/selector.ts';
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { groupVersion, WORKLOAD_APIS, WORKLOAD_RESOURCES } from './workload-api.ts';
+import { trusted } from './values.ts';
 import { readPaused } from './wish-annotations.ts';
 
 /** Which update: a controller, and the one that replaces it where it was named. */
@@ -170,6 +172,8 @@ export async function writeUpdate(
   try {
     switch (verb) {
       case 'create':
+        if (resource === 'controllerrevisions')
+          return (await createRecord(client, namespace, body, signal)) === undefined ? 'stale' : 'done';
         await client.create(pathOf(resource, namespace), body, options);
         break;
       case 'patch':
@@ -191,6 +195,49 @@ export async function writeUpdate(
     if (isConflict(error) || isAlreadyExists(error) || isGone) return 'stale';
     throw error;
   }
+}
+
+/** So many names a record may have that is to be created. */
+const RECORD_NAMES = 10;
+
+/**
+ * Creates the record of an update. Its name has a number, so that of two who begin at once only one can. What has that name and is no
+ * record of the controller (somebody else's, or one that cannot be read) is passed by, with the next name that all would take.
+ * Undefined: another was quicker; looking again shows its record.
+ * @throws ApiError
+ */
+export async function createRecord(
+  client: KubernetesClient,
+  namespace: string,
+  body: UpdateWrite['body'],
+  signal?: AbortSignal,
+): Promise<ControllerRevision | undefined> {
+  const record = trusted<ControllerRevision>(body ?? {});
+  const { name } = record.metadata;
+  const path = (of?: string) => pathOf('controllerrevisions', namespace, of);
+  const options = { ...(signal !== undefined && { signal }) };
+  for (let tries = 1; ; tries += 1) {
+    const own = tries === 1 ? name : `${name}-${String(tries)}`;
+    const named = { ...body, metadata: { ...trusted<JsonObject>(record.metadata), name: own } };
+    try {
+      return await client.create<ControllerRevision>(path(), named, {
+        fieldManager: UPDATE_FIELD_MANAGER,
+        ...options,
+      });
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      const found = await client
+        .get<ControllerRevision>(path(own), options)
+        .catch((why: unknown) => (isNotFound(why) ? undefined : Promise.reject(why as Error)));
+      if (found === undefined || isRecordOf(found, record)) return undefined;
+      if (tries === RECORD_NAMES) throw error;
+    }
+  }
+}
+
+/** Whether a look would find it, and count it. */
+function isRecordOf(found: ControllerRevision, { data: { from: name } }: ControllerRevision): boolean {
+  return readRecords([found]).some(({ from, to }) => from === name || to === name);
 }
 
 /** Where the objects of an update are served. */

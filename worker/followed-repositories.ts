@@ -19,7 +19,7 @@ import type { Mirror } from '../git/mirror.ts';
 import { openMirror } from '../git/mirror.ts';
 import { FollowedList } from '../git/followed-list.ts';
 import type { FollowedRow, Troubles } from '../git/followed-list.ts';
-import { InventoryStore } from '../git/inventory.ts';
+import { HEALER, InventoryStore } from '../git/inventory.ts';
 import { accountOf } from '../git/own-rights.ts';
 import { isRecorded } from '../git/inventory-reading.ts';
 import { ProblemError, formatProblem } from '../git/problems.ts';
@@ -97,6 +97,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
     cluster: config.cluster,
     read: async (repository, sha, signal) => await reader.readApplied(repository, sha, signal),
     driftFound: async (repository, found) => await runs.driftFound(repository, found),
+    tryAgain: async (repository, reason) => {
+      await runs.tryAgain(repository, { by: HEALER, reason });
+      log.info({ repository, reason }, 'an object is gone, the commit that was refused is tried again');
+    },
     rolledOut: async (repository, found) => {
       await runs.rolledOut(repository, found);
       log.info({ repository, ...found }, 'what the commit failed for is rolled out, it is tried again');

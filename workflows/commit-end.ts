@@ -8,6 +8,7 @@ import {
 } from '@temporalio/workflow';
 
 import type { RetryDelays } from '../activities/commit-types.ts';
+import type { HEALER } from '../git/inventory.ts';
 import type { ProblemList } from '../git/problems.ts';
 import type { CommitInput, DriftFound, LastCommit, WantedCommit } from './sync-messages.ts';
 
@@ -84,7 +85,8 @@ export function puttingBack(
   { objects, reason }: DriftFound,
 ): WantedCommit {
   const as = settings !== undefined && { settings };
-  return { sha, ...as, again: true, by: 'fairlead', reason, heal: objects };
+  const by = 'fairlead' satisfies typeof HEALER;
+  return { sha, ...as, again: true, by, reason, heal: objects };
 }
 
 /** The note of a commit that somebody has ended in the middle: `how`, and what to do. */

@@ -322,6 +322,37 @@ describe('drift that is put back', () => {
     expect(await events('DriftCorrected', 'other')).toHaveLength(1);
   });
 
+  it('not before a newer commit that was refused for it is tried again: what lasts is changed by a deletion alone', async () => {
+    const lasting = (key: number) =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lasting}\nimmutable: true\ndata: {key: "${String(key)}"}\n`;
+    const first = await repository.commit({ 'lasting.yaml': lasting(1) });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === first);
+    const second = await repository.commit({ 'lasting.yaml': lasting(2) });
+    const refused = await untilShop(
+      'refused',
+      ({ commit }) => commit?.sha === second && commit.outcome === 'Refused',
+    );
+    expect(refused.message).toMatch(/or delete it, and `fairlead sync` makes it anew/);
+    await cluster.client.delete(core('configmaps', 'lasting'));
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === second);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '2' });
+    // Where that helps nothing, it is put back as it was.
+    const third = await repository.commit({
+      'lasting.yaml': lasting(3),
+      'settings.yaml': `${MANIFESTS['settings.yaml']}sizes: {}\n`,
+    });
+    await untilShop('refused', ({ commit }) => commit?.sha === third && commit.outcome === 'Refused');
+    await cluster.client.delete(core('configmaps', 'lasting'));
+    const made = await found(
+      'it is made again',
+      async () => await getOrUndefined(cluster.client, core('configmaps', 'lasting')),
+    );
+    expect(dataOf(made)).toEqual({ key: '2' });
+    expect(await cli('history shop')).toMatch(/fairlead +ConfigMap \S+\/lasting: deleted/);
+    await repository.commit({ 'lasting.yaml': undefined, 'settings.yaml': MANIFESTS['settings.yaml'] });
+    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
+  }, 90_000);
+
   it('the field alone, and not what no manifest names', async () => {
     await edit(core('configmaps', 'settings'), { data: { color: 'green', mine: 'stays' } });
     const mended = await cluster.until<KubernetesObject>(

@@ -233,6 +233,14 @@ describe('bad input: one clear error with its place, and nothing half-applied', 
       /^UnknownKind bad\.yaml:1@SHA: CronJob\.batch x: the cluster has no CronJob in batch\/v1beta1, but in batch\/v1\./,
     ],
     [
+      'a question to the apiserver, which is no object',
+      {
+        'bad.yaml':
+          'apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\nmetadata: {name: x}\nspec: {}\n',
+      },
+      /^KindNotKept bad\.yaml:1@SHA: SelfSubjectAccessReview\.authorization\.k8s\.io x: .* Remove it from the commit/,
+    ],
+    [
       'a name that is too long for its kind',
       { 'bad.yaml': service(`a${'x'.repeat(63)}`) },
       /^Invalid bad\.yaml:4@SHA: Service \S+: metadata\.name: .*63 characters/,

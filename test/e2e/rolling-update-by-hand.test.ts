@@ -4,7 +4,7 @@ import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { isReady } from '../../planners/availability.ts';
-import { RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
+import { LABEL, RENAME_FINALIZER, ROLLING_UPDATE } from '../../planners/names.ts';
 import type { Pod } from '../../planners/objects.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { sizeOf } from '../../planners/replication-controller.ts';
@@ -57,6 +57,13 @@ describe('a rolling update that somebody works against by hand', () => {
   const controlPlane = useControlPlane();
   const inLane = useLanes(4);
 
+  const environmentOf = (owner: string) => ({
+    KUBECONFIG: controlPlane().kubeconfig,
+    TEMPORAL_ADDRESS: controlPlane().temporalAddress,
+    FAIRLEAD_CLUSTER: owner,
+    PATH: process.env['PATH'] ?? '',
+  });
+
   /** A worker for the updates of this owner. */
   async function start(owner: string): Promise<WorkerProcess> {
     const worker = await startWorker({ controlPlane: controlPlane(), cluster: owner });
@@ -79,12 +86,7 @@ describe('a rolling update that somebody works against by hand', () => {
     await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 60_000);
     await history.untilReady(4);
     const begun = performance.now();
-    const environment = {
-      KUBECONFIG: controlPlane().kubeconfig,
-      TEMPORAL_ADDRESS: controlPlane().temporalAddress,
-      FAIRLEAD_CLUSTER: owner,
-      PATH: process.env['PATH'] ?? '',
-    };
+    const environment = environmentOf(owner);
     const cli = async (words: string) =>
       await runCli([...words.split(' '), '-n', namespace], { environment });
     const done = cli('rolling-update foo --image=foo:2 --update-period 2s --poll-interval 100ms');
@@ -512,6 +514,39 @@ describe('a rolling update that somebody works against by hand', () => {
     ]);
     await cluster.untilGone({ ...RCS, namespace, name: next });
   }
+
+  it(
+    'what has the name of the record and is none is passed by, and stays',
+    inLane(async () => {
+      const namespace = await cluster.createNamespace('rc-by-hand');
+      const revisions = { group: 'apps', version: 'v1', resource: 'controllerrevisions', namespace } as const;
+      // Of somebody else, and one that cannot be read.
+      const taken = { 'foo-1': {}, 'foo-1-2': { [LABEL.rollingUpdate]: 'record' } };
+      for (const [name, labels] of Object.entries(taken))
+        await cluster.client.create(revisions, {
+          apiVersion: 'apps/v1',
+          kind: 'ControllerRevision',
+          metadata: { name, labels },
+          revision: 1,
+          data: {},
+        });
+      const spec = { ...FOO.spec, replicas: 1 };
+      await cluster.client.create({ ...RCS, namespace }, { ...FOO, spec });
+      const environment = environmentOf('rc-by-hand');
+      for (const image of ['foo:2', 'foo:3']) {
+        const words = `rolling-update foo --image=${image} --poll-interval 100ms -n ${namespace}`;
+        expect(await runCli(words.split(' '), { environment })).toMatchObject({ code: 0 });
+      }
+      const { items } = await cluster.client.list(revisions);
+      expect(items.map(({ metadata }) => metadata.name).sort()).toEqual([
+        'foo-1',
+        'foo-1-2',
+        'foo-1-3',
+        'foo-2',
+      ]);
+    }),
+    240_000,
+  );
 
   it(
     'the next controller and the record deleted together: the same image again takes up the pods',

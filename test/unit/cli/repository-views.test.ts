@@ -106,8 +106,13 @@ describe('the state of a repository', () => {
     [
       'applied, with something to say',
       row(),
-      { status: commit('Succeeded', { notes: ['web is pinned'] }) },
-      { state: 'Synced', message: 'web is pinned' },
+      {
+        status: {
+          ...commit('Succeeded', { notes: ['web is pinned', 'api too'] }),
+          drift: { count: 0, objects: [], unwatched: ['Secret: forbidden'] },
+        },
+      },
+      { state: 'Synced', message: 'web is pinned; api too; drift is not seen of all: Secret: forbidden' },
     ],
     [
       'changed in the cluster',
@@ -458,6 +463,15 @@ describe('the history of a repository', () => {
       notes: ['1', '2', '3'],
     });
     expect(status.lastSucceeded).toEqual({ sha: OLD, at: '' });
+  });
+
+  it('what is put back pushes out what was put back before, and no commit', () => {
+    let status: RepositoryStatus = withAttempt({}, attempt(0));
+    for (let number = 1; number < 60; number += 1)
+      status = withAttempt(status, attempt(number, { askedBy: 'fairlead', reason: `x${String(number)}` }));
+    expect(status.history?.map(({ applied }) => applied)).toEqual([
+      0, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59,
+    ]);
   });
 
   const refused = (number: number, more: Partial<CommitAttempt> = {}): CommitAttempt =>
