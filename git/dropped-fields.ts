@@ -53,6 +53,39 @@ export function withoutTaken(
   return trusted<KubernetesObject>(taken.reduce<unknown>((rest, { path }) => without(rest, path), result));
 }
 
+/**
+ * Fields that people have set by hand to the very value that git has applied, as the apiserver names them in a conflict
+ * (`.spec.containers[name="main"].image`): both own them, and nobody's value is lost when git changes them.
+ */
+export function agreedFields(live: KubernetesObject): ReadonlySet<string> {
+  const own = appliedFields(live, FIELD_MANAGER) ?? {};
+  const others = othersFields(live, FIELD_MANAGER);
+  return new Set([...agreed(own, { path: [], label: '', pointer: '' }, live, others)]);
+}
+
+function* agreed(
+  own: JsonObject,
+  place: Place,
+  live: unknown,
+  others: readonly ManagedFields[],
+): Generator<string> {
+  for (const [element, inner] of Object.entries(own)) {
+    const at = element === '.' ? undefined : step(place, element, live);
+    if (at === undefined) continue;
+    const parts = asRecord(inner);
+    if (Object.keys(parts).some((name) => name !== '.'))
+      yield* agreed(parts, at, valueAt(live, element), others);
+    else {
+      const owners = others.filter(({ fieldsV1 }) => fieldsAt(fieldsV1, at.path) !== undefined);
+      if (owners.length > 0 && owners.every(isOfPeople)) yield `.${at.label}`;
+    }
+  }
+}
+
+function isOfPeople({ manager = '', operation }: ManagedFields): boolean {
+  return operation === 'Update' && BY_HAND.test(manager);
+}
+
 type Found = DroppedField & { readonly isByHand: boolean };
 
 type Place = Pick<DroppedField, 'path' | 'label' | 'pointer'>;
@@ -86,9 +119,7 @@ function* shared(
     return there === undefined ? [] : [{ entry, there }];
   });
   if (owners.length === 0) return;
-  const isByHand = owners.every(
-    ({ entry: { manager = '', operation } }) => operation === 'Update' && BY_HAND.test(manager),
-  );
+  const isByHand = owners.every(({ entry }) => isOfPeople(entry));
   const element = at.path.at(-1) ?? '';
   const isWhole = owners.every(({ there }) => isWithin(there, own));
   const parts = Object.entries(own).filter(([name]) => name !== '.');

@@ -1,4 +1,7 @@
-/** What was changed in the cluster since git applied it, and stands in the way of a commit: with `heal: true` it is git's to take back. */
+/**
+ * What somebody has set in the cluster since git applied it, and stands in the way of a commit: git's to take back where it says what git
+ * had applied, and with `heal: true` in any case.
+ */
 
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
@@ -6,6 +9,7 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import type { FieldConflict } from './decision.ts';
 import { isTakenBySync } from './decision.ts';
+import { agreedFields } from './dropped-fields.ts';
 import { listing } from './former-owner.ts';
 import type { Manifest } from './manifests.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -14,8 +18,8 @@ import type { PreparedObject } from './prepare.ts';
 const FIELD_LIMIT = 5;
 
 /**
- * Says what is taken back from whom, where the repository heals and each of the conflicts is drift: a field that the manifest which was
- * applied last had named, so that git owned it. Undefined where one is not, where that manifest cannot be read any more (who else owns a
+ * Says what is taken back from whom, where each of the conflicts is about a field that people have set by hand to what git had applied; or,
+ * where the repository heals, is drift: a field that the manifest which was applied last had named, so that git owned it. Undefined where one is not, where that manifest cannot be read any more (who else owns a
  * field that git has never had is for people to decide), and where all of them are taken in any case.
  * @throws ApiError; ProblemError when the source is away
  */
@@ -26,10 +30,15 @@ export async function takenBack(
   conflicts: readonly FieldConflict[],
 ): Promise<string | undefined> {
   const others = conflicts.filter((conflict) => !isTakenBySync(conflict));
-  if (context.repository.heal !== true || live === undefined || others.length === 0) return undefined;
-  const applied = await appliedManifest(context, object, live);
-  if (applied === undefined || !others.every(({ field }) => namesField(applied.body, field)))
-    return undefined;
+  if (live === undefined || others.length === 0) return undefined;
+  const agreed = agreedFields(live);
+  const changed = others.filter(({ field }) => !agreed.has(field));
+  if (changed.length > 0) {
+    const applied =
+      context.repository.heal === true ? await appliedManifest(context, object, live) : undefined;
+    if (applied === undefined || !changed.every(({ field }) => namesField(applied.body, field)))
+      return undefined;
+  }
   const byManager = new Map<string, string[]>();
   for (const { field, manager } of others)
     byManager.set(manager, [...(byManager.get(manager) ?? []), field.replace(/^\./, '')]);

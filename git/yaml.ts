@@ -19,7 +19,8 @@ export interface YamlContent {
  * Reads every document of a file, one at a time: the caller may stop. A document that cannot be read is a problem, and the others
  * are still read. Empty and comment-only documents are left out. Never throws.
  */
-export function* readDocuments(text: string, budget: ReadBudget): Generator<YamlDocument | YamlProblem> {
+export function* readDocuments(file: string, budget: ReadBudget): Generator<YamlDocument | YamlProblem> {
+  const text = file.startsWith('\uFEFF') ? file.slice(1) : file;
   const lone = LONE_RETURN.exec(text);
   if (lone !== null && SEPARATOR.test(text)) {
     const message =
@@ -27,7 +28,7 @@ export function* readDocuments(text: string, budget: ReadBudget): Generator<Yaml
     yield syntaxError({ text: text.replaceAll(LINE_END, '\n'), line: 1 }, lone.index, message).item;
     return;
   }
-  for (const chunk of splitDocuments(text.startsWith('\uFEFF') ? text.slice(1) : text)) {
+  for (const chunk of splitDocuments(text).flatMap(splitJson)) {
     let read: readonly (YamlDocument | YamlProblem)[];
     try {
       read = readChunk(chunk, budget);
@@ -53,6 +54,7 @@ interface Chunk {
   readonly text: string;
   /** 1-based line at which the chunk begins. */
   readonly line: number;
+  readonly isJson?: true;
 }
 
 const LINE_END = /\r\n|\n|\r/g;
@@ -68,18 +70,39 @@ function splitDocuments(text: string): readonly Chunk[] {
     const part = lines.slice(start, end);
     // Each line has its line feed, also the last: `|+` keeps them.
     const lastBreak = end < lines.length || part.at(-1) !== '' ? '\n' : '';
+    // Each document is a text of its own to kubectl, which may begin with a byte order mark.
+    if (start > 0 && part[1]?.startsWith('\uFEFF') === true) part[1] = part[1].slice(1);
     if (!part.every((line) => NOTHING.test(line)))
       chunks.push({ text: part.join('\n') + lastBreak, line: start + 1 });
     start = end;
   };
   for (let index = 0; index < lines.length; index++) {
     if (!/^---(?:[ \t#]|$)/.test(lines[index] ?? '')) continue;
-    // A comment without a blank before it, which is none to the parser.
-    if (lines[index]?.startsWith('---#') === true) lines[index] = '---';
+    // A comment without a blank before it, which is none to the parser; nor to kubectl on the very first line.
+    if (index > 0 && lines[index]?.startsWith('---#') === true) lines[index] = '---';
     if (index > 0 && !isDirectives(lines.slice(start, index))) cut(index);
   }
   cut(lines.length);
   return chunks;
+}
+
+/** To kubectl, JSON is what stands first in its file: one object, or several without anything between them. */
+function splitJson(chunk: Chunk): readonly Chunk[] {
+  if (chunk.line !== 1 || !chunk.text.trimStart().startsWith('{')) return [chunk];
+  if (isJson(chunk.text)) return [{ ...chunk, isJson: true }];
+  const objects: Chunk[] = [];
+  let start = 0;
+  let depth = 0;
+  for (const { 0: token, index } of chunk.text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+    if (token === '{') depth += 1;
+    else if (token === '}') depth -= 1;
+    if (token !== '}' || depth !== 0) continue;
+    const text = chunk.text.slice(start, index + 1);
+    if (!isJson(text)) return [chunk];
+    objects.push({ text, line: chunk.text.slice(0, start).split('\n').length, isJson: true });
+    start = index + 1;
+  }
+  return chunk.text.slice(start).trim() === '' ? objects : [chunk];
 }
 
 /** A line without content. */
@@ -92,10 +115,8 @@ function isDirectives(lines: readonly string[]): boolean {
 }
 
 function readChunk(chunk: Chunk, budget: ReadBudget): readonly YamlDocument[] {
-  // To kubectl, JSON is what stands first in its file.
-  const json = chunk.line === 1 && isJson(chunk.text);
-  if (!json) refuseForeign(chunk);
-  const builder = new YamlBuilder(chunk.text, chunk.line, budget, json);
+  if (chunk.isJson !== true) refuseForeign(chunk);
+  const builder = new YamlBuilder(chunk.text, chunk.line, budget, chunk.isJson === true);
   for (const event of parseEvents(chunk.text, { maxDepth: YAML_LIMITS.depth })) builder.add(event);
   return builder.documents;
 }

@@ -111,8 +111,8 @@ export class CommitDisplay {
     this.#stages = result.stages;
     this.#left.push(...(result.notes ?? []));
     this.#add(result.problems);
-    // Counted one by one as soon as anything is written, be it the list of what may be pruned.
-    if (result.changes === 0 && !this.#isWriting)
+    // Counted one by one as soon as anything is written, be it the list of what may be pruned. What is refused was not looked at for that.
+    if (result.changes === 0 && !this.#isWriting && result.problems.total === 0)
       this.#objects.unchanged = result.stages.reduce((sum, count) => sum + count, 0);
     this.#show();
   }

@@ -243,6 +243,22 @@ describe('drift that is only reported', () => {
     expect(await events('DriftDetected', 'other')).toEqual([]);
   });
 
+  it('of what the next commit says as well: it is none then, and the commit after that may change it', async () => {
+    await edit(core('configmaps', 'settings'), { data: { color: 'red' } });
+    await drifted(1);
+    const commit = async (color: string) =>
+      await repository.commit({ 'settings.yaml': MANIFESTS['settings.yaml'].replace('blue', color) });
+    const agreed = await commit('red');
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === agreed);
+    const changed = await commit('blue');
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === changed);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))).toMatchObject({ color: 'blue' });
+    const { commit: last } = await untilShop('synced', ({ state }) => state === 'Synced');
+    expect(last?.notes).toEqual([
+      `ConfigMap ${namespace}/settings: git has taken back data.color from "kubectl-edit"`,
+    ]);
+  });
+
   it('of a Deployment, which explain names; of replicas, which no manifest names, it is none', async () => {
     await edit({ ...web(), subresource: 'scale' }, { spec: { replicas: 2 } }, 'horizontal-pod-autoscaler');
     await setImage('app:2');
@@ -348,9 +364,14 @@ describe('drift that is put back', () => {
       async () => await getOrUndefined(cluster.client, core('configmaps', 'lasting')),
     );
     expect(dataOf(made)).toEqual({ key: '2' });
-    expect(await cli('history shop')).toMatch(/fairlead +ConfigMap \S+\/lasting: deleted/);
+    const attempts = await cli('history shop -o json');
     await repository.commit({ 'lasting.yaml': undefined, 'settings.yaml': MANIFESTS['settings.yaml'] });
     await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
+    const asked = { askedBy: 'fairlead', reason: `ConfigMap ${namespace}/lasting: deleted` };
+    const [sha, outcome] = [third, 'Refused'];
+    expect(JSON.parse(attempts)).toMatchObject({
+      attempts: expect.arrayContaining([expect.objectContaining({ sha, outcome, ...asked })]),
+    });
   }, 90_000);
 
   it('the field alone, and not what no manifest names', async () => {
@@ -516,8 +537,10 @@ describe('drift that is put back', () => {
     await untilShop('rolled out', ({ state }) => state === 'Synced');
     const healings = async () =>
       (
-        JSON.parse(await cli('history shop -o json')) as { attempts: readonly { reason?: string }[] }
-      ).attempts.filter(({ reason = '' }) => reason.includes(`${namespace}/web:`)).length;
+        JSON.parse(await cli('history shop -o json')) as {
+          attempts: readonly { reason?: string; startedAt?: string }[];
+        }
+      ).attempts.findLast(({ reason = '' }) => reason.includes(`${namespace}/web:`))?.startedAt;
     const healed = await healings();
     await cli(`rollout undo deployment/web -n ${namespace}`);
     expect(await imageOf()).toBe('app:1');

@@ -272,10 +272,16 @@ const emptyDocument: fc.Arbitrary<string> = fc.constantFrom(
   ].flat(),
 );
 
+/** As a program writes them that has several to print. */
+const jsonDocuments: fc.Arbitrary<string> = fc
+  .tuple(fc.array(jsonDocument, { minLength: 2, maxLength: 3 }), fc.constantFrom('', '\n', ' \n\n'))
+  .map(([all, between]) => all.map((one) => one.trimEnd()).join(between));
+
 const document: fc.Arbitrary<string> = fc.oneof(
   { arbitrary: blockDocument, weight: 12 },
   { arbitrary: flowDocument, weight: 2 },
   { arbitrary: jsonDocument, weight: 2 },
+  { arbitrary: jsonDocuments, weight: 1 },
   { arbitrary: listDocument, weight: 2 },
   { arbitrary: emptyDocument, weight: 1 },
 );
@@ -285,7 +291,7 @@ const separator: fc.Arbitrary<string> = rarely(
   ...[
     ['--- # comment\n', '---   \n', '---\t\n', '---\n---\n', '...\n---\n', '...\n'],
     ['--- {}\n', '---#\n', '--- x\n', ' ---\n', '', '\n', '---\n%YAML 1.2\n---\n'],
-    ['...\n%YAML 1.1\n---\n', '----\n', '---\n\n'],
+    ['...\n%YAML 1.1\n---\n', '----\n', '---\n\n', '---\n\ufeff', '---\n# comment\n\ufeff'],
   ].flat(),
 );
 

@@ -299,6 +299,24 @@ describe('YAML as kubectl reads it', () => {
     ]);
   });
 
+  it('reads objects of JSON that stand one after the other, and a byte order mark before each document', () => {
+    const objects = ['{"a": "}{"}', '{"b":\n {"c": 1}}', '{"d": 1, "d": 2}', '{"e": "\u007f"}'];
+    const { documents, problems } = readYaml(`${objects.join('')}\n\n{"f": "\\""}\n`);
+    expect(documents.map(({ value, line }) => [value, line])).toEqual([
+      [{ a: '}{' }, 1],
+      [{ b: { c: 1 } }, 1],
+      [{ e: '\u007f' }, 2],
+      [{ f: '"' }, 4],
+    ]);
+    expect(problems.map(({ code, line }) => [code, line])).toEqual([['DuplicateKey', 2]]);
+    // What is no JSON is YAML, which ends after its first object.
+    expect(readYaml('{"a": 1}{b: 2}').problems).toMatchObject([{ code: 'YamlSyntax', line: 1 }]);
+    expect(readYaml('a: 1\n---\n\uFEFFb: 1\n').documents.map(({ value }) => value)).toEqual([
+      { a: 1 },
+      { b: 1 },
+    ]);
+  });
+
   it('keeps directives with their document', () => {
     const { documents, problems } = readYaml('%YAML 1.2\n%TAG !e! tag:yaml.org,2002:\n---\na: !e!str 1\n');
     expect(problems).toEqual([]);
