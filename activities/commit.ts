@@ -17,7 +17,8 @@ import {
 import type { CommitContext } from '../git/commit.ts';
 import { isGrant } from '../git/heirs.ts';
 import { entryKey, groupOf, pruneCandidates } from '../git/inventory-content.ts';
-import type { CommitAttempt, CommitStatus, Inventory, InventoryStore } from '../git/inventory.ts';
+import type { Inventory, InventoryStore } from '../git/inventory.ts';
+import type { CommitAttempt, CommitStatus } from '../git/inventory-status.ts';
 import { listMetadata } from '../git/listed-metadata.ts';
 import type { CommitWords } from '../git/mirror.ts';
 import { inventoryEntry } from '../git/prepare.ts';

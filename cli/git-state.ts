@@ -4,7 +4,7 @@ import { whatFollows } from '../git/drift-report.ts';
 import { describeDrift } from '../git/drift.ts';
 import { entryKey } from '../git/inventory-content.ts';
 import { InventoryStore } from '../git/inventory.ts';
-import type { CommitStatus, DriftedObject } from '../git/inventory.ts';
+import type { CommitStatus, DriftedObject } from '../git/inventory-status.ts';
 import { DEFAULT_WAVE, STAGES, parseWave } from '../git/order.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { ApiError, isForbidden } from '../kubernetes/api-error.ts';

@@ -2,7 +2,7 @@
 
 import type { Followed, Troubles } from '../git/followed-list.ts';
 import { CHECK_MS, listName, readFollowedList } from '../git/followed-list.ts';
-import type { RepositoryStatus } from '../git/inventory.ts';
+import type { RepositoryStatus } from '../git/inventory-status.ts';
 import { DamagedInventory, InventoryStore } from '../git/inventory.ts';
 import type { Entries } from '../git/inventory-content.ts';
 import { INVENTORY_LABEL, takenBy } from '../git/inventory-content.ts';

@@ -1,6 +1,6 @@
 /** `fairlead history REPOSITORY`: every commit that was tried, from the cluster alone, without Temporal. */
 
-import type { CommitAttempt } from '../git/inventory.ts';
+import type { CommitAttempt } from '../git/inventory-status.ts';
 import { shortSha } from '../git/problems.ts';
 import { ageOf, formatAge } from './durations.ts';
 import { CliError, EXIT } from './exit-codes.ts';

@@ -3,7 +3,8 @@
 import { whatFollows } from '../git/drift-report.ts';
 import { describeDrift } from '../git/drift.ts';
 import type { FollowedRow, Troubles } from '../git/followed-list.ts';
-import type { Inventory, RepositoryStatus } from '../git/inventory.ts';
+import type { Inventory } from '../git/inventory.ts';
+import type { RepositoryStatus } from '../git/inventory-status.ts';
 import { shortSha } from '../git/problems.ts';
 import { otherCluster, ownerElsewhere } from '../git/run-cluster.ts';
 import { describeGoingOn, describeSuspension } from '../git/suspension.ts';

@@ -1,6 +1,7 @@
 /** `fairlead sync REPOSITORY`: look now, try the newest commit, wait for its outcome; for people and pipelines. */
 
-import type { InventoryStore, RepositoryStatus } from '../git/inventory.ts';
+import type { InventoryStore } from '../git/inventory.ts';
+import type { RepositoryStatus } from '../git/inventory-status.ts';
 import { ProblemError, shortSha } from '../git/problems.ts';
 import { describeSuspension } from '../git/suspension.ts';
 import { ApiError } from '../kubernetes/api-error.ts';
@@ -23,7 +24,7 @@ import type { Session } from './session.ts';
 import { withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
-import { TemporalUnreachable, openTemporal } from './temporal.ts';
+import { TemporalUnreachable, openTemporal, unreachableBy } from './temporal.ts';
 import type { SyncCalls } from './temporal-sync.ts';
 import { describeProgress, syncCalls } from './temporal-sync.ts';
 import { whoAmI } from './who-am-i.ts';
@@ -139,10 +140,10 @@ async function opened(io: Io) {
 
 /** Temporal went away in the middle. */
 async function asUnreachable(error: unknown, address: string): Promise<unknown> {
-  const { ServiceError } = await import('@temporalio/client');
-  if (!(error instanceof ServiceError)) return error;
-  const { message } = new TemporalUnreachable(address, error.cause ?? error);
-  return new CliError(message, EXIT.temporalUnreachable, { cause: error });
+  const unreachable = await unreachableBy(error, address);
+  return unreachable === undefined
+    ? error
+    : new CliError(unreachable.message, EXIT.temporalUnreachable, { cause: error });
 }
 
 class SyncVerb {

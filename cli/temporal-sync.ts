@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 
 import type { LookResult } from '../activities/commit-types.ts';
-import type { CommitStatus } from '../git/inventory.ts';
+import type { CommitStatus } from '../git/inventory-status.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { CommitView, SyncRequest, SyncView } from '../workflows/sync-messages.ts';
 import { readClusterUid } from './cluster-uid.ts';

@@ -43,9 +43,26 @@ export class TemporalUnreachable extends Error {
   readonly address: string;
 
   constructor(address: string, cause: unknown) {
-    super(`Temporal at ${address} does not answer: ${toMessage(cause)}`, { cause });
+    const says = isNamespaceMissing(cause) ? 'has not what is asked for' : 'does not answer';
+    const hint = isNamespaceMissing(cause) ? ' (TEMPORAL_NAMESPACE)' : '';
+    super(`Temporal at ${address} ${says}: ${toMessage(cause)}${hint}`, { cause });
     this.address = address;
   }
+}
+
+/** The client's own error of a namespace that Temporal does not have; by name, for verbs that need no Temporal do not load it. */
+function isNamespaceMissing(error: unknown): boolean {
+  return error instanceof Error && error.name === 'NamespaceNotFoundError';
+}
+
+/** The error as one of {@link TemporalUnreachable}, if that is what a call failed with: Temporal went away, or has no such namespace. */
+export async function unreachableBy(
+  error: unknown,
+  address: string,
+): Promise<TemporalUnreachable | undefined> {
+  const { ServiceError } = await import('@temporalio/client');
+  if (isNamespaceMissing(error)) return new TemporalUnreachable(address, error);
+  return error instanceof ServiceError ? new TemporalUnreachable(address, error.cause ?? error) : undefined;
 }
 
 /** A connection to Temporal for longer than one call. */
@@ -165,16 +182,14 @@ export async function reachable<T, N>(
   none: N,
   work: (temporal: Temporal) => Promise<T>,
 ): Promise<T | N | Unreachable> {
-  const { WorkflowNotFoundError, ServiceError } = await import('@temporalio/client');
+  const { WorkflowNotFoundError } = await import('@temporalio/client');
   try {
     return await withTemporal(environment, async (temporal) => {
       try {
         return await work(temporal);
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return none;
-        if (error instanceof ServiceError)
-          throw new TemporalUnreachable(temporal.address, error.cause ?? error);
-        throw error;
+        throw (await unreachableBy(error, temporal.address)) ?? error;
       }
     });
   } catch (error) {

@@ -73,5 +73,6 @@ function canTurn(view: UpdateView): boolean {
 
 /** Its update goes on without it. */
 function isGone({ old, nextController: next, record, name }: UpdateView): boolean {
-  return old === undefined && (record !== undefined || (next !== undefined && partnerOf(next) === name));
+  if (old !== undefined) return old.metadata.deletionTimestamp !== undefined;
+  return record !== undefined || (next !== undefined && partnerOf(next) === name);
 }

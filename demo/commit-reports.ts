@@ -1,6 +1,6 @@
 /** Says what becomes of each commit, from what sync records in the cluster. */
 
-import type { CommitStatus } from '../git/inventory.ts';
+import type { CommitStatus } from '../git/inventory-status.ts';
 import { InventoryStore } from '../git/inventory.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { pause } from '../kubernetes/backoff.ts';

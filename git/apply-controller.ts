@@ -6,7 +6,7 @@
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
-import { turnUpdate } from '../kubernetes/rolling-update-wishes.ts';
+import { dropUpdate, turnUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { ANNOTATION, LABEL, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, Pod } from '../planners/objects.ts';
@@ -82,7 +82,7 @@ export async function endUpdate(
   reference: UpdateReference,
 ): Promise<string | undefined> {
   if (!(await isUpdating(context, reference))) return undefined;
-  const { message } = await turnUpdate(context.worker, reference, context.sha, Date.now(), 'leaves it out');
+  const { message } = await dropUpdate(context.worker, reference, context.sha, Date.now());
   await start(context, reference);
   return message;
 }

@@ -3,14 +3,9 @@
 import { createHash } from 'node:crypto';
 import { isAlreadyExists } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type {
-  CommitAttempt,
-  CommitStatus,
-  Inventory,
-  InventoryStore,
-  RepositoryStatus,
-} from './inventory.ts';
-import { HEALER } from './inventory.ts';
+import type { Inventory, InventoryStore } from './inventory.ts';
+import type { CommitAttempt, CommitStatus, RepositoryStatus } from './inventory-status.ts';
+import { HEALER } from './inventory-status.ts';
 import type { ProblemList } from './problems.ts';
 import { formatProblem, shortSha } from './problems.ts';
 

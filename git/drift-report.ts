@@ -4,7 +4,8 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import { recordEvent } from './commit-report.ts';
 import type { Drift } from './drift.ts';
 import { describeDrift } from './drift.ts';
-import type { DriftStatus, DriftedObject, Inventory, InventoryDraft, InventoryStore } from './inventory.ts';
+import type { Inventory, InventoryDraft, InventoryStore } from './inventory.ts';
+import type { DriftStatus, DriftedObject } from './inventory-status.ts';
 
 /** Objects that the status names. */
 const OBJECT_LIMIT = 20;

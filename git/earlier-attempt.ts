@@ -1,6 +1,7 @@
 /** What an attempt of a run has applied whose answer was lost: its worker was killed, or the apiserver went away in the middle. */
 
-import type { CommitRun, Inventory } from './inventory.ts';
+import type { Inventory } from './inventory.ts';
+import type { CommitRun } from './inventory-status.ts';
 
 /** Of an object, by its key in the inventory, that needs no change: what it was to the run. */
 export type EarlierAttempt = (

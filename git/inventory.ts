@@ -4,8 +4,9 @@ import { createHash } from 'node:crypto';
 import { isAlreadyExists, isConflict, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
-import { trusted } from '../kubernetes/values.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import type { CommitRun, RepositoryStatus } from './inventory-status.ts';
+import { readRun, readStatus } from './inventory-status.ts';
 import type { Entries, InventoryEntry } from './inventory-content.ts';
 import { INVENTORY_LABEL, groupOf, packEntries, unpackEntries } from './inventory-content.ts';
 import type { Problem } from './problems.ts';
@@ -33,123 +34,6 @@ const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   SOURCE_ANNOTATION,
   CLUSTER_ANNOTATION,
 ]);
-
-/** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
-export interface CommitRun {
-  readonly sha: string;
-  readonly workflowId: string;
-  readonly runId: string;
-  /** Objects that it has deleted, of those that have left the entries. */
-  readonly pruned?: number | undefined;
-}
-
-/** Last known state of a repository, for `get repositories` and for people who look at the ConfigMap. */
-export interface RepositoryStatus {
-  /** Looking at the source. */
-  readonly source?: {
-    readonly ok: boolean;
-    readonly sha?: string | undefined;
-    readonly problem?: string | undefined;
-    readonly since: string;
-  };
-  /** The last commit tried. */
-  readonly commit?: CommitStatus;
-  /** The last commit that went all the way. */
-  readonly lastSucceeded?: { readonly sha: string; readonly at: string };
-  /** The last attempts, oldest first. */
-  readonly history?: readonly CommitAttempt[];
-  /** What is not as the last commit wants it. Absent: nothing is known to differ. */
-  readonly drift?: DriftStatus;
-  /** Those who could not be told of commits, by their id. Absent: all were told. */
-  readonly receivers?: Readonly<Record<string, ReceiverTrouble>>;
-  /** Operators' annotations of workloads on their way from one workload API to the other, by object. */
-  readonly wishes?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-}
-
-/** Objects that were changed in the cluster after they were applied. */
-export interface DriftStatus {
-  readonly count: number;
-  /** The first ones. */
-  readonly objects: readonly DriftedObject[];
-  /** What cannot be watched, and why. */
-  readonly unwatched?: readonly string[];
-}
-
-/** {@link Drift} as the status holds it. Times are RFC 3339. */
-export interface DriftedObject {
-  readonly object: string;
-  readonly change: 'changed' | 'deleted' | 'taken';
-  readonly fields: readonly string[];
-  readonly fieldCount: number;
-  readonly by: readonly string[];
-  readonly held?: string | undefined;
-  readonly since: string;
-  readonly putBackAt?: string | undefined;
-}
-
-/** Why a receiver was given up. */
-export interface ReceiverTrouble {
-  readonly problem: string;
-  /** RFC 3339: the first time since it was told something last. */
-  readonly since: string;
-}
-
-export interface CommitStatus {
-  readonly sha: string;
-  readonly outcome:
-    'Progressing' | 'Succeeded' | 'Refused' | 'Failed' | 'Superseded' | 'Canceled' | 'Terminated';
-  readonly workflowId: string;
-  readonly runId: string;
-  readonly startedAt?: string | undefined;
-  readonly finishedAt?: string | undefined;
-  readonly applied?: number | undefined;
-  readonly unchanged?: number | undefined;
-  readonly pruned?: number | undefined;
-  /** Formatted, bounded. */
-  readonly problems?: readonly string[] | undefined;
-  readonly problemCount?: number | undefined;
-  /** Objects whose rollouts failed, by label: when all of them have ended well, the commit is tried again. */
-  readonly failedRollouts?: readonly string[] | undefined;
-  /** What is worth knowing and no failure. */
-  readonly notes?: readonly string[] | undefined;
-  /** The newer commit that cancelled this one. */
-  readonly supersededBy?: string | undefined;
-}
-
-/** Who has asked for what nobody has asked for: that something is put back, or tried again as it is gone. */
-export const HEALER = 'fairlead';
-
-/** What became of a commit, for `fairlead history`. */
-export interface CommitAttempt {
-  readonly sha: string;
-  readonly outcome: Exclude<CommitStatus['outcome'], 'Progressing'>;
-  /** Of the commit in git; absent when it could not be read any more. */
-  readonly author?: string | undefined;
-  /** First line of its message. */
-  readonly subject?: string | undefined;
-  /** Who asked for it to be tried (again), and why. */
-  readonly askedBy?: string | undefined;
-  readonly reason?: string | undefined;
-  /** RFC 3339; of a row of several equal tries the first start and the last end. */
-  readonly startedAt: string;
-  readonly finishedAt: string;
-  /** How many tries in a row ended like this; absent: one. */
-  readonly tries?: number | undefined;
-  /** RFC 3339: the start of the last of several. */
-  readonly lastStartedAt?: string | undefined;
-  /** Absent, like the other counts: it is not known what was done. */
-  readonly applied?: number | undefined;
-  readonly unchanged?: number | undefined;
-  readonly pruned?: number | undefined;
-  /** The first one, formatted, and how many there are. */
-  readonly problem?: string | undefined;
-  readonly problemCount?: number | undefined;
-  /** What is worth knowing and no failure: the first ones. */
-  readonly notes?: readonly string[] | undefined;
-  readonly supersededBy?: string | undefined;
-  /** Of the last try. */
-  readonly runId: string;
-}
 
 export interface Inventory {
   readonly uid: string;
@@ -289,10 +173,8 @@ export class InventoryStore {
       entries: this.#part('objects', () => unpackEntries(object.data, object.binaryData)),
       ...(source === undefined ? {} : { source }),
       ...(cluster === undefined ? {} : { cluster }),
-      ...(run === undefined ? {} : { run: this.#part('run', () => trusted<CommitRun>(readMapping(run))) }),
-      status: this.#part('status', () =>
-        trusted<RepositoryStatus>(readMapping(object.data?.['status'] ?? '{}')),
-      ),
+      ...(run === undefined ? {} : { run: this.#part('run', () => readRun(run)) }),
+      status: this.#part('status', () => readStatus(object.data?.['status'] ?? '{}')),
       annotations: Object.fromEntries(
         Object.entries(object.metadata.annotations ?? {}).filter(([name]) => !OWN_ANNOTATIONS.has(name)),
       ),
@@ -410,14 +292,6 @@ export function handOver(
   source: string,
 ): string {
   return `kubectl annotate configmap ${name} -n ${namespace} --overwrite ${SOURCE_ANNOTATION}=${shellWord(source)}`;
-}
-
-/** @throws Error for what is no JSON, or no mapping */
-function readMapping(text: string): unknown {
-  const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error('it is no mapping');
-  return value;
 }
 
 /** KEP-3659: `applyset-<base64url(sha256(<name>.<namespace>.<kind>.<group>))>-v1`. */

@@ -9,7 +9,7 @@ import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { CommitContent, CommitContext, CommitReader } from './commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from './commit.ts';
 import { entryKey } from './inventory-content.ts';
-import type { CommitStatus } from './inventory.ts';
+import type { CommitStatus } from './inventory-status.ts';
 import { InventoryStore } from './inventory.ts';
 import type { Mirror } from './mirror.ts';
 import type { Prepared } from './prepare.ts';

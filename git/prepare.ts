@@ -65,7 +65,9 @@ export async function prepareObjects(
       problems.push(await unknownKind(manifest, context));
       continue;
     }
-    if (known.verbs?.includes('patch') === false) {
+    const { verbs = [] } = known;
+    // Some tell nothing.
+    if (verbs.length > 0 && !verbs.includes('patch')) {
       const why = `the apiserver keeps no ${kind} that it is sent: there is nothing to be applied.`;
       problems.push(problemAt(manifest, 'KindNotKept', why));
       continue;

@@ -2,7 +2,8 @@
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { recordEvent } from './commit-report.ts';
-import type { InventoryStore, RepositoryStatus } from './inventory.ts';
+import type { InventoryStore } from './inventory.ts';
+import type { RepositoryStatus } from './inventory-status.ts';
 
 export interface ReceiverReport {
   /** Id of the receiver. */

@@ -6,7 +6,8 @@ import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import { SUSPENDED } from '../planners/names.ts';
 import type { Wish } from '../planners/workload.ts';
-import type { InventoryStore, RepositoryStatus } from './inventory.ts';
+import type { InventoryStore } from './inventory.ts';
+import type { RepositoryStatus } from './inventory-status.ts';
 import { shortSha } from './problems.ts';
 
 /** Who suspended the repository and why; undefined: it is not suspended. @throws ApiError; ProblemError InventoryForeign */

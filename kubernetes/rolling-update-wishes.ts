@@ -8,7 +8,7 @@ import { describeNothingLeft, isNothingLeft } from '../planners/rolling-update-a
 import { releaseInEnding } from '../planners/rolling-update-handover.ts';
 import { decideRollback } from '../planners/rolling-update-rollback.ts';
 import type { UpdateStep } from '../planners/rolling-update-steps.ts';
-import { annotate } from '../planners/rolling-update-steps.ts';
+import { annotate, setState } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
 import type { Turned } from '../planners/rolling-update-record.ts';
@@ -139,8 +139,7 @@ export async function abortUpdate(
 }
 
 /**
- * The same for a newer commit, which takes the place of one that is under way (or takes the controller out): nobody has rejected that,
- * so nothing is pinned. `what`: what the commit does, after its name.
+ * The same for a newer commit, which takes the place of one that is under way: nobody has rejected that, so nothing is pinned.
  * @throws ApiError
  */
 export async function turnUpdate(
@@ -148,11 +147,33 @@ export async function turnUpdate(
   reference: UpdateReference,
   commit: string,
   now: number,
-  what = 'brings another manifest',
 ): Promise<WishResult> {
-  const at = new Date(now).toISOString();
+  const turned = turnedBy(commit, 'brings another manifest', now);
+  return await edit(client, reference, (view) => turn(view, turned));
+}
+
+/**
+ * The same for a commit that leaves the controller out, which is to be deleted: where nothing but its pods is awaited there is no way back,
+ * and the update is over as it is.
+ * @throws ApiError
+ */
+export async function dropUpdate(
+  client: KubernetesClient,
+  reference: UpdateReference,
+  commit: string,
+  now: number,
+): Promise<WishResult> {
+  const turned = turnedBy(commit, 'leaves it out', now);
+  return await edit(client, reference, (view) => {
+    if (!view.isRenamed || view.record === undefined) return turn(view, turned);
+    const message = `the update of ${view.name} ends before all its pods are there`;
+    return change(message, setState(view.record, { phase: 'Aborted', turned }, message));
+  });
+}
+
+function turnedBy(commit: string, what: string, now: number): Turned {
   const reason = `commit ${commit.slice(0, 8)} ${what}`;
-  return await edit(client, reference, (view) => turn(view, { verb: 'commit', commit, reason, at }));
+  return { verb: 'commit', commit, reason, at: new Date(now).toISOString() };
 }
 
 function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
@@ -172,6 +193,9 @@ function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
         { do: 'write', write: decision.write },
       );
     case 'attach':
+      // Marks that somebody has left: nothing carries the way back out yet.
+      if (view.nextController === undefined && view.record === undefined)
+        return change(describeTurn(view, 'is being rolled back', 'is to be rolled back'));
       return nothing(describeTurn(view, 'is being rolled back already', 'is to be rolled back already'));
   }
 }
@@ -205,6 +229,6 @@ function nothing(why: string): Decision {
   return { changed: false, message: `nothing to do: ${why}` };
 }
 
-function change(message: string, step: UpdateStep): Decision {
-  return { changed: true, message, step };
+function change(message: string, step?: UpdateStep): Decision {
+  return { changed: true, message, ...(step && { step }) };
 }

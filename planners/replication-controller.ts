@@ -121,14 +121,15 @@ export function originalSizeOf({ metadata }: ReplicationController): number | un
   return count(metadata.annotations?.[SHIPPED_ROLLING_UPDATE.originalReplicas]);
 }
 
-/** Name of the other half of the update that this controller is part of (seed 001, K1). */
+/** Name of the other half of the update that this controller is part of (seed 001, K1); one that names itself names none. */
 export function partnerOf({ metadata }: Pick<ReplicationController, 'metadata'>): string | undefined {
-  const { annotations } = metadata;
-  return (
-    annotations?.[ROLLING_UPDATE.partner] ??
-    annotations?.[SHIPPED_ROLLING_UPDATE.nextController] ??
-    sourceOf({ metadata })
-  );
+  const { annotations, name } = metadata;
+  const named = [
+    annotations?.[ROLLING_UPDATE.partner],
+    annotations?.[SHIPPED_ROLLING_UPDATE.nextController],
+    sourceOf({ metadata }),
+  ];
+  return named.find((one) => one !== undefined && one !== name);
 }
 
 /** Name of the old controller, where kubectl made this one as the next one of it (K1). */

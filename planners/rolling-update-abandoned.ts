@@ -47,12 +47,13 @@ export function leftPods(view: UpdateView): readonly Pod[] {
 }
 
 /**
- * Both were deleted with their pods in the middle of an update: it has nothing to roll any more, and makes nothing again. A controller that
+ * Both were deleted with their pods in the middle of an update, or what was renamed while its pods were awaited: it has nothing to roll any more, and makes nothing again. A controller that
  * somebody has made of the name since is none of its business.
  */
 export function isNothingLeft(view: UpdateView): boolean {
   const { old, nextController, record, isRenamed } = view;
-  if (record?.state.phase !== 'Rolling' || nextController !== undefined || isRenamed) return false;
+  const isGap = record?.state.phase === 'Renaming' && record.state.renamed !== true;
+  if (record === undefined || isGap || nextController !== undefined || isRenamed) return false;
   return (old === undefined || isMadeSince(old, record)) && leftPods(view).length === 0;
 }
 

@@ -40,6 +40,8 @@ export interface RecordState extends UpdateBudget {
   readonly pollIntervalMs: number;
   /** FAIRLEAD_CLUSTER of the workers that roll it: others on the same cluster leave it to them. Records of earlier versions do not say. */
   readonly cluster?: string;
+  /** The controller is there under the old name: who deletes it from then on wants no other. Absent: that was not waited for. */
+  readonly renamed?: true;
   /** Who began it, as far as it was said. */
   readonly begun?: Wish;
   /** Of one that was given up. */
@@ -225,6 +227,8 @@ function isSetting(name: string, value: unknown): boolean {
       return typeof value === 'string';
     case 'phase':
       return RECORD_PHASES.some((phase) => phase === value);
+    case 'renamed':
+      return value === true;
     case 'desired':
       return isReplicas(value);
     case 'updatePeriodMs':

@@ -5,6 +5,7 @@ import type { Turned } from './rolling-update-record.ts';
 import type { UpdateWrite } from './rolling-update-steps.ts';
 import { annotate, setState } from './rolling-update-steps.ts';
 import { describeNothingLeft, isNothingLeft } from './rolling-update-abandoned.ts';
+import { describeDeletion } from './pod-reasons.ts';
 import { isNextLost } from './rolling-update-lost.ts';
 import { replacedBy } from './rolling-update-view.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -31,7 +32,8 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   if (unrelated !== undefined) return unrelated;
   const isLost = isNextLost(view);
   const partner = next?.metadata.name ?? record?.next;
-  if (partner === undefined && !isLost) {
+  // Marks of a way back alone are cleared by going it.
+  if (partner === undefined && !isLost && !view.isRollback) {
     return refuse('NotInProgress', `no update of ${name} is in progress`);
   }
   if (record !== undefined && isNothingLeft(view)) {
@@ -41,6 +43,10 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   if (old === undefined) {
     const place = view.keepsName ? 'has taken its place' : 'is about to get its name';
     return refuse('NotFound', `${name} is gone already: ${partner ?? ''} ${place}`);
+  }
+  if (old.metadata.deletionTimestamp !== undefined && !isLost) {
+    const place = view.keepsName ? 'takes its place' : 'is about to get its name';
+    return refuse('NotFound', `${name} ${describeDeletion(old)}: ${partner ?? ''} ${place}`);
   }
   if (view.isRenamed) {
     return refuse('NotInProgress', `${name} is rolled out but for its pods: what it was before is gone`);

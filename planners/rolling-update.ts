@@ -348,7 +348,9 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
   if (old.metadata.deletionTimestamp !== undefined) return ['CleaningUp', waitUntilGone(old)];
   if (view.isRenamed) {
     const taken = record && takeOver(view, old, record);
-    return taken === undefined ? succeed(view, old, now) : ['Renaming', taken];
+    if (taken !== undefined) return ['Renaming', taken];
+    const [phase, step] = succeed(view, old, now);
+    return [phase, (step.do === 'await' ? tellRenamed(view) : undefined) ?? step];
   }
   if (record !== undefined && selectsAsReplaced(record)) {
     if (view.isRollback) return backAlone(view, old, now);
@@ -371,6 +373,12 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
     return ['Finished', finish(view, old, isNew ? 'Succeeded' : back, now)];
   }
   return ['Initialising', refuse('NothingToDo', `no update of ${view.name} is in progress`)];
+}
+
+/** In the gap the controller is made again; once it is there, its deletion is somebody's wish. */
+function tellRenamed({ record, name }: UpdateView): UpdateStep | undefined {
+  if (record?.state.phase !== 'Renaming' || record.state.renamed === true) return undefined;
+  return setState(record, { renamed: true }, `${name} is what was rolled out; its pods are awaited`);
 }
 
 function whatIsLost({ name, state }: UpdateView, old: ReplicationController): string {

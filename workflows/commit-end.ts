@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 
 import type { RetryDelays } from '../activities/commit-types.ts';
-import type { HEALER } from '../git/inventory.ts';
+import type { HEALER } from '../git/inventory-status.ts';
 import type { ProblemList } from '../git/problems.ts';
 import type { CommitInput, DriftFound, LastCommit, WantedCommit } from './sync-messages.ts';
 

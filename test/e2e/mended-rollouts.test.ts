@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, Connection } from '@temporalio/client';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
-import type { CommitAttempt } from '../../git/inventory.ts';
+import type { CommitAttempt } from '../../git/inventory-status.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
 import { rolloutWorkflowId } from '../../workflows/messages.ts';
 import type { CliRun } from '../support/cli.ts';

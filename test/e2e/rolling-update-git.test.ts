@@ -11,6 +11,7 @@ import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
 import { HistoryGround } from '../support/history-ground.ts';
 import { untilObjects } from '../support/until-objects.ts';
 
@@ -332,14 +333,30 @@ spec:
     await committed({ 'bar.yaml': undefined });
   }, 120_000);
 
-  it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
-    await commitBad();
-    // As kubectl does; the apiserver's own default would leave the pods.
-    const propagationPolicy = 'Background';
-    await cluster.client.delete({ ...RCS, namespace: ground.namespace, name: 'foo' }, { propagationPolicy });
+  /** As kubectl does; the apiserver's own default would leave the pods. */
+  async function deleteWithPods(name: string): Promise<void> {
+    const path = { ...RCS, namespace: ground.namespace, name };
+    await cluster.client.delete(path, { propagationPolicy: 'Background' });
+  }
+
+  /** The next controller has the old name, and waits for pods that are never ready. */
+  async function renamedBad(): Promise<string> {
+    const sha = await commitBad();
+    await deleteWithPods('foo');
     await untilControllers('foo has all the bad pods', (all) =>
       all.some(({ metadata, status }) => metadata.name === 'foo' && status?.replicas === 3),
     );
+    const name = { metadata: { name: 'foo' } };
+    const isTold = ({ out }: { readonly out: string }) =>
+      out.includes('3 of 3 pods of foo are not available');
+    await found('its pods are awaited', async () =>
+      isTold(await cli('explain', 'rc/foo')) ? name : undefined,
+    );
+    return sha;
+  }
+
+  it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
+    await renamedBad();
 
     expect(await cli('rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
       code: 3,
@@ -349,6 +366,22 @@ spec:
     await committed({ 'foo.yaml': foo('foo:4') });
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
   }, 120_000);
+
+  it('the same, and deleted once more: nothing is made again; the commit that leaves it out does not wait for its pods', async () => {
+    const sha = await renamedBad();
+    await deleteWithPods('foo');
+    await ground
+      .commitRuns(sha)
+      .until('the bad one is over', (runs) => runs.at(-1)?.status !== 'RUNNING', 50_000);
+    expect(await controllers()).toEqual([]);
+    await committed({ 'foo.yaml': foo('foo:3') });
+
+    await renamedBad();
+    await committed({ 'foo.yaml': undefined });
+    await untilControllers('none', (all) => all.length === 0);
+    await committed({ 'foo.yaml': foo('foo:4') });
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+  }, 180_000);
 
   it('its run terminated: the commit has failed, and says so; the next one goes on', async () => {
     const sha = await commitBad();

@@ -232,7 +232,7 @@ describe('marks of one controller alone', () => {
     const view = viewUpdate(all.snapshot('foo'));
 
     expect(decideStart(view, { change: { kind: 'none' }, key: KEY })).toEqual({ do: 'attach' });
-    expect(decideRollback(view, {})).toMatchObject({ code: 'NotInProgress' });
+    expect(decideRollback(view, {})).toEqual({ do: 'attach' });
     expect(run(all).written).toEqual(['ScaleUp', 'Strip']);
     expect(all.find('foo')).toMatchObject({ metadata: { annotations: {} }, spec: { replicas: 4 } });
   });

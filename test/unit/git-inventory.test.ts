@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { earlierAttempt } from '../../git/earlier-attempt.ts';
 import { packEntries } from '../../git/inventory-content.ts';
 import type { InventoryEntry } from '../../git/inventory-content.ts';
-import type { CommitAttempt } from '../../git/inventory.ts';
+import type { CommitAttempt } from '../../git/inventory-status.ts';
 import { DamagedInventory, InventoryStore, foreignSource, nobodyWroteSince } from '../../git/inventory.ts';
 import { formatProblem, problem } from '../../git/problems.ts';
 import { SourceReporter } from '../../git/source-report.ts';
@@ -74,8 +74,18 @@ describe('a damaged inventory', () => {
       'status: Unexpected token \'x\', "x" is not valid JSON): nothing is applied or pruned until it is mended: ' +
         `kubectl patch configmap fairlead-shop -n system --type merge -p '{"data":{"status":null}}' (forgets what became of earlier commits)`,
     ],
-    ['status', 'null', 'status: it is no mapping): nothing'],
-    ['run', '"x"', 'run: it is no mapping): nothing'],
+    ['status', 'null', 'status: Invalid input: expected object, received null): nothing'],
+    [
+      'status',
+      '{"history":42,"commit":[]}',
+      'status: commit: Invalid input: expected object, received array): nothing',
+    ],
+    [
+      'status',
+      '{"history":[null]}',
+      'status: history.0: Invalid input: expected object, received null): nothing',
+    ],
+    ['run', '"x"', 'run: Invalid input: expected object, received string): nothing'],
     [
       'objects',
       'x',

@@ -9,13 +9,8 @@ import { notesOf, whyLate } from '../../../cli/sync-repository.ts';
 import { formatTable } from '../../../cli/table.ts';
 import { withAttempt } from '../../../git/commit-report.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
-import type {
-  CommitAttempt,
-  CommitStatus,
-  InventoryDraft,
-  InventoryStore,
-  RepositoryStatus,
-} from '../../../git/inventory.ts';
+import type { InventoryDraft, InventoryStore } from '../../../git/inventory.ts';
+import type { CommitAttempt, CommitStatus, RepositoryStatus } from '../../../git/inventory-status.ts';
 import { entryKey, takenBy } from '../../../git/inventory-content.ts';
 import { suspendRepository } from '../../../git/suspension.ts';
 import { trusted } from '../../../kubernetes/values.ts';
