@@ -13,7 +13,7 @@ import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF } from './problems.ts';
 import { BeingDeletedError, NotYetError, retryable, toProblems } from './refusals.ts';
-import { getOrUndefined } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { SourceText } from './source-text.ts';
 
 export interface AppliedSlice {

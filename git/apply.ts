@@ -19,7 +19,7 @@ import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
 import { droppedFields } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
-import { getOrUndefined } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { Wishes } from './take-over.ts';
 import { createWithWishes } from './take-over.ts';
 import { takeOverFields } from './take-over-fields.ts';

@@ -9,7 +9,7 @@ import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
 import type { LiveObject } from './readiness.ts';
 import { hasReadiness, isJob, isRemovedAtEnd, readiness } from './readiness.ts';
-import { getOrUndefined } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { RolloutState } from './rollout-state.ts';
 
 /** Between two looks at objects of kinds that are not watched, milliseconds. */

@@ -21,7 +21,7 @@ import { controllerState, needsRun } from './controller-state.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
-import { getOrUndefined } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { LiveWorkload, RolloutState } from './rollout-state.ts';
 import { rolloutState } from './rollout-state.ts';
 

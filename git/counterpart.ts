@@ -6,7 +6,8 @@ import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath } from './prepare.ts';
-import { getOrUndefined, withSignal } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { withSignal } from './resources.ts';
 
 export interface Counterpart {
   readonly path: ResourcePath;

@@ -21,7 +21,8 @@ import type { PreparedObject } from './prepare.ts';
 import { isController } from './prepare.ts';
 import { isRemovedAtEnd } from './readiness.ts';
 import { toProblem } from './refusals.ts';
-import { getOrUndefined, withSignal } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { withSignal } from './resources.ts';
 
 /** One object that is not as the commit wants it. */
 export interface Drift {

@@ -60,7 +60,7 @@ export function withoutTaken(
 export function agreedFields(live: KubernetesObject): ReadonlySet<string> {
   const own = appliedFields(live, FIELD_MANAGER) ?? {};
   const others = othersFields(live, FIELD_MANAGER);
-  return new Set([...agreed(own, { path: [], label: '', pointer: '' }, live, others)]);
+  return new Set(agreed(own, { path: [], label: '', pointer: '' }, live, others));
 }
 
 function* agreed(

@@ -6,7 +6,7 @@ import type { CommitContext } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
 import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { getOrUndefined } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 
 /** A CustomResourceDefinition, or any other object. */
 export interface LiveFoundation extends KubernetesObject {

@@ -20,7 +20,8 @@ import type { Problem } from './problems.ts';
 import { bindingCommand, problem } from './problems.ts';
 import type { PruneSetting } from './prune-containers.ts';
 import { judgeWithContent } from './prune-containers.ts';
-import { getOrUndefined, objectPath, servedVersions, withSignal } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { objectPath, servedVersions, withSignal } from './resources.ts';
 
 export interface Pruned {
   /** Labels of what was deleted. */

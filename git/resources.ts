@@ -1,10 +1,8 @@
 /** Where a commit's objects are served, and what is there. */
 
-import { isNotFound } from '../kubernetes/api-error.ts';
-import type { KubernetesClient, RequestOptions, ResourcePath } from '../kubernetes/client.ts';
+import type { RequestOptions, ResourcePath } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
-import type { KubernetesObject } from '../planners/objects.ts';
 
 export interface ServedKind {
   /** Plural, lower case. */
@@ -46,18 +44,4 @@ export function objectPath(
 /** For calls that may have no signal (exactOptionalPropertyTypes). */
 export function withSignal(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };
-}
-
-/** The object, or undefined when it does not exist. @throws ApiError for anything else */
-export async function getOrUndefined(
-  client: KubernetesClient,
-  path: ResourcePath,
-  signal?: AbortSignal,
-): Promise<KubernetesObject | undefined> {
-  try {
-    return await client.get(path, signal === undefined ? {} : { signal });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

@@ -10,7 +10,7 @@ import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
 import type { Problem, ProblemCode } from './problems.ts';
 import { problem } from './problems.ts';
-import { getOrUndefined } from './resources.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { LiveWorkload, RolloutState } from './rollout-state.ts';
 import { rolloutState } from './rollout-state.ts';
 

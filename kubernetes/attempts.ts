@@ -3,7 +3,8 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { isMarkedComplete } from '../planners/revision.ts';
-import { isConflict, isNotFound } from './api-error.ts';
+import { isConflict } from './api-error.ts';
+import { getOrUndefined } from './get-or-undefined.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { revisionPath } from './revision-store.ts';
 import { asRecord } from './values.ts';
@@ -176,18 +177,4 @@ function isAttempt(value: unknown): value is Attempt {
     ) &&
     ATTEMPT_OUTCOMES.some((known) => known === outcome)
   );
-}
-
-async function getOrUndefined(
-  client: KubernetesClient,
-  path: Parameters<KubernetesClient['get']>[0],
-): Promise<KubernetesObject | undefined> {
-  try {
-    return await client.get(path);
-  } catch (error) {
-    if (isNotFound(error)) {
-      return undefined;
-    }
-    throw error;
-  }
 }

@@ -13,6 +13,7 @@ import { viewUpdate } from '../planners/rolling-update-view.ts';
 import { formatSelector } from '../planners/selector.ts';
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
+import { getOrUndefined } from './get-or-undefined.ts';
 import { groupVersion, WORKLOAD_APIS, WORKLOAD_RESOURCES } from './workload-api.ts';
 import { trusted } from './values.ts';
 import { readPaused } from './wish-annotations.ts';
@@ -226,9 +227,7 @@ export async function createRecord(
       });
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
-      const found = await client
-        .get<ControllerRevision>(path(own), options)
-        .catch((why: unknown) => (isNotFound(why) ? undefined : Promise.reject(why as Error)));
+      const found = await getOrUndefined<ControllerRevision>(client, path(own), signal);
       if (found === undefined || isRecordOf(found, record)) return undefined;
       if (tries === RECORD_NAMES) throw error;
     }

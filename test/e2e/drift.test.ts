@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { RepositoryView } from '../../cli/repository-views.ts';
-import { getOrUndefined } from '../../git/resources.ts';
+import { getOrUndefined } from '../../kubernetes/get-or-undefined.ts';
 import type { ResourcePath } from '../../kubernetes/client.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../../planners/objects.ts';
 import { runCli } from '../support/cli.ts';

@@ -11,7 +11,7 @@ import { rollingUpdateWorkflowId } from '../../workflows/rolling-update-messages
 import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
-import { found } from '../support/eventually.ts';
+import { found as foundInTime } from '../support/eventually.ts';
 import { HistoryGround } from '../support/history-ground.ts';
 import { untilObjects } from '../support/until-objects.ts';
 
@@ -349,7 +349,7 @@ spec:
     const name = { metadata: { name: 'foo' } };
     const isTold = ({ out }: { readonly out: string }) =>
       out.includes('3 of 3 pods of foo are not available');
-    await found('its pods are awaited', async () =>
+    await foundInTime('its pods are awaited', async () =>
       isTold(await cli('explain', 'rc/foo')) ? name : undefined,
     );
     return sha;

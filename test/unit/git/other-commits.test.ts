@@ -107,7 +107,7 @@ describe('what others want', () => {
     expect([[...known.by.keys()], known.unread]).toEqual([[KEY], []]);
     const unknown = await ofSeen({ sha: missing });
     expect([[...unknown.by.keys()], unknown.unread]).toEqual([[], ['local (it does not answer.)']]);
-    const inventory = { status: JSON.stringify({ commit: { sha, outcome: 'Refused' } }) };
+    const inventory = { status: JSON.stringify({ commit: { sha, outcome: 'Refused', runId: 'r' } }) };
     const { intercept } = server;
     server.intercept = (request, response) => {
       if (!request.url.pathname.endsWith('/fairlead-local')) return intercept?.(request, response) === true;
