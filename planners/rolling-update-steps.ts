@@ -38,6 +38,7 @@ export type UpdatePurpose =
   | 'Record'
   | 'Phase'
   | 'Supersede'
+  | 'Renamed'
   | 'DeleteOld'
   | 'HoldNext'
   | 'DeleteNext'
@@ -137,7 +138,7 @@ export function setState(
   { revision, state }: UpdateRecord,
   change: Partial<RecordState>,
   message: string,
-  purpose: 'Phase' | 'Supersede' = 'Phase',
+  purpose: 'Phase' | 'Supersede' | 'Renamed' = 'Phase',
 ): UpdateStep {
   const annotations = { [ANNOTATION.rollingUpdateState]: JSON.stringify({ ...state, ...change }) };
   return patch('controllerrevisions', revision, { metadata: { annotations } }, purpose, message);

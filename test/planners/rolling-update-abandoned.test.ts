@@ -228,6 +228,55 @@ describe('the next controller is deleted without its pods', () => {
   });
 });
 
+describe('what has got the old name is deleted with its pods before the update is over', () => {
+  it.each<[string, string, object]>([
+    ['before it was seen there: the gap goes on', 'Renamed', { write: { purpose: 'Create', name: 'foo' } }],
+    ['after that: nobody wants another', 'Own', { do: 'refuse', code: 'NotFound' }],
+  ])('%s', (_, until, step) => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose(until) });
+    for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
+    world.forget('replicationcontrollers', 'foo');
+    expect(said(world).plan.step).toMatchObject(step);
+    if (until === 'Renamed') return;
+    const decision = decideRollback(viewUpdate(world.snapshot('foo')), { verb: 'abort' });
+    expect(decision).toMatchObject({ do: 'turn', write: { purpose: 'Phase' } });
+    if (decision.do === 'turn') world.apply(decision.write);
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.controllers).toEqual([]);
+  });
+
+  it('and made anew by somebody: it stays as it is', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('Own') });
+    for (const { metadata } of world.activePods) world.forget('pods', metadata.name);
+    world.forget('replicationcontrollers', 'foo');
+    world.controller('foo', { replicas: 1, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:7') });
+    world.settle();
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.find('foo')?.spec.template?.spec.containers[0]?.image).toBe('app:7');
+  });
+});
+
+describe('a way back that there is none of', () => {
+  it('while the old controller is being deleted, whatever holds it', () => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: isPurpose('DeleteOld') });
+    const snapshot = world.snapshot('foo');
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x.io/hold'] };
+    const controllers = snapshot.controllers.map((one) =>
+      one.metadata.name === 'foo' ? { ...one, metadata: { ...one.metadata, ...metadata } } : one,
+    );
+    expect(decideRollback(viewUpdate({ ...snapshot, controllers }), { verb: 'abort' })).toMatchObject({
+      code: 'NotFound',
+      message: `foo is being deleted, held by its finalizer x.io/hold: ${next} is about to get its name`,
+    });
+  });
+});
+
 describe('both controllers are deleted in the middle', () => {
   it.each<[string | undefined, string]>([
     [undefined, 'foo'],

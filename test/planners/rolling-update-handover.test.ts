@@ -15,7 +15,10 @@ describe('somebody deletes the next controller, with its pods, while it is held 
     run(world, { until: ({ purpose }) => purpose === until });
     return { world, next };
   };
-  const isDone = { outcome: 'Succeeded', written: ['DeleteNext', 'ReleaseNext', 'Create', 'Own', 'Phase'] };
+  const isDone = {
+    outcome: 'Succeeded',
+    written: ['DeleteNext', 'ReleaseNext', 'Create', 'Renamed', 'Own', 'Phase'],
+  };
 
   it('before it is deleted: the pods are freed all the same, and stay', () => {
     const { world, next } = held('DeleteNext');

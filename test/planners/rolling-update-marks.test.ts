@@ -237,6 +237,19 @@ describe('marks of one controller alone', () => {
     expect(all.find('foo')).toMatchObject({ metadata: { annotations: {} }, spec: { replicas: 4 } });
   });
 
+  it('that name the controller itself as its partner: they name none', () => {
+    const all = new SimulatedControllers();
+    const spec = { replicas: 3, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') };
+    all.controller('foo', spec, { [ROLLING_UPDATE.partner]: 'foo' });
+    all.settle();
+    const view = viewUpdate(all.snapshot('foo'));
+    expect(view.nextController).toBeUndefined();
+    expect(decideStart(view, IMAGE)).toMatchObject({ do: 'begin', desired: 3 });
+    turn(all);
+    run(all);
+    expect(all.find('foo')).toMatchObject({ metadata: { annotations: {} }, spec: { replicas: 3 } });
+  });
+
   it('that do not name the next one, where two could be it: neither is taken, and it has to be named', () => {
     const all = world(KEY, 'foo-next', true, [{ [WANTED]: '0' }, {}]);
     const selector = { app: 'foo', [KEY]: 'third' };

@@ -81,7 +81,7 @@ describe('from the beginning', () => {
     const { written, outcome } = run(world);
 
     expect([written.slice(written.indexOf('Create')), outcome]).toEqual([
-      ['Create', ...writes, 'Own', 'Phase'],
+      ['Create', 'Renamed', ...writes, 'Own', 'Phase'],
       'Succeeded',
     ]);
     expect(world.find('foo')?.metadata.managedFields).toEqual(owners);
@@ -332,7 +332,7 @@ describe('a controller manager that lags behind', () => {
 
     expect(run(world)).toMatchObject({
       outcome: 'Succeeded',
-      written: ['Record', 'ReleaseNext', 'Create', 'Own', 'Phase'],
+      written: ['Record', 'ReleaseNext', 'Create', 'Renamed', 'Own', 'Phase'],
     });
     expect(world.activePods).toHaveLength(3);
   });

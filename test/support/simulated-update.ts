@@ -83,6 +83,7 @@ export const RENAME = [
   'DeleteNext',
   'ReleaseNext',
   'Create',
+  'Renamed',
   'Own',
   'Phase',
 ];

@@ -217,9 +217,11 @@ describe('pods without a controller', () => {
 
   it('a rename takes nothing from what is available, and says what it goes on with', () => {
     const all = world('Create');
-    const before = all.snapshot('foo');
-    const { step } = planRollingUpdate(before, 0);
-    if (step.do === 'write') all.apply(step.write);
+    for (const purpose of ['Create', 'Renamed']) {
+      const { step } = planRollingUpdate(all.snapshot('foo'), 0);
+      expect(step).toMatchObject({ write: { purpose } });
+      if (step.do === 'write') all.apply(step.write);
+    }
     const plan = planRollingUpdate(all.snapshot('foo'), 0);
     expect(plan.step).toMatchObject({ do: 'await', waiting: [{ code: 'Adoption' }] });
     expect(plan.progress.old).toMatchObject({ name: 'foo', available: 2 });
@@ -413,6 +415,8 @@ describe('pods that do not become available', () => {
         else if (!all.collect()) all.settle();
         step = planRollingUpdate(all.snapshot('foo'), 0).step;
       }
+      const { step } = planRollingUpdate(all.snapshot('foo'), 0);
+      if (step.do === 'write') all.apply(step.write);
       all.settle();
     }
     const snapshot = all.snapshot('foo');
