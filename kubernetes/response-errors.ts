@@ -150,8 +150,9 @@ function causeText({ field = '', message = '' }: ErrorCause): string {
 export function byCause(error: ApiError): readonly ApiError[] {
   const { details, status, reason, method, path } = error;
   if (details === undefined || !isInvalid(error)) return [error];
+  const told = details.causes.flatMap((cause) => (cause.field === undefined ? ofOwnPolicy(cause) : [cause]));
   // Said whenever the schema already refused something; and what the subresource `scale` says again of `spec.replicas`.
-  const all = details.causes.filter(({ field }) => field !== '<nil>');
+  const all = told.filter(({ field }) => field !== '<nil>');
   const named = new Set(all.map(({ field }) => field));
   const causes = all.filter(
     ({ field = '', reason: why }) =>
@@ -164,6 +165,23 @@ export function byCause(error: ApiError): readonly ApiError[] {
     const text = secret ? secretText(one) : causeText(cause);
     return new ApiError({ method, path, server: '' }, { status, reason, text, details: one });
   });
+}
+
+const OWN_POLICY = /^ValidatingAdmissionPolicy 'fairlead-[^']*' with binding '[^']*' denied request: (.*)$/s;
+/** `spec.replicas: Invalid value: …`, of which our policies join several by semicolons (manifests/generate). */
+const FIELD_TEXT = /^([a-z]\w*(?:\.[\w-]+|\[[^\]]*\])+): ([A-Z].*)$/s;
+
+/** What one of our admission policies says of several fields, as a cause for each; the cause itself where it is of another, or of no field. */
+function ofOwnPolicy(cause: ErrorCause): readonly ErrorCause[] {
+  const [, text] = OWN_POLICY.exec(cause.message ?? '') ?? [];
+  const parts = text?.split(/; (?=[a-z]\w*(?:\.[\w-]+|\[[^\]]*\])+: [A-Z])/) ?? [];
+  const found = parts.flatMap((part) => {
+    const [, field, message] = FIELD_TEXT.exec(part) ?? [];
+    return field === undefined || message === undefined
+      ? []
+      : [{ field, message, reason: 'FieldValueInvalid' }];
+  });
+  return found.length === parts.length && found.length > 1 ? found : [cause];
 }
 
 /** Server-side apply and strict decoding put the fields into the message alone. */

@@ -102,6 +102,27 @@ describe('ApiError', () => {
     ]);
   });
 
+  it.each([
+    ['fairlead-deployments.apps', 2],
+    ['other', 1],
+  ])(
+    'tells what our own admission policies say of several fields field by field: policy %s',
+    (policy, count) => {
+      const said = [
+        'spec.a.maxSurge: Invalid value: "5x%": must be a number; with a percentage from 1% to 100%',
+        'spec.template.spec.containers[0].image: Required value: name: one',
+      ];
+      const message = `ValidatingAdmissionPolicy '${policy}' with binding 'all' denied request: ${said.join('; ')}`;
+      const request = { method: 'PATCH', path: { ...SECRET.path, group: 'apps', resource: 'deployments' } };
+      const body = status(422, 'Invalid', `deployments.apps "x" is forbidden: ${message}`, {
+        causes: [{ message }],
+      });
+      const found = byCause(responseError({ ...SECRET, ...request }, 422, body, undefined));
+      expect(found).toHaveLength(count);
+      if (count === 2) expect(found.map((one) => one.message.replace(/^.*?: Invalid: /, ''))).toEqual(said);
+    },
+  );
+
   it('names who owns a field of a Secret', () => {
     const causes = [
       { field: '.data.a', reason: 'FieldManagerConflict', message: 'conflict with "kubectl-edit" using v1' },
