@@ -10,6 +10,8 @@ export interface Observation {
   readonly target: string;
   /** `progressDeadlineSeconds` have passed without progress. */
   readonly timedOut: boolean;
+  /** A pause has ended that held a rollout before its end: there may be no pod left to replace, and its end has to be seen all the same. */
+  readonly resumedMidway?: boolean;
 }
 
 type Listener = (observation: Observation | undefined) => void;

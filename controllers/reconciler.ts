@@ -8,7 +8,7 @@ import { parseWorkloadKey, templateTarget } from '../kubernetes/workload-key.ts'
 import { isBootstrap } from '../planners/bootstrap.ts';
 import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.ts';
 import type { Condition, JsonObject, KubernetesObject, Node } from '../planners/objects.ts';
-import { computeConditions } from '../planners/conditions.ts';
+import { computeConditions, saysPausedMidway } from '../planners/conditions.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
 import { sentence } from '../planners/reasons.ts';
 import type { Workload } from '../planners/workload.ts';
@@ -232,8 +232,16 @@ export class Reconciler {
       ...(isBootstrap(workload) ? this.#inProcessClock : this.#clock).read(),
       now: now(),
     });
-    const observation: Observation = { workload, plan, target, timedOut: conditions.timedOut };
-    const pauseIsTold = saysPaused(conditionsOf(served)) || !saysPaused(conditions.conditions);
+    const resumedMidway =
+      workload.paused === undefined && !finished && saysPausedMidway(conditionsOf(served));
+    const observation: Observation = {
+      workload,
+      plan,
+      target,
+      timedOut: conditions.timedOut,
+      ...(resumedMidway && { resumedMidway }),
+    };
+    const pauseIsTold = saysPausedMidway(conditionsOf(served)) || !saysPausedMidway(conditions.conditions);
     for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload, pauseIsTold)) {
       events.record(workload, type, reason, message);
     }
@@ -358,10 +366,6 @@ export class Reconciler {
       throw error;
     }
   }
-}
-
-function saysPaused(conditions: readonly Condition[]): boolean {
-  return conditions.some(({ type, reason }) => type === 'Progressing' && reason === 'RolloutPaused');
 }
 
 function conditionsOf(status: JsonObject): readonly Condition[] {

@@ -107,6 +107,8 @@ export class RolloutRuns {
     const paused = observation.workload.paused !== undefined;
     const resumed = entry.wasPaused && !paused;
     entry.wasPaused = paused;
+    const isHeldUp = paused || observation.plan.finished;
+    entry.resumedMidway = !isHeldUp && (entry.resumedMidway || observation.resumedMidway === true);
     entry.wanted = observation;
     entry.gone = false;
     if (resumed && entry.run.state === 'running') {
@@ -207,7 +209,7 @@ export class RolloutRuns {
         return;
       }
       case 'none':
-        if (wanted.plan.needsRollout && !workload.deleting) {
+        if ((wanted.plan.needsRollout || entry.resumedMidway) && !workload.deleting) {
           this.#startWhenDue(key, entry, wanted);
         }
     }
@@ -264,6 +266,7 @@ export class RolloutRuns {
     }
     entry.run = started;
     entry.retried = undefined;
+    entry.resumedMidway = false;
     // Only runs that did start count: Temporal's absence is no reason to come late when it is back.
     entry.restarts = countStart(entry.restarts, wanted.target, now());
     onStarted(wanted.workload, started.runId);

@@ -26,6 +26,8 @@ export interface RunEntry {
   leftOpen: boolean;
   restarts: Restarts;
   wasPaused: boolean;
+  /** {@link Observation.resumedMidway}, until a run has been started for it. */
+  resumedMidway: boolean;
   /** Temporal's words for why it did not do what was asked last; undefined when it did, or is away. */
   refusal?: string | undefined;
   /** Who asked for the run that is to be started, after one that ended badly. */
@@ -47,6 +49,7 @@ export function newEntry(workflowId: string): RunEntry {
     leftOpen: false,
     restarts: NO_RESTARTS,
     wasPaused: false,
+    resumedMidway: false,
   };
 }
 

@@ -116,6 +116,12 @@ export function saysPaused(conditions: readonly Condition[]): boolean {
   return conditions.some(({ type, reason }) => type === 'Reconciling' && reason === 'Paused');
 }
 
+/** Whether these conditions say that a rollout is paused before its end; of a Deployment they do not tell (P17). */
+export function saysPausedMidway(conditions: readonly Condition[]): boolean {
+  const progress = conditions.find(({ type }) => type === 'Progressing');
+  return progress?.reason === WORDS.paused.reason;
+}
+
 /** Whether these conditions say that replacing pods waits for Temporal. */
 export function saysTemporalAway(conditions: readonly Condition[]): boolean {
   return conditions.some(

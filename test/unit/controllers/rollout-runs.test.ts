@@ -157,6 +157,35 @@ describe('a resume', () => {
   });
 });
 
+describe('a rollout whose run was cancelled with no pod left to replace', () => {
+  const LAST_PODS = { needsRollout: false, finished: false };
+  const goesOn = (change: Partial<Observation> = {}): void => {
+    present = { ...observationOf(LAST_PODS, { workload: base, target: 't' }), ...change };
+    reconcile();
+  };
+
+  it('has another once it is resumed, which sees its end', async () => {
+    see({ paused: { by: 'alice' } }, LAST_PODS);
+    await untilCalled('describe');
+    goesOn();
+    goesOn({ resumedMidway: true });
+    // Said once alone: the status tells no more of the pause.
+    goesOn();
+    await untilCalled('start');
+  });
+
+  it('has none when it is over by then, or is paused again, or was never paused', async () => {
+    goesOn();
+    await untilCalled('describe');
+    temporal.away.add('describe');
+    goesOn({ resumedMidway: true, ...observationOf({ needsRollout: false, finished: true }) });
+    see({ paused: { by: 'alice' } }, LAST_PODS);
+    goesOn();
+    await new Promise(setImmediate);
+    expect(temporal.calls).not.toContain('start');
+  });
+});
+
 describe('a workload that is gone', () => {
   const remove = (): void => {
     present = undefined;
