@@ -25,15 +25,17 @@ export interface InPlaceContext {
 
 /**
  * The write that says that an update has begun: annotation and, where containers will restart, the gate. `changes` are the resources
- * that are still to come, tried beforehand.
+ * that are still to come, tried beforehand; so is the patch of images and metadata.
  */
 export function beginAction(
   pod: Pod,
   begun: InPlaceUpdate,
   changes: readonly ResizeChange[],
+  diff: TemplateDiff,
   context: InPlaceContext,
 ): Action {
   const { name } = pod.metadata;
+  const { body: trial } = applyAction(pod, undefined, diff, context);
   return {
     ...annotateAction(
       pod,
@@ -46,6 +48,7 @@ export function beginAction(
       ...(begun.gate && begun.overlap !== true && { status: { conditions: closeGate(pod, context.now) } }),
     },
     ...(changes.length > 0 && { rehearsal: resizePatch(changes) }),
+    ...(trial && { trial }),
     revision: begun.revision,
     ...charge(pod),
   };

@@ -2,8 +2,8 @@
  * The update of one pod in place, one API write at a time (KEP-1287 for resources, A18–A31, in-place.md). Each step follows
  * from the pod as it is, so that a crash between two writes loses nothing.
  *
- *   begin:  annotation, gate False, Ready False            (one write to pods/status, takes one from the budget; a resize that is to
- *                                                           come is tried without effect before)
+ *   begin:  annotation, gate False, Ready False            (one write to pods/status, takes one from the budget; what is to come
+ *                                                           is tried without effect before: a resize for each pod, the rest once)
  *   apply:  resize, if any; then images, template metadata, revision label
  *   finish: gate True, annotation gone                      (Ready is left to kubelet)
  */
@@ -68,7 +68,7 @@ export function startInPlace(pod: Pod, diff: TemplateDiff, context: InPlaceConte
     const carried = earlier && { ...earlier, revision: begun.revision };
     return { ...applyAction(pod, carried, diff, context), ...charge(pod) };
   }
-  return beginAction(pod, begun, missingResources(pod, diff), context);
+  return beginAction(pod, begun, missingResources(pod, diff), diff, context);
 }
 
 /** Resources that the pod does not have yet. */

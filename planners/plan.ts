@@ -31,6 +31,8 @@ export interface Action {
    * apiserver refuses then, it has refused before the pod is out of service.
    */
   readonly rehearsal?: JsonObject;
+  /** Patch of the pod that is the next write of the same update: tried likewise, once for each {@link revision}, for no pod differs in that. */
+  readonly trial?: JsonObject;
   readonly purpose: Purpose;
   /** What the pod is there for, where its name does not tell it: the node of a daemon pod. @default the name */
   readonly place?: string;

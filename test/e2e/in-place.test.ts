@@ -9,7 +9,7 @@ import type { Pod } from '../../planners/objects.ts';
 import type { PodEvent } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { useLanes } from '../support/lanes.ts';
-import { refuseResize } from '../support/refusing-policy.ts';
+import { refuseImage, refuseResize } from '../support/refusing-policy.ts';
 import {
   at,
   firsts,
@@ -240,6 +240,35 @@ describe.each(GROUNDS)('in-place update of a StatefulSet ($api)', ({ ground }) =
       await recording.caughtUp();
       recording.stop();
       expect(recording.events.filter(({ pod }) => isGateClosed(pod) || !isReady(pod))).toEqual([]);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'an image that a policy refuses costs no pod, is told, and is taken when it is allowed',
+    inLane(async () => {
+      const description = await deploy({ replicas: 3 });
+      const { namespace, name } = description;
+      const before = await cluster().pods(namespace, name);
+      const allow = await refuseImage(cluster().client, namespace, 'web-0', 'app:2');
+      const recording = await cluster().recordPods(namespace);
+      await cluster().applySet({ ...description, image: 'app:2' });
+      await cluster().until<ConditionedSet>(
+        cluster().setPath(namespace, name),
+        'told that it is refused',
+        ({ status }) =>
+          status?.conditions?.some(
+            ({ type, message }) => type === 'Reconciling' && message?.includes('no app:2 for now') === true,
+          ) === true,
+      );
+      expect(recording.events.filter(({ pod }) => isGateClosed(pod) || !isReady(pod))).toEqual([]);
+      await allow();
+      await cluster().untilReady(namespace, name);
+      await recording.caughtUp();
+      recording.stop();
+      const after = await cluster().pods(namespace, name);
+      expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
+      expect(after.map(imageOf)).toEqual(['app:2', 'app:2', 'app:2']);
     }),
     PATIENCE_MS,
   );

@@ -2,6 +2,7 @@
 
 import { ApiError, isAlreadyExists, isNotFound } from '../../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
+import type { Pod } from '../../planners/objects.ts';
 import { found } from './eventually.ts';
 
 const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1' } as const;
@@ -83,6 +84,26 @@ export async function refuseResize(
     expression: 'false',
     message: 'no resize for now',
     probe: async () => await client.patch(path, 'strategic', {}, { dryRun: true }),
+  });
+}
+
+/** Lets no pod of the namespace get that image; `pod` is one that is there. See {@link refuse}. */
+export async function refuseImage(
+  client: KubernetesClient,
+  namespace: string,
+  pod: string,
+  image: string,
+): Promise<() => Promise<void>> {
+  const path = { group: '', version: 'v1', resource: 'pods', namespace, name: pod } as const;
+  const live = await client.get<Pod>(path);
+  const body = { spec: { containers: [{ name: live.spec.containers[0]?.name, image }] } };
+  return await refuse(client, namespace, {
+    name: `no-image-in-${namespace}`,
+    operation: 'UPDATE',
+    resource: 'pods',
+    expression: `object.spec.containers.all(one, one.image != "${image}")`,
+    message: `no ${image} for now`,
+    probe: async () => await client.patch(path, 'strategic', body, { dryRun: true }),
   });
 }
 
