@@ -1,16 +1,19 @@
 /** The checks of the cluster: kubeconfig, apiserver, CRDs, permissions, who leads. */
 
-import { ApiError, toMessage } from '../kubernetes/api-error.ts';
+import { ApiError, isForbidden, toMessage } from '../kubernetes/api-error.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import { GROUP } from '../planners/names.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
+import type { Kept } from '../worker/lease.ts';
+import { holderOf } from '../worker/lease.ts';
+import { findRivals } from '../worker/rival-leaders.ts';
 import type { CheckItem } from './check-item.ts';
 import type { AccessRule } from './permissions.ts';
 import { operatorRules, workerRules, describeRule, reviewAccess } from './permissions.ts';
 import { EXIT } from './exit-codes.ts';
 import { describeFailure, missingPermission } from './failures.ts';
 import type { Call } from './io.ts';
-import { describeFree, describeKept, leaseName, readLease } from './lease.ts';
+import { describeFree, describeKept, isFresh, leaseName, readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS, connectionOf, withSession } from './session.ts';
 import { whoAmI } from './who-am-i.ts';
@@ -138,26 +141,49 @@ async function checkRules(
   };
 }
 
-async function checkLeader(session: Session): Promise<CheckItem> {
+async function checkLeader(session: Session): Promise<readonly CheckItem[]> {
   const item = { id: 'worker.leader', what: 'worker' };
   const lease = await readLease(session);
   switch (lease.state) {
-    case 'held':
-      return {
-        ...item,
-        outcome: 'ok',
-        found: `${lease.holder} holds the Lease ${leaseName(session)}${describeKept(lease)}`,
-      };
+    case 'held': {
+      const found = `${lease.holder} holds the Lease ${leaseName(session)}${describeKept(lease)}`;
+      return [{ ...item, outcome: 'ok', found }, ...(await checkRivals(session, lease.keeps))];
+    }
     case 'free':
-      return {
-        ...item,
-        outcome: 'warning',
-        found: `${describeFree(lease, leaseName(session))}, so nothing acts on the cluster`,
-        mend:
-          `fairlead up --repo PATH_OR_URL --cluster ${session.cluster} --workload-api ${session.api}` +
-          '   # or without a repository: fairlead worker',
-      };
+      return [
+        {
+          ...item,
+          outcome: 'warning',
+          found: `${describeFree(lease, leaseName(session))}, so nothing acts on the cluster`,
+          mend:
+            `fairlead up --repo PATH_OR_URL --cluster ${session.cluster} --workload-api ${session.api}` +
+            '   # or without a repository: fairlead worker',
+        },
+      ];
     case 'unknown':
-      return { ...item, outcome: 'warning', found: `the Lease may not be read: ${lease.message}` };
+      return [{ ...item, outcome: 'warning', found: `the Lease may not be read: ${lease.message}` }];
+  }
+}
+
+/** Leaders of other names that keep the same workloads: each of them would roll them out. Whoever may not list Leases is not told. */
+async function checkRivals(session: Session, kept: Kept | undefined): Promise<readonly CheckItem[]> {
+  const { client, cluster, leaseNamespace, io } = session;
+  if (kept === undefined) return [];
+  const config = { cluster, leaseNamespace, ...kept };
+  const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+  try {
+    const found = [...(await findRivals({ client, config, signal }))].filter(([, lease]) =>
+      isFresh(lease, io.now()),
+    );
+    return found.map(([name, lease]) => ({
+      id: 'worker.rivals',
+      what: 'one writer',
+      outcome: 'warning',
+      found: `${holderOf(lease)} holds the Lease ${leaseNamespace}/${name} and keeps the same workloads: the two work against each other`,
+      mend: 'give both workers the same FAIRLEAD_CLUSTER, or each other FAIRLEAD_NAMESPACES',
+    }));
+  } catch (error) {
+    if (isForbidden(error)) return [];
+    throw error;
   }
 }

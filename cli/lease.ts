@@ -125,7 +125,7 @@ async function read(session: Session): Promise<Lease | LeaseState> {
   }
 }
 
-function isFresh({ spec }: Lease, now: number): boolean {
+export function isFresh({ spec }: Lease, now: number): boolean {
   const renewed = Date.parse(spec?.renewTime ?? '');
   return renewed + (spec?.leaseDurationSeconds ?? 0) * 1_000 > now;
 }

@@ -11,7 +11,7 @@ import { holderOf, keptBy, leaseNameOf } from './lease.ts';
 
 export interface RivalLeadersOptions {
   readonly client: KubernetesClient;
-  readonly config: Pick<WorkerConfig, 'cluster' | 'leaseNamespace' | 'workloadApi' | 'namespaces'>;
+  readonly config: Pick<WorkerConfig, 'cluster' | 'leaseNamespace'> & Kept;
   readonly log: Pick<Logger, 'warn' | 'debug'>;
   readonly signal: AbortSignal;
   /** Milliseconds between two looks. @default 2500 */
@@ -25,11 +25,11 @@ const WAIT_MS = 2_500;
 export async function warnOfRivals(options: RivalLeadersOptions): Promise<void> {
   const { config, log, signal, waitMs = WAIT_MS } = options;
   try {
-    const before = await rivals(options);
+    const before = await findRivals(options);
     if (before.size === 0) return;
     await pause(waitMs, signal);
     if (signal.aborted) return;
-    for (const [name, lease] of await rivals(options)) {
+    for (const [name, lease] of await findRivals(options)) {
       const known = before.get(name);
       if (known === undefined || known.spec?.renewTime === lease.spec?.renewTime) continue;
       log.warn(
@@ -43,7 +43,11 @@ export async function warnOfRivals(options: RivalLeadersOptions): Promise<void> 
 }
 
 /** Held Leases of other clusters' workers that keep something which these keep, by name. @throws ApiError */
-async function rivals({ client, config, signal }: RivalLeadersOptions): Promise<ReadonlyMap<string, Lease>> {
+export async function findRivals({
+  client,
+  config,
+  signal,
+}: Pick<RivalLeadersOptions, 'client' | 'config' | 'signal'>): Promise<ReadonlyMap<string, Lease>> {
   const { leaseNamespace: namespace, cluster } = config;
   const path = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases', namespace };
   const { items } = await client.list<Lease>(path, { signal });

@@ -10,6 +10,8 @@ import { describe, expect, it } from '@jest/globals';
 import type { Io } from '../../cli/io.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { groupVersion } from '../../kubernetes/workload-api.ts';
+import { ANNOTATION } from '../../planners/names.ts';
+import { microTime } from '../../worker/lease.ts';
 import { builtWorker } from '../support/built-worker.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestRepository } from '../support/git-repository.ts';
@@ -193,12 +195,31 @@ describe.each(GROUNDS)('command line ($api)', ({ api, ground }) => {
 
     it(
       'check: all is well; and Temporal away ends with 5, the apiserver away with 6',
-      bare(async ({ namespace, cli, json }) => {
+      bare(async ({ cluster, namespace, cli, json }) => {
         const { code, out } = await cli('check');
         expect(out).not.toContain('✗');
         expect(out).toContain(`holds the Lease fairlead-system/fairlead-${ground.owner}`);
         expect(out).toContain('✔ search attributes registered');
         expect(code).toBe(0);
+        const leases = {
+          group: 'coordination.k8s.io',
+          version: 'v1',
+          resource: 'leases',
+          namespace: 'fairlead-system',
+        } as const;
+        const rival = await cluster.client.create(leases, {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: {
+            name: `fairlead-rival-${namespace}`,
+            annotations: { [ANNOTATION.keptApi]: api, [ANNOTATION.keptNamespaces]: namespace },
+          },
+          spec: { holderIdentity: 'rival', leaseDurationSeconds: 600, renewTime: microTime(Date.now()) },
+        });
+        expect((await cli('check')).out).toContain(
+          `! one writer rival holds the Lease fairlead-system/${rival.metadata.name} and keeps the same workloads`,
+        );
+        await cluster.client.delete({ ...leases, name: rival.metadata.name });
         const checks = await json<{ ok: boolean; checks: { id: string; outcome: string }[] }>(
           'check --worker',
           {

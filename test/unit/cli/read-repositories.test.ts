@@ -137,7 +137,12 @@ describe('a list that does not name a repository', () => {
 
   it('is of workers with another FAIRLEAD_CLUSTER where they apply the repository', async () => {
     putList([]);
-    putInventory('q1', JSON.stringify({ commit: { workflowId: 'commit/prod/q1/a', outcome: 'Succeeded', sha: 'a', runId: 'r' } }));
+    putInventory(
+      'q1',
+      JSON.stringify({
+        commit: { workflowId: 'commit/prod/q1/a', outcome: 'Succeeded', sha: 'a', runId: 'r' },
+      }),
+    );
     const known = await readRepository(session, 'q1');
     expect(known).toMatchObject({ elsewhere: 'prod', unsure: undefined });
     expect(whyNotFollowed(known)).toBe(
