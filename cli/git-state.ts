@@ -65,7 +65,11 @@ export async function readGitState(
   } catch (error) {
     // Beside the answer that was asked for: what cannot be read must not take that away.
     if (!(error instanceof ApiError) && !(error instanceof ProblemError)) throw error;
-    notes.push(`not looked at: ${error.message}`);
+    notes.push(
+      error instanceof ApiError && isForbidden(error)
+        ? `what git has to say of it was not looked at: you may not read ConfigMaps in the namespace ${session.leaseNamespace}`
+        : `what git has to say of it was not looked at: ${error.message}`,
+    );
     return undefined;
   }
 }
@@ -146,7 +150,12 @@ export function gitTrouble(
   if (git.outcome === 'Failed' && (first === undefined || isOver)) return undefined;
   const others = more.length === 0 ? '' : ` (and ${String(more.length)} more)`;
   const isOfOthers = !git.problems.some((problem) => isAbout(problem, target));
-  const refused = isOfOthers ? 'was refused as a whole, for another object' : 'was refused';
+  // What is wrong with a file names no object: it may be that of this one.
+  const refused = !isOfOthers
+    ? 'was refused'
+    : git.problems.every(namesObject)
+      ? 'was refused as a whole, for another object'
+      : 'was refused as a whole';
   const what = git.outcome === 'Refused' ? refused : 'failed';
   const why = first === undefined ? '' : `: ${withoutStop(first)}${others}`;
   return {
@@ -220,6 +229,11 @@ export function wasRolledOutSince(
 function isAbout(problem: string, { kind, namespace, name }: NamedWorkload): boolean {
   const words = problem.split(/[\s:;,()"]+/);
   return words.includes(`${namespace}/${name}`) && words.some((word) => word.split('.')[0] === kind);
+}
+
+/** `Code file:line@commit: Kind.group namespace/name: …` */
+function namesObject(problem: string): boolean {
+  return /^[A-Z]\w+(?: \S+)?: [A-Z][\w.-]* \S+: /.test(problem);
 }
 
 function withoutStop(text: string): string {

@@ -38,8 +38,10 @@ export function orRepositories<O>(
   return async () => async (call) => {
     const [kind, name] = call.operands;
     if (name !== undefined) {
-      const one = repositoryOperand(kind) === undefined ? kind : 'repository';
-      throw new CliError(`too many arguments: one of them by its name is \`get ${one}/${name}\``, EXIT.usage);
+      const one = name.includes('/')
+        ? name
+        : `${repositoryOperand(kind) === undefined ? kind : 'repository'}/${name}`;
+      throw new CliError(`too many arguments: one of them by its name is \`get ${one}\``, EXIT.usage);
     }
     const load = repositoryOperand(call.operands[0]) === undefined ? others : repositories;
     return await (

@@ -12,9 +12,11 @@ import {
 } from '../kubernetes/wishes.ts';
 import { isBootstrap } from '../planners/bootstrap.ts';
 import { saysComplete, saysPaused } from '../planners/conditions.ts';
+import { describeDeletion } from '../planners/pod-reasons.ts';
 import type { WaitOption, WishToApply } from './apply-wish.ts';
 import { applyWish } from './apply-wish.ts';
 import type { ExitCode } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
@@ -22,6 +24,7 @@ import { targetOf, withSession } from './session.ts';
 import { hasRunEndedBadly, signalRun } from './temporal.ts';
 import type { SignalOutcome } from './temporal.ts';
 import { whoAmI } from './who-am-i.ts';
+import { formatWorkload } from './workload-argument.ts';
 import { conditionsOf } from './workload-state.ts';
 
 export interface WishOptions extends WaitOption {
@@ -120,6 +123,14 @@ export async function withSubject(
     const { argument, target } = targetOf(session, operand);
     // Read first: "not found" with a hint is a better answer than the patch's.
     const { metadata } = await readWorkload(session, target);
+    if (metadata.deletionTimestamp !== undefined) {
+      const who = `${formatWorkload(argument)} -n ${session.namespace}`;
+      throw new CliError(
+        `${who} ${describeDeletion({ metadata })}: nothing is rolled out any more\n  \`fairlead explain ${who}\` says what it waits for`,
+        EXIT.failed,
+        { code: 'Deleting' },
+      );
+    }
     const by = call.options.by ?? (await whoAmI(session));
     return await work(session, {
       argument,

@@ -35,6 +35,11 @@ export class DriftMonitor {
     for (const [repository, watch] of this.#watches) if (repository.name === name) watch.lookAtAll();
   }
 
+  /** Somebody has asked for a look: what waits to be put back waits no longer. */
+  healNow(name: string): void {
+    for (const [repository, watch] of this.#watches) if (repository.name === name) watch.healNow();
+  }
+
   /** Resolves when the last write is over. */
   async stop(): Promise<void> {
     this.follow([]);

@@ -131,6 +131,12 @@ export class DriftWatch {
     this.#wake.abort();
   }
 
+  /** What somebody else insists on is put back at the next look, however often it was: a person has asked for that. */
+  healNow(): void {
+    this.#healing.clear();
+    this.lookAtAll();
+  }
+
   /** Resolves when the last write is over. */
   async stop(): Promise<void> {
     this.#stopping.abort();

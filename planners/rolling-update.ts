@@ -378,7 +378,12 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
 /** In the gap the controller is made again; once it is there, its deletion is somebody's wish. */
 function tellRenamed({ record, name }: UpdateView): UpdateStep | undefined {
   if (record?.state.phase !== 'Renaming' || record.state.renamed === true) return undefined;
-  return setState(record, { renamed: true }, `${name} is what was rolled out; its pods are awaited`, 'Renamed');
+  return setState(
+    record,
+    { renamed: true },
+    `${name} is what was rolled out; its pods are awaited`,
+    'Renamed',
+  );
 }
 
 function whatIsLost({ name, state }: UpdateView, old: ReplicationController): string {

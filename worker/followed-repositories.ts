@@ -255,7 +255,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         clusterUid,
         cluster: config.cluster,
         repository: (name) => byName.get(name) ?? former.get(name),
-        look: async (name) => await poller.look(name),
+        look: async (name) => {
+          drift.healNow(name);
+          return await poller.look(name);
+        },
       }),
     },
     /** What keeps this leader from following as it should, for `get repositories`; without `text` it does so no more. */

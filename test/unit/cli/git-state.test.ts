@@ -26,6 +26,11 @@ describe('what is wrong with git, for one workload', () => {
     );
     const agent = { ...WEB, kind: 'DaemonSet', name: 'agent' } as const;
     expect(gitTrouble(stateOf({ outcome: 'Refused' }), agent, true)?.text).toContain('was refused: ');
+    // Of a file that cannot be read nobody knows whose it is.
+    const problems = ['YamlSyntax web.yaml:3@ca198eb3: bad indentation: of a mapping. Correct the YAML.'];
+    expect(gitTrouble(stateOf({ outcome: 'Refused', problems }), WEB, false)?.text).toContain(
+      'was refused as a whole: YamlSyntax web.yaml',
+    );
   });
 
   it('a failure that was answered by going back is told as a pin, not again', () => {
