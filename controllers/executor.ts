@@ -73,8 +73,6 @@ class NameTakenError extends Error {
 export class Executor {
   readonly #options: ExecutorOptions;
   readonly #widths: SlowStart;
-  /** Revision whose images and metadata the apiserver has taken last, by uid of the workload. */
-  readonly #tried = new Map<string, string>();
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
@@ -240,13 +238,14 @@ export class Executor {
 
   /** Tries the patch that is to follow an action, without effect, unless it was taken for another pod; rejects as that would. */
   async #try(client: KubernetesClient, workload: Workload, action: Action, trial: JsonObject): Promise<void> {
-    const { revision = '' } = action;
+    const { memory } = this.#options;
+    const { revision } = action;
     const { uid } = workload.ref;
-    if (this.#tried.get(uid) === revision) return;
+    if (memory.isTried(uid, revision)) return;
     const path = { ...pathOf(workload, action), subresource: undefined };
     const body = withPreconditions({ ...action, body: trial });
     await client.patch(path, patchType(action), body, { dryRun: true });
-    this.#tried.set(uid, revision);
+    memory.tried(uid, revision);
   }
 
   /** The plan was older than the cluster: the next one must not be, even if the watch lags (C14). */

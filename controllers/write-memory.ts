@@ -6,6 +6,7 @@
  * - Pods that a batch has deleted and that are not there again: each is to come at the revision that it was deleted for, although
  *   the rollout may be paused by then (A9).
  * - Places where pods failed again and again: the next is left there for a while, so that it can be looked at (D7).
+ * - The revision whose images and metadata the apiserver has taken in a pod that is there: no other pod has to try them.
  */
 
 import type { Action, Refusal } from '../planners/plan.ts';
@@ -22,6 +23,7 @@ interface Memory {
   /** Place → until when its next failed pod stays. */
   readonly failures: Map<string, number>;
   readonly failed: Map<string, { readonly count: number; readonly at: number }>;
+  tried?: string | undefined;
 }
 
 export class WriteMemory {
@@ -75,6 +77,17 @@ export class WriteMemory {
     if (purpose === 'ReplaceFinished') countFailure(memory, place, now);
   }
 
+  /** Whether the apiserver is known to take the revision in a pod that is there. */
+  isTried(ownerUid: string, revision: string | undefined): boolean {
+    return revision !== undefined && this.#byOwner.get(ownerUid)?.tried === revision;
+  }
+
+  /** It has taken it. */
+  tried(ownerUid: string, revision: string | undefined): void {
+    this.#memoryOf(ownerUid).tried = revision;
+  }
+
+  /** The workload is gone. */
   forget(ownerUid: string): void {
     this.#byOwner.delete(ownerUid);
   }
