@@ -383,8 +383,15 @@ function environmentValues(value: unknown): string[] {
   if (!isObject(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     if (key !== 'env' || !Array.isArray(inner)) return environmentValues(inner);
-    return inner.flatMap((item: unknown) => (isObject(item) ? worthHiding(item['value']) : []));
+    return inner.flatMap((item: unknown) =>
+      isObject(item) ? [...worthHiding(item['value']), ...worthHiding(assigned(item['name']))] : [],
+    );
   });
+}
+
+/** Who writes `name: PASSWORD=hunter2` means both. */
+function assigned(name: unknown): unknown {
+  return typeof name === 'string' && name.includes('=') ? name.slice(name.indexOf('=') + 1) : undefined;
 }
 
 /** Shorter ones would take other words apart; a number that nobody has quoted is one all the same. */

@@ -30,6 +30,7 @@ const body: JsonObject = {
   env: [
     { name: 'PIN', value: 8472910355 },
     { name: 'WORD', value: 'hunter2' },
+    { name: 'SLIP=correct horse' },
   ],
 };
 const object: PreparedObject = {
@@ -290,6 +291,7 @@ describe('a value that the apiserver quotes', () => {
 
   it('is hidden in other words too, whether it was in quotes in git or not', () => {
     expect(refusal(`${PATCH}odd: 8472910355 and "hunter2"`)).toContain('odd: *** and "***".');
+    expect(refusal(`${PATCH}odd: name "SLIP=correct horse"`)).toContain('name "SLIP=***".');
   });
 });
 
