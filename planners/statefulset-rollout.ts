@@ -51,8 +51,7 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
 
 /** `charged`: pods that this very plan takes out of service. */
 function describeBudget(max: number, unavailable: number, charged: number): string {
-  const now = charged === 0 ? '' : `, ${String(charged)} more by what is written now`;
-  return `${describeUse(unavailable, max)}${now}`;
+  return `${describeUse(unavailable + charged, max)}${charged === 0 ? '' : ' with what is written now'}`;
 }
 
 /** Pods to be brought to the update revision, highest ordinal first. */

@@ -130,7 +130,7 @@ it('a finished rollout that leaves pods as they are, as asked, says so', () => {
 
 describe('a rollout that nobody carries out', () => {
   const blocked = { reason: 'RunTerminated', message: 'run x was terminated' };
-  const budget = { code: 'BudgetUsed', message: '1 more by what is written now' } as const;
+  const budget = { code: 'BudgetUsed', message: '1 of 1 unavailable with what is written now' } as const;
   const broken = { code: 'PodNotReady', message: 'web-2 is not ready' } as const;
 
   it.each([
