@@ -513,8 +513,10 @@ describe('drift that is put back', () => {
     await found('the fight is told', async () =>
       (await events('DriftFought', 'another-controller')).length > 0 ? true : undefined,
     );
-    await edit(core('configmaps', 'settings'), { data: { shape: 'round' } }, 'another-controller');
+    // Whoever asks for a look does not wait for its turn.
+    expect(await cli('sync shop --timeout 60s')).toContain('is applied');
     await drifted(0);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))['shape']).toBe('round');
   }, 120_000);
 
   it('not in a workload that is paused, or whose manifest an operator rejected', async () => {
