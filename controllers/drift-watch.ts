@@ -15,6 +15,7 @@ import { areOver, fightOf, healAllAt, healedAll } from '../git/heal-pace.ts';
 import { entryKey } from '../git/inventory-content.ts';
 import { shortSha } from '../git/problems.ts';
 import type { Inventory } from '../git/inventory.ts';
+import type { CommitStatus } from '../git/inventory-status.ts';
 import { InventoryStore, nobodyWroteSince } from '../git/inventory.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, inventoryEntry, namedFields } from '../git/prepare.ts';
@@ -78,6 +79,16 @@ interface Judged {
   readonly isUntold: boolean;
 }
 
+/** An object was deleted, and the commit that was refused then was tried again. */
+interface TriedFor {
+  /** Of the deletion, RFC 3339. */
+  readonly since: string;
+  /** Of the commit. */
+  readonly sha: string;
+  /** It was refused for this object, among others. */
+  readonly wasNamed: boolean;
+}
+
 /** What is to be put back now. */
 interface Due {
   /** Of the inventory. */
@@ -101,8 +112,8 @@ export class DriftWatch {
   /** What was reported, by object; undefined: this leader has not looked yet. */
   #known: ReadonlyMap<string, KnownDrift> | undefined;
   readonly #healing = new Map<string, Healings>();
-  /** Since when those are gone for which a refused commit was tried again, by key. */
-  readonly #triedFor = new Map<string, string>();
+  /** For what a refused commit was tried again, by key. */
+  readonly #triedFor = new Map<string, TriedFor>();
   readonly #mended: MendedRollouts;
   /** Keys to be judged; `undefined`: all. */
   #dirty: Set<string> | undefined;
@@ -307,11 +318,18 @@ export class DriftWatch {
         this.#triedFor.delete(key);
         continue;
       }
-      const wait = mayHeal && drift.held === undefined ? healAllAt(past, drift.by, at) - at : undefined;
       const known = before.get(drift.object);
       const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
+      const held = mayHeal ? whyNotMade(this.#triedFor.get(key), since, inventory, drift) : undefined;
+      const isHeld = held !== undefined || drift.held !== undefined;
+      const wait = mayHeal && !isHeld ? healAllAt(past, drift.by, at) - at : undefined;
       const putBackAt = wait === undefined || wait === 0 ? undefined : new Date(at + wait).toISOString();
-      drifts.set(drift.object, { ...drift, since, ...(putBackAt !== undefined && { putBackAt }) });
+      drifts.set(drift.object, {
+        ...drift,
+        since,
+        ...(held !== undefined && { held }),
+        ...(putBackAt !== undefined && { putBackAt }),
+      });
       if (wait === undefined) continue;
       if (wait === 0) due.push({ key, drift, since });
       else next = Math.min(next, wait);
@@ -343,12 +361,13 @@ export class DriftWatch {
   async #tryRefused({ status: { commit } }: Inventory, due: readonly Due[]): Promise<boolean> {
     if (commit?.outcome !== 'Refused') return false;
     const gone = due.filter(
-      ({ key, drift, since }) => drift.change === 'deleted' && this.#triedFor.get(key) !== since,
+      ({ key, drift, since }) => drift.change === 'deleted' && this.#triedFor.get(key)?.since !== since,
     );
     const [first] = gone;
     if (first === undefined) return false;
     await this.#options.tryAgain(this.#repository.name, reasonOf(gone, first.drift));
-    for (const { key, since } of gone) this.#triedFor.set(key, since);
+    for (const { key, since, drift } of gone)
+      this.#triedFor.set(key, { since, sha: commit.sha, wasNamed: isNamed(commit, drift) });
     this.#dirty = undefined;
     return true;
   }
@@ -413,6 +432,25 @@ function whyHeld({ annotations, status }: Inventory, isApplied: boolean): string
   if (isApplied) return undefined;
   const { sha = '', outcome = '' } = status.commit ?? {};
   return `commit ${shortSha(sha)} is ${outcome}, and may have been applied in part`;
+}
+
+/**
+ * Why an object that was deleted is not put back as it was: a newer commit was refused for it, and since it is gone for others alone. So it
+ * was deleted as that refusal advises, and the commit makes it as soon as the others are mended too.
+ */
+function whyNotMade(
+  tried: TriedFor | undefined,
+  since: string,
+  { status: { commit } }: Inventory,
+  drift: Drift,
+): string | undefined {
+  if (tried?.since !== since || !tried.wasNamed || commit?.sha !== tried.sha) return undefined;
+  if (commit.outcome !== 'Refused' || isNamed(commit, drift)) return undefined;
+  return `commit ${shortSha(tried.sha)}, which was refused for it, makes it anew as soon as it is not refused for others any more`;
+}
+
+function isNamed({ problems }: Pick<CommitStatus, 'problems'>, { object }: Drift): boolean {
+  return problems?.some((line) => line.includes(` ${object}: `)) === true;
 }
 
 /** What an earlier leader has reported. */

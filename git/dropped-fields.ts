@@ -5,7 +5,7 @@
  */
 
 import type { ManagedFields, OwnedPath } from '../kubernetes/managed-fields.ts';
-import { appliedFields, fieldsAt, isItem, othersFields } from '../kubernetes/managed-fields.ts';
+import { appliedFields, fieldsAt, isItem, othersFields, othersFieldsOfSpec } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
@@ -59,7 +59,7 @@ export function withoutTaken(
  */
 export function agreedFields(live: KubernetesObject): ReadonlySet<string> {
   const own = appliedFields(live, FIELD_MANAGER) ?? {};
-  const others = othersFields(live, FIELD_MANAGER);
+  const others = othersFieldsOfSpec(live, FIELD_MANAGER);
   return new Set(agreed(own, { path: [], label: '', pointer: '' }, live, others));
 }
 

@@ -52,6 +52,13 @@ export function othersFields(object: KubernetesObject, manager: string): readonl
   return managedFields(object).filter((entry) => isShared(entry) && !isApplied(entry, manager));
 }
 
+/** The same with what they own through other subresources than the status: `kubectl scale` owns `spec.replicas` by that of scale. */
+export function othersFieldsOfSpec(object: KubernetesObject, manager: string): readonly ManagedFields[] {
+  return managedFields(object).filter(
+    (entry) => entry.subresource !== 'status' && !isApplied(entry, manager),
+  );
+}
+
 /**
  * The entries with which everything at these paths is owned by `manager`'s server-side apply alone: its next apply takes away what it
  * does not name.

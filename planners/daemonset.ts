@@ -49,7 +49,8 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     const complete = isCompleteDaemonSet(view);
     trimHistory(view, members, { kept: keptRevisions(view), complete }, plan);
     planDaemonBatch(view, plan, budget);
-    markComplete(view, complete, plan);
+    // Of no pod nothing is proven.
+    markComplete(view, complete && desiredPlaces(view).length > 0, plan);
     explainPods(view, plan);
   }
   plan.waitForPin(set);

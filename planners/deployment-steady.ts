@@ -45,7 +45,8 @@ function annotate(view: DeploymentView, plan: PlanBuilder, update: OwnedReplicaS
   const { metadata, spec } = update.replicaSet;
   const wanted = {
     ...carriedAnnotations(workload),
-    ...completeMark(isCompleteDeployment(view)),
+    // Of no pod nothing is proven.
+    ...completeMark(isCompleteDeployment(view) && workload.replicas > 0),
   };
   if (!update.owned || update.deleting || plan.writes('replicasets', update.name)) return;
   const annotations = Object.fromEntries(

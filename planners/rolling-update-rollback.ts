@@ -25,7 +25,7 @@ export type RollbackDecision =
  * rejects is pinned, so that git does not bring it again; one that another commit only comes before is not.
  */
 export function decideRollback(view: UpdateView, turned: Turned): RollbackDecision {
-  const { old, nextController: next, name, record, state } = view;
+  const { old, nextController: next, name, record, last, state } = view;
   const replaced = replacedBy(view);
   if (replaced !== undefined) return partOfOther(name, replaced);
   const unrelated = (old && leftBehind(view, old)) ?? stranger(view);
@@ -34,7 +34,10 @@ export function decideRollback(view: UpdateView, turned: Turned): RollbackDecisi
   const partner = next?.metadata.name ?? record?.next;
   // Marks of a way back alone are cleared by going it.
   if (partner === undefined && !isLost && !view.isRollback) {
-    return refuse('NotInProgress', `no update of ${name} is in progress`);
+    // Of one that another has taken the place of, that is said.
+    return old === undefined && last === undefined
+      ? refuse('NotFound', `there is no ReplicationController ${name}`)
+      : refuse('NotInProgress', `no update of ${name} is in progress`);
   }
   if (record !== undefined && isNothingLeft(view)) {
     const closing = setState(record, { phase: 'Aborted', turned }, describeNothingLeft(view));

@@ -48,7 +48,8 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     const complete = isCompleteSet(view);
     trimHistory(view, members, { kept: [view.current, view.latest], complete }, plan);
     planBatch(view, plan);
-    markComplete(view, complete, plan);
+    // Of no pod nothing is proven.
+    markComplete(view, complete && view.slots.length > 0, plan);
     explainPods(view, plan);
   }
   plan.waitForPin(set);

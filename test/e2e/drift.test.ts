@@ -259,6 +259,23 @@ describe('drift that is only reported', () => {
     ]);
   });
 
+  it('likewise of the size, which kubectl scale owns by another subresource', async () => {
+    const sized = (replicas: number) =>
+      MANIFESTS['web.yaml'].replace('spec:\n', `spec:\n  replicas: ${String(replicas)}\n`);
+    const commit = async (text: string) => {
+      const sha = await repository.commit({ 'web.yaml': text });
+      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+    };
+    await commit(sized(1));
+    await edit({ ...web(), subresource: 'scale' }, { spec: { replicas: 3 } }, 'kubectl');
+    await drifted(1);
+    await commit(sized(3));
+    await commit(sized(2));
+    const { spec } = await cluster.client.get<KubernetesObject & { spec: { replicas: number } }>(web());
+    expect(spec.replicas).toBe(2);
+    await commit(MANIFESTS['web.yaml']);
+  }, 60_000);
+
   it('of a Deployment, which explain names; of replicas, which no manifest names, it is none', async () => {
     await edit({ ...web(), subresource: 'scale' }, { spec: { replicas: 2 } }, 'horizontal-pod-autoscaler');
     await setImage('app:2');
@@ -352,25 +369,33 @@ describe('drift that is put back', () => {
     await cluster.client.delete(core('configmaps', 'lasting'));
     await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === second);
     expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '2' });
-    // Where that helps nothing, it is put back as it was.
+    // Refused for others too, it makes the object when they are mended; what it is not refused for is put back.
     const third = await repository.commit({
       'lasting.yaml': lasting(3),
       'settings.yaml': `${MANIFESTS['settings.yaml']}sizes: {}\n`,
     });
     await untilShop('refused', ({ commit }) => commit?.sha === third && commit.outcome === 'Refused');
-    await cluster.client.delete(core('configmaps', 'lasting'));
-    const made = await found(
-      'it is made again',
-      async () => await getOrUndefined(cluster.client, core('configmaps', 'lasting')),
+    for (const name of ['lasting', 'other']) await cluster.client.delete(core('configmaps', name));
+    await found(
+      'the other is made again',
+      async () => await getOrUndefined(cluster.client, core('configmaps', 'other')),
     );
-    expect(dataOf(made)).toEqual({ key: '2' });
+    const held = await untilShop('the other is well', ({ drift }) => drift?.count === 1);
+    expect(held.drift?.objects[0]).toMatchObject({
+      object: `ConfigMap ${namespace}/lasting`,
+      held: `commit ${third.slice(0, 8)}, which was refused for it, makes it anew as soon as it is not refused for others any more`,
+    });
     const attempts = await cli('history shop -o json');
-    await repository.commit({ 'lasting.yaml': undefined, 'settings.yaml': MANIFESTS['settings.yaml'] });
+    const fourth = await repository.commit({ 'settings.yaml': MANIFESTS['settings.yaml'] });
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === fourth);
+    expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '3' });
+    await repository.commit({ 'lasting.yaml': undefined });
     await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
-    const asked = { askedBy: 'fairlead', reason: `ConfigMap ${namespace}/lasting: deleted` };
-    const [sha, outcome] = [third, 'Refused'];
+    const asked = { askedBy: 'fairlead', reason: expect.stringContaining(': deleted') };
     expect(JSON.parse(attempts)).toMatchObject({
-      attempts: expect.arrayContaining([expect.objectContaining({ sha, outcome, ...asked })]),
+      attempts: expect.arrayContaining([
+        expect.objectContaining({ sha: third, outcome: 'Refused', ...asked }),
+      ]),
     });
   }, 90_000);
 
