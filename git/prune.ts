@@ -1,6 +1,13 @@
 /** Deletes what a commit no longer holds: from the inventory, one by one, only the very objects that were applied. */
 
-import { ApiError, isConflict, isForbidden, isNotFound, toMessage } from '../kubernetes/api-error.ts';
+import {
+  ApiError,
+  isConflict,
+  isForbidden,
+  isNotFound,
+  isRefusal,
+  toMessage,
+} from '../kubernetes/api-error.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
@@ -14,7 +21,7 @@ import { APPLYSET } from './inventory.ts';
 import { counterpartKey, entryKey, groupOf } from './inventory-content.ts';
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
-import { NotYetError, mendWebhook } from './refusals.ts';
+import { NotYetError, mendWebhook, policyFor } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { bindingCommand, problem } from './problems.ts';
@@ -102,7 +109,16 @@ export async function pruneObjects(
         );
         continue;
       }
-      if (!isForbidden(error)) throw error;
+      if (!isRefusal(error)) throw error;
+      if (!isForbidden(error)) {
+        // A policy, or a webhook that has answered: one object alone, which may be let go later.
+        const message = `it left the commit but is not deleted or detached: ${toMessage(error)}.`;
+        const next = { next: 'Have it let go by what refuses; the commit is tried again by itself.' };
+        problems.push(
+          problem('Refused', message, { object: label, ...next, ...policyFor(toMessage(error)) }),
+        );
+        continue;
+      }
       problems.push(
         problem('Forbidden', `it left the commit but may not be deleted or detached: ${toMessage(error)}.`, {
           object: label,

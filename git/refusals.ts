@@ -268,7 +268,7 @@ function hintFor(text: string, field: string | undefined): Pick<Problem, 'next'>
 }
 
 /** Somebody else's policy: there may be no field that is wrong. */
-function policyFor(message: string): Pick<Problem, 'next'> {
+export function policyFor(message: string): Pick<Problem, 'next'> {
   const [, policy = ''] = DENIED.exec(message) ?? [];
   if (policy === '' || policy.startsWith(OWN_POLICIES)) return {};
   return { next: `Do as ValidatingAdmissionPolicy ${policy} says, or have it changed.` };

@@ -89,6 +89,29 @@ describe('an object that was deleted and has finalizers', () => {
   });
 });
 
+describe('an object whose deletion is denied', () => {
+  const denied =
+    "configmaps \"one\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'all' denied request: it is kept";
+  it.each([
+    ['by a policy', 422, 'Invalid', denied, /Do as ValidatingAdmissionPolicy keep says/],
+    ['by a webhook', 400, 'BadRequest', 'admission webhook "x.y" denied the request: no', /Have it let go/],
+  ])('%s is a problem of that one alone', async (_what, code, reason, message, next) => {
+    found = [object()];
+    deleted = { code, body: { kind: 'Status', status: 'Failure', code, reason, message } };
+    const pruned = await prune();
+    expect(pruned).toMatchObject({ deleted: [], kept: [] });
+    expect(pruned.forgotten.size).toBe(0);
+    expect(pruned.problems).toEqual([
+      expect.objectContaining({
+        code: 'Refused',
+        object: 'ConfigMap ns/one',
+        message: expect.stringContaining('it left the commit but is not deleted or detached: '),
+        next: expect.stringMatching(next),
+      }),
+    ]);
+  });
+});
+
 describe('an object that nothing marks as ours', () => {
   const why = `nothing on it says that git has applied it (annotation ${ANNOTATION.repository}): delete it by hand if nobody needs it`;
   it.each<[string, object, readonly string[]]>([
