@@ -80,7 +80,8 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const others = revisions.filter((revision) => revision !== update);
   const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, now);
   const byLabel = new Map(revisions.map((revision) => [hashOf(revision), revision]));
-  const { places, lost } = placesOf(snapshot, members, wantedSince(update), madeAfter(update, byLabel));
+  const rejected = madeAfter(update, byLabel);
+  const { places, lost } = placesOf(snapshot, members, wantedSince(update), rejected);
   const current = lastCompleteOf(others) ?? others.at(-1) ?? update;
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
@@ -94,7 +95,8 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     refusals: snapshot.refusals,
     latest: update ?? revisions.at(-1),
     current,
-    kept: keptRevision(places, byLabel) ?? current,
+    // What is gone back to is what the others have kept. At the rejected one a pod would be taken again, for ever.
+    kept: keptRevision(places, byLabel, rejected) ?? (rejected.size > 0 ? update : current),
     downNodes: snapshot.downNodes,
     isTarget: ({ node }) => workload.updateStrategy === 'RollingUpdate' && targets.has(node),
     places,
@@ -160,16 +162,18 @@ function madeAfter(
   return new Set(newer.map(([label]) => label));
 }
 
-/** What most of the pods on nodes that are no targets have; after a canary was taken back that is not the last complete one. */
+/** What most of the pods on nodes that are no targets have, but what is being gone back from; after a canary was taken back that is not the last complete one. */
 function keptRevision(
   places: readonly Place[],
   byLabel: ReadonlyMap<string, ControllerRevision>,
+  rejected: ReadonlySet<string>,
 ): ControllerRevision | undefined {
   const counts = new Map<ControllerRevision, number>();
   for (const { keptBy, pods } of places) {
     for (const { revision, terminating } of keptBy === undefined ? [] : pods) {
       const one = byLabel.get(revision);
-      if (one !== undefined && !terminating) counts.set(one, (counts.get(one) ?? 0) + 1);
+      if (one !== undefined && !terminating && !rejected.has(revision))
+        counts.set(one, (counts.get(one) ?? 0) + 1);
     }
   }
   // Of equal ones the older, which has proved itself for longer.

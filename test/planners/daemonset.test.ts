@@ -252,6 +252,13 @@ describe('which nodes may be updated now (D12–D17)', () => {
       const [create] = plan(pods[1]?.metadata.name).steady;
       expect(create).toMatchObject({ verb: 'create', place: 'b', revision: good.metadata.name });
     });
+
+    it('a node that is kept instead of another, and has no pod yet, gets the good one too', () => {
+      const { good, pods, plan } = takenBack({ partition: 1 });
+      expect(brief(plan().batch)).toEqual(['Recreate d']);
+      const [create] = plan(pods[3]?.metadata.name).steady;
+      expect(create).toMatchObject({ verb: 'create', place: 'd', revision: good.metadata.name });
+    });
   });
 
   it('D14: on a node that may keep its pod but gets no new one, the old one is taken all the same', () => {
