@@ -83,6 +83,8 @@ export interface CloseInput extends RunReference {
   readonly commit?: string;
   /** Who brought the template about, if not a commit. */
   readonly cause?: PausedBy;
+  /** As of {@link RolloutInput}. */
+  readonly pinnedBefore?: string;
   /** What the run itself knows of its end. */
   readonly ending: 'finished' | 'aborted' | 'rolledBack' | 'superseded' | 'cancelled' | 'failed';
   readonly by?: string;

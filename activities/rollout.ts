@@ -257,7 +257,9 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
     const live = await readLive(input);
     if ('outcome' in live) {
       const pin = live.pinned;
-      if (pin?.revision !== undefined && pin.revision === input.revision) {
+      // One that was there when the run began is about an earlier one of the same revision.
+      const isNew = pin !== undefined && (pin.at === undefined || pin.at !== input.pinnedBefore);
+      if (isNew && pin.revision !== undefined && pin.revision === input.revision) {
         return { outcome: pin.verb === 'deadline' ? 'RolledBack' : 'Aborted', ...who(pin) };
       }
       if (input.revision !== undefined) {

@@ -44,6 +44,7 @@ export async function startRun(start: StartRun): Promise<RunningRun | undefined>
     target,
     onDeadline: workload.onDeadline,
     ...rolloutCause(workload),
+    ...(workload.pinned?.at !== undefined && { pinnedBefore: workload.pinned.at }),
     ...(retried && retryCause(retried)),
   };
   try {

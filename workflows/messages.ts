@@ -24,6 +24,8 @@ export interface RolloutInput {
   /** or who else did, and how. */
   readonly by?: string;
   readonly reason?: string;
+  /** Time of the pin that the object had at the start: who has set it then had another run in mind. */
+  readonly pinnedBefore?: string;
   readonly searchAttributes: readonly SearchAttributeName[];
   /** Continue-as-new after this many events. @default the server's suggestion */
   readonly historyLimit?: number;

@@ -239,7 +239,7 @@ class RolloutRun implements RolloutDriver {
   async #close(ending: Ending): Promise<CloseResult> {
     const { firstExecutionRunId, workflowId } = workflowInfo();
     const { closeRun } = this.#mutate(`close: ${ending.ending}`);
-    const { commit, by, reason } = this.#input;
+    const { commit, by, reason, pinnedBefore } = this.#input;
     const cause = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     const closed = await closeRun({
       ...this.#reference,
@@ -250,6 +250,7 @@ class RolloutRun implements RolloutDriver {
       startedAt: this.#display.startedAt,
       ...(commit !== undefined && { commit }),
       ...(reason !== undefined && { cause }),
+      ...(pinnedBefore !== undefined && { pinnedBefore }),
     });
     this.#display.closed(closed);
     return closed;

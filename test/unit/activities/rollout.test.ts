@@ -65,6 +65,20 @@ describe('the end of a run whose template is the wanted one', () => {
   });
 });
 
+it.each([
+  ['set in the middle of it, is the end of it', {}, { outcome: 'Aborted', by: 'ann' }],
+  ['of before it is none', { pinnedBefore: '2026-01-01T00:00:00Z' }, { outcome: 'Superseded' }],
+])('a pin of the revision %s', async (_, before, outcome) => {
+  const { metadata, ...rest } = workloadObject();
+  const pin = { verb: 'abort', by: 'ann', at: '2026-01-01T00:00:00Z', revision: 'web-2', to: 'web-1' };
+  const annotations = { [ANNOTATION.pinned]: JSON.stringify(pin) };
+  ground.object = { ...rest, metadata: { ...metadata, annotations } };
+  const run = { revision: 'web-2', workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+  const input = { ...ground.reference, target: 'another', ending: 'superseded' as const, ...run, ...before };
+  const { closeRun } = ground.activities;
+  expect(await new MockActivityEnvironment().run(closeRun, input)).toMatchObject(outcome);
+});
+
 it.each<[CloseInput['ending'], Partial<CloseInput>, object]>([
   [
     'superseded',
