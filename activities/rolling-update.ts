@@ -20,6 +20,7 @@ import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
+import { ANNOTATION } from '../planners/names.ts';
 import { periodAfter, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
@@ -164,15 +165,19 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     { view }: RollingUpdatePlan,
     { name, message }: UpdateWrite,
   ): Promise<void> {
-    const { revision, state } = view.records.find((one) => one.revision.metadata.name === name) ?? {};
+    const record = view.records.find((one) => one.revision.metadata.name === name);
+    const { revision, state } = record ?? {};
+    const commit = record && commitOf(record);
     const { workflowExecution } = Context.current().info;
     const at = new Date(now()).toISOString();
     await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, name), undefined, {
       runId: workflowExecution?.runId ?? '',
       workflowId: workflowExecution?.workflowId ?? '',
       startedAt: revision?.metadata.creationTimestamp ?? at,
+      endedAt: at,
       outcome: 'Superseded',
       reason: message,
+      ...(commit !== undefined && { commit }),
       ...(state?.begun?.by !== undefined && { by: state.begun.by }),
     });
   }
@@ -218,10 +223,11 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
   /** Last activity of every run: its attempt on the record, an event, the log. */
   async function closeRollingUpdate(input: CloseUpdateInput): Promise<void> {
     refuseOtherCluster(input);
-    const { update, outcome, record, workflowId, runId, startedAt, commit } = input;
+    const { update, outcome, record, workflowId, runId } = input;
     const client = attemptClient(dependencies.client);
     const plan = await look(client, input, Context.current().cancellationSignal);
-    const { begun, end } = causesOf(plan, input);
+    const { startedAt, commit } = beginningOf(plan, input);
+    const { begun, end } = causesOf(plan, input, commit);
     const { by, reason } = end ?? begun;
     if (record !== undefined) {
       await recordAttemptAt(client, pathOf('controllerrevisions', update.namespace, record), undefined, {
@@ -357,17 +363,45 @@ function withRecord(plan: RollingUpdatePlan, released: UpdateRecord | undefined)
     : plan;
 }
 
+/**
+ * When the update of the record began, and of which commit: another than its run, where that had begun for one that this has taken the
+ * place of. The apiserver's time has whole seconds, and is of another clock; what the record says is right in any case.
+ */
+function beginningOf(
+  { view }: RollingUpdatePlan,
+  { record: name, startedAt, commit }: CloseUpdateInput,
+): { readonly startedAt: string; readonly commit?: string | undefined } {
+  const record = view.records.find(({ revision }) => revision.metadata.name === name);
+  const madeAt = record?.revision.metadata.creationTimestamp;
+  const isOfRun = madeAt === undefined || Date.parse(madeAt) <= Date.parse(startedAt);
+  if (record === undefined || isOfRun) return { startedAt, commit };
+  const ofGit = commitOf(record);
+  // One that nobody wrote down before is the run's own.
+  return record.state.begun === undefined && ofGit === undefined
+    ? { startedAt, commit }
+    : { startedAt: madeAt, commit: ofGit };
+}
+
+/** Of what git rolls out; what somebody began by hand has that of the controller that is replaced. */
+function commitOf({ state, controller }: UpdateRecord): string | undefined {
+  return state.begun === undefined ? controller.metadata.annotations?.[ANNOTATION.commit] : undefined;
+}
+
 /** Who began a run, and who is behind its end, where it did not just succeed: of one that was turned round, who did that. */
 function causesOf(
   { view }: RollingUpdatePlan,
-  { outcome, by, reason }: CloseUpdateInput,
+  { outcome, by, reason, commit: ofRun }: CloseUpdateInput,
+  commit: string | undefined,
 ): { readonly begun: Wisher; readonly end?: Wisher } {
-  const { begun = {}, turned } = (view.record ?? view.last)?.state ?? {};
+  const { begun: written, turned } = (view.record ?? view.last)?.state ?? {};
+  const begun = written ?? {};
   // Of these the input tells the end.
   if (outcome === 'Failed') return { begun, end: { reason } };
   if (outcome === 'Canceled') return { begun, end: { by, reason } };
   const isTurned = outcome !== 'Succeeded' && turned !== undefined;
-  return { begun: { by, reason }, ...(isTurned && { end: { by: turned.by, reason: turned.reason } }) };
+  // Another run of the update (a retry) has not begun it, nor has a command that git has taken the place of.
+  const first = written ?? (commit === ofRun ? { by, reason } : {});
+  return { begun: first, ...(isTurned && { end: { by: turned.by, reason: turned.reason } }) };
 }
 
 function stateOf({ step, progress, view }: RollingUpdatePlan) {

@@ -263,7 +263,8 @@ const BRINGS: ReadonlySet<PlannedChange['action']> = new Set(['create', 'change'
 
 /** What is left, kept or put off changes nothing by this commit. */
 function isChange({ action }: PlannedChange): boolean {
-  return ['create', 'change', 'move', 'delete', 'detach', 'handOver'].includes(action);
+  // What is put off is made once the one that is being deleted is gone.
+  return ['create', 'change', 'move', 'delete', 'detach', 'handOver', 'later'].includes(action);
 }
 
 /** The plan as text; ends with a line feed. */

@@ -190,7 +190,7 @@ function stalled(evidence: Evidence): Verdict | undefined {
   const held = wish === undefined ? '' : `; it is paused too${by(describeWish(wish))}`;
   const hasRunEnded = condition.reason?.startsWith('Run') === true;
   const first = hasRunEnded
-    ? `fairlead rollout retry ${whoOf(workload)}`
+    ? `fairlead rollout retry ${whoOf(workload)}${orAbort(way)}`
     : way.isAbort && way.forbidden === undefined
       ? way.command
       : commitOr(way);
@@ -264,7 +264,8 @@ function waiting(evidence: Evidence): Verdict | undefined {
   const { object, plan, now } = evidence;
   const refusal = refusalOf(object);
   if (refusal !== undefined) {
-    return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: refusal.next };
+    const back = refusal.next === REFUSED ? orAbort(howToGoBack(evidence)) : '';
+    return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: `${refusal.next}${back}` };
   }
   const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);
   if (cause === undefined) return undefined;
@@ -348,6 +349,11 @@ function howToGoBack({ object, workload, plan, snapshot }: Evidence): GoBack {
   const isAlone = revisions.every((one) => one === present);
   const command = `fairlead rollout undo ${who} --to-revision N (one of \`fairlead rollout history ${who}\`)`;
   return { isThere, isAbort: false, command: isAlone ? '' : command };
+}
+
+/** Beside what goes on; empty where an abort leads nowhere. */
+function orAbort({ isAbort, command, forbidden }: GoBack): string {
+  return isAbort && forbidden === undefined ? `; or go back: ${command}` : '';
 }
 
 function commitOr({ command, forbidden }: GoBack): string {

@@ -316,7 +316,7 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
         expect(status).toMatchObject({ code: 1, err: expect.stringMatching(/is stalled: .*terminated/) });
         expect(await json('explain sts/web')).toMatchObject({
           verdict: 'Stalled',
-          next: `fairlead rollout retry ${workload} -n ${namespace}`,
+          next: expect.stringContaining(`fairlead rollout retry ${workload} -n ${namespace}`),
         });
         expect(await json('rollout retry sts/web')).toMatchObject({ changed: true, effect: 'seen' });
         expect((await json<{ items: { state: string }[] }>('get sts/web')).items[0]?.state).toBe(

@@ -356,15 +356,23 @@ spec:
   }
 
   it('also after somebody deleted the old controller in the middle, which is not the end of a bad one', async () => {
-    await renamedBad();
+    const sha = await renamedBad();
 
     expect(await cli('rolling-update', 'foo', '--image=foo:bad', '--timeout', '2s')).toMatchObject({
       code: 3,
       err: expect.stringContaining('3 of 3 pods of foo are not available'),
     });
     expect(await cli('rolling-update', 'foo', '--rollback')).toMatchObject({ code: 1 });
-    await committed({ 'foo.yaml': foo('foo:4') });
+    const mended = await committed({ 'foo.yaml': foo('foo:4') });
     expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:4']);
+    // One run has brought both to their ends: each has its own commit.
+    const { revisions } = JSON.parse((await cli('rollout', 'history', 'rc/foo', '-o', 'json')).out) as {
+      readonly revisions: readonly { readonly attempts: readonly object[] }[];
+    };
+    expect(revisions.slice(-2).map(({ attempts }) => attempts)).toEqual([
+      [expect.objectContaining({ outcome: 'Superseded', commit: sha })],
+      [expect.objectContaining({ outcome: 'Succeeded', commit: mended })],
+    ]);
   }, 120_000);
 
   it('the same, and deleted once more: nothing is made again; the commit that leaves it out does not wait for its pods', async () => {

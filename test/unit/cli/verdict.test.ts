@@ -195,7 +195,7 @@ describe('explain', () => {
       { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
     ] as const;
     expect(verdict({ object: { conditions }, updated: 1 })).toBe(
-      'Stalled: it is stalled: run x was terminated → fairlead rollout retry statefulset.fairlead.dev/web -n default',
+      'Stalled: it is stalled: run x was terminated → fairlead rollout retry statefulset.fairlead.dev/web -n default; or go back: fairlead rollout abort statefulset.fairlead.dev/web -n default',
     );
   });
 
@@ -247,7 +247,7 @@ describe('explain', () => {
       { type: 'Stalled', status: 'True', reason: 'RunTerminated', message: 'run x was terminated' },
     ] as const;
     expect(verdict({ object: { conditions, annotations: PAUSED }, updated: 1 })).toMatch(
-      /it is stalled: run x was terminated; it is paused too by alice: db alarm → fairlead rollout retry (\S+ -n \S+); then fairlead rollout resume \1$/,
+      /it is stalled: run x was terminated; it is paused too by alice: db alarm → fairlead rollout retry (\S+ -n [^;]+); or go back: fairlead rollout abort \1; then fairlead rollout resume \1$/,
     );
   });
 
@@ -353,7 +353,7 @@ describe('explain', () => {
       },
     ] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toBe(
-      'Waiting: it waits: the apiserver refuses to create web-2: quota → mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself',
+      'Waiting: it waits: the apiserver refuses to create web-2: quota → mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself; or go back: fairlead rollout abort statefulset.fairlead.dev/web -n default',
     );
   });
 
