@@ -174,7 +174,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       runId: workflowExecution?.runId ?? '',
       workflowId: workflowExecution?.workflowId ?? '',
       startedAt: revision?.metadata.creationTimestamp ?? at,
-      endedAt: at,
+      // Without its end: written again it must be the same, or the write that follows would never find what was planned on.
       outcome: 'Superseded',
       reason: message,
       ...(commit !== undefined && { commit }),
