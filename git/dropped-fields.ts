@@ -5,7 +5,13 @@
  */
 
 import type { ManagedFields, OwnedPath } from '../kubernetes/managed-fields.ts';
-import { appliedFields, fieldsAt, isItem, othersFields, othersFieldsOfSpec } from '../kubernetes/managed-fields.ts';
+import {
+  appliedFields,
+  fieldsAt,
+  isItem,
+  othersFields,
+  othersFieldsOfSpec,
+} from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { FIELD_MANAGER } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject } from '../planners/objects.ts';
