@@ -65,6 +65,8 @@ const UNDER_WAY_MS = 2_000;
 const RECHECK_MS = 60_000;
 /** What is not among the watched, or under way, is looked at anew the first time: it may have been made again, without our label. */
 const FIRST_RECHECK_MS = 1_000;
+/** For so long it is waited for a try of a commit that was asked for. */
+const TRY_MS = 30_000;
 const FIRST_BACKOFF_MS = 1_000;
 const LAST_BACKOFF_MS = 60_000;
 
@@ -114,6 +116,8 @@ export class DriftWatch {
   readonly #healing = new Map<string, Healings>();
   /** For what a refused commit was tried again, by key. */
   readonly #triedFor = new Map<string, TriedFor>();
+  /** The attempt that was refused before the one that was asked for last, and until when (milliseconds since the epoch) that is waited for. */
+  #askedAfter: { readonly runId: string; readonly until: number } | undefined;
   readonly #mended: MendedRollouts;
   /** Keys to be judged; `undefined`: all. */
   #dirty: Set<string> | undefined;
@@ -356,16 +360,20 @@ export class DriftWatch {
 
   /**
    * What a newer commit was refused for may have been deleted so that it can be made anew: the commit is tried once more, before anything
-   * is put back as it was. Whether it was: no object is waited for twice.
+   * is put back as it was. Whether that is so, or is still awaited: no object is waited for twice.
    */
   async #tryRefused({ status: { commit } }: Inventory, due: readonly Due[]): Promise<boolean> {
     if (commit?.outcome !== 'Refused') return false;
+    const { now, tryAgain } = this.#options;
+    // The sync is busy with it, and puts nothing back meanwhile.
+    if (this.#askedAfter?.runId === commit.runId && now() < this.#askedAfter.until) return true;
     const gone = due.filter(
       ({ key, drift, since }) => drift.change === 'deleted' && this.#triedFor.get(key)?.since !== since,
     );
     const [first] = gone;
     if (first === undefined) return false;
-    await this.#options.tryAgain(this.#repository.name, reasonOf(gone, first.drift));
+    await tryAgain(this.#repository.name, reasonOf(gone, first.drift));
+    this.#askedAfter = { runId: commit.runId, until: now() + TRY_MS };
     for (const { key, since, drift } of gone)
       this.#triedFor.set(key, { since, sha: commit.sha, wasNamed: isNamed(commit, drift) });
     this.#dirty = undefined;

@@ -249,22 +249,22 @@ describe('drift that is only reported', () => {
     const commit = async (color: string) =>
       await repository.commit({ 'settings.yaml': MANIFESTS['settings.yaml'].replace('blue', color) });
     const agreed = await commit('red');
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === agreed);
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === agreed, 60_000);
     const changed = await commit('blue');
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === changed);
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === changed, 60_000);
     expect(dataOf(await cluster.client.get(core('configmaps', 'settings')))).toMatchObject({ color: 'blue' });
     const { commit: last } = await untilShop('synced', ({ state }) => state === 'Synced');
     expect(last?.notes).toEqual([
       `ConfigMap ${namespace}/settings: git has taken back data.color from "kubectl-edit"`,
     ]);
-  });
+  }, 180_000);
 
   it('likewise of the size, which kubectl scale owns by another subresource', async () => {
     const sized = (replicas: number) =>
       MANIFESTS['web.yaml'].replace('spec:\n', `spec:\n  replicas: ${String(replicas)}\n`);
     const commit = async (text: string) => {
       const sha = await repository.commit({ 'web.yaml': text });
-      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha);
+      await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === sha, 60_000);
     };
     await commit(sized(1));
     await edit({ ...web(), subresource: 'scale' }, { spec: { replicas: 3 } }, 'kubectl');
@@ -274,7 +274,7 @@ describe('drift that is only reported', () => {
     const { spec } = await cluster.client.get<KubernetesObject & { spec: { replicas: number } }>(web());
     expect(spec.replicas).toBe(2);
     await commit(MANIFESTS['web.yaml']);
-  }, 60_000);
+  }, 240_000);
 
   it('of a Deployment, which explain names; of replicas, which no manifest names, it is none', async () => {
     await edit({ ...web(), subresource: 'scale' }, { spec: { replicas: 2 } }, 'horizontal-pod-autoscaler');
@@ -359,7 +359,7 @@ describe('drift that is put back', () => {
     const lasting = (key: number) =>
       `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lasting}\nimmutable: true\ndata: {key: "${String(key)}"}\n`;
     const first = await repository.commit({ 'lasting.yaml': lasting(1) });
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === first);
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === first, 60_000);
     const second = await repository.commit({ 'lasting.yaml': lasting(2) });
     const refused = await untilShop(
       'refused',
@@ -367,37 +367,38 @@ describe('drift that is put back', () => {
     );
     expect(refused.message).toMatch(/or delete it, and `fairlead sync` makes it anew/);
     await cluster.client.delete(core('configmaps', 'lasting'));
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === second);
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === second, 60_000);
     expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '2' });
     // Refused for others too, it makes the object when they are mended; what it is not refused for is put back.
     const third = await repository.commit({
       'lasting.yaml': lasting(3),
       'settings.yaml': `${MANIFESTS['settings.yaml']}sizes: {}\n`,
     });
-    await untilShop('refused', ({ commit }) => commit?.sha === third && commit.outcome === 'Refused');
+    await untilShop('refused', ({ commit }) => commit?.sha === third && commit.outcome === 'Refused', 60_000);
     for (const name of ['lasting', 'other']) await cluster.client.delete(core('configmaps', name));
     await found(
       'the other is made again',
       async () => await getOrUndefined(cluster.client, core('configmaps', 'other')),
+      60_000,
     );
-    const held = await untilShop('the other is well', ({ drift }) => drift?.count === 1);
+    const held = await untilShop('the other is well', ({ drift }) => drift?.count === 1, 60_000);
     expect(held.drift?.objects[0]).toMatchObject({
       object: `ConfigMap ${namespace}/lasting`,
       held: `commit ${third.slice(0, 8)}, which was refused for it, makes it anew as soon as it is not refused for others any more`,
     });
     const attempts = await cli('history shop -o json');
     const fourth = await repository.commit({ 'settings.yaml': MANIFESTS['settings.yaml'] });
-    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === fourth);
+    await untilShop('applied', ({ state, applied }) => state === 'Synced' && applied === fourth, 60_000);
     expect(dataOf(await cluster.client.get(core('configmaps', 'lasting')))).toEqual({ key: '3' });
     await repository.commit({ 'lasting.yaml': undefined });
-    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined);
+    await untilShop('synced', ({ state, drift }) => state === 'Synced' && drift === undefined, 60_000);
     const asked = { askedBy: 'fairlead', reason: expect.stringContaining(': deleted') };
     expect(JSON.parse(attempts)).toMatchObject({
       attempts: expect.arrayContaining([
         expect.objectContaining({ sha: third, outcome: 'Refused', ...asked }),
       ]),
     });
-  }, 90_000);
+  }, 240_000);
 
   it('the field alone, and not what no manifest names', async () => {
     await edit(core('configmaps', 'settings'), { data: { color: 'green', mine: 'stays' } });
