@@ -532,10 +532,13 @@ describe('a rolling update that somebody works against by hand', () => {
         });
       const spec = { ...FOO.spec, replicas: 1 };
       await cluster.client.create({ ...RCS, namespace }, { ...FOO, spec });
+      const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 1;
+      await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 60_000);
       const environment = environmentOf('rc-by-hand');
       for (const image of ['foo:2', 'foo:3']) {
         const words = `rolling-update foo --image=${image} --poll-interval 100ms -n ${namespace}`;
-        expect(await runCli(words.split(' '), { environment })).toMatchObject({ code: 0 });
+        const { code, err } = await runCli(words.split(' '), { environment });
+        expect([code, code === 0 ? '' : err]).toEqual([0, '']);
       }
       const { items } = await cluster.client.list(revisions);
       expect(items.map(({ metadata }) => metadata.name).sort()).toEqual([
