@@ -8,17 +8,19 @@ import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
 import type { Drift } from '../git/drift.ts';
 import { describeDrift, lookAtDrift } from '../git/drift.ts';
-import type { DriftEvent, KnownDrift } from '../git/drift-report.ts';
+import type { DriftEvent } from '../git/drift-report.ts';
 import { driftEvents, driftStatus, isSameDrift, recordDrift, writeDrift } from '../git/drift-report.ts';
 import type { Healings } from '../git/heal-pace.ts';
 import { areOver, fightOf, healAllAt, healedAll } from '../git/heal-pace.ts';
 import { entryKey } from '../git/inventory-content.ts';
 import { shortSha } from '../git/problems.ts';
 import type { Inventory } from '../git/inventory.ts';
-import type { CommitStatus } from '../git/inventory-status.ts';
 import { InventoryStore, nobodyWroteSince } from '../git/inventory.ts';
+import type { DriftedObject } from '../git/inventory-status.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, inventoryEntry, namedFields } from '../git/prepare.ts';
+import type { TriedFor } from '../git/refused-retry.ts';
+import { triedFor, whyNotMade } from '../git/refused-retry.ts';
 import type { Repository } from '../git/repositories.ts';
 import { settingsOf } from '../git/repositories.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
@@ -81,16 +83,6 @@ interface Judged {
   readonly isUntold: boolean;
 }
 
-/** An object was deleted, and the commit that was refused then was tried again. */
-interface TriedFor {
-  /** Of the deletion, RFC 3339. */
-  readonly since: string;
-  /** Of the commit. */
-  readonly sha: string;
-  /** It was refused for this object, among others. */
-  readonly wasNamed: boolean;
-}
-
 /** What is to be put back now. */
 interface Due {
   /** Of the inventory. */
@@ -112,7 +104,7 @@ export class DriftWatch {
   #expectedOf: string | undefined;
   readonly #judged = new Map<string, Judged>();
   /** What was reported, by object; undefined: this leader has not looked yet. */
-  #known: ReadonlyMap<string, KnownDrift> | undefined;
+  #known: ReadonlyMap<string, DriftedObject> | undefined;
   readonly #healing = new Map<string, Healings>();
   /** For what a refused commit was tried again, by key. */
   readonly #triedFor = new Map<string, TriedFor>();
@@ -309,7 +301,7 @@ export class DriftWatch {
     const heals = this.#repository.heal === true;
     const heldAll = heals ? whyHeld(inventory, isApplied) : undefined;
     const mayHeal = heals && heldAll === undefined;
-    const drifts = new Map<string, KnownDrift>();
+    const drifts = new Map<string, DriftedObject>();
     const fights: DriftEvent[] = [];
     const due: Due[] = [];
     let next = RECHECK_MS;
@@ -324,7 +316,9 @@ export class DriftWatch {
       }
       const known = before.get(drift.object);
       const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
-      const held = mayHeal ? whyNotMade(this.#triedFor.get(key), since, inventory, drift) : undefined;
+      const held = mayHeal
+        ? whyNotMade(this.#triedFor.get(key), since, inventory.status.commit, drift)
+        : undefined;
       const isHeld = held !== undefined || drift.held !== undefined;
       const wait = mayHeal && !isHeld ? healAllAt(past, drift.by, at) - at : undefined;
       const putBackAt = wait === undefined || wait === 0 ? undefined : new Date(at + wait).toISOString();
@@ -374,8 +368,7 @@ export class DriftWatch {
     if (first === undefined) return false;
     await tryAgain(this.#repository.name, reasonOf(gone, first.drift));
     this.#askedAfter = { runId: commit.runId, until: now() + TRY_MS };
-    for (const { key, since, drift } of gone)
-      this.#triedFor.set(key, { since, sha: commit.sha, wasNamed: isNamed(commit, drift) });
+    for (const { key, since, drift } of gone) this.#triedFor.set(key, triedFor(commit, drift, since));
     this.#dirty = undefined;
     return true;
   }
@@ -442,27 +435,8 @@ function whyHeld({ annotations, status }: Inventory, isApplied: boolean): string
   return `commit ${shortSha(sha)} is ${outcome}, and may have been applied in part`;
 }
 
-/**
- * Why an object that was deleted is not put back as it was: a newer commit was refused for it, and since it is gone for others alone. So it
- * was deleted as that refusal advises, and the commit makes it as soon as the others are mended too.
- */
-function whyNotMade(
-  tried: TriedFor | undefined,
-  since: string,
-  { status: { commit } }: Inventory,
-  drift: Drift,
-): string | undefined {
-  if (tried?.since !== since || !tried.wasNamed || commit?.sha !== tried.sha) return undefined;
-  if (commit.outcome !== 'Refused' || isNamed(commit, drift)) return undefined;
-  return `commit ${shortSha(tried.sha)}, which was refused for it, makes it anew as soon as it is not refused for others any more`;
-}
-
-function isNamed({ problems }: Pick<CommitStatus, 'problems'>, { object }: Drift): boolean {
-  return problems?.some((line) => line.includes(` ${object}: `)) === true;
-}
-
 /** What an earlier leader has reported. */
-function knownOf({ status }: Inventory): ReadonlyMap<string, KnownDrift> {
+function knownOf({ status }: Inventory): ReadonlyMap<string, DriftedObject> {
   return new Map((status.drift?.objects ?? []).map((drift) => [drift.object, drift]));
 }
 

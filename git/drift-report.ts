@@ -12,13 +12,6 @@ const OBJECT_LIMIT = 20;
 /** Events of one look; what is above is told together. */
 const EVENT_LIMIT = 20;
 
-/** Drift, and since when it is known (RFC 3339). */
-export interface KnownDrift extends Drift {
-  readonly since: string;
-  /** When it is put back again, if it was before (RFC 3339). */
-  readonly putBackAt?: string | undefined;
-}
-
 export interface DriftEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: 'DriftDetected' | 'DriftCorrected' | 'DriftFought';
@@ -38,8 +31,8 @@ function textOf({ object, change, fields, fieldCount, by }: Drift): string {
 
 /** What has begun and what is over since the last look, in the order of the objects. */
 export function driftEvents(
-  before: ReadonlyMap<string, KnownDrift>,
-  after: ReadonlyMap<string, KnownDrift>,
+  before: ReadonlyMap<string, DriftedObject>,
+  after: ReadonlyMap<string, DriftedObject>,
   now: string,
 ): readonly DriftEvent[] {
   const begun = [...after].flatMap(([key, drift]): readonly DriftEvent[] => {
@@ -76,7 +69,7 @@ function together(events: readonly DriftEvent[], now: string): readonly DriftEve
 
 /** What the status holds; undefined: nothing is known to differ. `heldAll`: why nothing at all is put back now. */
 export function driftStatus(
-  drifts: ReadonlyMap<string, KnownDrift>,
+  drifts: ReadonlyMap<string, DriftedObject>,
   unwatched: readonly string[],
   heldAll?: string,
 ): DriftStatus | undefined {

@@ -1,7 +1,7 @@
 /**
  * Fields that git had applied and names no more. Server-side apply removes them, unless somebody else owns them too with the very same
  * value: whoever ran `kubectl apply` by hand before sync did, for one. What tools of people hold is taken out all the same, for the value is git's; what
- * another applier or controller holds is its to keep, and is told. Pure.
+ * another applier or controller holds is its to keep, and is told. So it is of fields that git names and people have set to its very value. Pure.
  */
 
 import type { ManagedFields, OwnedPath } from '../kubernetes/managed-fields.ts';

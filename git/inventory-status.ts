@@ -3,6 +3,7 @@
 import { z } from 'zod';
 
 import { trusted } from '../kubernetes/values.ts';
+import type { Drift } from './drift.ts';
 
 /** The commit workflow that may write; another run that finds itself replaced here stops (fencing). */
 export interface CommitRun {
@@ -45,15 +46,10 @@ export interface DriftStatus {
   readonly unwatched?: readonly string[];
 }
 
-/** {@link Drift} as the status holds it. Times are RFC 3339. */
-export interface DriftedObject {
-  readonly object: string;
-  readonly change: 'changed' | 'deleted' | 'taken';
-  readonly fields: readonly string[];
-  readonly fieldCount: number;
-  readonly by: readonly string[];
-  readonly held?: string | undefined;
+/** Drift that is known. Times are RFC 3339. */
+export interface DriftedObject extends Drift {
   readonly since: string;
+  /** When it is put back again, if it was before. */
   readonly putBackAt?: string | undefined;
 }
 

@@ -100,31 +100,9 @@ export async function pruneObjects(
       if (result.verdict === 'delete' && result.last !== undefined && finalizersOf(result.last).length > 0)
         leaving.push({ label, path: result.path, last: result.last });
     } catch (error) {
-      if (error instanceof ApiError && error.webhook !== undefined) {
-        problems.push(
-          problem('WebhookFailed', `it left the commit but is not deleted or detached: ${error.message}.`, {
-            object: label,
-            next: mendWebhook(error.webhook),
-          }),
-        );
-        continue;
-      }
-      if (!isRefusal(error)) throw error;
-      if (!isForbidden(error)) {
-        // A policy, or a webhook that has answered: one object alone, which may be let go later.
-        const message = `it left the commit but is not deleted or detached: ${toMessage(error)}.`;
-        const next = { next: 'Have it let go by what refuses; the commit is tried again by itself.' };
-        problems.push(
-          problem('Refused', message, { object: label, ...next, ...policyFor(toMessage(error)) }),
-        );
-        continue;
-      }
-      problems.push(
-        problem('Forbidden', `it left the commit but may not be deleted or detached: ${toMessage(error)}.`, {
-          object: label,
-          next: `Grant the permission (${bindingCommand(entry.namespace)}), or set \`prune: false\` for the repository.`,
-        }),
-      );
+      const found = whyNotPruned(error, entry, label);
+      if (found === undefined) throw error;
+      problems.push(found);
     }
   }
   kept.push(...(await describeLeaving(context, leaving)));
@@ -133,6 +111,24 @@ export async function pruneObjects(
     if (unread.length > 0) kept.push(describeUnread(unread));
   }
   return { deleted, forgotten, kept, heirs, problems };
+}
+
+/** A refusal that is about one object alone, the others go on; undefined: the apiserver could not be asked. */
+function whyNotPruned(error: unknown, { namespace }: InventoryEntry, object: string): Problem | undefined {
+  if (error instanceof ApiError && error.webhook !== undefined) {
+    const message = `it left the commit but is not deleted or detached: ${error.message}.`;
+    return problem('WebhookFailed', message, { object, next: mendWebhook(error.webhook) });
+  }
+  if (isForbidden(error)) {
+    const message = `it left the commit but may not be deleted or detached: ${toMessage(error)}.`;
+    const next = `Grant the permission (${bindingCommand(namespace)}), or set \`prune: false\` for the repository.`;
+    return problem('Forbidden', message, { object, next });
+  }
+  if (!isRefusal(error)) return undefined;
+  // A policy, or a webhook that has answered: what it keeps it may let go later.
+  const message = `it left the commit but is not deleted or detached: ${toMessage(error)}.`;
+  const next = 'Have it let go by what refuses; the commit is tried again by itself.';
+  return problem('Refused', message, { object, next, ...policyFor(toMessage(error)) });
 }
 
 /** What was deleted and had finalizers then. */

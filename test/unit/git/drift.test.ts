@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { Drift } from '../../../git/drift.ts';
 import { describeDrift, describeUndo, lookAtDrift } from '../../../git/drift.ts';
-import type { KnownDrift } from '../../../git/drift-report.ts';
+import type { DriftedObject } from '../../../git/inventory-status.ts';
 import { driftEvents, driftStatus } from '../../../git/drift-report.ts';
 import { fightOf, healAllAt, healedAll } from '../../../git/heal-pace.ts';
 import type { Healing, Healings } from '../../../git/heal-pace.ts';
@@ -26,7 +26,7 @@ const drift = (more: Partial<Drift> = {}): Drift => ({
   ...more,
 });
 
-const known = (...drifts: readonly Partial<KnownDrift>[]): ReadonlyMap<string, KnownDrift> =>
+const known = (...drifts: readonly Partial<DriftedObject>[]): ReadonlyMap<string, DriftedObject> =>
   new Map(
     drifts.map((more) => {
       const one = { ...drift(more), since: '2026-01-01T00:00:00Z' };
@@ -108,10 +108,10 @@ describe('a workload that was set aside from git', () => {
 });
 
 describe('events of drift', () => {
-  const reasons = (before: ReadonlyMap<string, KnownDrift>, after: ReadonlyMap<string, KnownDrift>) =>
+  const reasons = (before: ReadonlyMap<string, DriftedObject>, after: ReadonlyMap<string, DriftedObject>) =>
     driftEvents(before, after, 'now').map(({ reason }) => reason);
 
-  it.each<[string, readonly Partial<KnownDrift>[], readonly Partial<KnownDrift>[], readonly string[]]>([
+  it.each<[string, readonly Partial<DriftedObject>[], readonly Partial<DriftedObject>[], readonly string[]]>([
     ['new', [], [{}], ['DriftDetected']],
     ['the same as before', [{}], [{ putBackAt: '2026-01-01T00:00:10Z' }], []],
     ['another field', [{}], [{ fields: ['data.shape'] }], ['DriftDetected']],
