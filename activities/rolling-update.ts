@@ -176,7 +176,8 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
       startedAt: revision?.metadata.creationTimestamp ?? at,
       // Without its end: written again it must be the same, or the write that follows would never find what was planned on.
       outcome: 'Superseded',
-      reason: message,
+      endedBecause: message,
+      ...(state?.begun?.reason !== undefined && { reason: state.begun.reason }),
       ...(commit !== undefined && { commit }),
       ...(state?.begun?.by !== undefined && { by: state.begun.by }),
     });

@@ -370,7 +370,13 @@ spec:
       readonly revisions: readonly { readonly attempts: readonly object[] }[];
     };
     expect(revisions.slice(-2).map(({ attempts }) => attempts)).toEqual([
-      [expect.objectContaining({ outcome: 'Superseded', commit: sha })],
+      [
+        expect.objectContaining({
+          outcome: 'Superseded',
+          commit: sha,
+          endedBecause: expect.stringContaining('is rolled out instead of'),
+        }),
+      ],
       [expect.objectContaining({ outcome: 'Succeeded', commit: mended })],
     ]);
   }, 120_000);
