@@ -4,10 +4,12 @@ import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
 import { readUpdate, readUpdateAtOnce } from '../kubernetes/rolling-update-objects.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import type { UpdateRun } from '../planners/rolling-update-run.ts';
-import { updateNameOf } from '../planners/rolling-update-view.ts';
+import type { RollingUpdateSnapshot } from '../planners/rolling-update-view.ts';
+import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
 import { ensureSearchAttributes } from '../worker/search-attributes.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { controllerName } from './controller-argument.ts';
@@ -15,6 +17,7 @@ import { CliError, EXIT } from './exit-codes.ts';
 import type { GitState } from './git-state.ts';
 import { readGitState } from './git-state.ts';
 import type { Call } from './io.ts';
+import { readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import type { OpenTemporal } from './temporal.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
@@ -32,15 +35,35 @@ export function updateOf({ namespace }: Session, { operands }: Call): UpdateRefe
 
 /**
  * The update that the operand is part of: of a next controller it is that of the old one, and the reader is told so.
- * @throws CliError (usage), ApiError
+ * @throws CliError (usage; OtherCluster), ApiError
  */
 export async function findUpdate(session: Session, call: Call): Promise<UpdateReference> {
   const { namespace, name } = updateOf(session, call);
   const { io, client } = session;
-  const whole = updateNameOf(await readUpdate(client, { namespace, name }, io.interrupted), name);
+  const snapshot = await readUpdate(client, { namespace, name }, io.interrupted);
+  const whole = updateNameOf(snapshot, name);
+  await requireOwnCluster(session, { ...snapshot, name: whole });
   if (whole !== name)
     io.err(`note: ${name} is to take the place of ${whole}: this is the update of ${whole}\n`);
   return { namespace, name: whole };
+}
+
+/**
+ * One that the workers of another FAIRLEAD_CLUSTER carry out has its run and its leader there: looked at from here it would seem that
+ * nobody acts, and a verb would start a second run. Where nobody leads there, it may be taken over.
+ * @throws CliError (OtherCluster)
+ */
+export async function requireOwnCluster(session: Session, snapshot: RollingUpdateSnapshot): Promise<void> {
+  const { cluster } = viewUpdate(snapshot).record?.state ?? {};
+  if (cluster === undefined || cluster === session.cluster) return;
+  const lease = await readLease({ ...session, cluster });
+  if (lease.state !== 'held') return;
+  throw new CliError(
+    `the update of ${snapshot.name} is of the workers with FAIRLEAD_CLUSTER=${cluster}, not of --cluster ${session.cluster}\n` +
+      `  say --cluster ${shellWord(cluster)}`,
+    EXIT.failed,
+    { code: 'OtherCluster' },
+  );
 }
 
 /** The update as it is at one moment. @throws CliError when there is neither the controller nor an update of it */

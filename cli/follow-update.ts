@@ -350,6 +350,6 @@ function nextStep(
       );
     case 'Aborted':
     case 'Succeeded':
-      return `\`fairlead rollout history ${rc} ${where}\` shows what became of it; the same command begins anew`;
+      return `\`fairlead rollout history ${rc} ${where}\` shows what became of it; roll it out again with --image=… or -f FILE`;
   }
 }

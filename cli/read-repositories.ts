@@ -8,7 +8,7 @@ import type { Entries } from '../git/inventory-content.ts';
 import { INVENTORY_LABEL, takenBy } from '../git/inventory-content.ts';
 import { ProblemError } from '../git/problems.ts';
 import { formatAge } from './durations.ts';
-import { CliError } from './exit-codes.ts';
+import { CliError, EXIT } from './exit-codes.ts';
 import { describeFree, leaseName, readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
@@ -94,6 +94,8 @@ export async function readRepository(session: Session, name: string): Promise<Kn
     const known = rows.map((one) => one.name).join(', ');
     throw new CliError(
       `there is no repository "${name}": ${known === '' ? 'the worker follows none' : `the worker follows ${known}`}${besideThem(troubles)}`,
+      EXIT.failed,
+      { code: 'NotFound' },
     );
   }
   const isTheirs = row !== undefined && areOfOthers(inventory, session.cluster);

@@ -14,7 +14,7 @@ import { ANNOTATION } from '../planners/names.ts';
 import { BudgetError } from '../planners/rolling-update-scale.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { updateNameOf, viewUpdate } from '../planners/rolling-update-view.ts';
-import { ensureRun } from './controller-session.ts';
+import { ensureRun, requireOwnCluster } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { followUpdate } from './follow-update.ts';
@@ -40,6 +40,8 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
     const request = reversed ?? typed;
     const isRollback = call.options.rollback === true || reversed !== undefined;
     if (call.options.dryRun === true) return await showPlan(session, request, isRollback);
+    const seen = await readUpdate(session.client, { namespace: session.namespace, name: request.name });
+    await requireOwnCluster(session, seen);
     await requireKeeper(session, request.name);
     // Before anything is written: without Temporal it would only be recorded.
     const temporal = await connect(session);

@@ -65,11 +65,20 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
   return workflowId;
 }
 
-/** The present step of a run that is tried again and again, if it is, in what Temporal describes. */
+/** temporal.api.enums.v1.TimeoutType.TIMEOUT_TYPE_HEARTBEAT */
+const HEARTBEAT_TIMEOUT = 4;
+
+/**
+ * The present step of a run that is tried again and again, if it is, in what Temporal describes. A try that ended because its worker was
+ * gone has been answered by nobody: the next worker goes on with it.
+ */
 export function failingStep({
   pendingActivities,
 }: Pick<WorkflowExecutionDescription['raw'], 'pendingActivities'>): FailingStep | undefined {
-  const failing = (pendingActivities ?? []).find(({ lastFailure }) => lastFailure?.message);
+  const failing = (pendingActivities ?? []).find(
+    ({ lastFailure }) =>
+      lastFailure?.message && lastFailure.timeoutFailureInfo?.timeoutType !== HEARTBEAT_TIMEOUT,
+  );
   return failing && { attempts: (failing.attempt ?? 1) - 1, message: failing.lastFailure?.message ?? '' };
 }
 

@@ -176,6 +176,21 @@ describe('a rolling update that somebody works against by hand', () => {
   );
 
   it(
+    'looked at under another --cluster: the verbs say whose it is, and it goes on untouched',
+    inLane(async () => {
+      const { cli, done } = await halfway();
+      for (const words of ['explain rc/foo', 'rollout abort rc/foo', 'rolling-update foo --image=foo:2'])
+        expect(await cli(`${words} --cluster elsewhere`)).toMatchObject({
+          code: 1,
+          err: 'error: the update of foo is of the workers with FAIRLEAD_CLUSTER=rc-by-hand, not of --cluster elsewhere\n  say --cluster rc-by-hand\n',
+        });
+      expect(await cli('rollout resume rc/foo')).toMatchObject({ code: 0, err: '' });
+      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+    }),
+    240_000,
+  );
+
+  it(
     'the template of the next controller: it is put back, and pods of the edited one are replaced',
     inLane(async () => {
       const { namespace, cli, done, next, untilPods } = await halfway();

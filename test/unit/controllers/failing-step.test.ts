@@ -1,0 +1,27 @@
+/** What a run of a rolling update is stuck at, by what Temporal describes of it. */
+
+import { expect, it } from '@jest/globals';
+
+import { failingStep } from '../../../controllers/rolling-update-runs.ts';
+
+const ANSWERED = { attempt: 4, lastFailure: { message: 'exceeded quota' } };
+
+it('is the step that the cluster has answered, with the tries so far', () => {
+  expect(failingStep({ pendingActivities: [{ attempt: 1 }, ANSWERED] })).toEqual({
+    attempts: 3,
+    message: 'exceeded quota',
+  });
+});
+
+it('is none where the last try ended with its worker', () => {
+  const lost = { message: 'activity Heartbeat timeout', timeoutFailureInfo: { timeoutType: 4 } };
+  expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure: lost }] })).toBeUndefined();
+});
+
+it('is one where a try took too long: something hangs', () => {
+  const slow = { message: 'activity StartToClose timeout', timeoutFailureInfo: { timeoutType: 1 } };
+  expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure: slow }] })).toEqual({
+    attempts: 1,
+    message: 'activity StartToClose timeout',
+  });
+});
