@@ -1,69 +1,31 @@
 /** What a commit would change in the cluster: the same decisions as sync's, with a dry run instead of a write. */
 
-import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { isForbidden } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { Discovery, parseApiVersion } from '../kubernetes/discovery.ts';
-import { asRecord, trusted } from '../kubernetes/values.ts';
-import { compareApplied } from '../git/applied-difference.ts';
+import { Discovery } from '../kubernetes/discovery.ts';
 import { checkCommit } from '../git/check.ts';
-import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
-import type { Foreign } from '../git/collisions.ts';
-import { collisions } from '../git/collisions.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from '../git/commit.ts';
-import { findConflicts } from '../git/conflicts.ts';
-import { findCounterpart } from '../git/counterpart.ts';
-import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/decision.ts';
-import { heldBack } from '../git/drift.ts';
 import type { FollowedRow } from '../git/followed-list.ts';
 import { readFollowedList } from '../git/followed-list.ts';
-import { decisionInput } from '../git/former-owner.ts';
-import { isGrant } from '../git/heirs.ts';
-import { entryKey, groupOf, pruneCandidates } from '../git/inventory-content.ts';
-import type { InventoryEntry } from '../git/inventory-content.ts';
 import { listUnchanged } from '../git/listed-metadata.ts';
 import type { Manifest } from '../git/manifests.ts';
-import { objectLabel } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { counterpartPath, inventoryEntry, isController, isWorkload, problemOf } from '../git/prepare.ts';
+import { isController } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import type { FollowedSources } from '../git/other-commits.ts';
 import { OtherCommits } from '../git/other-commits.ts';
 import { describeUnread } from '../git/prune.ts';
-import { judgeWithContent } from '../git/prune-containers.ts';
 import type { Repository } from '../git/repositories.ts';
-import { toProblems } from '../git/refusals.ts';
-import { objectPath } from '../git/resources.ts';
-import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { sourceIdentity } from '../git/source-url.ts';
-import { ANNOTATION } from '../planners/names.ts';
-import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
-import type { ReplicationController } from '../planners/replication-controller.ts';
-import { normaliseTemplate } from '../planners/template-defaults.ts';
-import type { Difference } from '../git/differences.ts';
-import { differences } from '../git/differences.ts';
 import type { Session } from './session.ts';
 import { REQUEST_TIMEOUT_MS } from './session.ts';
 import { VisibleInventory } from './visible-inventory.ts';
-
-export interface PlannedChange {
-  /** `Kind.group namespace/name` */
-  readonly object: string;
-  /** `move`: from one workload API to the other; `handOver`: to another repository. */
-  readonly action:
-    'create' | 'change' | 'move' | 'delete' | 'leave' | 'keep' | 'detach' | 'handOver' | 'later';
-  /** Annotation `fairlead.dev/wave`, where it is not 0. */
-  readonly wave?: number;
-  /** Labels of what must be ready before it. */
-  readonly dependsOn?: readonly string[];
-  /** Why it is left, kept, detached, handed over or put off. */
-  readonly why?: string;
-  readonly differences: readonly Difference[];
-  /** The pod template changes: so many pods get a new revision. */
-  /** `pods` is absent where nodes decide. */
-  readonly rollout?: { readonly pods?: number };
-}
+import type { PlannedChange } from './planned-change.ts';
+import type { Outcome } from './plan-object.ts';
+import { describeChange, isChange, isMissing, isRefused, moved, planObject } from './plan-object.ts';
+import { planPrunes } from './plan-prunes.ts';
 
 export interface RepositoryPlan {
   readonly repository: string;
@@ -200,27 +162,6 @@ async function unreadNotes(
   return unread.length === 0 ? [] : [describeUnread(unread)];
 }
 
-type Outcome = PlannedChange | 'unchanged' | RefusedObject;
-
-/** What the check has not refused may be refused when it is tried again: somebody has written in between. */
-interface RefusedObject {
-  readonly refused: readonly Problem[];
-  /** Its namespace is not there, or is about to come with the commit. */
-  readonly isMissing?: true;
-}
-
-function isRefused(outcome: Outcome | undefined): outcome is RefusedObject {
-  return typeof outcome === 'object' && 'refused' in outcome;
-}
-
-function isMissing(outcome: Outcome | undefined): boolean {
-  return isRefused(outcome) && outcome.isMissing === true;
-}
-
-function isChange(outcome: Outcome): outcome is PlannedChange {
-  return typeof outcome === 'object' && !isRefused(outcome);
-}
-
 /** The problems of the check, and those of objects of which it has told none: nothing that is refused may be left out. */
 function withRefused(problems: readonly Problem[], refused: readonly Problem[]): readonly Problem[] {
   const told = new Set(problems.map(({ object }) => object));
@@ -242,229 +183,4 @@ async function followedRows(
     if (isForbidden(error)) return undefined;
     throw error;
   }
-}
-
-async function planObject(
-  context: CommitContext,
-  object: PreparedObject,
-  heals: boolean | undefined,
-): Promise<Outcome> {
-  const { label } = object;
-  if (object.deferred) {
-    return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
-  }
-  const live = await getOrUndefined(context.client, object.path);
-  const input = await decisionInput(context, object, live);
-  const decision = decide(input);
-  switch (decision.do) {
-    case 'nothing': {
-      const outcome = await dryRun(context, object, live);
-      if (!isChange(outcome) || outcome.differences.length === 0) return 'unchanged';
-      const held = heals === true ? heldBack(input, object) : undefined;
-      return await driftOf(context, object, live, outcome, { heals, held });
-    }
-    case 'refuse':
-      return {
-        refused: [
-          {
-            ...problemOf(object, decision.code, decision.message),
-            ...(decision.next !== undefined && { next: decision.next }),
-          },
-        ],
-      };
-    case 'leave':
-      return { object: label, action: 'leave', why: decision.why, differences: [] };
-    case 'wait':
-      return { object: label, action: 'later', why: decision.why, differences: [] };
-    case 'unpin':
-      return { object: label, action: 'change', why: 'the pin is taken away', differences: [] };
-    case 'apply':
-      return await moved(context, object, await dryRun(context, object, live));
-  }
-}
-
-/** A workload that is created while the same one of this repository exists under the other API takes its pods over. */
-async function moved(context: CommitContext, object: PreparedObject, outcome: Outcome): Promise<Outcome> {
-  if (!isChange(outcome) || outcome.action !== 'create') return outcome;
-  const found = await findCounterpart(context, object).catch((error: unknown) => {
-    // It is among the problems of the check.
-    if (isForbidden(error)) return undefined;
-    throw error;
-  });
-  const old = found?.live;
-  if (found === undefined || old?.metadata.annotations?.[ANNOTATION.repository] !== context.repository.name)
-    return outcome;
-  const { path } = found;
-  const changed = differences(templateOf(old), templateOf(object.manifest.body));
-  const { rollout, ...rest } = outcome;
-  return {
-    ...rest,
-    action: 'move',
-    why: `it comes from ${path.group}/${path.version} and takes over pods, claims and revisions as they are`,
-    differences: changed,
-    ...(rollout !== undefined && changed.length > 0 && { rollout }),
-  };
-}
-
-/** The pod template with the defaults of apps/v1, below `spec.template`. */
-function templateOf(object: unknown): JsonObject {
-  const template = trusted<PodTemplate>(asRecord(asRecord(object)['spec'])['template']);
-  return { spec: { template: normaliseTemplate(template) } };
-}
-
-/** A manifest that is applied already is not applied again, whatever has become of its object; only `heal` puts it back. */
-async function driftOf(
-  context: CommitContext,
-  prepared: PreparedObject,
-  live: KubernetesObject | undefined,
-  { object, differences: found, why: beside }: PlannedChange,
-  { heals, held }: { readonly heals: boolean | undefined; readonly held: string | undefined },
-): Promise<PlannedChange> {
-  const conflicts = await findConflicts(context, prepared, live);
-  // What was put beside it holds nothing up, see takenOut.
-  const owners =
-    beside !== undefined || conflicts.length === 0 || isTakenByForce(conflicts)
-      ? undefined
-      : describeConflicts(conflicts).replace(/[.]$/, '');
-  const isPutBack = heals === true && held === undefined && !isUndone(conflicts);
-  const atOnce = heals === undefined ? '; a worker with `heal: true` puts it back at once' : '';
-  const next = isPutBack
-    ? `${owners === undefined ? '' : `${owners}; `}with \`heal: true\` it is put back at once`
-    : owners === undefined
-      ? `the next change of the manifest takes it back${atOnce}`
-      : `${owners}, and a change of the manifest is refused as long as both do${atOnce}`;
-  const stays = held === undefined ? '' : `, and stays so: ${held}`;
-  const why = `it was changed in the cluster after this manifest was applied${stays}; ${next}`;
-  return { object, action: 'leave', why, differences: found };
-}
-
-async function dryRun(
-  context: CommitContext,
-  object: PreparedObject,
-  live: KubernetesObject | undefined,
-): Promise<Outcome> {
-  const { client } = context;
-  const body = bodyToApply(context, object, live);
-  try {
-    const result = await client.patch(object.path, 'apply', body, {
-      dryRun: true,
-      force: true,
-      fieldValidation: 'Strict',
-    });
-    const change = describeChange(object, live, result);
-    return live !== undefined && change.rollout === undefined && isController(object.manifest)
-      ? await replaced(context, object, trusted<ReplicationController>(live), change)
-      : change;
-  } catch (error) {
-    const foreign = collisions(error, body, live);
-    if (foreign.length > 0) return takenOut(object, foreign);
-    const found = toProblems(error, object);
-    if (found === undefined) throw error;
-    return { refused: found, ...(isNotFound(error) && { isMissing: true }) };
-  }
-}
-
-/** Of a ReplicationController the commit replaces pods as well whose template somebody has changed under them. */
-async function replaced(
-  context: CommitContext,
-  object: PreparedObject,
-  live: ReplicationController,
-  change: PlannedChange,
-): Promise<PlannedChange> {
-  if (!(await isAheadOfItsPods(context, object, live))) return change;
-  const pods = podsOf(object, live, live);
-  const why = 'its template was changed in the cluster, and its pods are of before: they are replaced';
-  return { ...change, why, rollout: { ...(pods !== undefined && { pods }) } };
-}
-
-/** What the dry run of the apply alone cannot show: only after it is taken out the manifest can be applied. */
-function takenOut({ label }: PreparedObject, foreign: readonly Foreign[]): PlannedChange {
-  const owners = foreign.map((one) => `"${one.managers.join('", "')}" has put ${one.label} there`);
-  return {
-    object: label,
-    action: 'change',
-    why: `the manifest is applied, and what cannot be beside it is taken out: ${owners.join('; ')}`,
-    differences: foreign.map((one) => ({ path: one.label, before: one.value })),
-  };
-}
-
-function describeChange(
-  object: PreparedObject,
-  live: KubernetesObject | undefined,
-  result: KubernetesObject,
-): PlannedChange {
-  const found = live === undefined ? [] : compareApplied(object, live, result);
-  const rolls =
-    (isWorkload(object.manifest) || isController(object.manifest)) &&
-    (live === undefined || found.some(({ path }) => path.startsWith('spec.template')));
-  const pods = podsOf(object, live, result);
-  return {
-    object: object.label,
-    action: live === undefined ? 'create' : 'change',
-    ...(live !== undefined && found.length === 0 && { why: 'only where it comes from' }),
-    differences: found,
-    ...(rolls && { rollout: { ...(pods !== undefined && { pods }) } }),
-  };
-}
-
-/** Of a DaemonSet as many as there were nodes for it; of a new one that is not known. */
-function podsOf(
-  { manifest }: PreparedObject,
-  live: KubernetesObject | undefined,
-  result: KubernetesObject,
-): number | undefined {
-  const isDaemonSet = manifest.kind === 'DaemonSet';
-  const found = isDaemonSet
-    ? asRecord(asRecord(live)['status'])['desiredNumberScheduled']
-    : (asRecord(asRecord(result)['spec'])['replicas'] ?? 1);
-  return typeof found === 'number' ? found : undefined;
-}
-
-async function planPrunes(
-  context: CommitContext,
-  objects: readonly PreparedObject[],
-): Promise<readonly PlannedChange[]> {
-  const entries = (await context.store.read())?.entries ?? new Map<string, InventoryEntry>();
-  const changes: PlannedChange[] = [];
-  const old = new Set(objects.flatMap((object) => labelOfCounterpart(object) ?? []));
-  const wanted = objects.map(inventoryEntry);
-  const keys = new Set(wanted.map((entry) => entryKey(entry)));
-  const candidates = pruneCandidates(entries, wanted);
-  const setting = {
-    wanted: keys,
-    rightsLeave: candidates.some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
-  };
-  for (const entry of candidates) {
-    const { group, version } = parseApiVersion(entry.apiVersion);
-    // Told where it goes to.
-    if (old.has(objectLabel({ ...entry, group }))) continue;
-    const served = await context.discovery.find(entry.apiVersion, entry.kind);
-    if (served === undefined) continue;
-    const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
-    const live = await getOrUndefined(context.client, path);
-    const verdict = await judgeWithContent(context, entry, path, live, setting);
-    const object = objectLabel({ ...entry, group });
-    if (verdict.verdict === 'delete') {
-      const why = verdict.refused === undefined ? {} : { why: `not handed over: ${verdict.refused}` };
-      changes.push({ object, action: 'delete', ...why, differences: [] });
-    }
-    if (verdict.verdict === 'forget' && verdict.stays === true)
-      changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
-    if (verdict.verdict === 'keep' || verdict.verdict === 'detach' || verdict.verdict === 'handOver')
-      changes.push({ object, action: verdict.verdict, why: verdict.why, differences: [] });
-  }
-  return changes;
-}
-
-function labelOfCounterpart(object: PreparedObject): string | undefined {
-  const path = counterpartPath(object);
-  return (
-    path &&
-    objectLabel({
-      kind: object.manifest.kind,
-      group: path.group,
-      namespace: path.namespace,
-      name: path.name ?? '',
-    })
-  );
 }

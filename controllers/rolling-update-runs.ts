@@ -77,7 +77,7 @@ export function failingStep({
 }: Pick<WorkflowExecutionDescription['raw'], 'pendingActivities'>): FailingStep | undefined {
   const failing = (pendingActivities ?? []).find(
     ({ lastFailure }) =>
-      lastFailure?.message && lastFailure.timeoutFailureInfo?.timeoutType !== HEARTBEAT_TIMEOUT,
+      lastFailure?.message && Number(lastFailure.timeoutFailureInfo?.timeoutType) !== HEARTBEAT_TIMEOUT,
   );
   return failing && { attempts: (failing.attempt ?? 1) - 1, message: failing.lastFailure?.message ?? '' };
 }

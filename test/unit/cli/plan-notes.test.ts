@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import type { LeaseState } from '../../../cli/lease.ts';
 import { unkept } from '../../../cli/plan.ts';
-import type { PlannedChange } from '../../../cli/plan-changes.ts';
+import type { PlannedChange } from '../../../cli/planned-change.ts';
 
 const by = (workloadApi: string, namespaces?: readonly string[]): LeaseState => ({
   state: 'held',

@@ -1,0 +1,232 @@
+/** What a commit would change in one object: the decision of sync, with a dry run instead of a write. */
+
+import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { asRecord, trusted } from '../kubernetes/values.ts';
+import { compareApplied } from '../git/applied-difference.ts';
+import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
+import type { Foreign } from '../git/collisions.ts';
+import { collisions } from '../git/collisions.ts';
+import type { CommitContext } from '../git/commit.ts';
+import { findConflicts } from '../git/conflicts.ts';
+import { findCounterpart } from '../git/counterpart.ts';
+import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/decision.ts';
+import { heldBack } from '../git/drift.ts';
+import { decisionInput } from '../git/former-owner.ts';
+import type { PreparedObject } from '../git/prepare.ts';
+import { isController, isWorkload, problemOf } from '../git/prepare.ts';
+import type { Problem } from '../git/problems.ts';
+import { toProblems } from '../git/refusals.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { ANNOTATION } from '../planners/names.ts';
+import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
+import { normaliseTemplate } from '../planners/template-defaults.ts';
+import { differences } from '../git/differences.ts';
+import type { PlannedChange } from './planned-change.ts';
+
+/** What planning one object has come to. */
+export type Outcome = PlannedChange | 'unchanged' | RefusedObject;
+
+/** What the check has not refused may be refused when it is tried again: somebody has written in between. */
+interface RefusedObject {
+  readonly refused: readonly Problem[];
+  /** Its namespace is not there, or is about to come with the commit. */
+  readonly isMissing?: true;
+}
+
+/** It was tried, and the cluster takes it not. */
+export function isRefused(outcome: Outcome | undefined): outcome is RefusedObject {
+  return typeof outcome === 'object' && 'refused' in outcome;
+}
+
+/** Refused because its namespace is not there. */
+export function isMissing(outcome: Outcome | undefined): boolean {
+  return isRefused(outcome) && outcome.isMissing === true;
+}
+
+/** Neither refused nor as it is. */
+export function isChange(outcome: Outcome): outcome is PlannedChange {
+  return typeof outcome === 'object' && !isRefused(outcome);
+}
+
+/** Plans what the check has not tried. @throws ApiError when the apiserver cannot be asked */
+export async function planObject(
+  context: CommitContext,
+  object: PreparedObject,
+  heals: boolean | undefined,
+): Promise<Outcome> {
+  const { label } = object;
+  if (object.deferred) {
+    return { object: label, action: 'create', why: 'its kind comes with this commit', differences: [] };
+  }
+  const live = await getOrUndefined(context.client, object.path);
+  const input = await decisionInput(context, object, live);
+  const decision = decide(input);
+  switch (decision.do) {
+    case 'nothing': {
+      const outcome = await dryRun(context, object, live);
+      if (!isChange(outcome) || outcome.differences.length === 0) return 'unchanged';
+      const held = heals === true ? heldBack(input, object) : undefined;
+      return await driftOf(context, object, live, outcome, { heals, held });
+    }
+    case 'refuse':
+      return {
+        refused: [
+          {
+            ...problemOf(object, decision.code, decision.message),
+            ...(decision.next !== undefined && { next: decision.next }),
+          },
+        ],
+      };
+    case 'leave':
+      return { object: label, action: 'leave', why: decision.why, differences: [] };
+    case 'wait':
+      return { object: label, action: 'later', why: decision.why, differences: [] };
+    case 'unpin':
+      return { object: label, action: 'change', why: 'the pin is taken away', differences: [] };
+    case 'apply':
+      return await moved(context, object, await dryRun(context, object, live));
+  }
+}
+
+/** A workload that is created while the same one of this repository exists under the other API takes its pods over. */
+export async function moved(
+  context: CommitContext,
+  object: PreparedObject,
+  outcome: Outcome,
+): Promise<Outcome> {
+  if (!isChange(outcome) || outcome.action !== 'create') return outcome;
+  const found = await findCounterpart(context, object).catch((error: unknown) => {
+    // It is among the problems of the check.
+    if (isForbidden(error)) return undefined;
+    throw error;
+  });
+  const old = found?.live;
+  if (found === undefined || old?.metadata.annotations?.[ANNOTATION.repository] !== context.repository.name)
+    return outcome;
+  const { path } = found;
+  const changed = differences(templateOf(old), templateOf(object.manifest.body));
+  const { rollout, ...rest } = outcome;
+  return {
+    ...rest,
+    action: 'move',
+    why: `it comes from ${path.group}/${path.version} and takes over pods, claims and revisions as they are`,
+    differences: changed,
+    ...(rollout !== undefined && changed.length > 0 && { rollout }),
+  };
+}
+
+/** The pod template with the defaults of apps/v1, below `spec.template`. */
+function templateOf(object: unknown): JsonObject {
+  const template = trusted<PodTemplate>(asRecord(asRecord(object)['spec'])['template']);
+  return { spec: { template: normaliseTemplate(template) } };
+}
+
+/** A manifest that is applied already is not applied again, whatever has become of its object; only `heal` puts it back. */
+async function driftOf(
+  context: CommitContext,
+  prepared: PreparedObject,
+  live: KubernetesObject | undefined,
+  { object, differences: found, why: beside }: PlannedChange,
+  { heals, held }: { readonly heals: boolean | undefined; readonly held: string | undefined },
+): Promise<PlannedChange> {
+  const conflicts = await findConflicts(context, prepared, live);
+  // What was put beside it holds nothing up, see takenOut.
+  const owners =
+    beside !== undefined || conflicts.length === 0 || isTakenByForce(conflicts)
+      ? undefined
+      : describeConflicts(conflicts).replace(/[.]$/, '');
+  const isPutBack = heals === true && held === undefined && !isUndone(conflicts);
+  const atOnce = heals === undefined ? '; a worker with `heal: true` puts it back at once' : '';
+  const next = isPutBack
+    ? `${owners === undefined ? '' : `${owners}; `}with \`heal: true\` it is put back at once`
+    : owners === undefined
+      ? `the next change of the manifest takes it back${atOnce}`
+      : `${owners}, and a change of the manifest is refused as long as both do${atOnce}`;
+  const stays = held === undefined ? '' : `, and stays so: ${held}`;
+  const why = `it was changed in the cluster after this manifest was applied${stays}; ${next}`;
+  return { object, action: 'leave', why, differences: found };
+}
+
+async function dryRun(
+  context: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): Promise<Outcome> {
+  const { client } = context;
+  const body = bodyToApply(context, object, live);
+  try {
+    const result = await client.patch(object.path, 'apply', body, {
+      dryRun: true,
+      force: true,
+      fieldValidation: 'Strict',
+    });
+    const change = describeChange(object, live, result);
+    return live !== undefined && change.rollout === undefined && isController(object.manifest)
+      ? await replaced(context, object, trusted<ReplicationController>(live), change)
+      : change;
+  } catch (error) {
+    const foreign = collisions(error, body, live);
+    if (foreign.length > 0) return takenOut(object, foreign);
+    const found = toProblems(error, object);
+    if (found === undefined) throw error;
+    return { refused: found, ...(isNotFound(error) && { isMissing: true }) };
+  }
+}
+
+/** Of a ReplicationController the commit replaces pods as well whose template somebody has changed under them. */
+async function replaced(
+  context: CommitContext,
+  object: PreparedObject,
+  live: ReplicationController,
+  change: PlannedChange,
+): Promise<PlannedChange> {
+  if (!(await isAheadOfItsPods(context, object, live))) return change;
+  const pods = podsOf(object, live, live);
+  const why = 'its template was changed in the cluster, and its pods are of before: they are replaced';
+  return { ...change, why, rollout: { ...(pods !== undefined && { pods }) } };
+}
+
+/** What the dry run of the apply alone cannot show: only after it is taken out the manifest can be applied. */
+function takenOut({ label }: PreparedObject, foreign: readonly Foreign[]): PlannedChange {
+  const owners = foreign.map((one) => `"${one.managers.join('", "')}" has put ${one.label} there`);
+  return {
+    object: label,
+    action: 'change',
+    why: `the manifest is applied, and what cannot be beside it is taken out: ${owners.join('; ')}`,
+    differences: foreign.map((one) => ({ path: one.label, before: one.value })),
+  };
+}
+
+/** From what the dry run of the apply has answered. */
+export function describeChange(
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+  result: KubernetesObject,
+): PlannedChange {
+  const found = live === undefined ? [] : compareApplied(object, live, result);
+  const rolls =
+    (isWorkload(object.manifest) || isController(object.manifest)) &&
+    (live === undefined || found.some(({ path }) => path.startsWith('spec.template')));
+  const pods = podsOf(object, live, result);
+  return {
+    object: object.label,
+    action: live === undefined ? 'create' : 'change',
+    ...(live !== undefined && found.length === 0 && { why: 'only where it comes from' }),
+    differences: found,
+    ...(rolls && { rollout: { ...(pods !== undefined && { pods }) } }),
+  };
+}
+
+/** Of a DaemonSet as many as there were nodes for it; of a new one that is not known. */
+function podsOf(
+  { manifest }: PreparedObject,
+  live: KubernetesObject | undefined,
+  result: KubernetesObject,
+): number | undefined {
+  const isDaemonSet = manifest.kind === 'DaemonSet';
+  const found = isDaemonSet
+    ? asRecord(asRecord(live)['status'])['desiredNumberScheduled']
+    : (asRecord(asRecord(result)['spec'])['replicas'] ?? 1);
+  return typeof found === 'number' ? found : undefined;
+}
