@@ -6,6 +6,7 @@ import type { ReplicationController } from './replication-controller.ts';
 import type { RecordData, RecordState, UpdateRecord } from './rolling-update-record.ts';
 import { recordManifest } from './rolling-update-record.ts';
 import { asFields, asText } from './values.ts';
+import type { Wish } from './workload.ts';
 
 /** One API write. Patches are merge patches that carry uid and resourceVersion; so do deletes. */
 export interface UpdateWrite {
@@ -185,4 +186,13 @@ export function wait(
 
 export function refuse(code: UpdateRefusal, message: string): UpdateStep {
   return { do: 'refuse', code, message };
+}
+
+/** Waits for `resume`, with who has paused it, and why. */
+export function paused({ paused: wish }: { readonly paused?: Wish | undefined }): UpdateStep {
+  return {
+    do: 'paused',
+    ...(wish?.by !== undefined && { by: wish.by }),
+    ...(wish?.reason !== undefined && { reason: wish.reason }),
+  };
 }

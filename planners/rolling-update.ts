@@ -17,22 +17,12 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
-import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
+import { ANNOTATION } from './names.ts';
 import type { JsonObject } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { partnerOf, scaledBy, sizeOf, strippedMarks } from './replication-controller.ts';
+import { partnerOf, sizeOf, strippedMarks } from './replication-controller.ts';
 import { ABANDONED, describeNothingLeft, isNothingLeft, leftPods } from './rolling-update-abandoned.ts';
-import {
-  dataOfNext,
-  describeReplaced,
-  finalManifest,
-  inheritance,
-  makesSamePods,
-  nextManifest,
-  ownKeyOf,
-  selectsAsReplaced,
-  selectsSame,
-} from './rolling-update-definition.ts';
+import { finalManifest, nextManifest, selectsAsReplaced, selectsSame } from './rolling-update-definition.ts';
 import { closeEarlier, finish } from './rolling-update-finish.ts';
 import { handOver, hold, releaseInEnding, uncounted, waitUntilGone } from './rolling-update-handover.ts';
 import { awaitRival } from './rolling-update-rivals.ts';
@@ -41,36 +31,18 @@ import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
 import { contradiction, markBack, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
-import { ownersOf, readTurned } from './rolling-update-record.ts';
-import { POD_CODES, awaitPods, awaitSight, resize } from './rolling-update-pods.ts';
-import { scaleStep } from './rolling-update-scale.ts';
+import { readTurned } from './rolling-update-record.ts';
+import { POD_CODES, resize } from './rolling-update-pods.ts';
 import { putSelectorBack } from './rolling-update-selector.ts';
 import type { UpdatePhase, UpdateProgress, UpdateStep } from './rolling-update-steps.ts';
-import {
-  annotate,
-  createRecord,
-  patch,
-  refuse,
-  remove,
-  setState,
-  wait,
-  write,
-} from './rolling-update-steps.ts';
+import { paused, annotate, patch, refuse, remove, setState, wait, write } from './rolling-update-steps.ts';
 import type { RollingUpdateSnapshot, UpdateView } from './rolling-update-view.ts';
-import { countPods, describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
-import {
-  asMade,
-  awaitEdited,
-  deleteEdited,
-  describeUnknown,
-  editedPods,
-  editedSince,
-  isEdited,
-  patchTowards,
-  putBack,
-} from './rolling-update-template.ts';
+import { describeProgress, podCount, replacedBy, viewUpdate } from './rolling-update-view.ts';
+import { awaitEdited, deleteEdited, isEdited, patchTowards, putBack } from './rolling-update-template.ts';
 import { matchesSelector } from './selector.ts';
 import { trusted } from './values.ts';
+import { recordStep } from './rolling-update-recording.ts';
+import { roll } from './rolling-update-roll.ts';
 
 export interface RollingUpdatePlan {
   readonly step: UpdateStep;
@@ -153,72 +125,6 @@ function withBoth(
   return ['Renaming', remove('replicationcontrollers', old, true, 'DeleteOld', message)];
 }
 
-/** One up, one down, each awaited (seed, "Rollout"; K5). Undefined when nothing is left to be rolled. */
-function roll(
-  view: UpdateView,
-  from: ReplicationController,
-  to: ReplicationController,
-  now: number,
-): UpdateStep | undefined {
-  const { desired } = view.state;
-  const leaving = countPods(from, view.pods, now);
-  const edited = editedPods(view, to);
-  const replacing = edited.length === 0 ? undefined : deleteEdited(view, to, now);
-  if (replacing !== undefined) return replacing;
-  const coming = countPods(to, view.pods, now);
-  const right = view.pods.filter((pod) => !edited.includes(pod));
-  const [fromName, toName] = [from.metadata.name, to.metadata.name];
-  const sizes = {
-    desired,
-    from: sizeOf(from),
-    fromActive: leaving.active.length,
-    to: sizeOf(to),
-    toActive: coming.active.length,
-    toAvailable: countPods(to, right, now).available,
-  };
-  const scale = scaleStep(sizes, view.budget);
-  if (scale !== undefined) {
-    if (view.paused !== undefined) return paused(view);
-    const controller = scale.scale === 'up' ? to : from;
-    if (scale.scale === 'down') {
-      const spare =
-        leaving.available + Math.min(sizes.toAvailable, sizes.to) - desired + view.budget.unavailable;
-      const unseen = awaitSight(from, view.pods, { replicas: scale.replicas, spare, now });
-      if (unseen !== undefined) return unseen;
-    }
-    // No step of ours leads there.
-    const isForeign = sizes.from + sizes.to > desired + view.budget.surge;
-    const since = view.record?.revision.metadata.creationTimestamp;
-    const others = isForeign ? [from, to] : [];
-    const [foreign] = [controller, ...others].flatMap((one) => {
-      const manager = scaledBy(one, since, desired);
-      return manager === undefined ? [] : [`${manager} has scaled ${one.metadata.name}`];
-    });
-    const who = foreign ?? (isForeign ? 'somebody has scaled one' : undefined);
-    const message =
-      `scale ${controller.metadata.name} from ${String(sizeOf(controller))} to ${String(scale.replicas)}` +
-      (who === undefined
-        ? ''
-        : `: ${who}; ${ROLLING_UPDATE.desiredReplicas} of ${toName} (${String(desired)}) says how many there shall be`);
-    const purpose = scale.scale === 'up' ? 'ScaleUp' : 'ScaleDown';
-    return patch(
-      'replicationcontrollers',
-      controller,
-      { spec: { replicas: scale.replicas } },
-      purpose,
-      message,
-    );
-  }
-  const lacking = awaitPods(to, view.pods, now);
-  if (lacking !== undefined) return lacking;
-  if (sizes.fromActive > sizes.from) {
-    const message = `${fromName} has ${String(sizes.fromActive)} pods and is to have ${String(sizes.from)}`;
-    const names = leaving.active.map(({ metadata }) => metadata.name);
-    return wait('PodLeaving', message, names);
-  }
-  return awaitEdited(view, to);
-}
-
 /** "Assume that we are in the rename phase" (seed), unless the next controller keeps its name. */
 function withoutOld(view: UpdateView, next: ReplicationController, now: number): Decision {
   if (view.keepsName) {
@@ -294,52 +200,6 @@ function succeed(view: UpdateView, final: ReplicationController, now: number): D
   const step = finish(view, final, 'Succeeded', now);
   const code = step.do === 'await' ? (step.waiting[0]?.code ?? '') : '';
   return [POD_CODES.includes(code) ? 'Rolling' : code === ABANDONED ? 'CleaningUp' : 'Finished', step];
-}
-
-/**
- * The record of the update: that there is one (kubectl writes none, and somebody may delete it), and before anything of a rename
- * that it holds what is to have the old name, in full.
- */
-function recordStep(
-  view: UpdateView,
-  next: ReplicationController,
-  phase: 'Rolling' | 'Renaming',
-): UpdateStep | undefined {
-  const { record, name, state } = view;
-  const change = { phase, desired: state.desired };
-  const nextName = next.metadata.name;
-  const message =
-    phase === 'Rolling'
-      ? `${nextName} is to replace ${name}`
-      : `${nextName} becomes ${name}: any worker can finish it from here`;
-  const isKept =
-    phase === 'Rolling' ||
-    (record !== undefined && (makesSamePods(record.controller.spec, next.spec) || editedSince(record, next)));
-  if (record !== undefined && isKept) {
-    const isSet =
-      phase === 'Rolling' || (record.state.phase === phase && record.state.desired === state.desired);
-    return isSet ? undefined : setState(record, change, message);
-  }
-  // What is given up needs no more than an end.
-  const made = record === undefined && !view.isRollback ? asMade(view, next) : next;
-  if (made === undefined) {
-    const again = 'the image that was to be rolled out, asked for again, is put back';
-    return refuse('TemplateUnknown', `${describeUnknown(next)}; ${again}`);
-  }
-  const names = {
-    from: name,
-    to: view.keepsName ? nextName : name,
-    key: record?.key ?? ownKeyOf(next) ?? ROLLING_UPDATE.deployment,
-  };
-  const ofName = view.old === undefined || view.keepsName ? undefined : inheritance(view.old);
-  const plain = dataOfNext(made, names, record?.controller.metadata ?? ofName);
-  // Somebody may have edited the old one since: of its template only what was recorded when the update began counts.
-  const replaced = record?.replaced ?? (view.old && describeReplaced(plain, view.old));
-  // Nobody knows any more who asked for what is new; what is as it was is still theirs.
-  const owners = view.keepsName ? undefined : (record?.owners ?? ownersOf(view.old?.metadata.managedFields));
-  const data = { ...plain, ...(replaced && { replaced }), ...(owners && { owners }) };
-  const { turned: _, ...rest } = state;
-  return createRecord(data, { ...rest, ...change }, view.records, message);
 }
 
 /** `foo` alone: before the first step, after the last, or on the way back. */
@@ -476,12 +336,4 @@ function withNeither(view: UpdateView, now: number): Decision {
       message: `create ${record.to} as ${record.next} was, for its ${String(podCount(view, record))} pods`,
     }),
   ];
-}
-
-function paused({ paused: wish }: UpdateView): UpdateStep {
-  return {
-    do: 'paused',
-    ...(wish?.by !== undefined && { by: wish.by }),
-    ...(wish?.reason !== undefined && { reason: wish.reason }),
-  };
 }
