@@ -36,7 +36,9 @@ export async function checkCluster(call: Call, worker: boolean): Promise<readonl
     } catch (error) {
       // It answered a moment ago.
       const { message, exitCode } = describeFailure(error);
-      return [kubeconfig, { ...reachable, outcome: 'failed', found: message, exitCode }];
+      const [found = '', ...next] = message.split('\n');
+      const mend = next.map((line) => line.trim()).join('\n');
+      return [kubeconfig, { ...reachable, outcome: 'failed', found, ...(mend !== '' && { mend }), exitCode }];
     }
   });
 }

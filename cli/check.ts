@@ -9,6 +9,7 @@ import { EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call } from './io.ts';
 import { manyLines, oneLine } from '../kubernetes/safe-text.ts';
+import { nonEmpty } from '../kubernetes/values.ts';
 import { readSettings } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -30,9 +31,10 @@ interface CheckDocument extends Document {
 export async function runCheck(call: Call<CheckOptions>): Promise<ExitCode> {
   const { io, options } = call;
   const settings = readSettings(call);
+  const file = options.repositories ?? nonEmpty(io.environment['FAIRLEAD_REPOSITORIES']);
   const [git, repositories, cluster, temporal] = await Promise.all([
     checkGit(io.environment),
-    options.repositories === undefined ? [] : checkRepositories(options.repositories),
+    file === undefined ? [] : checkRepositories(file),
     checkCluster(call, options.worker === true),
     checkTemporal(io.environment, settings.cluster),
   ]);

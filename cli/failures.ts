@@ -90,6 +90,12 @@ function describeApiError(error: ApiError): string {
   if (error.status === 401) {
     return `the apiserver does not know who you are: ${error.message}\n  renew the credentials of your kubeconfig's user`;
   }
+  if (error.webhook !== undefined) {
+    return (
+      `${error.message}\n  mend what serves the webhook ${error.webhook}, or have its configuration changed: ` +
+      `kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml   # which one names it`
+    );
+  }
   if (error.status === 403) {
     return describeForbidden(error);
   }

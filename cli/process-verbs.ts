@@ -22,7 +22,7 @@ export async function addProcessVerbs(
       .option('--worker', "also what a worker's own identity must be allowed to do")
       .option(
         '--repositories <file>',
-        'also a YAML list of repositories, and whose rights their commits have',
+        'also a YAML list of repositories, and whose rights their commits have (FAIRLEAD_REPOSITORIES)',
       )
       .addHelpText(
         'after',

@@ -4,6 +4,8 @@ import { describeFree, leaseName, readLease } from './lease.ts';
 import { whyNobodyLeads } from './lease-watch.ts';
 import type { RepositoryView } from './repository-views.ts';
 import type { Session } from './session.ts';
+import { shortSha } from '../git/problems.ts';
+import type { CommitRun } from './temporal-sync.ts';
 import { askWhereTheyAre, describeProgress } from './temporal-sync.ts';
 
 interface Listed {
@@ -30,12 +32,13 @@ export async function withReasons(session: Session, { items, troubles }: Listed)
       troubles: [...troubles, `${nobody}; ${next}`],
     };
   }
-  const underWay = items.flatMap((view) =>
-    view.state === 'Progressing' && view.commit !== undefined ? [{ view, commit: view.commit }] : [],
-  );
+  const underWay = items.flatMap((view) => {
+    const run = runOf(view);
+    return run === undefined ? [] : [{ view, run }];
+  });
   const found = await askWhereTheyAre(
     session,
-    underWay.map(({ commit }) => commit),
+    underWay.map(({ run }) => run),
   );
   const places = new Map(underWay.map(({ view }, index) => [view, found[index]]));
   return {
@@ -44,12 +47,24 @@ export async function withReasons(session: Session, { items, troubles }: Listed)
       if (place === undefined) return view;
       const { phase, held, waiting } = place;
       return {
-        ...adding(view, describeProgress(place)),
+        ...adding(begun(view), describeProgress(place)),
         underWay: { phase, ...(held !== undefined && { held }), waiting },
       };
     }),
     troubles,
   };
+}
+
+/** Of a commit that is being checked the cluster does not tell yet: its latest run does, if that is open. */
+function runOf({ name, state, seen, commit }: RepositoryView): CommitRun | undefined {
+  if (state === 'Progressing') return commit;
+  if (state !== 'Pending' || seen === undefined || seen === commit?.sha) return undefined;
+  return { repository: name, sha: seen };
+}
+
+function begun(view: RepositoryView): RepositoryView {
+  if (view.state !== 'Pending' || view.seen === undefined) return view;
+  return { ...view, state: 'Progressing', message: `${shortSha(view.seen)} is under way` };
 }
 
 /** As long as nothing is said to go on, the Lease itself is enough: that somebody lives takes a second to see. */

@@ -133,24 +133,31 @@ export async function syncCalls(
   };
 }
 
-type Run = Pick<CommitStatus, 'workflowId' | 'runId'>;
+/** As the inventory tells of it, or, before that does, the latest of a commit, as long as it is open. */
+export type CommitRun =
+  Pick<CommitStatus, 'workflowId' | 'runId'> | { readonly repository: string; readonly sha: string };
 
 /** Where a commit is that is under way. Never throws for want of a run, of a worker or of Temporal: undefined. */
-export async function askWhereItIs(session: Session, run: Run): Promise<CommitView | undefined> {
+export async function askWhereItIs(session: Session, run: CommitRun): Promise<CommitView | undefined> {
   return (await askWhereTheyAre(session, [run]))[0];
 }
 
 /** {@link askWhereItIs}, for all at once, in their order. */
 export async function askWhereTheyAre(
   session: Session,
-  runs: readonly Run[],
+  runs: readonly CommitRun[],
 ): Promise<readonly (CommitView | undefined)[]> {
   if (runs.length === 0) return [];
-  const found = await reachable(
-    session.io.environment,
-    [],
-    async ({ client }) => await Promise.all(runs.map(async (run) => await readCommitView(client, run))),
-  );
+  const found = await reachable(session.io.environment, [], async ({ client }) => {
+    const { commitWorkflowId } = await import('../workflows/sync-messages.ts');
+    return await Promise.all(
+      runs.map(async (run) => {
+        if ('runId' in run) return await readCommitView(client, run);
+        const workflowId = commitWorkflowId(session.cluster, run.repository, run.sha);
+        return await readCommitView(client, { workflowId });
+      }),
+    );
+  });
   return 'outcome' in found ? [] : found;
 }
 
@@ -177,7 +184,7 @@ export function describeProgress({
   return [[phase, ...said].join(', '), ...why].join(': ');
 }
 
-/** The view of a run; the latest one of the workflow without `runId`. Undefined: it cannot say. */
+/** The view of a run; without `runId` the latest, as long as it is open. Undefined: it cannot say. */
 async function readCommitView(
   { workflow }: Client,
   { workflowId, runId }: { readonly workflowId: string; readonly runId?: string },
@@ -185,10 +192,11 @@ async function readCommitView(
   const { commitProgressQuery } = await import('../workflows/sync-messages.ts');
   const handle = workflow.getHandle(workflowId, runId);
   try {
+    const { raw, status } = await handle.describe();
+    if (runId === undefined && status.name !== 'RUNNING') return undefined;
     const view = await handle.query(commitProgressQuery);
     if (view.waiting.length > 0) return view;
     // The run itself is told of a wait when it has lasted a while, and not of a step that is tried again; the activity says so at once.
-    const { raw } = await handle.describe();
     const { defaultPayloadConverter } = await import('@temporalio/common');
     const pending = raw.pendingActivities ?? [];
     const beats = pending.flatMap(({ heartbeatDetails }) =>

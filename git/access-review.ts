@@ -1,5 +1,6 @@
 /** What an account may do, asked as that account. */
 
+import { isByAdmission } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import { withSignal } from './resources.ts';
@@ -16,13 +17,29 @@ export interface AccessQuestion {
   readonly name?: string | undefined;
 }
 
-/** Whether the client's account may do it. @throws ApiError */
+/**
+ * Whether the client's account may do it. Undefined where nobody can tell: admission, which sees reviews as it sees any object, cannot be
+ * called or denies the question. @throws ApiError
+ */
 export async function mayDo(
+  client: KubernetesClient,
+  question: AccessQuestion,
+  signal: AbortSignal | undefined,
+): Promise<boolean | undefined> {
+  try {
+    return await review(client, question, signal);
+  } catch (error) {
+    if (isByAdmission(error)) return undefined;
+    throw error;
+  }
+}
+
+async function review(
   client: KubernetesClient,
   { verb, group, resource, namespace, name }: AccessQuestion,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const review = await client.create<{ status?: { allowed?: boolean } } & KubernetesObject>(
+  const { status } = await client.create<{ status?: { allowed?: boolean } } & KubernetesObject>(
     { group: 'authorization.k8s.io', version: 'v1', resource: 'selfsubjectaccessreviews' },
     {
       apiVersion: 'authorization.k8s.io/v1',
@@ -39,5 +56,5 @@ export async function mayDo(
     },
     withSignal(signal),
   );
-  return review.status?.allowed === true;
+  return status?.allowed === true;
 }

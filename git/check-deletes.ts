@@ -23,7 +23,8 @@ export async function checkDeletes(
     const served = await context.discovery.find(entry.apiVersion, entry.kind, withSignal(context.signal));
     if (served === undefined) return;
     const question = { verb: 'delete', group, resource: served.resource, namespace: entry.namespace };
-    if (await mayDo(context.client, question, context.signal)) return;
+    // Where it is not known the deletion itself tells: a commit that takes away what stands in between must get there.
+    if ((await mayDo(context.client, question, context.signal)) !== false) return;
     const example = `${entry.namespace === undefined ? '' : `${entry.namespace}/`}${entry.name}`;
     problems.push(
       problem(

@@ -80,6 +80,12 @@ export async function chooseHeir(
       continue;
     }
     const lacking = await whatLacks(context, object, claim, isCounterpart);
+    if (lacking === 'not known') {
+      undecided.push(
+        `repository ${name} wants it, and what its account may do cannot be told now (admission does not let it be asked): the next commit or \`fairlead sync\` asks again`,
+      );
+      continue;
+    }
     if (lacking !== undefined) {
       refused.push(`repository ${name} names it, but its account ${lacking}`);
       continue;
@@ -99,7 +105,10 @@ export async function chooseHeir(
   return { refused, makers, ...(first !== undefined && { undecided: first }) };
 }
 
-/** What the account may not do that taking the object over needs; undefined: nothing, or nobody can be asked. @throws ApiError */
+/**
+ * What the account may not do that taking the object over needs; `not known`: it cannot be asked now; undefined: nothing, or there is no
+ * account to be asked. @throws ApiError
+ */
 async function whatLacks(
   context: CommitContext,
   object: ClaimedObject,
@@ -123,7 +132,9 @@ async function whatLacks(
         namespace: placeOf(object),
         name: object.name,
       };
-      if (!(await mayDo(account, question, context.signal))) {
+      const may = await mayDo(account, question, context.signal);
+      if (may === undefined) return 'not known';
+      if (!may) {
         const resource = group === '' ? object.resource : `${object.resource}.${group}`;
         return `may not ${verb} ${resource}${object.namespace === undefined ? '' : ' there'}`;
       }

@@ -110,6 +110,12 @@ export function isForbidden(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 403;
 }
 
+/** Said by admission (a webhook, which may not be there to be called, or a policy), not by authorisation or by the apiserver itself. */
+export function isByAdmission(error: unknown): error is ApiError {
+  if (!(error instanceof ApiError) || error.status === 0) return false;
+  return error.webhook !== undefined || /admission webhook "|ValidatingAdmissionPolicy '/.test(error.message);
+}
+
 /** 403 of a create: the namespace is being deleted. */
 export function isNamespaceTerminating(error: unknown): error is ApiError {
   return (

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
+import { mayDo } from '../../git/access-review.ts';
 import { ApiError } from '../../kubernetes/api-error.ts';
 import { readManagedFields } from '../../kubernetes/managed-fields.ts';
 import { ANNOTATION } from '../../planners/names.ts';
@@ -580,6 +581,58 @@ describe('who may do what', () => {
       expect(await repository.get('configmaps', 'one')).toBeDefined();
     }),
     120_000,
+  );
+
+  it(
+    'an admission webhook that does not answer even when it is asked for permissions: what leaves the commit is deleted',
+    inLane(async () => {
+      const repository = await follow('reviews');
+      const { namespace } = repository;
+      await repository.commit({ 'a.yaml': configMap('one', 'a'), 'b.yaml': configMap('two', 'b') });
+      const path = {
+        group: 'admissionregistration.k8s.io',
+        version: 'v1',
+        resource: 'validatingwebhookconfigurations',
+      };
+      const name = `reviews-${namespace}.example.com`;
+      await cluster().client.create(path, {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: { name },
+        webhooks: [
+          {
+            name,
+            clientConfig: { url: 'https://127.0.0.1:1/x' },
+            rules: [
+              {
+                apiGroups: ['authorization.k8s.io'],
+                apiVersions: ['v1'],
+                operations: ['CREATE'],
+                resources: ['selfsubjectaccessreviews'],
+              },
+            ],
+            // Of this repository alone: reviews have no namespace of their own.
+            matchConditions: [
+              { name: 'here', expression: `object.spec.resourceAttributes.namespace == '${namespace}'` },
+            ],
+            failurePolicy: 'Fail',
+            sideEffects: 'None',
+            admissionReviewVersions: ['v1'],
+          },
+        ],
+      });
+      try {
+        const question = { verb: 'delete', group: '', resource: 'configmaps', namespace };
+        const isUnknown = async () =>
+          (await mayDo(cluster().client, question, undefined)) === undefined ? true : undefined;
+        await found('nobody can be asked', isUnknown);
+        expect(await repository.commit({ 'b.yaml': undefined })).toMatchObject({ outcome: 'Succeeded' });
+        expect(await repository.get('configmaps', 'two')).toBeUndefined();
+      } finally {
+        await cluster().client.delete({ ...path, name });
+      }
+    }),
+    60_000,
   );
 
   it(

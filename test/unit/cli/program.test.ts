@@ -203,6 +203,9 @@ describe('failures', () => {
     expect(describeFailure(responseError(request, status, body, undefined))).toMatchObject({
       exitCode: 1,
       code: 'WebhookFailed',
+      message: expect.stringMatching(
+        /\n {2}mend what serves the webhook h8\.example\.com, .*: kubectl get validatingwebhookconfigurations,/,
+      ) as unknown,
     });
   });
 

@@ -20,10 +20,13 @@ let client: KubernetesClient;
 /** `<account> <verb> <group>/<resource> <namespace>/<name>`: each that may. */
 let allowed: ReadonlySet<string>;
 let mayImpersonate: boolean;
+/** What the apiserver says in place of an answer, when admission stands in between. */
+let unanswered: string | undefined;
 
 beforeEach(async () => {
   server = await WatchServer.start();
   mayImpersonate = true;
+  unanswered = undefined;
   allowed = new Set();
   server.intercept = ({ method, url: { pathname }, headers, body }, response) => {
     const kind = { name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: [] };
@@ -37,7 +40,9 @@ beforeEach(async () => {
         .split(':')
         .at(-1);
       const isAllowed = allowed.has(`${account} ${verb} ${group}/${resource} ${namespace}/${name}`);
-      if (mayImpersonate) answer(response, 201, { status: { allowed: isAllowed } });
+      if (unanswered !== undefined)
+        answer(response, 500, { kind: 'Status', code: 500, reason: 'InternalError', message: unanswered });
+      else if (mayImpersonate) answer(response, 201, { status: { allowed: isAllowed } });
       else answer(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden' });
     } else if (method === 'DELETE') answer(response, 200, { kind: 'Status', metadata: {} });
     else
@@ -103,6 +108,18 @@ describe('of those that want an object', () => {
     expect((await choose(MAP, [claim('a')])).refused).toEqual([
       'repository a names it, but its account may not be impersonated by the worker',
     ]);
+  });
+
+  it('of one that cannot be asked now nothing is known: what it names stays', async () => {
+    allowed = new Set(['a patch /configmaps ns/one']);
+    unanswered = 'Internal error occurred: failed calling webhook "x.example.com": connection refused';
+    expect(await choose(MAP, [claim('a')])).toMatchObject({
+      heir: undefined,
+      refused: [],
+      undecided: expect.stringMatching(
+        /^repository a wants it, and what its account may do cannot be told now/,
+      ),
+    });
   });
 
   it('a Namespace is asked for as the apiserver sees it', async () => {
