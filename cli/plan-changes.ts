@@ -1,13 +1,10 @@
 /** What a commit would change in the cluster: the same decisions as sync's, with a dry run instead of a write. */
 
-import { isForbidden } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { Discovery } from '../kubernetes/discovery.ts';
 import { checkCommit } from '../git/check.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, byPlace, forEachLimited, prepareCommit } from '../git/commit.ts';
-import type { FollowedRow } from '../git/followed-list.ts';
-import { readFollowedList } from '../git/followed-list.ts';
 import { listUnchanged } from '../git/listed-metadata.ts';
 import type { Manifest } from '../git/manifests.ts';
 import { DEFAULT_WAVE } from '../git/order.ts';
@@ -20,8 +17,8 @@ import { describeUnread } from '../git/prune.ts';
 import type { Repository } from '../git/repositories.ts';
 import { sourceIdentity } from '../git/source-url.ts';
 import type { Session } from './session.ts';
-import { REQUEST_TIMEOUT_MS } from './session.ts';
 import { VisibleInventory } from './visible-inventory.ts';
+import { followedRows } from './followed-rows.ts';
 import type { PlannedChange } from './planned-change.ts';
 import type { Outcome } from './plan-object.ts';
 import { describeChange, isChange, isMissing, isRefused, moved, planObject } from './plan-object.ts';
@@ -170,17 +167,4 @@ function withRefused(problems: readonly Problem[], refused: readonly Problem[]):
 
 function isNamespace({ manifest }: PreparedObject): boolean {
   return manifest.kind === 'Namespace' && manifest.group === '';
-}
-
-/** What the leader follows; undefined where that cannot be seen. @throws ApiError */
-async function followedRows(
-  client: KubernetesClient,
-  { leaseNamespace, cluster }: Pick<Session, 'leaseNamespace' | 'cluster'>,
-): Promise<readonly FollowedRow[] | undefined> {
-  try {
-    return (await readFollowedList(client, leaseNamespace, cluster, REQUEST_TIMEOUT_MS))?.rows;
-  } catch (error) {
-    if (isForbidden(error)) return undefined;
-    throw error;
-  }
 }

@@ -18,6 +18,7 @@ import { ensureRun, requireOwnCluster } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { followUpdate } from './follow-update.ts';
+import { followedRows } from './followed-rows.ts';
 import type { Call } from './io.ts';
 import { findKeeper, leaseName, whyNamespaceNotKept } from './lease.ts';
 import type { RollingUpdateOptions, RollingUpdateRequest } from './rolling-update-options.ts';
@@ -113,7 +114,7 @@ async function begin(session: Session, request: RollingUpdateRequest): Promise<B
       return { next, kept: view.keepsName ? next : undefined, record, isFinished: false };
     case 'begin':
       io.err(`note: the update of ${request.name} to ${oneLine(next ?? '')} is recorded: it begins\n`);
-      noteRepository(session, request, view);
+      await noteRepository(session, request, view);
       return { next, record, isFinished: false };
     case 'finished': {
       const message = `nothing to do: ${decision.message}`;
@@ -144,15 +145,25 @@ function noteUnheeded({ io }: Session, request: RollingUpdateRequest, { record }
 }
 
 /** Git knows nothing of it: not of what is rolled out, and of a new name least, beside which it would have the old controller made again. */
-function noteRepository({ io }: Session, { name, newName }: RollingUpdateRequest, view: UpdateView): void {
+async function noteRepository(
+  session: Session,
+  { name, newName }: RollingUpdateRequest,
+  view: UpdateView,
+): Promise<void> {
   const old = view.controllers.find(({ metadata }) => metadata.name === name);
   const repository = old?.metadata.annotations?.[ANNOTATION.repository];
   if (repository === undefined) return;
+  const rows = newName === undefined ? undefined : await followedRows(session.client, session);
+  const heals = rows?.find((row) => row.name === repository)?.heal === true;
   const then =
     newName === undefined
       ? 'commit what you roll out as well, or it is Drifted there, and goes when its manifest changes'
-      : `rename it there to ${newName} as well, or its next commit makes ${name} again beside it`;
-  io.err(`note: ${name} comes from repository ${oneLine(repository)}: ${then}\n`);
+      : heals
+        ? `that heals, and makes ${name} again as soon as the update ends: \`fairlead suspend ${repository}\` now, rename it there to ${newName} when the update has ended, then \`fairlead resume ${repository}\``
+        : `rename it there to ${newName} as well, or its next commit makes ${name} again beside it`;
+  session.io.err(
+    `note: ${name} comes from repository ${oneLine(`${repository}${heals ? ', ' : ': '}${then}`)}\n`,
+  );
 }
 
 /** @throws CliError for a budget that is none, in a flag or in an annotation (usage), and for a file that the apiserver does not take */

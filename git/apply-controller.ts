@@ -95,8 +95,21 @@ export function bodyToApply(
 ): JsonObject {
   const { repository, sha, store } = context;
   const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
-  const isLive = live !== undefined && isController(object.manifest);
-  return isLive ? withLabel(body, trusted<ReplicationController>(live)) : body;
+  if (live === undefined || !isController(object.manifest)) return body;
+  const controller = trusted<ReplicationController>(live);
+  return withSelector(withLabel(body, controller), controller);
+}
+
+/**
+ * A manifest that names no selector means the labels of its template, also when these change; what is there has the selector of the
+ * earlier ones, which counts as long as it finds the new pods too.
+ */
+function withSelector(body: JsonObject, { spec: { selector = {} } }: ReplicationController): JsonObject {
+  const spec = asRecord(body['spec']);
+  const { labels } = asRecord(asRecord(spec['template'])['metadata']);
+  const isFound = Object.entries(selector).every(([key, value]) => asRecord(labels)[key] === value);
+  if (spec['selector'] !== undefined || labels === undefined || isFound) return body;
+  return { ...body, spec: { ...spec, selector: trusted<JsonObject>(labels) } };
 }
 
 /**
