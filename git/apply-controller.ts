@@ -182,7 +182,7 @@ export async function rollController(
   const again = makesSamePods(wanted.spec, live.spec);
   if (again && !(await isAhead(context, view, live))) return false;
   // The account may change the controller, as the dry run has shown; the record is the worker's own.
-  const request = { ...requestFor(wanted, live), again };
+  const request = { ...requestFor(object, wanted, live), again };
   const { cluster } = context;
   const settings = { ...SETTINGS, ...(cluster !== undefined && { cluster }) };
   const { decision } = await beginUpdate(context.worker, reference, request, settings);
@@ -271,7 +271,7 @@ async function rollsOutTheSame(
 ): Promise<boolean> {
   if (view.isRollback || view.record === undefined) return false;
   const wanted = await dryRun(context, object, live);
-  return decideStart(view, requestFor(wanted, live)).do === 'attach';
+  return decideStart(view, requestFor(object, wanted, live)).do === 'attach';
 }
 
 /** What the manifest makes of the controller, without what others have put there that cannot be beside it. @throws ApiError */
@@ -299,11 +299,23 @@ async function dryRun(
   }
 }
 
-function requestFor(wanted: ReplicationController, live: ReplicationController): StartRequest {
+function requestFor(
+  { manifest: { body } }: PreparedObject,
+  wanted: ReplicationController,
+  live: ReplicationController,
+): StartRequest {
   const manifest = plainController(wanted, live.metadata.name);
   const { managedFields: owners } = wanted.metadata;
+  // That an update of before was given the key is what the controller says; the manifest may have a use for it by now.
+  const git = trusted<ReplicationController>(body);
+  const { annotations: _, ...metadata } = git.metadata;
+  const ofGit = { metadata, spec: git.spec };
+  const isFree = (key: string) => ownLabel(ofGit, key) === undefined;
+  const given = keyOf(live);
   const key =
-    keyOf(live) ?? KEYS.find((one) => [live, wanted].every((each) => ownLabel(each, one) === undefined));
+    given !== undefined && isFree(given)
+      ? given
+      : KEYS.find((one) => [ofGit, live, wanted].every((each) => ownLabel(each, one) === undefined));
   return { change: { kind: 'manifest', manifest }, key: key ?? ROLLING_UPDATE.deployment, owners };
 }
 

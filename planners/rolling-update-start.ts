@@ -365,8 +365,11 @@ function formatSelector(selector: Readonly<Record<string, string>> = {}): string
 
 /** Who applies the controller later must know which label is not from its manifest. */
 function withKey(controller: ControllerManifest, key: string): ControllerManifest {
-  if (key === ROLLING_UPDATE.deployment) return controller;
   const { metadata } = controller;
-  const annotations = { ...metadata.annotations, [ANNOTATION.deploymentLabelKey]: key };
-  return { ...controller, metadata: { ...metadata, annotations } };
+  const { [ANNOTATION.deploymentLabelKey]: before, ...annotations } = metadata.annotations ?? {};
+  if (key !== ROLLING_UPDATE.deployment) {
+    const marked = { ...annotations, [ANNOTATION.deploymentLabelKey]: key };
+    return { ...controller, metadata: { ...metadata, annotations: marked } };
+  }
+  return before === undefined ? controller : { ...controller, metadata: { ...metadata, annotations } };
 }

@@ -333,6 +333,40 @@ spec:
     await committed({ 'bar.yaml': undefined });
   }, 120_000);
 
+  it('without a selector the labels of the template are it, also where one has the key of an update before', async () => {
+    const baz = (image: string, labels: Readonly<Record<string, string>>) =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'ReplicationController',
+        metadata: { name: 'baz' },
+        spec: {
+          replicas: 1,
+          template: { metadata: { labels }, spec: { containers: [{ name: 'main', image }] } },
+        },
+      });
+    const only = async () => {
+      const [pod, ...others] = await cluster.pods(ground.namespace, 'baz');
+      expect(others).toEqual([]);
+      return pod;
+    };
+    await committed({ 'baz.yaml': baz('baz:1', { app: 'baz', version: 'v1' }) });
+    await committed({ 'baz.yaml': baz('baz:2', { app: 'baz', version: 'v2' }) });
+    expect((await only())?.metadata.labels).toMatchObject({ version: 'v2' });
+
+    const words = ['rolling-update', 'baz', '--image=baz:3', '--deployment-label-key=track'];
+    expect(await cli(...words)).toMatchObject({ code: 0 });
+    // The same image: the label alone is what makes other pods.
+    await committed({ 'baz.yaml': baz('baz:3', { app: 'baz', version: 'v2', track: 'stable' }) });
+    expect((await only())?.metadata.labels).toMatchObject({ track: 'stable' });
+    const [controller] = (await controllers()).filter(({ metadata }) => metadata.name === 'baz');
+    expect(controller?.metadata.annotations).not.toHaveProperty([ANNOTATION.deploymentLabelKey]);
+    expect(controller?.spec.selector).toMatchObject({
+      track: 'stable',
+      'kubernetes.io/deployment': expect.stringMatching(/./),
+    });
+    await committed({ 'baz.yaml': undefined });
+  }, 120_000);
+
   /** As kubectl does; the apiserver's own default would leave the pods. */
   async function deleteWithPods(name: string): Promise<void> {
     const path = { ...RCS, namespace: ground.namespace, name };
