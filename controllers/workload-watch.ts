@@ -10,7 +10,7 @@ import { WORKLOAD_KINDS } from '../kubernetes/workload-kinds.ts';
 import { isReady } from '../planners/availability.ts';
 import { canonicalJson } from '../planners/canonical-json.ts';
 import type { KubernetesObject, Node, OwnerReference, Pod } from '../planners/objects.ts';
-import { LABEL } from '../planners/names.ts';
+import { ANNOTATION, LABEL } from '../planners/names.ts';
 import { readDrainMark } from '../planners/node-drain.ts';
 import { matchesSelector } from '../planners/selector.ts';
 import type { LabelSelector } from '../planners/objects.ts';
@@ -98,8 +98,8 @@ export class WorkloadWatch {
   }
 
   /**
-   * A node that came, went, or has other labels or taints concerns what is placed by node (D25); whether its kubelet can be
-   * believed, the owners of its pods.
+   * A node that came, went, has other labels or taints, or is let go by the workload that it was drained for concerns what is placed
+   * by node (D25); whether its kubelet can be believed, the owners of its pods.
    */
   #nodeChanged({ type, object, previous }: Change): void {
     this.#enqueueDrain(trusted<Node>(object));
@@ -170,7 +170,11 @@ export class WorkloadWatch {
 /** Nothing that decides on which nodes pods run has changed. */
 function isSamePlace(a: KubernetesObject, b: KubernetesObject): boolean {
   const of = (node: KubernetesObject) =>
-    canonicalJson({ labels: node.metadata.labels ?? {}, taints: trusted<Node>(node).spec?.taints ?? [] });
+    canonicalJson({
+      labels: node.metadata.labels ?? {},
+      taints: trusted<Node>(node).spec?.taints ?? [],
+      drain: node.metadata.annotations?.[ANNOTATION.drain] ?? '',
+    });
   return of(a) === of(b);
 }
 

@@ -116,6 +116,11 @@ export function drainFirst(view: DaemonSetView, plan: PlanBuilder, place: Place,
     case 'unseen':
       plan.wait('Draining', { pod });
       return 'wait';
+    case 'taken': {
+      const { kind, namespace, name } = state.by;
+      plan.wait('DrainTaken', { pod, detail: `Node ${place.name} for ${kind} ${namespace}/${name}` });
+      return 'skip';
+    }
     case 'none':
       return plan.addBatch(cordonAction(workload.ref, place.node, now)) ? 'wait' : 'skip';
     case 'draining':

@@ -28,6 +28,8 @@ export interface DrainMark {
 /** Where the drain of a node stands. */
 export type DrainState =
   | { readonly phase: 'none' | 'drained' | 'unseen' }
+  /** It is being drained for another workload, whose mark says whether it is to be uncordoned. */
+  | { readonly phase: 'taken'; readonly by: DrainMark }
   /** `left`: pods that are still to go; `stuck`: those of them that nobody would make again. Until then, milliseconds. */
   | {
       readonly phase: 'draining';
@@ -80,8 +82,8 @@ export function drainStateOf(
   timeoutMs: number,
 ): DrainState {
   const mark = readDrainMark(node);
-  if (mark === undefined || mark.uid !== ref.uid) return { phase: 'none' };
-  if (mark.gaveUp) return { phase: 'none' };
+  if (mark === undefined || mark.gaveUp) return { phase: 'none' };
+  if (mark.uid !== ref.uid) return { phase: 'taken', by: mark };
   if (neighbours === undefined) return { phase: 'unseen' };
   const left = neighbours.filter(mustGo);
   if (left.length === 0) return { phase: 'drained' };

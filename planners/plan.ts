@@ -109,6 +109,7 @@ export type ReasonCode =
   | 'TopologyOrder'
   | 'NodesIgnored'
   | 'Draining'
+  | 'DrainTaken'
   | 'DrainTimedOut'
   | 'DrainBlind'
   | 'PrePulling'

@@ -35,6 +35,7 @@ const ORDER: readonly ReasonCode[] = [
   'PodTerminating',
   'MinReadySeconds',
   'Draining',
+  'DrainTaken',
   'PrePulling',
   'BudgetUsed',
   'TopologyOrder',
@@ -108,6 +109,8 @@ export function sentence(
       return `${who} ${total === 1 ? 'was' : 'were'} not Ready before the rollout began and ${total === 1 ? 'does' : 'do'} not hold it up${what}`;
     case 'Draining':
       return `other pods are leaving the ${total === 1 ? 'node' : 'nodes'} of ${who}${what}`;
+    case 'DrainTaken':
+      return `the ${total === 1 ? 'node' : 'nodes'} of ${who} ${be} being drained for another workload, which comes first${what}`;
     case 'DrainTimedOut':
       return `${who} could not be drained within the time limit and ${be} tried again later${what}`;
     case 'DrainBlind':

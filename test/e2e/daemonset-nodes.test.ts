@@ -281,6 +281,20 @@ describe('nodes of a DaemonSet', () => {
     );
 
     it(
+      'two that roll out at once: a node is drained for one after the other, and every node takes pods again',
+      inLane(async (ground, nodes) => {
+        await shop(ground, nodes, 6, 4);
+        const wanted = { ...nodes.placement, drainTimeoutSeconds: 60, maxUnavailable: 2 };
+        const both = [await ground.deploy(wanted), await ground.deploy(wanted)];
+        await Promise.all(both.map(async (one) => await ground.apply({ ...one, image: 'agent:2' })));
+        for (const one of both) await ground.untilPods(one, 'all new', allAt('agent:2', 6), 90_000);
+        await nodes.until('all are free', (all) => all.every(isFree), UNTIL_MS);
+        for (const one of both) await ground.untilReady(one);
+      }),
+      PATIENCE_MS,
+    );
+
+    it(
       'deleted while a node is cordoned: the node is let go',
       inLane(async (ground, nodes) => {
         await shop(ground, nodes, 6, 6);

@@ -19,6 +19,7 @@ interface Mark {
   readonly cordoned?: boolean;
   readonly gaveUp?: boolean;
   readonly uid?: string;
+  readonly name?: string;
 }
 
 describe('a node is drained before its pod is replaced', () => {
@@ -26,11 +27,11 @@ describe('a node is drained before its pod is replaced', () => {
   const { set, old, update, revisions } = daemonRolloutOf(overrides);
 
   function marked(
-    name: string,
-    { at = NOW - 1_000, cordoned = true, gaveUp = false, uid = set.ref.uid }: Mark = {},
+    nodeName: string,
+    { at = NOW - 1_000, cordoned = true, gaveUp = false, uid = set.ref.uid, name = set.ref.name }: Mark = {},
   ): Node {
-    const node = nodeOf(name);
-    const mark = { kind: 'DaemonSet', namespace: set.ref.namespace, name: set.ref.name, uid };
+    const node = nodeOf(nodeName);
+    const mark = { kind: 'DaemonSet', namespace: set.ref.namespace, name, uid };
     const text = JSON.stringify({ ...mark, at: new Date(at).toISOString(), cordoned, gaveUp });
     return {
       ...node,
@@ -212,6 +213,23 @@ describe('a node is drained before its pod is replaced', () => {
     const plan = planOf('oo', [nodeOf('a'), nodeOf('b')], 'unseen');
     expect(plan.batch).toEqual([]);
     expect(plan.waiting.map(({ code }) => code)).toContain('DrainBlind');
+  });
+
+  it('a node that is drained for another workload is left to it, mark and all: another one is taken meanwhile', () => {
+    const theirs = marked('b', { uid: 'uid-other', name: 'other' });
+    const plan = planOf('oo', [nodeOf('a'), theirs]);
+    expect(brief(plan.batch)).toEqual(['Cordon a']);
+    expect(plan.steady).toEqual([]);
+    const last = planOf('no', [nodeOf('a'), theirs]);
+    expect(brief(last.batch)).toEqual([]);
+    expect(last.waiting.find(({ code }) => code === 'DrainTaken')?.message).toEqual(
+      expect.stringMatching(
+        /^the node of \S+ is being drained for another workload, which comes first: Node b for DaemonSet \S+\/other$/,
+      ),
+    );
+    // Of one that was given up the node is in service again.
+    const left = marked('b', { uid: 'uid-other', name: 'other', cordoned: false, gaveUp: true });
+    expect(brief(planOf('no', [nodeOf('a'), left]).batch)).toEqual(['Cordon b']);
   });
 
   it('a smaller budget does not lock nodes that are being drained', () => {

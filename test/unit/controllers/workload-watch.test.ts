@@ -101,7 +101,7 @@ describe('what wakes a workload', () => {
     expect(woken).toEqual(['web', 'web']);
   });
 
-  it('D25: a node that came, went, or has other labels or taints: what is placed by node', () => {
+  it('D25: a node that came, went, or has other labels or taints, or is drained no more: what is placed by node', () => {
     put('daemonsets', 'agent', {});
     woken = [];
     put('nodes', 'node-2', {});
@@ -111,6 +111,17 @@ describe('what wakes a workload', () => {
       spec: { taints: [{ key: 'full', effect: 'NoSchedule' }] },
     });
     expect(woken.filter((name) => name === 'agent')).toHaveLength(3);
+    woken = [];
+    const spec = { taints: [{ key: 'full', effect: 'NoSchedule' }] };
+    const mark =
+      '{"kind":"DaemonSet","namespace":"shop","name":"other","uid":"u","at":"2026-01-01T00:00:00Z"}';
+    put('nodes', 'node-2', {
+      metadata: { labels: { disk: 'ssd' }, annotations: { 'fairlead.dev/drain': mark } },
+      spec,
+    });
+    put('nodes', 'node-2', { metadata: { labels: { disk: 'ssd' } }, spec });
+    // Another workload has let it go: whoever waits for it may go on.
+    expect(woken.filter((name) => name === 'agent')).toHaveLength(2);
     woken = [];
     put('nodes', 'node-2', {
       metadata: { labels: { disk: 'ssd' }, annotations: { heartbeat: 'now' } },
