@@ -14,6 +14,7 @@ import { findCounterpart } from './counterpart.ts';
 import { findConflicts } from './conflicts.ts';
 import { decide, isTakenByForce, isUndone } from './decision.ts';
 import { decisionInput } from './former-owner.ts';
+import { awaitInPlaceUpdates } from './in-place-departure.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
@@ -173,7 +174,7 @@ async function unpin(
  * Migration between the workload APIs: deletes the same workload under the other API without its pods, claims and revisions,
  * and waits until it is gone, so that the two never own the same pods. Answers the wishes to carry over; undefined when the
  * old object is somebody else's.
- * @throws NotYetError while the old object is still there
+ * @throws NotYetError while the old object is still there, or has pods that are being updated in place
  */
 async function orphanCounterpart(
   context: CommitContext,
@@ -188,6 +189,7 @@ async function orphanCounterpart(
   if (old === undefined) return undefined;
   const { uid, annotations } = old.metadata;
   if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
+  if (old.metadata.deletionTimestamp === undefined) await awaitInPlaceUpdates(context, object, old);
   const wishes = carriedWishes(old);
   if (Object.keys(wishes).length > 0) {
     // Remembered before the deletion: a crash in between must not lose an operator's pause.

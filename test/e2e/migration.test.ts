@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import type { DeploymentObject } from '../../kubernetes/deployment-adapter.ts';
 import type { StatefulSetObject } from '../../kubernetes/statefulset-adapter.ts';
+import { ANNOTATION } from '../../planners/names.ts';
 import type { ControllerRevision, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
 import { Cluster } from '../support/cluster.ts';
 import { useControlPlane } from '../support/control-plane.ts';
@@ -61,6 +62,30 @@ spec:
     metadata: {labels: {app: canary}}
     spec:
       terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: ${image}}]
+`;
+
+/** Our fields are refused by apps/v1; the gate is not. */
+const inPlace = (apiVersion: string, image: string): string => `apiVersion: ${apiVersion}
+kind: StatefulSet
+metadata: {name: gated}
+spec:
+  replicas: 2
+  serviceName: gated
+  podManagementPolicy: Parallel
+  updateStrategy:
+    type: RollingUpdate
+    ${
+      apiVersion === 'apps/v1'
+        ? ''
+        : 'rollingUpdate: {maxUnavailable: 1, podUpdatePolicy: InPlaceOnly, inPlaceUpdateStrategy: {gracePeriodSeconds: 3}}'
+    }
+  selector: {matchLabels: {app: gated}}
+  template:
+    metadata: {labels: {app: gated}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      readinessGates: [{conditionType: InPlaceUpdateReady}]
       containers: [{name: main, image: ${image}}]
 `;
 
@@ -213,6 +238,34 @@ describe('migration between the workload APIs', () => {
     );
     expect(imageOf(again)).toBe('app:1');
     expect((await ours.pods(namespace, 'canary')).slice(1).map(imageOf)).toEqual(['app:1', 'app:2', 'app:2']);
+  }, 150_000);
+
+  it('leaves in the middle of an update in place when no pod is out of service any more', async () => {
+    await repository.commit({ 'gated.yaml': inPlace('fairlead.dev/v1beta1', 'app:1') });
+    await ours.until(ours.setPath(namespace, 'gated'), 'there', () => true, 30_000);
+    await ours.untilReady(namespace, 'gated');
+    const before = (await ours.pods(namespace, 'gated')).map(({ metadata }) => metadata.uid);
+    await repository.commit({ 'gated.yaml': inPlace('fairlead.dev/v1beta1', 'app:2') });
+    await ours.until<Pod>(
+      { group: '', version: 'v1', resource: 'pods', namespace, name: 'gated-1' },
+      'out of service',
+      ({ metadata }) => metadata.annotations?.[ANNOTATION.inPlaceUpdate] !== undefined,
+      30_000,
+    );
+
+    await repository.commit({ 'gated.yaml': inPlace('apps/v1', 'app:2') });
+    await native.until<StatefulSetObject>(
+      native.setPath(namespace, 'gated'),
+      'kept by the built-in controller, and ready',
+      ({ metadata, status }) =>
+        status?.observedGeneration === metadata.generation &&
+        status?.readyReplicas === 2 &&
+        status.updatedReplicas === 2,
+      60_000,
+    );
+    const after = await ours.pods(namespace, 'gated');
+    expect(after.map(({ metadata }) => metadata.uid)).toEqual(before);
+    expect(after.map(({ spec }) => spec.containers[0]?.image)).toEqual(['app:2', 'app:2']);
   }, 150_000);
 
   it('moves a Deployment there and back: its ReplicaSet and its pods stay', async () => {
