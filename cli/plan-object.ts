@@ -13,11 +13,12 @@ import { decide, describeConflicts, isTakenByForce, isUndone } from '../git/deci
 import { heldBack } from '../git/drift.ts';
 import { decisionInput } from '../git/former-owner.ts';
 import type { PreparedObject } from '../git/prepare.ts';
-import { isController, isWorkload, problemOf } from '../git/prepare.ts';
+import { applyBody, isController, isWorkload, namedFields, problemOf } from '../git/prepare.ts';
 import type { Problem } from '../git/problems.ts';
 import { toProblems } from '../git/refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
+import { appliedFields, ownsAll } from '../kubernetes/managed-fields.ts';
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { normaliseTemplate } from '../planners/template-defaults.ts';
@@ -130,6 +131,8 @@ async function driftOf(
   { object, differences: found, why: beside }: PlannedChange,
   { heals, held }: { readonly heals: boolean | undefined; readonly held: string | undefined },
 ): Promise<PlannedChange> {
+  if (beside === undefined && isAllOurs(context, prepared, live))
+    return { object, action: 'leave', why: BY_ADMISSION, differences: found };
   const conflicts = await findConflicts(context, prepared, live);
   // What was put beside it holds nothing up, see takenOut.
   const owners =
@@ -146,6 +149,20 @@ async function driftOf(
   const stays = held === undefined ? '' : `, and stays so: ${held}`;
   const why = `it was changed in the cluster after this manifest was applied${stays}; ${next}`;
   return { object, action: 'leave', why, differences: found };
+}
+
+const BY_ADMISSION =
+  'nobody has changed it since this manifest was applied: an admission webhook or policy did as it was, or would now; the next change of the manifest applies it again';
+
+/** What the dry run changes all the same, admission has changed, now or then: it leaves no trace among the owners of fields. */
+function isAllOurs(
+  { repository, sha, store }: CommitContext,
+  object: PreparedObject,
+  live: KubernetesObject | undefined,
+): boolean {
+  if (live === undefined || isController(object.manifest)) return false;
+  const body = applyBody(object, { repository: repository.name, sha, applySetId: store.applySetId });
+  return ownsAll(namedFields(body), appliedFields(live, FIELD_MANAGER));
 }
 
 async function dryRun(

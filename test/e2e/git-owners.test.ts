@@ -636,6 +636,74 @@ describe('who may do what', () => {
   );
 
   it(
+    'what an admission policy changes as it is applied: a plan does not say that somebody has changed it since',
+    inLane(async () => {
+      const repository = await follow('mutated');
+      const { namespace } = repository;
+      const group = 'admissionregistration.k8s.io';
+      const metadata = { name: namespace };
+      const of = (resource: string) => ({ group, version: 'v1', resource });
+      const policies = of('mutatingadmissionpolicies');
+      const bindings = of('mutatingadmissionpolicybindings');
+      const [apiGroups, apiVersions, resources] = [[''], ['v1'], ['configmaps']];
+      const operations = ['CREATE', 'UPDATE'];
+      await cluster().client.create(policies, {
+        apiVersion: `${group}/v1`,
+        kind: 'MutatingAdmissionPolicy',
+        metadata,
+        spec: {
+          matchConstraints: { resourceRules: [{ apiGroups, apiVersions, operations, resources }] },
+          matchConditions: [{ name: 'here', expression: `object.metadata.namespace == '${namespace}'` }],
+          failurePolicy: 'Fail',
+          reinvocationPolicy: 'Never',
+          mutations: [
+            {
+              patchType: 'JSONPatch',
+              jsonPatch: {
+                expression: '[JSONPatch{op: "replace", path: "/data/key", value: "forced"}]',
+              },
+            },
+          ],
+        },
+      });
+      await cluster().client.create(bindings, {
+        apiVersion: `${group}/v1`,
+        kind: 'MutatingAdmissionPolicyBinding',
+        metadata,
+        spec: { policyName: namespace },
+      });
+      const keyOf = async (dryRun: boolean) => {
+        const path = { group: '', version: 'v1', resource: 'configmaps', namespace };
+        const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'probe' }, data: { key: 'a' } };
+        const made = await cluster().client.create<KubernetesObject & { data: { key: string } }>(path, body, {
+          dryRun,
+        });
+        return made.data.key;
+      };
+      const untilKey = async (key: string) => {
+        await found(`the policy makes it ${key}`, async () =>
+          (await keyOf(true)) === key ? true : undefined,
+        );
+      };
+      await untilKey('forced');
+      const { sha } = await repository.commit({ 'a.yaml': configMap('one', 'a') });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'forced' } });
+      await cluster().client.delete({ ...bindings, name: namespace });
+      await cluster().client.delete({ ...policies, name: namespace });
+      await untilKey('a');
+      const { changes } = await planOf(repository, sha);
+      expect(changes).toMatchObject([
+        {
+          action: 'leave',
+          why: expect.stringMatching(/^nobody has changed it since .*: an admission webhook or policy did/),
+          differences: [{ path: 'data.key' }],
+        },
+      ]);
+    }),
+    60_000,
+  );
+
+  it(
     'a mark that nobody\u2019s inventory confirms is no claim',
     inLane(async () => {
       const first = await follow('marked-a');
