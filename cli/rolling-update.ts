@@ -1,6 +1,6 @@
 /** `fairlead rolling-update OLD [NEW]`: starts the update, or attaches to the one that runs, and shows how it goes. */
 
-import { isInvalid } from '../kubernetes/api-error.ts';
+import { isInvalid, isNotFound } from '../kubernetes/api-error.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import type { BegunUpdate } from '../kubernetes/rolling-update-begin.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
@@ -184,6 +184,14 @@ async function tryToBegin(
     if (file !== undefined && isInvalid(error)) {
       const why = `${file}: the apiserver does not take it: ${error.message}`;
       throw new CliError(`${why}\n  nothing was written; correct the file`, EXIT.failed, { cause: error });
+    }
+    if (isNotFound(error)) {
+      const why = `${name} was deleted, or made anew, while its update began: ${error.message}`;
+      throw new CliError(
+        `${why}\n  the same command begins anew; \`fairlead get rc -n ${namespace}\` shows what there is`,
+        EXIT.failed,
+        { cause: error, code: 'NotFound' },
+      );
     }
     if (!(error instanceof BudgetError)) throw error;
     throw new CliError(`${error.message}\n  choose with --max-surge and --max-unavailable`, EXIT.usage, {
