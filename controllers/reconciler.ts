@@ -1,9 +1,11 @@
 /** The steady state of the workloads, level-triggered: observe → plan → execute → status, and runs where a rollout is due. */
 
-import { isConflict, isNotFound, isRefusal, toMessage } from '../kubernetes/api-error.ts';
+import { isConflict, isForbidden, isNotFound, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
+import { WORKLOAD_APIS, groupVersion, workloadPath } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, templateTarget } from '../kubernetes/workload-key.ts';
 import { isBootstrap } from '../planners/bootstrap.ts';
 import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.ts';
@@ -118,12 +120,14 @@ export class Reconciler {
     });
   }
 
-  /** Nodes that were drained for a workload that is gone take pods again. */
+  /** Nodes that were drained for a workload that is gone take pods again; what is not in the cache may be other workers'. */
   async #releaseNodes(key: string): Promise<void> {
     const { cache, client } = this.#options;
+    const workload = parseWorkloadKey(key);
     for (const node of cache.list<Node>('nodes')) {
       const mark = readDrainMark(node);
-      if (mark === undefined || !isMarkOf(mark, parseWorkloadKey(key))) continue;
+      if (mark === undefined || !isMarkOf(mark, workload) || (await this.#isThere(workload, mark.uid)))
+        continue;
       const action = uncordonAction(node, mark, `${mark.kind} ${mark.name} is gone`);
       try {
         const path = { group: '', version: 'v1', resource: 'nodes', name: action.name };
@@ -133,6 +137,21 @@ export class Reconciler {
         if (!isNotFound(error) && !isConflict(error)) throw error;
       }
     }
+  }
+
+  /** Under either workload API, in whatever namespace. */
+  async #isThere(workload: ReturnType<typeof parseWorkloadKey>, uid: string): Promise<boolean> {
+    const { client } = this.#options;
+    for (const api of WORKLOAD_APIS) {
+      try {
+        const found = await getOrUndefined(client, workloadPath({ ...groupVersion(api), ...workload }));
+        if (found?.metadata.uid === uid) return true;
+      } catch (error) {
+        // Whoever may not look there shares the cluster with nobody who drains for it.
+        if (!isForbidden(error)) throw error;
+      }
+    }
+    return false;
   }
 
   /** Plans on what the cache holds now. */
