@@ -4,9 +4,9 @@ import type { SourceText } from './source-text.ts';
 import { spellings } from './yaml-scalars.ts';
 
 /**
- * The line (1-based) of a field such as `spec.template.spec.containers[0].image`, `.spec.containers[name="main"].image` or
- * `metadata.annotations[example.com/a]`, looked for from the object's first line down to the end of its document. Where a
- * part of the path is not found, the line of the part before it; undefined when not even the first one is.
+ * The line (1-based) of a field such as `spec.template.spec.containers[0].image`, `.spec.containers[name="main"].image`,
+ * `.spec.ports[port=80,protocol="TCP"].name` or `metadata.annotations[example.com/a]`, looked for from the object's first line down to
+ * the end of its document. Where a part of the path is not found, the line of the part before it; undefined when not even the first one is.
  */
 export function findFieldLine({ lines }: SourceText, firstLine: number, field: string): number | undefined {
   const document = { lines, end: find(lines, firstLine, lines.length, isDocumentStart) ?? lines.length };
@@ -42,14 +42,39 @@ function isDocumentStart(line: string): boolean {
   return /^---(?:\s|$)/.test(line);
 }
 
-/** `[2]`, `[name="main"]`, or a key that holds dots. */
+/** `[2]`, `[name="main"]`, `[port=80,protocol="TCP"]`, or a key that holds dots. */
 function findBracket(document: Document, from: number, inside: string): number | undefined {
   if (/^\d+$/.test(inside)) return findItem(document, from + 1, Number(inside));
-  const pair = /^(\w+)="(.*)"$/.exec(inside);
-  if (pair === null) return findKey(document, from, inside.replaceAll('"', ''));
-  const [, key = '', value = ''] = pair;
+  if (!ASSOCIATIVE.test(inside)) return findKey(document, from, inside.replaceAll('"', ''));
+  // The apiserver may have filled in the others.
+  const [, key = '', quoted, number = ''] = /^(\w+)=(?:"([^"]*)"|(\w+))/.exec(inside) ?? [];
   const { lines, end } = document;
-  return find(lines, from, end, (line) => line.includes(value) && isKey(line, key));
+  const isIn = quoted === undefined ? holdsNumber : holds;
+  const found = find(lines, from, end, (line) => isIn(line, quoted ?? number) && isKey(line, key));
+  return found === undefined ? undefined : beginOfItem(lines, from, found);
+}
+
+/** `name="main"`, `containerPort=80,protocol="TCP"`: keys of a list's items. */
+const ASSOCIATIVE = /^(?:(?:^|,)\w+=(?:"[^"]*"|\w+))+$/;
+
+function holds(line: string, value: string): boolean {
+  return line.includes(value);
+}
+
+function holdsNumber(line: string, value: string): boolean {
+  return new RegExp(`\\b${value}\\b`).test(line);
+}
+
+/** The first line of the item that a line is in, whose other keys may come before; the line itself where it is in none. */
+function beginOfItem(lines: readonly string[], from: number, at: number): number {
+  const indent = (lines[at] ?? '').search(/\S/);
+  for (let number = at; number > from; number--) {
+    const line = lines[number] ?? '';
+    const own = line.search(/\S/);
+    if (line[own] === '-' && own <= indent) return number;
+    if (own >= 0 && own < indent) return line.trim() === '{' ? number : at;
+  }
+  return at;
 }
 
 function findKey({ lines, end }: Document, from: number, name: string): number | undefined {

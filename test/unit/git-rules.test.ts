@@ -607,6 +607,26 @@ spec:
     expect(findFieldLine(new SourceText(text), from, field)).toBe(line);
   });
 
+  it.each([
+    ['.spec.ports[port=80,protocol="TCP"].name', 7],
+    ['.spec.ports[port=8080,protocol="UDP"].name', 4],
+    ['.spec.ports[port=8080,protocol="UDP"].targetPort', 5],
+    ['.spec.ports[name="web"].nodePort', 8],
+    ['.spec.ports[port=9,protocol="TCP"].name', 3],
+  ])('of an item that is known by some of its keys: %s', (field, line) => {
+    const ports = `kind: Service
+spec:
+  ports:
+  - name: y
+    targetPort: 80
+    port: 8080
+  - {name: n, port: 80}
+  - nodePort: 1
+    name: web
+`;
+    expect(findFieldLine(new SourceText(ports), 1, field)).toBe(line);
+  });
+
   it('does not take minutes for a line that names a key a hundred thousand times', () => {
     const line = `${'data '.repeat(200_000)}\ndata: {a: b}`;
     const begun = performance.now();
