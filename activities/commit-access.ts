@@ -5,7 +5,7 @@ import { ApplicationFailure } from '@temporalio/common';
 
 import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import type { CommitContent, CommitContext } from '../git/commit.ts';
-import { CommitReader, prepareCommit } from '../git/commit.ts';
+import { CommitReader, prepareWhole } from '../git/commit.ts';
 import { isBehind, withCommit } from '../git/commit-report.ts';
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import { widen } from '../git/inventory-content.ts';
@@ -175,9 +175,9 @@ export class CommitAccess {
     throw ApplicationFailure.create({ type: 'CommitUnreadable', message, nonRetryable: true });
   }
 
-  /** The commit's objects with their places. */
+  /** The commit's objects with their places. @throws as {@link prepareWhole} */
   async prepare(context: CommitContext): Promise<Prepared> {
-    return await prepareCommit(context, await this.readOrThrow(context));
+    return await prepareWhole(context, await this.readOrThrow(context));
   }
 
   /**

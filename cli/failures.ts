@@ -15,6 +15,7 @@ import { stringifyJson } from '../kubernetes/json.ts';
 import { escapeUnsafe, manyLines } from '../kubernetes/safe-text.ts';
 import { WishRefusedError } from '../kubernetes/wish-refused-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
+import { codeOf, remedyOf } from '../kubernetes/unreached.ts';
 
 export interface Failure {
   /** Without `error: `, without a line feed at the end. */
@@ -40,7 +41,7 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof ApiError) {
     const exitCode = exitCodeOf(error);
     const isRefused = exitCode === EXIT.failed && error.reason !== '';
-    const reason = error.webhook === undefined ? error.reason : 'WebhookFailed';
+    const reason = error.unreached === undefined ? error.reason : codeOf(error.unreached);
     return failure(describeApiError(error), exitCode, isRefused ? reason : undefined);
   }
   const exitCode =
@@ -75,7 +76,7 @@ export async function printFailure(
 }
 
 function exitCodeOf(error: ApiError): ExitCode {
-  const hasAnswered = error.webhook !== undefined;
+  const hasAnswered = error.unreached !== undefined;
   const unreachable = error.status === 0 || error.status === 401 || (error.status >= 500 && !hasAnswered);
   return unreachable ? EXIT.kubernetesUnreachable : EXIT.failed;
 }
@@ -90,11 +91,9 @@ function describeApiError(error: ApiError): string {
   if (error.status === 401) {
     return `the apiserver does not know who you are: ${error.message}\n  renew the credentials of your kubeconfig's user`;
   }
-  if (error.webhook !== undefined) {
-    return (
-      `${error.message}\n  mend what serves the webhook ${error.webhook}, or have its configuration changed: ` +
-      `kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml   # which one names it`
-    );
+  if (error.unreached !== undefined) {
+    const { advice, command, shows } = remedyOf(error.unreached);
+    return `${error.message}\n  ${advice}: ${command}   # ${shows}`;
   }
   if (error.status === 403) {
     return describeForbidden(error);

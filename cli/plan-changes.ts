@@ -21,7 +21,7 @@ import { VisibleInventory } from './visible-inventory.ts';
 import { followedRows } from './followed-rows.ts';
 import type { PlannedChange } from './planned-change.ts';
 import type { Outcome } from './plan-object.ts';
-import { describeChange, isChange, isMissing, isRefused, moved, planObject } from './plan-object.ts';
+import { describeChange, isChange, isMissing, isRefused, moved, planOrPutOff } from './plan-object.ts';
 import { planPrunes } from './plan-prunes.ts';
 
 export interface RepositoryPlan {
@@ -106,7 +106,7 @@ export async function planCommit(
     const outcome = unchanged.has(object)
       ? 'unchanged'
       : known === undefined
-        ? await planObject(context, object, heals)
+        ? await planOrPutOff(context, object, heals)
         : await moved(context, object, known);
     const isPromised = isMissing(outcome) && namespaces.has(object.namespace ?? '');
     planned.set(object, outcome);

@@ -1,6 +1,6 @@
 /** What a commit would change in one object: the decision of sync, with a dry run instead of a write. */
 
-import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { isForbidden, isNotFound, isUnconverted, isUnreached } from '../kubernetes/api-error.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
 import { compareApplied } from '../git/applied-difference.ts';
 import { bodyToApply, isAheadOfItsPods } from '../git/apply-controller.ts';
@@ -50,8 +50,24 @@ export function isChange(outcome: Outcome): outcome is PlannedChange {
   return typeof outcome === 'object' && !isRefused(outcome);
 }
 
-/** Plans what the check has not tried. @throws ApiError when the apiserver cannot be asked */
-export async function planObject(
+/** Plans what the check has not tried; what cannot be reached is put off, and is among the problems of the check where it holds the commit up. @throws ApiError */
+export async function planOrPutOff(...plan: Parameters<typeof planObject>): Promise<Outcome> {
+  try {
+    return await planObject(...plan);
+  } catch (error) {
+    if (!isUnreached(error)) throw error;
+    const [, { label }] = plan;
+    return {
+      object: label,
+      action: 'later',
+      why: `it cannot be looked at now: ${error.message}`,
+      differences: [],
+    };
+  }
+}
+
+/** @throws ApiError when the apiserver cannot be asked, or could not reach what it hands the request on to */
+async function planObject(
   context: CommitContext,
   object: PreparedObject,
   heals: boolean | undefined,
@@ -186,7 +202,7 @@ async function dryRun(
     const foreign = collisions(error, body, live);
     if (foreign.length > 0) return takenOut(object, foreign);
     const found = toProblems(error, object);
-    if (found === undefined) throw error;
+    if (found === undefined || isUnconverted(error)) throw error;
     return { refused: found, ...(isNotFound(error) && { isMissing: true }) };
   }
 }

@@ -1,5 +1,6 @@
 /** What a commit would prune: the verdict of sync on each object that has left it, without the deletion. */
 
+import { isUnreached } from '../kubernetes/api-error.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
 import type { CommitContext } from '../git/commit.ts';
 import { isGrant } from '../git/heirs.ts';
@@ -8,6 +9,7 @@ import type { InventoryEntry } from '../git/inventory-content.ts';
 import { objectLabel } from '../git/manifests.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { counterpartPath, inventoryEntry } from '../git/prepare.ts';
+import type { PruneSetting } from '../git/prune-containers.ts';
 import { judgeWithContent } from '../git/prune-containers.ts';
 import { objectPath } from '../git/resources.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
@@ -29,25 +31,48 @@ export async function planPrunes(
     rightsLeave: candidates.some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
   };
   for (const entry of candidates) {
-    const { group, version } = parseApiVersion(entry.apiVersion);
-    // Told where it goes to.
-    if (old.has(objectLabel({ ...entry, group }))) continue;
-    const served = await context.discovery.find(entry.apiVersion, entry.kind);
-    if (served === undefined) continue;
-    const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
-    const live = await getOrUndefined(context.client, path);
-    const verdict = await judgeWithContent(context, entry, path, live, setting);
+    const { group } = parseApiVersion(entry.apiVersion);
     const object = objectLabel({ ...entry, group });
-    if (verdict.verdict === 'delete') {
-      const why = verdict.refused === undefined ? {} : { why: `not handed over: ${verdict.refused}` };
-      changes.push({ object, action: 'delete', ...why, differences: [] });
-    }
-    if (verdict.verdict === 'forget' && verdict.stays === true)
-      changes.push({ object, action: 'keep', why: verdict.why, differences: [] });
-    if (verdict.verdict === 'keep' || verdict.verdict === 'detach' || verdict.verdict === 'handOver')
-      changes.push({ object, action: verdict.verdict, why: verdict.why, differences: [] });
+    // Told where it goes to.
+    if (old.has(object)) continue;
+    const change = await planPrune(context, entry, object, setting).catch((error: unknown) => {
+      if (isUnreached(error)) return keep(object, `it cannot be deleted now: ${error.message}`);
+      throw error;
+    });
+    if (change !== undefined) changes.push(change);
   }
   return changes;
+}
+
+/** Undefined: there is nothing to do. @throws ApiError */
+async function planPrune(
+  context: CommitContext,
+  entry: InventoryEntry,
+  object: string,
+  setting: PruneSetting,
+): Promise<PlannedChange | undefined> {
+  const { group, version } = parseApiVersion(entry.apiVersion);
+  const served = await context.discovery.find(entry.apiVersion, entry.kind);
+  if (served === undefined) return undefined;
+  const path = objectPath(served, { group, version, namespace: entry.namespace, name: entry.name });
+  const live = await getOrUndefined(context.client, path);
+  const judged = await judgeWithContent(context, entry, path, live, setting);
+  switch (judged.verdict) {
+    case 'delete': {
+      const why = judged.refused === undefined ? {} : { why: `not handed over: ${judged.refused}` };
+      return { object, action: 'delete', ...why, differences: [] };
+    }
+    case 'forget':
+      return judged.stays === true ? keep(object, judged.why) : undefined;
+    case 'keep':
+    case 'detach':
+    case 'handOver':
+      return { object, action: judged.verdict, why: judged.why, differences: [] };
+  }
+}
+
+function keep(object: string, why: string): PlannedChange {
+  return { object, action: 'keep', why, differences: [] };
 }
 
 function labelOfCounterpart(object: PreparedObject): string | undefined {

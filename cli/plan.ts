@@ -7,13 +7,14 @@ import type { FollowedSources } from '../git/other-commits.ts';
 import { ProblemError, formatOnce, formatProblem, problem, shortSha } from '../git/problems.ts';
 import type { Repository, RepositoryFlags } from '../git/repositories.ts';
 import { readRepositories, repositoryFromFlags } from '../git/repositories.ts';
-import { isForbidden } from '../kubernetes/api-error.ts';
+import { isForbidden, isUnreached } from '../kubernetes/api-error.ts';
 import { DeadlineExceeded, startDeadline } from '../kubernetes/deadline.ts';
 import type { Colors } from './colors.ts';
 import { colorsOf } from './colors.ts';
 import { formatDifference } from './format-difference.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
+import { unreachedProblem } from '../git/unreached.ts';
 import { describeFailure } from './failures.ts';
 import type { Call } from './io.ts';
 import type { LeaseState } from './lease.ts';
@@ -170,7 +171,9 @@ async function planOneOfMany(
         ? error.problem
         : isForbidden(error)
           ? problem('Forbidden', describeFailure(error).message)
-          : undefined;
+          : isUnreached(error)
+            ? unreachedProblem(error.unreached, error.message)
+            : undefined;
     if (found === undefined) throw error;
     const { name, url } = repository;
     return { repository: name, url, changes: [], unchanged: 0, problems: [found], notes: [] };

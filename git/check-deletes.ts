@@ -7,7 +7,7 @@ import { groupOf } from './inventory-content.ts';
 import type { InventoryEntry } from './inventory-content.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
-import { withSignal } from './resources.ts';
+import { findIfReached, withSignal } from './resources.ts';
 
 /** One question for each kind and namespace. @throws ApiError */
 export async function checkDeletes(
@@ -20,7 +20,8 @@ export async function checkDeletes(
     asked.set(`${entry.apiVersion} ${entry.kind} ${entry.namespace ?? ''}`, entry);
   await forEachLimited([...asked.values()], PARALLEL, async (entry) => {
     const group = groupOf(entry.apiVersion);
-    const served = await context.discovery.find(entry.apiVersion, entry.kind, withSignal(context.signal));
+    const { discovery, signal } = context;
+    const served = await findIfReached(discovery, entry.apiVersion, entry.kind, withSignal(signal));
     if (served === undefined) return;
     const question = { verb: 'delete', group, resource: served.resource, namespace: entry.namespace };
     // Where it is not known the deletion itself tells: a commit that takes away what stands in between must get there.

@@ -1,6 +1,6 @@
 /** The check of single objects: what is there, whose it is, and a strict dry run of what would be written. */
 
-import { isAlreadyExists, isNotFound } from '../kubernetes/api-error.ts';
+import { isAlreadyExists, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION, IN_PLACE_GATE } from '../planners/names.ts';
@@ -52,6 +52,11 @@ export class ObjectCheck {
   readonly #ownNamespaces: ReadonlySet<string>;
   readonly #listed: ReadonlyMap<PreparedObject, KubernetesObject>;
   readonly #onTried: OnTried | undefined;
+  /** Objects that cannot be converted, by the problems of each: whether the commit changes how, is known when all were looked at. */
+  readonly #unconverted = new Map<
+    PreparedObject,
+    { readonly definition: string; readonly problems: readonly Problem[] }
+  >();
 
   /** `listed`: metadata of what is there, as far as it was listed. */
   constructor(
@@ -76,6 +81,19 @@ export class ObjectCheck {
     }
     if (onlyDeferred && stageOf(object.manifest) === 0) return;
     await this.#attempt(object, async () => await this.#live(object));
+  }
+
+  /** When all were looked at: what only a CustomResourceDefinition of the commit can mend is looked at again once that is written. */
+  settle(objects: readonly PreparedObject[]): void {
+    const definitions = objects.filter((object) => isDefinition(object) && this.changes.has(object));
+    const changed = new Set(definitions.map(({ manifest }) => manifest.name));
+    for (const [object, { definition, problems }] of this.#unconverted) {
+      if (changed.has(definition)) {
+        this.deferred += 1;
+        this.changes.add(object);
+      } else this.problems.push(...problems);
+    }
+    this.#unconverted.clear();
   }
 
   async #live(object: PreparedObject): Promise<void> {
@@ -129,6 +147,7 @@ export class ObjectCheck {
       this.#noteKept(object, dropped);
       this.#onTried?.(object, live, withoutTaken(dropped, result));
     } catch (error) {
+      if (isUnconverted(error)) throw error;
       const conflicts = fieldConflicts(error);
       // A conflict is told before anything is validated: as the write does, it is tried again by force.
       if (
@@ -259,7 +278,9 @@ export class ObjectCheck {
     } catch (error) {
       const found = toProblems(error, object, this.#setting(object));
       if (found === undefined) throw retryable(error, object);
-      this.problems.push(...found);
+      if (isUnconverted(error))
+        this.#unconverted.set(object, { definition: error.unreached.name, problems: found });
+      else this.problems.push(...found);
     }
   }
 
@@ -270,6 +291,10 @@ export class ObjectCheck {
   #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
+}
+
+function isDefinition({ manifest: { group, kind } }: PreparedObject): boolean {
+  return group === 'apiextensions.k8s.io' && kind === 'CustomResourceDefinition';
 }
 
 /** Whether its pods wait for what an update in place makes True. */

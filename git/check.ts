@@ -19,7 +19,7 @@ import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { ProblemError, problem } from './problems.ts';
-import { withSignal } from './resources.ts';
+import { findIfReached, withSignal } from './resources.ts';
 import { sourceIdentity } from './source-url.ts';
 
 export interface CheckResult {
@@ -87,6 +87,7 @@ export async function checkCommit(
     },
     context.signal,
   );
+  check.settle(prepared.objects);
   problems.push(...check.problems);
   const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
@@ -142,7 +143,7 @@ async function deleted(
       const claims = by.get(entryKey(entry));
       if (claims === undefined) return;
       const { apiVersion, kind, namespace, name } = entry;
-      const served = await discovery.find(apiVersion, kind, withSignal(signal));
+      const served = await findIfReached(discovery, apiVersion, kind, withSignal(signal));
       if (served === undefined) return;
       const object = { group: groupOf(apiVersion), resource: served.resource, namespace, name };
       if ((await chooseHeir(context, object, claims)).heir !== undefined) handedOver.add(entry);

@@ -16,7 +16,8 @@ import type { OtherCommits } from './other-commits.ts';
 import type { Prepared } from './prepare.ts';
 import { inventoryEntry, prepareObjects } from './prepare.ts';
 import type { Problem } from './problems.ts';
-import { ProblemError } from './problems.ts';
+import { ProblemError, formatProblem } from './problems.ts';
+import { NotYetError } from './refusals.ts';
 import type { Repository } from './repositories.ts';
 import { servedVersions, withSignal } from './resources.ts';
 import { asksForSignatures } from './signature.ts';
@@ -173,6 +174,22 @@ export async function prepareCommit(context: CommitContext, content: CommitConte
   if (objects.length < heal.size) return { ...prepared, objects };
   const labels = new Set<string | undefined>(objects.map(({ label }) => label));
   return { objects, problems: prepared.problems.filter(({ object }) => labels.has(object)) };
+}
+
+/**
+ * Of a commit that was checked, for who does away with what it does not hold: an API that has gone away since hides what it holds.
+ * @throws NotYetError while the place of an object cannot be told; ApiError
+ */
+export async function prepareWhole(context: CommitContext, content: CommitContent): Promise<Prepared> {
+  const prepared = await prepareCommit(context, content);
+  const hidden = prepared.problems.find(isHidden);
+  if (hidden === undefined) return prepared;
+  throw new NotYetError(formatProblem(hidden, context.sha));
+}
+
+/** Whether the problem is that its API is away, with which its object is in the commit all the same. */
+export function isHidden({ code }: Problem): boolean {
+  return code === 'ApiServiceUnavailable';
 }
 
 /** By file and line, so that a report reads like the files do. */

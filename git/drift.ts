@@ -1,6 +1,6 @@
 /** Whether an object is as the commit wants it; what differs by field paths, never by values, and who changed it. */
 
-import { isConflict, isNotFound } from '../kubernetes/api-error.ts';
+import { isConflict, isNotFound, isUnreached } from '../kubernetes/api-error.ts';
 import { lastManager } from '../kubernetes/managed-fields.ts';
 import { readUpdate } from '../kubernetes/rolling-update-objects.ts';
 import { causeOfObject } from '../kubernetes/template-change.ts';
@@ -155,7 +155,7 @@ async function differingPaths(
     if (foreign.length > 0) return { paths: [...foreign.map(({ label }) => label), ...own] };
     const found = toProblem(error, object);
     // Of an object that nobody has changed, the manifest would be tried in vain too: that is no drift.
-    if (found === undefined || found.code === 'WebhookFailed') throw error;
+    if (found === undefined || isUnreached(error)) throw error;
     const beside = suspects(error, body, live);
     const { message } = beside.length === 0 ? found : blamed(found, object, beside);
     const paths = [...beside.map(({ label }) => label), ...own];

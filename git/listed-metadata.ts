@@ -1,6 +1,6 @@
 /** What is there of the objects of a commit, by a list for each kind and namespace: for most that is all that has to be known. */
 
-import { isForbidden, isNotFound } from '../kubernetes/api-error.ts';
+import { isForbidden, isNotFound, isUnreached, toMessage } from '../kubernetes/api-error.ts';
 import { appliedFields, isAsApplied } from '../kubernetes/managed-fields.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
@@ -83,7 +83,7 @@ async function listMembers(
         },
       )
       .catch((error: unknown) => {
-        if (isForbidden(error) || isNotFound(error)) return { items: [] };
+        if (isForbidden(error) || isNotFound(error) || isUnlisted(error)) return { items: [] };
         throw error;
       });
     for (const item of listed.items) {
@@ -92,6 +92,11 @@ async function listMembers(
     }
   }
   return found;
+}
+
+/** What is listed cannot be reached, or is not read in yet (of a kind whose conversion fails it never is): each read tells for itself. */
+function isUnlisted(error: unknown): boolean {
+  return isUnreached(error) || /storage is \(re\)initializing/.test(toMessage(error));
 }
 
 /** Whether the manifest is applied already. Told by metadata alone; whether to heal also depends on what the object holds. */

@@ -7,7 +7,7 @@ import { oneLine } from '../kubernetes/safe-text.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { CommitContent, CommitContext, CommitReader } from './commit.ts';
-import { PARALLEL, forEachLimited, prepareCommit } from './commit.ts';
+import { PARALLEL, forEachLimited, prepareWhole } from './commit.ts';
 import { entryKey } from './inventory-content.ts';
 import type { CommitStatus } from './inventory-status.ts';
 import { InventoryStore } from './inventory.ts';
@@ -286,7 +286,7 @@ export class OtherCommits {
   }
 
   async #prepare(other: Repository, content: CommitContent): Promise<Prepared> {
-    return await prepareCommit({ ...this.#context, repository: other, heal: undefined }, content);
+    return await prepareWhole({ ...this.#context, repository: other, heal: undefined }, content);
   }
 }
 

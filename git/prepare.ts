@@ -1,5 +1,7 @@
 /** Manifests to objects with a place in the cluster: kind, namespace, order, and the body that is sent. */
 
+import { isUnreached } from '../kubernetes/api-error.ts';
+import type { Unreached } from '../kubernetes/unreached.ts';
 import { ANNOTATION, GROUP } from '../planners/names.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
 import type { JsonObject } from '../planners/objects.ts';
@@ -13,6 +15,7 @@ import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import { objectPath } from './resources.ts';
 import type { ServedKind } from './resources.ts';
+import { unreachedProblem } from './unreached.ts';
 
 /** An object of a commit that the cluster has a place for. */
 export interface PreparedObject {
@@ -46,7 +49,10 @@ export interface PrepareContext {
   readonly versions: (group: string) => Promise<readonly string[]>;
 }
 
-/** Finds every object's place; duplicates and kinds that nobody knows become problems. @throws ApiError of the look-ups */
+/**
+ * Finds every object's place; duplicates, kinds that nobody knows, and those of an API that is away become problems.
+ * @throws ApiError of the look-ups
+ */
 export async function prepareObjects(
   manifests: readonly Manifest[],
   context: PrepareContext,
@@ -54,12 +60,19 @@ export async function prepareObjects(
   const problems: Problem[] = [];
   const objects: Placed[] = [];
   const own = customKinds(manifests);
-  const looked = new Map<string, ServedKind | undefined>();
+  const looked = new Map<string, ServedKind | Away | undefined>();
   for (const manifest of manifests) {
     const { group, version, kind } = manifest;
     const type = `${manifest.apiVersion} ${kind}`;
-    const served = looked.has(type) ? looked.get(type) : await context.find(manifest.apiVersion, kind);
+    const served = looked.has(type) ? looked.get(type) : await lookUp(manifest.apiVersion, kind, context);
     looked.set(type, served);
+    if (served !== undefined && 'away' in served) {
+      const { file, line } = manifest;
+      problems.push(
+        unreachedProblem(served.away, served.message, { file, line, object: objectLabel(manifest) }),
+      );
+      continue;
+    }
     const known = served ?? own.get(`${group}/${version}/${kind}`);
     if (known === undefined) {
       problems.push(await unknownKind(manifest, context));
@@ -105,6 +118,26 @@ export async function prepareObjects(
     objects: ranked.toSorted(compareSteps),
     problems: [...problems, ...findDuplicates(ranked), ...dependencies.problems],
   };
+}
+
+/** The API of a kind, which the apiserver could not reach. */
+interface Away {
+  readonly away: Unreached;
+  readonly message: string;
+}
+
+/** @throws ApiError when the apiserver cannot be asked */
+async function lookUp(
+  apiVersion: string,
+  kind: string,
+  { find }: PrepareContext,
+): Promise<ServedKind | Away | undefined> {
+  try {
+    return await find(apiVersion, kind);
+  } catch (error) {
+    if (!isUnreached(error)) throw error;
+    return { away: error.unreached, message: `what ${kind} is cannot be asked: ${error.message}.` };
+  }
 }
 
 type Placed = Omit<PreparedObject, 'rank' | 'dependsOn'>;
@@ -236,7 +269,8 @@ async function unknownKind(manifest: Manifest, context: PrepareContext): Promise
   const versions = await context.versions(group);
   for (const other of versions) {
     const right = group === '' ? other : `${group}/${other}`;
-    if (other !== version && (await context.find(right, kind)) !== undefined) {
+    const served = other === version ? undefined : await lookUp(right, kind, context);
+    if (served !== undefined && !('away' in served)) {
       return problemAt(
         manifest,
         'UnknownKind',

@@ -80,6 +80,7 @@ const NEXT_STEPS = {
     'Leave it to one of the two that want it. What the other then lacks it may delete: annotate the object with client.lifecycle.config.k8s.io/deletion=detach before.',
   Refused: 'See the message of the apiserver.',
   WebhookFailed: 'Mend what serves the webhook, or have its configuration changed.',
+  ApiServiceUnavailable: 'Mend what serves the API, or have its APIService deleted.',
   Unavailable: 'Nothing to do: it is tried again.',
   NotEstablished:
     'See `kubectl describe`; what stands on it is applied by the next commit after it can be used.',
@@ -187,6 +188,7 @@ const OF_THE_CLUSTER: ReadonlySet<ProblemCode> = new Set([
   'OwnedByOther',
   'Refused',
   'WebhookFailed',
+  'ApiServiceUnavailable',
   'Unavailable',
   'WaveHeld',
   'NotReady',

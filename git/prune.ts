@@ -1,11 +1,11 @@
 /** Deletes what a commit no longer holds: from the inventory, one by one, only the very objects that were applied. */
 
 import {
-  ApiError,
   isConflict,
   isForbidden,
   isNotFound,
   isRefusal,
+  isUnreached,
   toMessage,
 } from '../kubernetes/api-error.ts';
 import type { ResourcePath } from '../kubernetes/client.ts';
@@ -21,7 +21,7 @@ import { APPLYSET } from './inventory.ts';
 import { counterpartKey, entryKey, groupOf } from './inventory-content.ts';
 import type { InventoryEntry, PruneVerdict } from './inventory-content.ts';
 import { objectLabel } from './manifests.ts';
-import { NotYetError, mendWebhook, policyFor } from './refusals.ts';
+import { NotYetError, policyFor } from './refusals.ts';
 import { compareObjects } from './order.ts';
 import type { Problem } from './problems.ts';
 import { bindingCommand, problem } from './problems.ts';
@@ -29,6 +29,7 @@ import type { PruneSetting } from './prune-containers.ts';
 import { judgeWithContent } from './prune-containers.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { objectPath, servedVersions, withSignal } from './resources.ts';
+import { unreachedProblem } from './unreached.ts';
 
 export interface Pruned {
   /** Labels of what was deleted. */
@@ -115,9 +116,9 @@ export async function pruneObjects(
 
 /** A refusal that is about one object alone, the others go on; undefined: the apiserver could not be asked. */
 function whyNotPruned(error: unknown, { namespace }: InventoryEntry, object: string): Problem | undefined {
-  if (error instanceof ApiError && error.webhook !== undefined) {
+  if (isUnreached(error)) {
     const message = `it left the commit but is not deleted or detached: ${error.message}.`;
-    return problem('WebhookFailed', message, { object, next: mendWebhook(error.webhook) });
+    return unreachedProblem(error.unreached, message, { object });
   }
   if (isForbidden(error)) {
     const message = `it left the commit but may not be deleted or detached: ${toMessage(error)}.`;

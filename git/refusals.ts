@@ -10,6 +10,7 @@ import {
   isNotFound,
   isTooLarge,
   isTransient,
+  isUnreached,
 } from '../kubernetes/api-error.ts';
 import { lettingGo } from '../kubernetes/managed-fields.ts';
 import { resourceId } from '../kubernetes/resource-path.ts';
@@ -29,6 +30,7 @@ import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { TRIED_BY_ITSELF, bindingCommand } from './problems.ts';
 import type { SourceText } from './source-text.ts';
+import { unreachedProblem } from './unreached.ts';
 import { whyUnfound } from './yaml-scalars.ts';
 
 const OWN_FIELDS = [
@@ -109,9 +111,12 @@ export function toProblem(
   const { source, live } = setting;
   const { status } = error;
   const message = hideValues(serverText(error), object);
-  // The apiserver is well, and what it could not ask may be away for good: somebody has to be told.
-  if (error.webhook !== undefined)
-    return { ...problemOf(object, 'WebhookFailed', end(message)), next: mendWebhook(error.webhook) };
+  if (isUnreached(error)) {
+    const { unreached } = error;
+    const text = unreached.kind === 'aggregation' ? `what serves it cannot be reached: ${message}` : message;
+    const { file, line } = object.manifest;
+    return unreachedProblem(unreached, end(text), { file, line, object: object.label });
+  }
   if (isTooLarge(error)) {
     return problemOf(object, 'ObjectTooLarge', 'etcd refuses an object of this size.');
   }
@@ -190,12 +195,6 @@ function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick
         next: `Keep to what the LimitRange allows (\`kubectl describe limitrange -n ${namespace}\`), or have it changed.`,
       }
     : {};
-}
-
-/** What to do about an admission webhook that the apiserver could not call. Its configuration need not bear its name. */
-export function mendWebhook(webhook: string): string {
-  const kinds = 'validatingwebhookconfigurations,mutatingwebhookconfigurations';
-  return `Mend what serves the webhook ${webhook}, or have its configuration changed (\`kubectl get ${kinds} -o yaml\` shows which one names it); ${TRIED_BY_ITSELF}.`;
 }
 
 /** No permission helps in a namespace that is on its way out. */

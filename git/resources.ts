@@ -1,7 +1,8 @@
 /** Where a commit's objects are served, and what is there. */
 
 import type { RequestOptions, ResourcePath } from '../kubernetes/client.ts';
-import type { Discovery } from '../kubernetes/discovery.ts';
+import { isUnreached } from '../kubernetes/api-error.ts';
+import type { Discovery, ResourceType } from '../kubernetes/discovery.ts';
 import { parseApiVersion } from '../kubernetes/discovery.ts';
 
 export interface ServedKind {
@@ -20,6 +21,19 @@ export async function servedVersions(
 ): Promise<readonly string[]> {
   const all = (await discovery.groupVersions(options)).map((apiVersion) => parseApiVersion(apiVersion));
   return all.filter((item) => item.group === group).map((item) => item.version);
+}
+
+/** The resource of a kind; undefined if the cluster does not serve it, or its API is away: what is asked of it next tells. @throws ApiError */
+export async function findIfReached(
+  discovery: Discovery,
+  apiVersion: string,
+  kind: string,
+  options: RequestOptions = {},
+): Promise<ResourceType | undefined> {
+  return await discovery.find(apiVersion, kind, options).catch((error: unknown) => {
+    if (isUnreached(error)) return undefined;
+    throw error;
+  });
 }
 
 /** Where an object of a kind is served. */

@@ -2,6 +2,7 @@
 
 import type { ResourcePath } from './client.ts';
 import { describePath } from './resource-path.ts';
+import type { Unreached } from './unreached.ts';
 
 /** One field that the apiserver objects to (`status.details.causes`). */
 export interface ErrorCause {
@@ -35,8 +36,8 @@ export interface Failure {
   readonly text: string;
   readonly details?: ErrorDetails | undefined;
   readonly retryAfterSeconds?: number | undefined;
-  /** As {@link ApiError.webhook}. */
-  readonly webhook?: string | undefined;
+  /** As {@link ApiError.unreached}. */
+  readonly unreached?: Unreached | undefined;
   readonly cause?: unknown;
 }
 
@@ -51,8 +52,8 @@ export class ApiError extends Error {
   readonly details: ErrorDetails | undefined;
   /** The server asked to wait this long (`Retry-After`, `details.retryAfterSeconds`). */
   readonly retryAfterSeconds: number | undefined;
-  /** Name of the admission webhook that the apiserver could not call: itself it is well, though it answers with a 500. */
-  readonly webhook: string | undefined;
+  /** What the apiserver handed the request on to, and could not reach. */
+  readonly unreached: Unreached | undefined;
   readonly method: string;
   readonly path: ResourcePath | string;
 
@@ -66,7 +67,7 @@ export class ApiError extends Error {
     this.reason = failure.reason;
     this.details = failure.details;
     this.retryAfterSeconds = failure.retryAfterSeconds;
-    this.webhook = failure.webhook;
+    this.unreached = failure.unreached;
     this.method = request.method;
     this.path = request.path;
   }
@@ -110,10 +111,23 @@ export function isForbidden(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 403;
 }
 
+/** The apiserver is well, and could not reach what it hands the request on to: other objects go on. */
+export function isUnreached(error: unknown): error is ApiError & { readonly unreached: Unreached } {
+  return error instanceof ApiError && error.unreached !== undefined;
+}
+
+/** As {@link isUnreached}, by what converts the object: its CustomResourceDefinition mends that. */
+export function isUnconverted(error: unknown): error is ApiError & { readonly unreached: Unreached } {
+  return isUnreached(error) && error.unreached.kind === 'conversion';
+}
+
 /** Said by admission (a webhook, which may not be there to be called, or a policy), not by authorisation or by the apiserver itself. */
 export function isByAdmission(error: unknown): error is ApiError {
   if (!(error instanceof ApiError) || error.status === 0) return false;
-  return error.webhook !== undefined || /admission webhook "|ValidatingAdmissionPolicy '/.test(error.message);
+  return (
+    error.unreached?.kind === 'admission' ||
+    /admission webhook "|ValidatingAdmissionPolicy '/.test(error.message)
+  );
 }
 
 /** 403 of a create: the namespace is being deleted. */

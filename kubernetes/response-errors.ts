@@ -6,6 +6,7 @@ import { parseJson } from './json.ts';
 import { withoutQuotedValues } from './quoted-values.ts';
 import { holdsSecrets } from './resource-path.ts';
 import { SCHEMA_REFUSAL, isSchemaCause, schemaCauses } from './schema-refusal.ts';
+import { unreachedOf } from './unreached.ts';
 import { asRecord } from './values.ts';
 
 /** The error of an HTTP answer: a Status object, or whatever a proxy in between wrote. */
@@ -38,9 +39,12 @@ export function statusError(
   const secret = holdsSecrets(request.path);
   const message = withoutQuotedValues(string(answer['message']) ?? '');
   const details = withSchemaCauses(parseDetails(answer['details'], secret), message, secret);
-  const webhook = code === 500 && answer['reason'] === 'InternalError' ? webhookOf(message) : undefined;
+  const reason = string(answer['reason']);
+  const unreached = unreachedOf(request.path, { status: code, reason, message });
   const known =
-    webhook === undefined ? secretText(details) : `failed calling webhook "${webhook}"; ${WITHHELD}`;
+    unreached?.kind === 'admission'
+      ? `failed calling webhook "${unreached.name}"; ${WITHHELD}`
+      : secretText(details);
   const text = secret ? `${missingPermission(request, answer['message'])}${known}` : message;
   const seconds = Number(retryAfter ?? asRecord(answer['details'])['retryAfterSeconds'] ?? Number.NaN);
   if (code === 422 && details?.causes.some((cause) => cause.field === 'metadata.uid') === true) {
@@ -53,11 +57,11 @@ export function statusError(
   }
   return new ApiError(request, {
     status: code,
-    reason: string(answer['reason']) ?? (SCHEMA_REFUSAL.test(message) ? 'Invalid' : `HTTP ${code}`),
+    reason: reason ?? (SCHEMA_REFUSAL.test(message) ? 'Invalid' : `HTTP ${code}`),
     text: text === '' ? 'the server gave no message' : text,
     details,
     ...(Number.isFinite(seconds) ? { retryAfterSeconds: seconds } : {}),
-    ...(webhook === undefined ? {} : { webhook }),
+    ...(unreached === undefined ? {} : { unreached }),
   });
 }
 
@@ -110,11 +114,6 @@ function lastingCause(field: string | undefined, message = ''): Pick<ErrorCause,
 /** Whether {@link parseDetails} has let the message of a Secret's cause pass. */
 function isTellable(cause: ErrorCause): boolean {
   return isSchemaCause(cause) || lastingCause(cause.field, cause.message).message !== undefined;
-}
-
-/** Its name, which holds no value, of an admission webhook with `failurePolicy: Fail` that was not there or gave no sensible answer. */
-function webhookOf(message: string): string | undefined {
-  return /^(?:Internal error occurred: )?failed calling webhook "([^"\s]+)"/.exec(message)?.[1];
 }
 
 /** What was asked for and not permitted: the verb alone is taken from the message, which may quote a Secret. */

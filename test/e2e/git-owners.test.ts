@@ -12,7 +12,7 @@ import { found } from '../support/eventually.ts';
 import { GitSync, INVENTORY_NAMESPACE } from '../support/git-sync.ts';
 import { useLanes } from '../support/lanes.ts';
 import { patchIn, runPrinted } from '../support/printed-command.ts';
-import { grantInNamespace } from '../support/sync-account.ts';
+import { grantInCluster, grantInNamespace } from '../support/sync-account.ts';
 
 const { controlPlane, cluster, sync, newWorkerClient, follow, planOf } = useCommitGround('git-owners');
 
@@ -523,7 +523,7 @@ describe('who may do what', () => {
           await cluster().client.create(at, body, { dryRun: true });
           return false;
         } catch (error) {
-          return error instanceof ApiError && error.webhook === name;
+          return error instanceof ApiError && error.unreached?.name === name;
         }
       };
       const untilAsked = async (expected: boolean): Promise<void> => {
@@ -701,6 +701,65 @@ describe('who may do what', () => {
       ]);
     }),
     60_000,
+  );
+
+  it(
+    'a conversion webhook that does not answer refuses its objects alone, and a commit that takes it away goes through',
+    inLane(async () => {
+      const repository = await follow('conversion');
+      const { namespace } = repository;
+      const group = `${namespace}.example.com`;
+      await grantInCluster(cluster().client, namespace, [
+        'configmaps',
+        'customresourcedefinitions.apiextensions.k8s.io',
+        `bars.${group}`,
+      ]);
+      const definition = (webhook: boolean) => {
+        const clientConfig = { service: { name: 'gone', namespace, path: '/' } };
+        const schema = {
+          openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+        };
+        return JSON.stringify({
+          apiVersion: 'apiextensions.k8s.io/v1',
+          kind: 'CustomResourceDefinition',
+          metadata: { name: `bars.${group}` },
+          spec: {
+            group,
+            scope: 'Namespaced',
+            names: { kind: 'Bar', plural: 'bars' },
+            versions: ['v1', 'v2'].map((name) => ({ name, served: true, storage: name === 'v1', schema })),
+            conversion: webhook
+              ? {
+                  strategy: 'Webhook',
+                  webhook: { conversionReviewVersions: ['v1'], clientConfig },
+                }
+              : { strategy: 'None' },
+          },
+        });
+      };
+      const bar = (version: string) => `apiVersion: ${group}/${version}\nkind: Bar\nmetadata: {name: bar}\n`;
+      const files = { 'a.json': definition(false), 'b.yaml': bar('v1'), 'c.yaml': configMap('one', 'a') };
+      expect(await repository.commit(files)).toMatchObject({ outcome: 'Succeeded' });
+
+      await repository.bad({ 'a.json': definition(true), 'b.yaml': bar('v2') });
+      const { lines, sha } = await repository.bad({ 'c.yaml': configMap('one', 'b') });
+      expect(lines).toEqual([
+        expect.stringMatching(
+          /^WebhookFailed b\.yaml:1@\w+: Bar\.\S+ \S+\/bar: conversion webhook for .* failed: .* Mend the conversion webhook of the CustomResourceDefinition bars\./,
+        ),
+      ]);
+      const { problems } = await planOf(repository, sha);
+      expect(problems).toMatchObject([{ code: 'WebhookFailed', file: 'b.yaml', line: 1 }]);
+
+      const mended = await repository.git.commit({ 'a.json': definition(false) });
+      // The apiserver may still ask the webhook in the moment after the write: then it is tried again.
+      await found('the commit that takes the webhook away is applied', async () => {
+        const { outcome } = await sync().apply(repository.name, mended);
+        return outcome === 'Succeeded' ? true : undefined;
+      });
+      expect(await repository.get('configmaps', 'one')).toMatchObject({ data: { key: 'b' } });
+    }),
+    120_000,
   );
 
   it(

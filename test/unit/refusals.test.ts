@@ -342,6 +342,48 @@ describe('an admission webhook that the apiserver cannot call', () => {
   });
 });
 
+describe('what else the apiserver hands a request on to, and cannot reach', () => {
+  const bars = { group: 'ex.com', version: 'v2', resource: 'bars', namespace: 'ns', name: 'web' };
+  const conversion =
+    'conversion webhook for ex.com/v1, Kind=Bar failed: Post "https://gone.ns.svc:443/?timeout=30s": service "gone" not found';
+  const status = (message: string) => JSON.stringify({ kind: 'Status', code: 500, message });
+  const found = (code: number, answered: string, at: typeof bars | typeof path = bars) => {
+    const request = { method: 'GET', path: at, server: 'https://kubernetes' };
+    return toProblems(responseError(request, code, answered, undefined), object);
+  };
+
+  it.each([
+    [
+      'a conversion webhook',
+      found(500, status(conversion)),
+      `WebhookFailed web.yaml:1: Deployment.apps ns/web: ${conversion}. Mend the conversion webhook of the CustomResourceDefinition bars.ex.com, or have its spec.conversion changed (\`kubectl get customresourcedefinition bars.ex.com -o yaml\` shows where it is called); the commit is tried again by itself.`,
+    ],
+    [
+      'an aggregated API',
+      found(503, 'service unavailable\n'),
+      'ApiServiceUnavailable web.yaml:1: Deployment.apps ns/web: what serves it cannot be reached: service unavailable. Mend what serves the APIService v2.ex.com, or have it deleted (`kubectl describe apiservice v2.ex.com` shows why it cannot be reached); the commit is tried again by itself.',
+    ],
+  ])('%s: is a problem of the object; the commit is tried again', (_, problems = [], line) => {
+    expect(problems.map((item) => formatProblem(item))).toEqual([line]);
+    expect(mayPassLater({ first: problems })).toBe(true);
+  });
+
+  it.each([
+    [500, status(`Internal error occurred: ${conversion}`)],
+    [503, status(conversion)],
+    [503, '<html><h1>503 Service Temporarily Unavailable</h1></html>'],
+    [503, JSON.stringify({ kind: 'Status', code: 503, message: 'service unavailable', reason: 'Timeout' })],
+    [502, 'service unavailable'],
+  ])('any other failure of the apiserver is none: %d %s', (code, answered) => {
+    expect(found(code, answered)).toBeUndefined();
+  });
+
+  it('of a kind of core it is the apiserver itself that is away', () => {
+    const core = { ...path, group: '' };
+    expect(found(503, 'service unavailable', core)).toBeUndefined();
+  });
+});
+
 describe('a field that somebody else owns', () => {
   const conflict = (fields: Readonly<Record<string, string>>) => {
     const causes = Object.entries(fields).map(([field, manager]) => ({
