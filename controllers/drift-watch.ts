@@ -5,7 +5,7 @@
  */
 
 import type { CommitContent, CommitContext } from '../git/commit.ts';
-import { PARALLEL, forEachLimited, prepareCommit } from '../git/commit.ts';
+import { PARALLEL, forEachLimited, isHidden, prepareCommit } from '../git/commit.ts';
 import type { Drift } from '../git/drift.ts';
 import { describeDrift, lookAtDrift } from '../git/drift.ts';
 import type { DriftEvent } from '../git/drift-report.ts';
@@ -23,6 +23,7 @@ import type { TriedFor } from '../git/refused-retry.ts';
 import { triedFor, whyNotMade } from '../git/refused-retry.ts';
 import type { Repository } from '../git/repositories.ts';
 import { settingsOf } from '../git/repositories.ts';
+import { ApiError, isUnreached } from '../kubernetes/api-error.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { Discovery } from '../kubernetes/discovery.ts';
@@ -81,6 +82,8 @@ interface Judged {
   readonly since: number;
   /** Nothing of it is watched, or it is not to be judged yet and will not tell when it is. */
   readonly isUntold: boolean;
+  /** Why it could not be looked at, though it is watched: others go on. */
+  readonly trouble?: string;
 }
 
 /** What is to be put back now. */
@@ -227,10 +230,11 @@ export class DriftWatch {
     const { read } = this.#options;
     if (this.#expectedOf !== context.sha) {
       const content = await read(this.#repository, context.sha, this.#stopping.signal);
-      const { objects } = await prepareCommit(context, content);
+      const { objects, problems } = await prepareCommit(context, content);
       const served = objects.filter(({ deferred }) => !deferred);
       this.#expected = new Map(served.map((object) => [entryKey(inventoryEntry(object)), object]));
-      this.#expectedOf = context.sha;
+      // What belongs to an API that is away is found when that is back.
+      this.#expectedOf = problems.some(isHidden) ? undefined : context.sha;
       this.#dirty = undefined;
     }
     if (this.#dirty !== undefined) return;
@@ -263,16 +267,18 @@ export class DriftWatch {
       found !== 'absent' &&
       found.metadata.deletionTimestamp === undefined &&
       this.#ownsAll(context, object, found.owned);
-    const seen = isOurs ? undefined : await lookAtDrift(context, object, isApplied);
+    const seen = isOurs ? undefined : await lookOrTrouble(context, object, isApplied);
+    const trouble = seen instanceof ApiError ? `${object.label}: ${seen.message}` : undefined;
     const isUnderWay = seen === 'under way';
     const at = now();
     this.#judged.set(key, {
       digest,
-      // Until it is over, what was known before is no better known.
-      drift: isUnderWay ? before?.drift : seen,
+      // Until it is over, or can be looked at, what was known before is no better known.
+      drift: isUnderWay || seen instanceof ApiError ? before?.drift : seen,
       at,
       since: known?.since ?? at,
-      isUntold: isUnderWay || found === 'absent',
+      isUntold: isUnderWay || trouble !== undefined || found === 'absent',
+      ...(trouble !== undefined && { trouble }),
     });
   }
 
@@ -340,7 +346,8 @@ export class DriftWatch {
       const isUnseen = !this.#judged.has(key) && this.#collections.find(object) === undefined;
       if (known !== undefined && isUnseen) drifts.set(object.label, known);
     }
-    const status = driftStatus(drifts, this.#collections.unwatched, heldAll);
+    const troubles = [...this.#judged.values()].flatMap(({ trouble }) => trouble ?? []);
+    const status = driftStatus(drifts, [...this.#collections.unwatched, ...troubles], heldAll);
     if (!(await writeDrift(this.#store, inventory, status))) {
       this.#dirty = undefined;
       return UNDER_WAY_MS;
@@ -420,6 +427,18 @@ export class DriftWatch {
 function recheckAt({ drift, at, since, isUntold }: Judged): number {
   if (isUntold) return at + Math.min(Math.max(at - since, FIRST_RECHECK_MS), RECHECK_MS);
   return drift === undefined ? Number.POSITIVE_INFINITY : at + RECHECK_MS;
+}
+
+/** As {@link lookAtDrift}; of an object that alone cannot be looked at, why. @throws ApiError when the apiserver cannot be asked */
+async function lookOrTrouble(
+  ...look: Parameters<typeof lookAtDrift>
+): Promise<Awaited<ReturnType<typeof lookAtDrift>> | ApiError> {
+  try {
+    return await lookAtDrift(...look);
+  } catch (error) {
+    if (isUnreached(error)) return error;
+    throw error;
+  }
 }
 
 /** Whom it is done for, in one line. */
