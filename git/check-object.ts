@@ -134,7 +134,7 @@ export class ObjectCheck {
     const text = this.#text(object);
     const field = `metadata.annotations[${wrong.annotation}]`;
     const line = text && findFieldLine(text, object.manifest.line, field);
-    this.problems.push(problemOf(object, 'Invalid', `${wrong.message}.`, line));
+    this.problems.push({ ...problemOf(object, 'Invalid', `${wrong.message}.`, line), isInFile: true });
   }
 
   async #dryRun(object: PreparedObject, live: KubernetesObject | undefined, force: boolean): Promise<void> {

@@ -183,6 +183,7 @@ function toManifest(
       file,
       line: findFieldLine(source, line, `metadata.${field}`) ?? line,
       object: what,
+      isInFile: true,
       // YAML reads `y`, `no` and `1.30` as something else.
       ...(['boolean', 'number'].includes(typeof found) && { next: 'Quote the value.' }),
     });
@@ -199,7 +200,12 @@ function toManifest(
     return fail('ObjectIncomplete', message, object, CORRECT_NAME);
   }
   const wrong = (code: ProblemCode, message: string, field: string): Problem =>
-    problem(code, message, { file, line: findFieldLine(source, line, field) ?? line, object });
+    problem(code, message, {
+      file,
+      line: findFieldLine(source, line, field) ?? line,
+      object,
+      isInFile: true,
+    });
   const forbidden = forbiddenFields(value, metadata, kind, group);
   const problems = [
     // One mistake, however many fields: the object was copied from a cluster.

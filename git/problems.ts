@@ -108,6 +108,8 @@ export interface Problem {
   readonly object?: string;
   /** Overrides {@link NEXT_STEPS} when the situation allows a better one. */
   readonly next?: string;
+  /** Told by the file alone, under a code that the cluster has answers of, too: nothing there mends it. @default false */
+  readonly isInFile?: true;
 }
 
 const MAX_MESSAGE = 600;
@@ -121,6 +123,7 @@ export function problem(
     line?: number | undefined;
     object?: string | undefined;
     next?: string;
+    isInFile?: true;
   } = {},
 ): Problem {
   return {
@@ -130,6 +133,7 @@ export function problem(
     ...(where.line === undefined ? {} : { line: where.line }),
     ...(where.object === undefined ? {} : { object: shownOnOneLine(where.object) }),
     ...(where.next === undefined ? {} : { next: shownOnOneLine(where.next) }),
+    ...(where.isInFile === undefined ? {} : { isInFile: where.isInFile }),
   };
 }
 
@@ -241,7 +245,10 @@ export function mayPassLater({ first }: Pick<ProblemList, 'first'>): boolean {
   const isHeld = first.some(({ code }) => code === 'WaveHeld');
   return (
     first.length > 0 &&
-    first.every(({ code }) => OF_THE_CLUSTER.has(code) || (isHeld && code === 'RolloutFailed'))
+    first.every(
+      ({ code, isInFile }) =>
+        isInFile !== true && (OF_THE_CLUSTER.has(code) || (isHeld && code === 'RolloutFailed')),
+    )
   );
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { ManifestReader, canonicalJson } from '../../git/manifests.ts';
-import { formatProblem } from '../../git/problems.ts';
+import { formatProblem, mayPassLater } from '../../git/problems.ts';
 
 const SHA = '0123456789abcdef0123456789abcdef01234567';
 
@@ -341,5 +341,17 @@ metadata: {name: three}
   it('shows control characters and direction marks of file names, it does not obey them', () => {
     const { problems } = parse('a: [', 'evil\u001b[31m\n\u202elmay.yaml');
     expect(problems[0]).toMatch(/^YamlSyntax evil\\u001b\[31m \\u202elmay\.yaml:\d@/);
+  });
+});
+
+describe('what is wrong with the file alone', () => {
+  it.each([
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: y}',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: 1}',
+    'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {a: 1}',
+  ])('is mended by another commit alone, though the code is one of the cluster: %j', (text) => {
+    const { problems } = readAll({ 'a.yaml': text });
+    expect(problems).toMatchObject([{ code: 'Invalid' }]);
+    expect(mayPassLater({ first: problems })).toBe(false);
   });
 });
