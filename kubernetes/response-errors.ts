@@ -1,6 +1,6 @@
 /** Makes an {@link ApiError} of what came back instead of a result. */
 
-import { ApiError, isInvalid } from './api-error.ts';
+import { ApiError, isInvalid, isUnreached } from './api-error.ts';
 import type { ErrorCause, ErrorDetails, RequestIdentity } from './api-error.ts';
 import { parseJson } from './json.ts';
 import { withoutQuotedValues } from './quoted-values.ts';
@@ -148,7 +148,7 @@ function causeText({ field = '', message = '' }: ErrorCause): string {
  */
 export function byCause(error: ApiError): readonly ApiError[] {
   const { details, status, reason, method, path } = error;
-  if (details === undefined || !isInvalid(error)) return [error];
+  if (details === undefined || !isInvalid(error) || isUnreached(error)) return [error];
   const told = details.causes.flatMap((cause) => (cause.field === undefined ? ofOwnPolicy(cause) : [cause]));
   // Said whenever the schema already refused something; and what the subresource `scale` says again of `spec.replicas`.
   const all = told.filter(({ field }) => field !== '<nil>');

@@ -20,6 +20,9 @@ interface Answer {
 export function unreachedOf(path: ResourcePath | string, answer: Answer): Unreached | undefined {
   const { status, reason, message } = answer;
   if (status === 500 && reason === 'InternalError') return admission(message);
+  // Of the IPAddress that the apiserver makes for a Service: said of a field in which nothing is wrong.
+  if (status === 422 && typeof path !== 'string' && path.resource === 'services')
+    return admission(/: failed to allocate IP(?: [\d.:a-f]+)?: (.*)$/s.exec(message)?.[1] ?? '');
   if (status === 500 && /^conversion webhook for \S+, Kind=\S+ (?:failed|returned)\b/.test(message))
     return typeof path === 'string'
       ? undefined

@@ -327,6 +327,14 @@ describe('an admission webhook that the apiserver cannot call', () => {
     );
   });
 
+  it.each(['', ' 10.0.0.77', ' fd00::7'])('which is asked for the IP%s of a Service', (ip) => {
+    const message = `Service "web" is invalid: spec.clusterIPs: Invalid value: [""]: failed to allocate IP${ip}: ${text}`;
+    const problems = found(message, 'Invalid', 422, 'services') ?? [];
+    expect(problems).toMatchObject([{ code: 'WebhookFailed', line: 1 }]);
+    expect(problems[0]?.next).toMatch(/^Mend what serves the webhook h8\.example\.com/);
+    expect(found(message, 'Invalid', 422)).toMatchObject([{ code: 'Invalid' }]);
+  });
+
   it('does not tell values of environment variables', () => {
     const [problem] = found(`${text}: hunter2`, 'InternalError') ?? [];
     expect(problem?.message).toMatch(/connection refused: \*\*\*\.$/);
