@@ -109,6 +109,7 @@ export class CommitAccess {
     const context: CommitContext = {
       repository,
       sha: input.sha,
+      begunAt: input.startedAt,
       client: accountOf(own, repository),
       worker: own,
       discovery: this.#discovery,

@@ -275,7 +275,7 @@ async function rollsOutTheSame(
 }
 
 /** What the manifest makes of the controller, without what others have put there that cannot be beside it. @throws ApiError */
-async function dryRun(
+export async function dryRun(
   context: CommitContext,
   object: PreparedObject,
   live: ReplicationController,

@@ -18,6 +18,8 @@ import { awaitInPlaceUpdates } from './in-place-departure.ts';
 import type { PreparedObject } from './prepare.ts';
 import { counterpartPath, isController } from './prepare.ts';
 import type { ProblemCode } from './problems.ts';
+import { rejectedMeanwhile } from './rejected-meanwhile.ts';
+import { describeRolledBack } from './rollout-state.ts';
 import { droppedFields } from './dropped-fields.ts';
 import { BeingDeletedError, NotYetError, fieldConflicts } from './refusals.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
@@ -69,10 +71,14 @@ async function bringToManifest(context: CommitContext, object: PreparedObject): 
     return { outcome: 'refused', code, message, ...(next !== undefined && { next }) };
   }
   if (decision.do === 'wait') throw new BeingDeletedError(`${object.label}: ${decision.why}`);
+  const mayRoll = isController(manifest) && (decision.do === 'apply' || decision.do === 'leave');
+  const controller = mayRoll ? trusted<ReplicationController | undefined>(live) : undefined;
+  const pin = controller && (await rejectedMeanwhile(context, object, controller));
+  if (pin !== undefined)
+    return { outcome: 'refused', code: 'RolledBack', message: `${describeRolledBack(pin)}.` };
   if (decision.do === 'apply') {
     if (heal && live !== undefined && isUndone(await findConflicts(context, object, live)))
       return { outcome: 'left', uid: live.metadata.uid, why: 'an operator has gone back meanwhile' };
-    const controller = trusted<ReplicationController | undefined>(live);
     if (isController(manifest) && (await rollController(context, object, controller))) {
       if (decision.unpin) await unpin(client, object.path, live);
       return { outcome: 'changed', uid: live?.metadata.uid ?? '' };

@@ -26,6 +26,8 @@ import type { SourceText } from './source-text.ts';
 export interface CommitContext {
   readonly repository: Repository;
   readonly sha: string;
+  /** RFC 3339, when its run began. Absent: not known. */
+  readonly begunAt?: string | undefined;
   /** As the repository's ServiceAccount, if it has one. */
   readonly client: KubernetesClient;
   /** The worker's own identity: only to see whether something exists. */

@@ -6,6 +6,7 @@ import { sizeOf } from '../planners/replication-controller.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import type { RolloutState } from './rollout-state.ts';
+import { describeRolledBack } from './rollout-state.ts';
 
 /** The state, and whether the commit is the one that brought the manifest which is (being) rolled out. */
 export interface ControllerState {
@@ -26,8 +27,7 @@ export function controllerState(
   const present = old?.metadata.annotations;
   const pin = readPinned(present);
   if (pin?.rejected === hash) {
-    const by = pin.by === undefined ? '' : ` by ${pin.by}`;
-    const message = `rolled back${by}${pin.reason === undefined ? '' : `: ${pin.reason}`}`;
+    const message = describeRolledBack(pin);
     return { state: { state: 'Failed', rolledBack: true, message }, commit: present?.[ANNOTATION.commit] };
   }
   if (record !== undefined) {

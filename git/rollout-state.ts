@@ -4,6 +4,7 @@ import { readPaused, readPinned } from '../kubernetes/wish-annotations.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { Condition, JsonObject, KubernetesObject } from '../planners/objects.ts';
+import type { Pin } from '../planners/workload.ts';
 
 export interface LiveWorkload extends KubernetesObject {
   readonly spec?: JsonObject;
@@ -39,12 +40,7 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
   const { annotations, generation } = live.metadata;
   const pin = readPinned(annotations);
   if (pin?.rejected === hash) {
-    const by = pin.by === undefined ? '' : ` by ${pin.by}`;
-    return {
-      state: 'Failed',
-      rolledBack: true,
-      message: `rolled back${by}${pin.reason === undefined ? '' : `: ${pin.reason}`}`,
-    };
+    return { state: 'Failed', rolledBack: true, message: describeRolledBack(pin) };
   }
   const applied = annotations?.[ANNOTATION.manifestHash];
   if (applied === undefined) {
@@ -77,6 +73,11 @@ export function rolloutState(live: LiveWorkload | undefined, hash: string): Roll
   }
   if (paused !== undefined) return held(paused);
   return nativeState(live, conditions);
+}
+
+/** Who has rejected a manifest, and why. */
+export function describeRolledBack({ by, reason }: Pin): string {
+  return `rolled back${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 /** `kubectl rollout status` of the native kinds. */

@@ -272,6 +272,28 @@ spec:
     await committed({ 'foo.yaml': foo('foo:3') });
   }, 120_000);
 
+  it('one that waits for a bad update is rejected with it, and does not begin it again', async () => {
+    await committed({ 'foo.yaml': foo('foo:3') });
+    await commitBad();
+    const sha = await ground.commit({ 'foo.yaml': foo('foo:bad', { replicas: 4 }) });
+    await ground.commitRuns(sha).until('it has begun', (runs) => runs.length > 0, 30_000);
+    expect(await cli('rollout', 'abort', 'rc/foo', '--reason', 'bad image')).toMatchObject({ code: 0 });
+
+    await ground
+      .commitRuns(sha)
+      .until('the newest is FAILED', (runs) => runs.at(-1)?.status === 'FAILED', 50_000);
+    await untilControllers('it is as before', (all) => all.length === 1 && all[0]?.spec.replicas === 3);
+    expect(imagesOf(await cluster.pods(ground.namespace, 'foo'))).toEqual(['foo:3']);
+    const { out } = await cli('history', 'rc-git', '-o', 'json');
+    expect(JSON.parse(out)).toMatchObject({
+      attempts: expect.arrayContaining([
+        expect.objectContaining({ sha, problem: expect.stringMatching(/^RolledBack .*: bad image\./) }),
+      ]),
+    });
+    // What is newer takes its place.
+    await committed({ 'foo.yaml': foo('foo:3') });
+  }, 120_000);
+
   it('so does one that takes the place of a command, which is told so', async () => {
     const command = cli('rolling-update', 'foo', '--image=foo:bad', '-o', 'json');
     await untilControllers('the next controller has a pod', (all) =>
