@@ -22,6 +22,7 @@ import { followedRows } from './followed-rows.ts';
 import type { PlannedChange } from './planned-change.ts';
 import type { Outcome } from './plan-object.ts';
 import { describeChange, isChange, isMissing, isRefused, moved, planOrPutOff } from './plan-object.ts';
+import { contestedProblems } from './plan-contested.ts';
 import { planPrunes } from './plan-prunes.ts';
 
 export interface RepositoryPlan {
@@ -33,6 +34,8 @@ export interface RepositoryPlan {
   readonly changes: readonly PlannedChange[];
   readonly unchanged: number;
   readonly problems: readonly Problem[];
+  /** How many of them are about objects that another repository creates too: one of the two is not refused. Absent: none. */
+  readonly contested?: number;
   /** What could not be looked at. */
   readonly notes: readonly string[];
 }
@@ -124,6 +127,12 @@ export async function planCommit(
     }
     return outcome === undefined || !isChange(outcome) ? [] : [{ ...outcome, ...wave }];
   });
+  const created = objects.filter((object) => {
+    const outcome = planned.get(object);
+    return isMissing(outcome) ? namespaces.has(object.namespace ?? '') : isCreated(outcome);
+  });
+  const wanted = created.length === 0 ? undefined : await others?.wanted();
+  const contested = wanted === undefined ? [] : contestedProblems(repository.name, created, wanted);
   const missed = repository.prune ? await planPrunes(context, objects) : [];
   // What is not read may be what is missed.
   const isWhole = content.problems.length === 0 && prepared.problems.length === 0;
@@ -134,12 +143,16 @@ export async function planCommit(
     sha,
     changes: [...applied, ...pruned],
     unchanged: [...planned.values()].filter((outcome) => outcome === 'unchanged').length,
-    problems: withRefused(problems, refused),
+    problems: byPlace([...withRefused(problems, refused), ...contested]),
+    ...(contested.length > 0 && { contested: contested.length }),
     notes: [
       ...store.notes,
       ...notes,
       ...(pruned.length === missed.length ? [] : [NOT_WHOLE]),
       ...(await unreadNotes(others, pruned)),
+      ...(wanted === undefined || wanted.unread.length === 0
+        ? []
+        : [describeUnread(wanted.unread, 'created')]),
       ...(repository.impersonate === undefined
         ? []
         : [`checked with your own permissions; sync applies it as ${repository.impersonate}`]),
@@ -156,13 +169,17 @@ async function unreadNotes(
 ): Promise<readonly string[]> {
   if (!pruned.some(({ action }) => action === 'delete')) return [];
   const unread = (await others?.wanted())?.unread ?? [];
-  return unread.length === 0 ? [] : [describeUnread(unread)];
+  return unread.length === 0 ? [] : [describeUnread(unread, 'deleted')];
 }
 
 /** The problems of the check, and those of objects of which it has told none: nothing that is refused may be left out. */
 function withRefused(problems: readonly Problem[], refused: readonly Problem[]): readonly Problem[] {
   const told = new Set(problems.map(({ object }) => object));
   return byPlace([...problems, ...refused.filter(({ object }) => !told.has(object))]);
+}
+
+function isCreated(outcome: Outcome | undefined): boolean {
+  return outcome !== undefined && isChange(outcome) && outcome.action === 'create';
 }
 
 function isNamespace({ manifest }: PreparedObject): boolean {

@@ -120,27 +120,42 @@ async function* inOrder<T, R>(
   }
 }
 
-/** Milliseconds in which a repository is read to see whether it wants what another lets go: nothing of it may be here yet. */
+interface PlannedSources extends FollowedSources {
+  /** The newest commit of one that is planned, for which the others wait instead of asking once more. @throws ProblemError */
+  readonly look: (repository: Repository, signal: AbortSignal) => Promise<string>;
+}
+
+/** Milliseconds in which a repository is read to see whether it wants what another lets go, or creates: nothing of it may be here yet. */
 const READ_MS = 20_000;
 
 /** What the repositories are read with; `all` are those of the file, `timeout` is that of the command in milliseconds, 0: none. */
-function sourcesOf(all: readonly Repository[], cache: string, timeout: number): FollowedSources {
+function sourcesOf(all: readonly Repository[], cache: string, timeout: number): PlannedSources {
   const mirrors = new Map<Repository, Mirror>();
-  const mirror = (repository: Repository): Mirror => {
+  const looks = new Map<Repository, Promise<string>>();
+  const opened = (repository: Repository): Mirror => {
     const known = mirrors.get(repository) ?? openMirror({ ...repository, cacheDirectory: cache });
     mirrors.set(repository, known);
     return known;
   };
+  const mirror = (repository: Repository): Mirror => ({
+    ...opened(repository),
+    resolveRef: async (signal) => await (looks.get(repository) ?? opened(repository).resolveRef(signal)),
+  });
+  const look = async (repository: Repository, signal: AbortSignal): Promise<string> => {
+    const begun = opened(repository).resolveRef(signal);
+    looks.set(repository, begun);
+    return await begun;
+  };
   const reader = new CommitReader(mirror);
   // Those that do answer are planned in the time that is left.
   const waitMs = timeout === 0 ? READ_MS : Math.min(READ_MS, timeout / 2);
-  return { followed: () => all, mirror, reader, lookMs: waitMs, waitMs };
+  return { followed: () => all, mirror, look, reader, lookMs: waitMs, waitMs };
 }
 
 async function planOnly(
   session: Session,
   repository: Repository,
-  sources: FollowedSources,
+  sources: PlannedSources,
 ): Promise<RepositoryPlan> {
   try {
     return await planRepository(session, repository, sources);
@@ -155,7 +170,7 @@ async function planOnly(
 async function planOneOfMany(
   session: Session,
   repository: Repository,
-  sources: FollowedSources,
+  sources: PlannedSources,
 ): Promise<RepositoryPlan> {
   try {
     return await planRepository(session, repository, sources);
@@ -222,11 +237,11 @@ async function repositoriesOf({ options }: Call<PlanOptions>): Promise<{
 async function planRepository(
   session: Session,
   repository: Repository,
-  sources: FollowedSources,
+  sources: PlannedSources,
 ): Promise<RepositoryPlan> {
-  const { mirror, reader } = sources;
+  const { look, reader } = sources;
   const { interrupted } = session.io;
-  const sha = await mirror(repository).resolveRef(interrupted);
+  const sha = await look(repository, interrupted);
   const content = await reader.read(repository, sha, interrupted);
   const planned = await planCommit(session.client, session, repository, sha, content, {
     earlier: async (other) => await reader.readEarlier(repository, other, interrupted),
@@ -273,7 +288,7 @@ function isChange({ action }: PlannedChange): boolean {
 
 /** The plan as text; ends with a line feed. */
 export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<string> {
-  const { repository, sha, changes, unchanged, problems, notes } = plan;
+  const { repository, sha, changes, unchanged, problems, contested = 0, notes } = plan;
   const blocks = await Promise.all(changes.map((change) => formatChange(change, colors)));
   const count = (action: PlannedChange['action']) =>
     String(changes.filter((change) => change.action === action).length);
@@ -284,7 +299,9 @@ export async function formatPlan(plan: RepositoryPlan, colors: Colors): Promise<
     `${count('delete')} to delete, ${String(unchanged)} unchanged` +
     (problems.length === 0
       ? ''
-      : `; nothing is applied while there are problems (${String(problems.length)})`);
+      : problems.length > contested
+        ? `; nothing is applied while there are problems (${String(problems.length)})`
+        : `; what is wanted twice is refused to all but one (${String(contested)})`);
   return `${[
     colors.bold(oneLine(`${repository}${sha === undefined ? '' : ` at ${shortSha(sha)}`}`)),
     ...blocks,

@@ -109,7 +109,7 @@ export async function pruneObjects(
   kept.push(...(await describeLeaving(context, leaving)));
   if (deleted.length > 0) {
     const unread = (await context.others?.wanted())?.unread ?? [];
-    if (unread.length > 0) kept.push(describeUnread(unread));
+    if (unread.length > 0) kept.push(describeUnread(unread, 'deleted'));
   }
   return { deleted, forgotten, kept, heirs, problems };
 }
@@ -176,11 +176,11 @@ function finalizersOf({ metadata }: KubernetesObject): readonly string[] {
   return deletionTimestamp === undefined ? [] : finalizers.filter((name) => name !== 'orphan');
 }
 
-/** Repositories that could not be asked whether they want what is deleted. */
-export function describeUnread(unread: readonly string[]): string {
+/** Repositories that could not be asked whether they want what is deleted, or would create the same. */
+export function describeUnread(unread: readonly string[], what: 'deleted' | 'created'): string {
   const more = unread.length > MOST_NAMED ? ` and ${unread.length - MOST_NAMED} more` : '';
   const named = unread.slice(0, MOST_NAMED).join(', ');
-  return `whether what is deleted is wanted by another repository is not known of ${named}${more}`;
+  return `whether what is ${what} is wanted by another repository is not known of ${named}${more}`;
 }
 
 const MOST_NAMED = 3;

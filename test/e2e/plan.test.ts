@@ -271,6 +271,7 @@ describe('what a plan need not try', () => {
 describe('a plan of several repositories', () => {
   let folder: string;
   let other: TestRepository;
+  let shared: TestRepository;
   const configMap = `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: planned}\n`;
   const environment = () => ({ KUBECONFIG: controlPlane().kubeconfig, PATH: process.env['PATH'] ?? '' });
 
@@ -278,10 +279,13 @@ describe('a plan of several repositories', () => {
     folder = await mkdtemp(join(tmpdir(), 'plan-test-'));
     other = await TestRepository.create();
     await other.commit({ 'a.yaml': configMap });
+    shared = await TestRepository.create();
+    await shared.commit({ 'x/a.yaml': configMap, 'y/b.yaml': configMap });
     await writeFile(join(folder, 'signers'), 'ada@example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI\n');
   });
   afterAll(async () => {
     await other?.remove();
+    await shared?.remove();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -351,6 +355,23 @@ describe('a plan of several repositories', () => {
       ['silent', false, 'it was not read and compared in the time of --timeout'],
       ['good', true, undefined],
     ]);
+  }, 60_000);
+
+  it('tells what several would create', async () => {
+    const file = await fileOf([
+      { name: 'first', url: shared.path, path: 'x' },
+      { name: 'second', url: shared.path, path: 'y' },
+    ]);
+    const words = ['plan', '--repositories', file, '-o', 'json'];
+    const { code, out } = await runCli(words, { environment: environment() });
+    const { repositories } = JSON.parse(out) as { repositories: readonly RepositoryPlan[] };
+    expect(code).toBe(1);
+    expect(repositories.map(({ problems, contested }) => [contested, problems])).toEqual(
+      ['second', 'first'].map((name) => [
+        1,
+        [expect.objectContaining({ code: 'OwnedByOther', message: expect.stringContaining(name) })],
+      ]),
+    );
   }, 60_000);
 
   it('takes no options that are about one', async () => {
