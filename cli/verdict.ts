@@ -65,7 +65,8 @@ const WORKER_ONLY: Readonly<Record<string, string>> = {
     'see that Temporal runs and that the worker reaches it (its TEMPORAL_ADDRESS, its log); it goes on by itself then',
   TemporalRefused:
     'correct what it names (TEMPORAL_NAMESPACE of the worker, or what logs in); it is tried again by itself',
-  NameTaken: 'delete the pod that has the name, if nobody needs it; it goes on by itself then',
+  NameTaken:
+    'delete the pod that has the name, if nobody needs it, or, where its labels are to blame, give it those of the selector: kubectl label pod POD -n NAMESPACE KEY=VALUE --overwrite; it goes on by itself then',
   NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
   CreateRefused: REFUSED,
   WriteRefused: REFUSED,
@@ -247,6 +248,9 @@ function temporalAway({ run, plan }: Evidence): Verdict | undefined {
   };
 }
 
+/** The first pod whose name is taken, in the words of that reason. */
+const POD_IN_WORDS = /(?:^|\bin the place of )([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?= is not made|[:;,]|$)/;
+
 /** What the worker's writes were answered, and what Temporal answers it, which no plan that is made here knows of; undefined where all is well. */
 export function refusalOf(
   object: WorkloadObject,
@@ -255,7 +259,7 @@ export function refusalOf(
   const next = WORKER_ONLY[condition?.reason ?? ''];
   if (next === undefined) return undefined;
   const message = condition?.message ?? '';
-  const { 1: pod = 'POD' } = /\bpods? ([a-z0-9][a-z0-9.-]*)/.exec(message) ?? [];
+  const { 1: pod = 'POD' } = POD_IN_WORDS.exec(message) ?? [];
   const named = next.replace('NAMESPACE', object.metadata.namespace ?? '').replace(/\bPOD\b/, pod);
   return { message, next: named };
 }

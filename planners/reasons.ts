@@ -132,7 +132,7 @@ export function sentence(
     case 'DrainBlocked':
       return `${who} may not leave ${total === 1 ? 'a node' : 'nodes'} that the rollout drains${what}`;
     case 'NameTaken':
-      return `a pod that is not owned by this workload stands in the place of ${who}; delete or rename it${what}`;
+      return `a pod that is not owned by this workload stands in the place of ${who}${what}; delete it if nobody needs it`;
     case 'NameLeaving':
       return `${who} ${be} not made yet${what}`;
     case 'InvalidField':

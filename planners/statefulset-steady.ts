@@ -2,11 +2,13 @@
 
 import { isRunningAndReady } from './availability.ts';
 import { claimChildren } from './claim-children.ts';
+import { controllerOf } from './controller-ref.ts';
 import { deletePod } from './member.ts';
-import type { ControllerRevision } from './objects.ts';
+import type { ControllerRevision, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { wasRolledOutLast } from './revision.ts';
 import { describeDeletion } from './pod-reasons.ts';
+import { formatSelector } from './selector.ts';
 import {
   claimName,
   createClaimAction,
@@ -77,7 +79,8 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
   const name = podName(set, ordinal);
   const foreign = view.foreign.get(name);
   if (foreign !== undefined) {
-    if (foreign.metadata.deletionTimestamp === undefined) plan.wait('NameTaken', { pod: name });
+    if (foreign.metadata.deletionTimestamp === undefined)
+      plan.wait('NameTaken', { pod: name, ...lostLabels(view, foreign) });
     else plan.wait('NameLeaving', { pod: name, detail: `a pod of that name ${describeDeletion(foreign)}` });
     return;
   }
@@ -107,6 +110,16 @@ function createReplica(view: StatefulSetView, plan: PlanBuilder, missing: Missin
     revision: revision.metadata.name,
     message: `create Pod ${name} in StatefulSet ${set.ref.name} at revision ${revision.metadata.name}`,
   });
+}
+
+/** Of a pod that nobody else controls: somebody changed its labels, and it need not be lost. */
+function lostLabels({ workload }: StatefulSetView, pod: Pod): { readonly detail?: string } {
+  const controller = controllerOf(pod);
+  if (controller !== undefined && controller.uid !== workload.ref.uid) return {};
+  const selector = formatSelector(workload.selector);
+  return {
+    detail: `${pod.metadata.name} does not match the selector ${selector}, and is adopted once it does`,
+  };
 }
 
 /** Creates the claims that a pod lacks (S3). False if one of them cannot be created now. */

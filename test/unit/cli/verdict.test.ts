@@ -373,15 +373,18 @@ describe('explain', () => {
     const reason = { reason: 'NameTaken', message: 'a pod stands in the place of web-2' };
     const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
-      /^Waiting: it waits: a pod stands in the place of web-2 → delete the pod/,
+      /^Waiting: it waits: a pod stands in the place of web-2 → delete the pod .*: kubectl label pod web-2 -n default KEY=VALUE --overwrite;/,
     );
   });
 
   it('a name whose pod is being deleted: nobody is told to delete it', () => {
-    const reason = { reason: 'NameLeaving', message: 'web-2 is not made yet: it is being deleted' };
+    const reason = {
+      reason: 'NameLeaving',
+      message: 'web-2 is not made yet: a pod of that name is being deleted',
+    };
     const conditions = [{ type: 'Reconciling', status: 'True', ...reason }] as const;
     expect(verdict({ object: { conditions }, pods: (all) => all.slice(0, 2) })).toMatch(
-      /^Waiting: it waits: web-2 is not made yet: it is being deleted → wait until it is gone; .*kubectl patch pod/,
+      /^Waiting: it waits: web-2 is not made yet: .* → wait until it is gone; .*kubectl patch pod web-2 -n default/,
     );
   });
 
