@@ -19,7 +19,7 @@ import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { RunState } from './temporal.ts';
 import { describeRun } from './temporal.ts';
 import type { Verdict } from './verdict.ts';
-import { describeReason, isDone, judge, standingCauses } from './verdict.ts';
+import { causesFirst, describeReason, isDone, judge } from './verdict.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadView } from './workload-view.ts';
 import { stalledOf } from './workload-state.ts';
@@ -100,7 +100,7 @@ function details(
   failed: string | undefined,
   now: number,
 ): string[] {
-  const others = standingCauses({ waiting, progress })
+  const others = causesFirst(waiting)
     .map((reason) => describeReason(reason, now))
     .filter((text) => !sentence.includes(text));
   const { updatedAvailable, target, available, desired, unavailable, maxUnavailable } = progress;

@@ -9,7 +9,8 @@ import { KEEPS_OLD } from '../planners/conditions.ts';
 import { isNote } from '../planners/complete-mark.ts';
 import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
 import type { Pod, PodTemplate } from '../planners/objects.ts';
-import type { Action, Plan, Reason } from '../planners/plan.ts';
+import type { Plan, Reason } from '../planners/plan.ts';
+import { describeNext } from '../planners/reasons.ts';
 import { revisionsOf } from '../planners/revision.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
 import type { Snapshot, Wish, Workload } from '../planners/workload.ts';
@@ -381,25 +382,12 @@ export function causesFirst(reasons: readonly Reason[]): readonly Reason[] {
   return [...told.filter(({ code }) => !EFFECTS.has(code)), ...told.filter(({ code }) => EFFECTS.has(code))];
 }
 
-/** {@link causesFirst} of what holds whether or not anybody writes now: a plan counts what it is about to take out of service itself. */
-export function standingCauses({
-  waiting: reasons,
-  progress,
-}: Pick<Plan<object>, 'waiting' | 'progress'>): readonly Reason[] {
-  const isUsedUp = progress.unavailable >= progress.maxUnavailable;
-  return causesFirst(reasons).filter(({ code }) => code !== 'BudgetUsed' || isUsedUp);
-}
-
 function working({ plan, run }: Evidence): Verdict {
-  const pods = plan.batch.filter(isUpdate).map((action) => action.name);
-  const names = `${pods.slice(0, 10).join(', ')}${pods.length > 10 ? ` and ${String(pods.length - 10)} more` : ''}`;
   const what =
-    pods.length > 0
-      ? `${names} ${pods.length === 1 ? 'is' : 'are'} next`
-      : (plan.batch[0]?.message ??
-        plan.steady[0]?.message ??
-        plan.waiting[0]?.message ??
-        'the last step has just been taken');
+    describeNext(plan.batch) ??
+    plan.steady[0]?.message ??
+    plan.waiting[0]?.message ??
+    'the last step has just been taken';
   const who =
     run.state === 'running'
       ? `run ${run.runId} is at it`
@@ -407,11 +395,6 @@ function working({ plan, run }: Evidence): Verdict {
         ? 'the leader starts a run for it within seconds'
         : 'the leader does it within seconds';
   return { verdict: 'Working', sentence: `something is happening: ${what}; ${who}` };
-}
-
-/** What brings a pod to the new revision, beside what prepares its node. */
-function isUpdate({ purpose }: Action): boolean {
-  return !['Cordon', 'Evict', 'PrePull'].includes(purpose);
 }
 
 function by(text: string): string {

@@ -9,7 +9,7 @@ import { revisionsOf } from '../planners/revision.ts';
 import type { Pin, Wish } from '../planners/workload.ts';
 import type { PlannedWorkload } from './snapshot.ts';
 import { podStatus, readyContainers } from './pod-status.ts';
-import { causesFirst, describeReason, isDone, standingCauses } from './verdict.ts';
+import { causesFirst, describeReason, isDone } from './verdict.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
 import type { WorkloadState } from './workload-state.ts';
@@ -67,8 +67,7 @@ export function viewRollout(planned: PlannedWorkload, argument: WorkloadArgument
   const { object, plan, workload } = planned;
   const done = isDone(plan);
   const { state, reason, message } = stateOfWorkload(object);
-  // Nobody carries out what is planned while it is stalled.
-  const waiting = state === 'Stalled' ? standingCauses(plan) : causesFirst(plan.waiting);
+  const waiting = causesFirst(plan.waiting);
   return {
     workload: formatWorkload(argument),
     namespace: workload.ref.namespace,

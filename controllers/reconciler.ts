@@ -12,7 +12,7 @@ import { isMarkOf, readDrainMark, uncordonAction } from '../planners/node-drain.
 import type { Condition, JsonObject, KubernetesObject, Node } from '../planners/objects.ts';
 import { computeConditions, saysPausedMidway } from '../planners/conditions.ts';
 import type { Plan, Reason } from '../planners/plan.ts';
-import { sentence } from '../planners/reasons.ts';
+import { describeNext, sentence } from '../planners/reasons.ts';
 import type { Workload } from '../planners/workload.ts';
 import { withPreconditions } from './action-request.ts';
 import type { ClusterView } from './cluster-view.ts';
@@ -246,6 +246,7 @@ export class Reconciler {
       paused: workload.paused,
       blocked,
       waiting: this.#whatItWaitsFor(key, workload, plan),
+      next: describeNext(plan.batch),
       own: plan.conditions,
       deadlineSeconds: workload.progressDeadlineSeconds,
       ...(isBootstrap(workload) ? this.#inProcessClock : this.#clock).read(),

@@ -19,20 +19,26 @@ export function maxUnavailableOf(set: StatefulSet): { readonly value: number; re
 /** Counts charged writes: each takes a Ready pod, and is legal if unavailable + 1 ≤ maxUnavailable at that moment. */
 export class Budget {
   readonly max: number;
+  readonly #found: number;
   #unavailable: number;
 
   constructor(max: number, unavailable: number) {
     this.max = max;
+    this.#found = unavailable;
     this.#unavailable = unavailable;
-  }
-
-  get unavailable(): number {
-    return this.#unavailable;
   }
 
   /** Whether one more Ready pod may be taken; `own` is 1 if that pod is counted as unavailable already. */
   allowsChargeBeside(own: 0 | 1): boolean {
     return this.#unavailable - own + 1 <= this.max;
+  }
+
+  /**
+   * Whether pods that are unavailable now leave no room for it. Those that this very plan takes are no reason to wait: they are next, and
+   * nobody may have taken them yet.
+   */
+  isUsedUpBeside(own: 0 | 1): boolean {
+    return this.#found - own + 1 > this.max;
   }
 
   charge(): void {

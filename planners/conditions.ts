@@ -53,6 +53,8 @@ export interface ConditionInput {
   /** A run that ended badly and is not started again by itself, or a fault that only a change of the object can mend. */
   readonly blocked: { readonly reason: string; readonly message: string } | undefined;
   readonly waiting: readonly Reason[];
+  /** What the rollout writes next, while it has not: see {@link describeNext}. */
+  readonly next: string | undefined;
   /** Of a kind that has its own; absent = those that every workload has. */
   readonly own?: OwnConditions | undefined;
   /** Seconds; undefined = no deadline. */
@@ -312,6 +314,9 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
   const cause = input.waiting.find(({ code }) => !CONSEQUENCES.has(code));
   // What would follow from a plan that nobody carries out says nothing.
   if (cause === undefined && input.blocked !== undefined) return input.blocked;
+  if (cause === undefined && input.next !== undefined) {
+    return { reason: 'Progressing', message: `${input.next}; the rollout has not done it yet` };
+  }
   const first =
     cause ??
     // A pin holds git up, and another's claim the retention policy, never pods: they are not why anything waits.

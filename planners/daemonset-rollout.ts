@@ -102,10 +102,9 @@ function planReplacement(
     // A node whose only pod is ready and not yet available is counted already; its pod costs no more.
     const own = isUnavailable(place) ? 1 : 0;
     if (!budget.allowsChargeBeside(own)) {
-      plan.wait('BudgetUsed', {
-        pod: member.name,
-        detail: describeUse(unavailable, maxUnavailable),
-      });
+      if (budget.isUsedUpBeside(own)) {
+        plan.wait('BudgetUsed', { pod: member.name, detail: describeUse(unavailable, maxUnavailable) });
+      }
       pulls.begin(plan, candidate, update);
       continue;
     }
@@ -144,8 +143,9 @@ function planSurge(
   { maxSurge }: DaemonBudget,
 ): void {
   const desired = desiredPlaces(view);
-  let surged = desired.filter(isSurging).length;
-  const pulls = pullsOf(view, maxSurge - surged);
+  const found = desired.filter(isSurging).length;
+  let surged = found;
+  const pulls = pullsOf(view, maxSurge - found);
   let surplus =
     view.places.filter(({ pods }) => pods.some(({ available }) => available)).length - desired.length;
   for (const { place, member } of candidates) {
@@ -165,10 +165,10 @@ function planSurge(
       });
     } else if (!place.pods.some(({ isNew, terminating }) => isNew && !terminating)) {
       if (member.available && surged >= maxSurge) {
-        plan.wait('BudgetUsed', {
-          pod: member.name,
-          detail: `${String(surged)} of ${String(maxSurge)} nodes have a pod more`,
-        });
+        if (found >= maxSurge) {
+          const detail = `${String(found)} of ${String(maxSurge)} nodes have a pod more`;
+          plan.wait('BudgetUsed', { pod: member.name, detail });
+        }
         pulls.begin(plan, { place, member }, update);
       } else if (member.available && !pulls.begin(plan, { place, member }, update)) {
         continue;

@@ -52,6 +52,8 @@ function planShrinking(view: DeploymentView, plan: PlanBuilder, update: OwnedRep
   let may = totalSize(all) - least - newUnavailable;
   let surplus = totalAvailable(all) - least;
   const unavailable = Math.max(0, workload.replicas - totalAvailable(all));
+  // What this very plan takes is no reason to wait: it is next, and nobody may have taken it yet.
+  const isUsedUp = Math.min(may, surplus) <= 0;
   const shrinking = old.filter(({ size, owned, deleting }) => size > 0 && owned && !deleting);
   const free = new Map<OwnedReplicaSet, number>();
   // Everywhere first what is not Ready, so that a broken revision is left before a good one pays for it.
@@ -70,7 +72,7 @@ function planShrinking(view: DeploymentView, plan: PlanBuilder, update: OwnedRep
         ...scaleAction(view, one, one.size - unready - ready, 'ShrinkReplicaSet'),
         ...(ready > 0 && { charged: true }),
       });
-    } else {
+    } else if (isUsedUp) {
       plan.wait('BudgetUsed', {
         pod: one.name,
         detail: describeUse(unavailable, budget.maxUnavailable),

@@ -2,13 +2,11 @@
 
 import type { Action, Purpose, Reason, ReasonCode, Refusal, WritableResource } from './plan.ts';
 import { actionKey } from './plan.ts';
-import { compareReasons, describePin, sentence } from './reasons.ts';
+import { MOST_NAMES, compareReasons, describePin, sentence } from './reasons.ts';
 import type { Workload } from './workload.ts';
 
 /** A refused write stops holding the rollout back after this time, milliseconds (design "One planner per kind"). */
 const REFUSAL_PATIENCE_MS = 10_000;
-
-const MOST_NAMES = 10;
 
 /**
  * Steady writes that the rollout waits for, because they change which pods there are ("scaling before updating", D11, S9).

@@ -1,6 +1,6 @@
 /** The words of reasons. Amounts that change by the second are not in them: conditions would be written again and again. */
 
-import type { ReasonCode } from './plan.ts';
+import type { Action, Purpose, ReasonCode } from './plan.ts';
 import type { Pin, Wish } from './workload.ts';
 
 /** Reasons in the order in which an operator wants to hear them: what must be mended, what is waited for, what is as asked. */
@@ -48,6 +48,12 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimConflict',
   'Pinned',
 ];
+
+/** So many pods are named in a sentence. */
+export const MOST_NAMES = 10;
+
+/** Of a node, before its pod is brought to the new revision. */
+const PREPARES: ReadonlySet<Purpose> = new Set(['Cordon', 'Evict', 'PrePull']);
 
 /** The most urgent reason first. */
 export function compareReasons(a: ReasonCode, b: ReasonCode): number {
@@ -162,6 +168,13 @@ export function sentence(
     case 'Deleting':
       return 'the workload is being deleted';
   }
+}
+
+/** What a rollout writes next, beside what prepares nodes for it: `web-2 is next`. Undefined: nothing. */
+export function describeNext(batch: readonly Action[]): string | undefined {
+  const pods = batch.filter(({ purpose }) => !PREPARES.has(purpose)).map(({ name }) => name);
+  if (pods.length === 0) return batch[0]?.message;
+  return `${list(pods.slice(0, MOST_NAMES), pods.length)} ${pods.length === 1 ? 'is' : 'are'} next`;
 }
 
 function list(names: readonly string[], total: number): string {

@@ -37,21 +37,15 @@ export function planBatch(view: StatefulSetView, plan: PlanBuilder): void {
     // It is counted already if it is out of service only because of its own update.
     const own = member.inPlace !== undefined && isAvailableButForUpdate(view, member) ? 1 : 0;
     if (!budget.allowsChargeBeside(own)) {
-      plan.wait('BudgetUsed', {
-        pod: member.name,
-        detail: describeBudget(max, unavailable, budget.unavailable - unavailable),
-      });
+      if (budget.isUsedUpBeside(own)) {
+        plan.wait('BudgetUsed', { pod: member.name, detail: describeUse(unavailable, max) });
+      }
     } else if (write(view, plan, member, update) && own === 0) {
       budget.charge();
     } else if (own === 0 && set.podManagementPolicy === 'OrderedReady') {
       return;
     }
   }
-}
-
-/** `charged`: pods that this very plan takes out of service. */
-function describeBudget(max: number, unavailable: number, charged: number): string {
-  return `${describeUse(unavailable + charged, max)}${charged === 0 ? '' : ' with what is written now'}`;
 }
 
 /** Pods to be brought to the update revision, highest ordinal first. */

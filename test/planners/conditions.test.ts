@@ -17,6 +17,7 @@ const rolling: ConditionInput = {
   paused: undefined,
   blocked: undefined,
   waiting: [],
+  next: undefined,
   deadlineSeconds: 60,
   clockFrom: START,
   clockStopped: false,
@@ -130,16 +131,25 @@ it('a finished rollout that leaves pods as they are, as asked, says so', () => {
 
 describe('a rollout that nobody carries out', () => {
   const blocked = { reason: 'RunTerminated', message: 'run x was terminated' };
-  const budget = { code: 'BudgetUsed', message: '1 of 1 unavailable with what is written now' } as const;
+  const budget = { code: 'BudgetUsed', message: '1 of 1 unavailable' } as const;
   const broken = { code: 'PodNotReady', message: 'web-2 is not ready' } as const;
 
   it.each([
     ['what would be written is no reason', [budget], blocked],
     ['a pod that is not ready is one all the same', [budget, broken], { reason: 'PodNotReady' }],
   ])('%s', (_, waiting, expected) => {
-    const { conditions } = after([0, { blocked, waiting }]);
+    const { conditions } = after([0, { blocked, waiting, next: 'web-1 is next' }]);
     expect(conditions.find(({ type }) => type === 'Reconciling')).toMatchObject(expected);
     expect(conditions.find(({ type }) => type === 'Ready')).toMatchObject(blocked);
+  });
+
+  it('nobody has said why: what is next, before what waits for that', () => {
+    const partition = { code: 'Partition', message: 'web-0 is below the partition' } as const;
+    const { conditions } = after([0], [60, { waiting: [partition], next: 'web-1 is next' }]);
+    expect(conditions.find(({ type }) => type === 'Stalled')).toMatchObject({
+      status: 'True',
+      message: 'no progress for 60 s: web-1 is next; the rollout has not done it yet',
+    });
   });
 });
 

@@ -138,6 +138,12 @@ describe('which pods may be updated now', () => {
     expect(codes(plan)).toEqual(['PodNotReady', 'BudgetUsed', 'Partition']);
   });
 
+  it('the budget is used up by pods that are unavailable, not by those that the plan itself takes', () => {
+    const [free, used] = ['ooooo', 'ooooU'].map((word) => planOf(rolloutOf({ replicas: 5 }), word));
+    expect([names(free?.batch ?? []), free?.waiting]).toEqual(['4', []]);
+    expect(used?.waiting.at(-1)?.message).toMatch(/^the budget is used up: 1 of 1 unavailable; web-3, /);
+  });
+
   it('S16: minReadySeconds keeps the budget used, until a known moment', () => {
     const rollout = rolloutOf({ replicas: 2, minReadySeconds: 10 });
     const pods = [
@@ -186,7 +192,7 @@ describe('which pods may be updated now', () => {
       ['delete pods/web-4', { since: NOW, retryAt: NOW + 1_000, message: 'denied', revision }],
     ]);
     const parallel = planOf(rolloutOf({ replicas: 5 }), 'ooooo', { refusals });
-    expect([names(parallel.batch), codes(parallel)]).toEqual(['3', ['WriteRefused', 'BudgetUsed']]);
+    expect([names(parallel.batch), codes(parallel)]).toEqual(['3', ['WriteRefused']]);
     const ordered = planOf(rolloutOf({ replicas: 5, podManagementPolicy: 'OrderedReady' }), 'ooooo', {
       refusals,
     });

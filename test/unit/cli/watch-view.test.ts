@@ -134,7 +134,6 @@ describe('transitions', () => {
       'pod web-0 (uid-web-): revision A, web:1, Running, ready',
       'pod web-1 (uid-web-): revision A, web:1, Running, ready',
       'statefulset.fairlead.dev/web: 1/3 updated and available, 3 of 3 available',
-      'statefulset.fairlead.dev/web: waiting: the budget is used up: 1 of 1 unavailable with what is written now; web-0 is next',
     ]);
   });
 
