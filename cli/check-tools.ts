@@ -8,7 +8,7 @@ import { toMessage } from '../kubernetes/api-error.ts';
 import { missingSearchAttributes, searchAttributeCommand } from '../worker/search-attributes.ts';
 import type { CheckItem } from './check-item.ts';
 import { EXIT } from './exit-codes.ts';
-import { describeSlow, describeStuck, endStuck, troubledRuns } from './stuck-runs.ts';
+import { MEND_SLOW, describeSlow, describeStuck, endStuck, troubledRuns } from './stuck-runs.ts';
 import type { Temporal } from './temporal.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
@@ -41,9 +41,6 @@ function isRecent(text: string): boolean {
   const [leastMajor = 0, leastMinor = 0] = LEAST_GIT.split('.').map(Number);
   return major > leastMajor || (major === leastMajor && minor >= leastMinor);
 }
-
-const MEND_SLOW =
-  'give the worker more CPU; a run that is only slow goes on by itself, and is not to be terminated (its log says if something else is wrong)';
 
 /** Whether the runs of repositories and of commits go on; those of workloads are many, and their objects tell of them. */
 async function checkRuns({ client, namespace }: Temporal, cluster: string): Promise<CheckItem> {

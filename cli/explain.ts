@@ -17,7 +17,7 @@ import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
 import type { RunState } from './temporal.ts';
-import { describeRun } from './temporal.ts';
+import { describeRun, troubleOf } from './temporal.ts';
 import type { Verdict } from './verdict.ts';
 import { causesFirst, describeReason, isDone, judge } from './verdict.ts';
 import { formatWorkload } from './workload-argument.ts';
@@ -40,7 +40,12 @@ interface ExplanationDocument extends Document, Verdict {
 }
 
 /** What is only true while a worker acts. */
-const GOES_ON: ReadonlySet<Verdict['verdict']> = new Set(['TemporalUnreachable', 'Waiting', 'Working']);
+const GOES_ON: ReadonlySet<Verdict['verdict']> = new Set([
+  'TemporalUnreachable',
+  'RunHeld',
+  'Waiting',
+  'Working',
+]);
 
 /** Runs the verb; 0 whatever the answer is. */
 export async function runExplain(call: Call): Promise<ExitCode> {
@@ -72,6 +77,8 @@ export async function runExplain(call: Call): Promise<ExitCode> {
     // Nothing is said to go on before it is known that somebody lives who does it.
     const silent = GOES_ON.has(first.verdict) ? await whyNobodyActs(session) : undefined;
     const verdict = silent === undefined ? first : judge({ ...evidence, silent });
+    const held = troubleOf(run)?.text;
+    if (held !== undefined && !verdict.sentence.includes(held)) notes.push(held);
     const document: ExplanationDocument = {
       apiVersion: CLI_API_VERSION,
       kind: 'Explanation',

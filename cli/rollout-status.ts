@@ -2,6 +2,7 @@
 
 import { describePinned, readPinned } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import { isBootstrap } from '../planners/bootstrap.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { awaitWorkload } from './follow-workload.ts';
@@ -14,6 +15,7 @@ import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
+import { describeRun, troubleOf } from './temporal.ts';
 import type { WorkloadArgument } from './workload-argument.ts';
 import { formatWorkload } from './workload-argument.ts';
 import { deadlineRollback, isStuck, stateOfWorkload } from './workload-state.ts';
@@ -147,6 +149,17 @@ function causeOf(outcome: RolloutStatusDocument['outcome'], object: WorkloadObje
   }
 }
 
+/** What keeps the run from going on, where that is known: neither the object nor a plan tells of it. */
+async function heldBy(
+  session: Session,
+  argument: WorkloadArgument,
+  object: WorkloadObject,
+): Promise<string | undefined> {
+  if (isBootstrap(object)) return undefined;
+  const { target } = targetOf(session, formatWorkload(argument));
+  return troubleOf(await describeRun(session, target))?.text;
+}
+
 async function report(
   session: Session,
   argument: WorkloadArgument,
@@ -156,7 +169,9 @@ async function report(
 ): Promise<ExitCode> {
   const { io, options, namespace } = session;
   const { kind, api } = argument;
-  const cause = causeOf(outcome, last.object, why);
+  const isUnfinished = outcome === 'stalled' || outcome === 'timeout';
+  const held = isUnfinished ? await heldBy(session, argument, last.object) : undefined;
+  const cause = [causeOf(outcome, last.object, why), held ?? ''].filter((part) => part !== '').join('; ');
   const document: RolloutStatusDocument = {
     apiVersion: CLI_API_VERSION,
     kind: 'RolloutStatus',

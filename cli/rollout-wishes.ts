@@ -21,7 +21,7 @@ import type { Call } from './io.ts';
 import { readWorkload } from './read-workload.ts';
 import type { Session } from './session.ts';
 import { targetOf, withSession } from './session.ts';
-import { hasRunEndedBadly, signalRun } from './temporal.ts';
+import { describeRun, hasRunEndedBadly, signalRun, troubleOf } from './temporal.ts';
 import type { SignalOutcome } from './temporal.ts';
 import { whoAmI } from './who-am-i.ts';
 import { formatWorkload } from './workload-argument.ts';
@@ -52,9 +52,14 @@ export async function runWish(verb: RolloutWish, call: Call<WishOptions>): Promi
       abort: () => abortWorkload(client, target, wisher, io.now()),
       retry: async () => {
         const written = await retryWorkload(client, target, wisher, io.now());
-        if (written.changed || !(await hasRunEndedBadly(session, target))) return written;
+        if (written.changed) return written;
+        const run = await describeRun(session, target);
+        const trouble = troubleOf(run);
+        if (trouble !== undefined) {
+          return { changed: false, message: `nothing to do yet: ${trouble.text}; ${trouble.next}` };
+        }
         // Without a worker nobody has written on the object that its run is over.
-        return await retryWorkload(client, target, wisher, io.now(), true);
+        return hasRunEndedBadly(run) ? await retryWorkload(client, target, wisher, io.now(), true) : written;
       },
       restart: () => restartWorkload(client, target, wisher, io.now()),
     };

@@ -1,4 +1,4 @@
-/** Runs that do not go on because their workflow task fails, or times out, again and again: only Temporal knows of it, and the log of a worker. */
+/** Runs that do not go on, for their workflow task fails or times out again and again, or an activity of theirs was paused: only Temporal knows. */
 
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 
@@ -53,9 +53,66 @@ export function describeSlow(workflowId: string): string {
   return `the run ${workflowId} does not get on: its workflow task has timed out several times, for the worker is too slow for its history`;
 }
 
+/** What to do about a run whose workflow task times out. */
+export const MEND_SLOW =
+  'give the worker more CPU; a run that is only slow goes on by itself, and is not to be terminated (its log says if something else is wrong)';
+
 /** The command that ends such a run. What it has done stays; the next run of a repository looks at the cluster before it writes. */
 export function endStuck(namespace: string, workflowId: string): string {
   return `temporal workflow terminate --namespace ${shellWord(namespace)} --workflow-id ${shellWord(workflowId)}`;
+}
+
+/** temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED */
+const PAUSED = 4;
+
+/** What keeps the run of a workload from going on, and what to do about it. */
+export interface RunTrouble {
+  /** `paused`: the run hears signals all the same. */
+  readonly kind: TaskTrouble | 'paused';
+  /** One clause. */
+  readonly text: string;
+  readonly next: string;
+}
+
+/**
+ * What keeps the open run of a workload from going on; undefined: nothing that is known. Needs no worker.
+ * @param who The workload in a command: `statefulset.fairlead.dev/web -n shop`
+ * @throws what Temporal refuses, or that it is away
+ */
+export async function rolloutTrouble(
+  client: Client,
+  described: Described,
+  who: string,
+): Promise<RunTrouble | undefined> {
+  const { namespace } = client.options;
+  const { workflowId } = described;
+  const paused = describePaused(described, namespace);
+  if (paused !== undefined) return paused;
+  switch (await taskTrouble(client, described)) {
+    case 'fails': {
+      const end = `\`${endStuck(namespace, workflowId)}\``;
+      const next = `another version may go on with it; else ${end}, then \`fairlead rollout retry ${who}\``;
+      return { kind: 'fails', text: describeStuck(workflowId), next };
+    }
+    case 'timesOut':
+      return { kind: 'timesOut', text: describeSlow(workflowId), next: MEND_SLOW };
+    case undefined:
+      return undefined;
+  }
+}
+
+/** The activity of a run that somebody, or a rule, has paused in Temporal, and that runs no more; undefined where none is. */
+function describePaused({ raw, workflowId }: Described, namespace: string): RunTrouble | undefined {
+  const paused = (raw.pendingActivities ?? []).find(({ state }) => Number(state) === PAUSED);
+  if (paused === undefined) return undefined;
+  const { activityId, activityType, pauseInfo } = paused;
+  const { identity = '', reason = '' } = pauseInfo?.manual ?? pauseInfo?.rule ?? {};
+  const by = [identity ? ` by ${identity}` : '', reason ? `: ${reason}` : ''].join('');
+  return {
+    kind: 'paused',
+    text: `the run ${workflowId} does not go on: its activity ${activityType?.name ?? ''} was paused in Temporal${by}`,
+    next: `temporal activity unpause --namespace ${shellWord(namespace)} --workflow-id ${shellWord(workflowId)} --activity-id ${shellWord(activityId ?? '')}`,
+  };
 }
 
 /** A run that does not go on. */

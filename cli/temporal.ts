@@ -6,6 +6,9 @@ import type { BadStatus } from '../controllers/run-endings.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import type { Session } from './session.ts';
+import type { RunTrouble } from './stuck-runs.ts';
+import { rolloutTrouble } from './stuck-runs.ts';
+import { formatTarget } from './workload-argument.ts';
 
 /** What Temporal knows of the rollout of a workload. Times are RFC 3339. */
 export type RunState =
@@ -19,6 +22,8 @@ export type RunState =
       readonly runId: string;
       readonly startedAt: string;
       readonly closedAt?: string;
+      /** Of an open one: what keeps it from going on. */
+      readonly trouble?: RunTrouble;
     };
 
 export type SignalOutcome =
@@ -136,24 +141,32 @@ export async function withTemporal<T>(
 export async function describeRun(session: Session, target: WorkloadTarget): Promise<RunState> {
   return await reachable(session.io.environment, { state: 'none' } as const, async ({ client }) => {
     const workflowId = await workflowIdOf(session, target);
-    const { runId, status, startTime, closeTime } = await client.workflow.getHandle(workflowId).describe();
+    const described = await client.workflow.getHandle(workflowId).describe();
+    const { runId, status, startTime, closeTime } = described;
+    const isOpen = status.name === 'RUNNING';
+    const trouble = isOpen ? await rolloutTrouble(client, described, formatTarget(target)) : undefined;
     return {
-      state: status.name === 'RUNNING' ? 'running' : 'closed',
+      state: isOpen ? 'running' : 'closed',
       status: status.name,
       workflowId,
       runId,
       startedAt: startTime.toISOString(),
       ...(closeTime !== undefined && { closedAt: closeTime.toISOString() }),
+      ...(trouble !== undefined && { trouble }),
     } satisfies RunState;
   }).then((result) => ('outcome' in result ? { ...result, state: 'unreachable' as const } : result));
 }
 
 const BAD_ENDS: Readonly<Record<BadStatus, true>> = { FAILED: true, TERMINATED: true, TIMED_OUT: true };
 
-/** Whether the last run of a workload is over and nothing goes on with it by itself. False where Temporal cannot be reached. */
-export async function hasRunEndedBadly(session: Session, target: WorkloadTarget): Promise<boolean> {
-  const run = await describeRun(session, target);
+/** Whether the last run of a workload is over and nothing goes on with it by itself. */
+export function hasRunEndedBadly(run: RunState): boolean {
   return run.state === 'closed' && run.status in BAD_ENDS;
+}
+
+/** What keeps the open run from going on; undefined where nothing does, none is open, or Temporal cannot be reached. */
+export function troubleOf(run: RunState): RunTrouble | undefined {
+  return run.state === 'running' ? run.trouble : undefined;
 }
 
 /** Tells the running run. Never throws for want of a run or of Temporal: the object has the wish already. */

@@ -19,6 +19,8 @@ import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
 import { describeFree, whyNotKept } from './lease.ts';
 import type { RunState } from './temporal.ts';
+import { troubleOf } from './temporal.ts';
+import { formatTarget } from './workload-argument.ts';
 import { describeWish, reconcilingOf, stalledOf } from './workload-state.ts';
 
 export interface Evidence {
@@ -45,6 +47,7 @@ type VerdictCode =
   | 'Stalled'
   | 'Paused'
   | 'TemporalUnreachable'
+  | 'RunHeld'
   | 'Waiting'
   | 'Working';
 
@@ -94,15 +97,30 @@ export function judge(evidence: Evidence): Verdict {
   }
   return (
     notKept(evidence) ??
-    stalled(evidence) ??
-    paused(evidence) ??
+    withTrouble(evidence, stalled(evidence)) ??
+    withTrouble(evidence, paused(evidence)) ??
     silentLeader(evidence) ??
     // Whether it can be reached from here says little: the worker's own words, and what pods wait for, go before.
     (saysTemporalAway(evidence) ? temporalAway(evidence) : undefined) ??
-    waiting(evidence) ??
+    withTrouble(evidence, waiting(evidence)) ??
     temporalAway(evidence) ??
-    working(evidence)
+    withTrouble(evidence, working(evidence))
   );
+}
+
+/** The same verdict, of a run that cannot go on: whatever else is waited for, that is to be mended first. */
+function withTrouble<V extends Verdict | undefined>(evidence: Evidence, found: V): V | Verdict {
+  const trouble = troubleOf(evidence.run);
+  if (found === undefined || trouble === undefined) return found;
+  const { verdict, sentence, next } = found;
+  const back = trouble.kind === 'paused' ? orAbort(howToGoBack(evidence)) : '';
+  const mend = `${trouble.next}${back}`;
+  if (verdict === 'Working') {
+    return { verdict: 'RunHeld', sentence: `nothing is happening: ${trouble.text}`, next: mend };
+  }
+  // A pause holds it all the same when it can go on.
+  const then = verdict === 'Paused' && next !== undefined ? `; then ${next}` : '';
+  return { verdict, sentence: `${sentence}; ${trouble.text}`, next: `${mend}${then}` };
 }
 
 /** Nothing is to be done under the present strategy, and every pod is available. */
@@ -366,9 +384,8 @@ function commitOr({ command, forbidden }: GoBack): string {
   return `commit a template that works${command === '' ? '' : `, or go back: ${command}`}`;
 }
 
-/** `statefulset.apps/web -n shop`: with the group, so that it is the right one whatever `--workload-api` says. */
-function whoOf({ ref: { kind, group, name, namespace } }: Workload): string {
-  return `${kind.toLowerCase()}.${group}/${name} -n ${namespace}`;
+function whoOf({ ref }: Workload): string {
+  return formatTarget(ref);
 }
 
 /** Reasons that follow from others: "the budget is used up" helps nobody without the pod that uses it. */

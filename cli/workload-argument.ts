@@ -1,7 +1,7 @@
 /** From what people type (`sts/web`, `statefulset.fairlead.dev/web`) to a workload. */
 
 import { GROUP, VERSION } from '../planners/names.ts';
-import type { WorkloadKind } from '../planners/workload.ts';
+import type { WorkloadKind, WorkloadRef } from '../planners/workload.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { WORKLOAD_APIS, WORKLOAD_RESOURCES } from '../kubernetes/workload-api.ts';
 import { trusted } from '../kubernetes/values.ts';
@@ -78,6 +78,16 @@ export function parseKindArgument(text: string, configured: WorkloadApi): KindAr
 /** `statefulset.fairlead.dev/web`: how every command names what it is about, and what it accepts. */
 export function formatWorkload({ kind, api, name }: WorkloadArgument): string {
   return `${kind.toLowerCase()}.${api.split('/', 1)[0] ?? ''}/${name}`;
+}
+
+/** `statefulset.apps/web -n shop`: with the group, so that it is the right one whatever `--workload-api` says. */
+export function formatTarget({
+  kind,
+  group,
+  name,
+  namespace,
+}: Pick<WorkloadRef, 'kind' | 'group' | 'name' | 'namespace'>): string {
+  return `${kind.toLowerCase()}.${group}/${name} -n ${namespace}`;
 }
 
 function explicitApi(text: string, argument: string): WorkloadApi {

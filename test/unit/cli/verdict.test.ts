@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { planWorkload } from '../../../cli/snapshot.ts';
+import type { RunTrouble } from '../../../cli/stuck-runs.ts';
 import type { Evidence } from '../../../cli/verdict.ts';
 import { judge } from '../../../cli/verdict.ts';
 import type { WorkloadObject } from '../../../kubernetes/workload-edit.ts';
@@ -368,6 +369,53 @@ describe('explain', () => {
       );
     },
   );
+
+  describe('a run that cannot go on', () => {
+    const workflowId = 'rollout/default/shop/StatefulSet.fairlead.dev/web';
+    const run = (kind: RunTrouble['kind']) =>
+      ({
+        state: 'running',
+        status: 'RUNNING',
+        workflowId,
+        runId: 'run-1',
+        startedAt: '2026-01-01T00:00:00Z',
+        trouble: { kind, text: 'the run does not go on', next: 'mend it' },
+      }) as const;
+    const back = 'fairlead rollout abort statefulset.fairlead.dev/web -n default';
+    const pods = notReady('web-2');
+    const stall = { reason: 'ProgressDeadlineExceeded', message: 'no progress for 20 s: web-2 is next' };
+    const conditions = [{ type: 'Stalled', status: 'True', ...stall }] as const;
+
+    it.each<[string, Case, RegExp]>([
+      ['of what is next', { updated: 1 }, /^RunHeld: nothing is happening: the run does not go on → mend it/],
+      [
+        'of pods',
+        { updated: 1, pods },
+        /^Waiting: it waits: web-2 is not .*; the run does not go on → mend it/,
+      ],
+      [
+        'of a stall',
+        { updated: 1, object: { conditions } },
+        /^Stalled: it is stalled: .* web-2 is next; the run does not go on → mend it/,
+      ],
+      [
+        'of a pause',
+        { updated: 1, object: { annotations: PAUSED } },
+        /^Paused: .*; the run does not go on → mend it.*; then fairlead rollout resume/,
+      ],
+      ['of a workload that is done', {}, /^Done: nothing is to be done: all 3 pods are available/],
+    ])('goes before what is said %s', (_, given, words) => {
+      expect(verdict({ ...given, evidence: { run: run('fails') } })).toMatch(words);
+    });
+
+    it('is told to go back where it would hear that', () => {
+      const given = { updated: 1, marked: ['web:1'], object: { conditions } };
+      expect(verdict({ ...given, evidence: { run: run('paused') } })).toContain(
+        `→ mend it; or go back: ${back}`,
+      );
+      expect(verdict({ ...given, evidence: { run: run('fails') } })).not.toContain(back);
+    });
+  });
 
   it('a name that a pod has which no selector finds: only the worker sees it', () => {
     const reason = { reason: 'NameTaken', message: 'a pod stands in the place of web-2' };

@@ -1,0 +1,67 @@
+/** A run that does not go on, by what Temporal describes of it. */
+
+import { describe, expect, it } from '@jest/globals';
+
+import type { RunTrouble } from '../../../cli/stuck-runs.ts';
+import { rolloutTrouble } from '../../../cli/stuck-runs.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+
+type Arguments = Parameters<typeof rolloutTrouble>;
+
+const WORKFLOW = 'rollout/default/shop/StatefulSet.fairlead.dev/web';
+const WHO = 'statefulset.fairlead.dev/web -n shop';
+
+/** @param events Of the history, the newest first */
+async function troubleOf(raw: object, events: readonly object[] = []): Promise<RunTrouble | undefined> {
+  const client = {
+    options: { namespace: 'default' },
+    workflowService: {
+      getWorkflowExecutionHistoryReverse: () => Promise.resolve({ history: { events } }),
+    },
+  };
+  const described = { raw, workflowId: WORKFLOW, runId: 'run-1' };
+  return await rolloutTrouble(trusted<Arguments[0]>(client), trusted<Arguments[1]>(described), WHO);
+}
+
+describe('an activity that is paused in Temporal', () => {
+  const activity = { activityId: '3', activityType: { name: 'awaitReady' }, attempt: 2 };
+  const text = `the run ${WORKFLOW} does not go on: its activity awaitReady was paused in Temporal`;
+
+  it.each([
+    ['by somebody', { manual: { identity: 'ann@vm', reason: 'db alarm' } }, ' by ann@vm: db alarm'],
+    ['by a rule', { rule: { identity: '', reason: 'quiet hours' } }, ': quiet hours'],
+    ['by nobody that is known', undefined, ''],
+  ])('%s', async (_, pauseInfo, words) => {
+    expect(await troubleOf({ pendingActivities: [{ ...activity, state: 4, pauseInfo }] })).toEqual({
+      kind: 'paused',
+      text: `${text}${words}`,
+      next: `temporal activity unpause --namespace default --workflow-id ${WORKFLOW} --activity-id 3`,
+    });
+  });
+
+  it('is none as long as it runs: it may come to its end', async () => {
+    expect(await troubleOf({ pendingActivities: [{ ...activity, state: 5 }] })).toBeUndefined();
+  });
+});
+
+describe('a workflow task that is tried again and again', () => {
+  const raw = { pendingWorkflowTask: { attempt: 3 } };
+
+  it('fails: what ends the run, and what begins the next', async () => {
+    const trouble = await troubleOf(raw, [{ workflowTaskFailedEventAttributes: {} }]);
+    expect(trouble?.text).toMatch(/ cannot go on: its workflow task fails again and again/);
+    expect(trouble?.next).toContain(
+      `else \`temporal workflow terminate --namespace default --workflow-id ${WORKFLOW}\`, then \`fairlead rollout retry ${WHO}\``,
+    );
+  });
+
+  it('times out: nobody is told to terminate it', async () => {
+    const trouble = await troubleOf(raw, [{ workflowTaskTimedOutEventAttributes: {} }]);
+    expect(trouble?.text).toMatch(/ does not get on: its workflow task has timed out/);
+    expect(trouble?.next).toContain('not to be terminated');
+  });
+
+  it('is no trouble the first times', async () => {
+    expect(await troubleOf({ pendingWorkflowTask: { attempt: 2 } })).toBeUndefined();
+  });
+});
