@@ -285,11 +285,11 @@ describe('nodes of a DaemonSet', () => {
       inLane(async (ground, nodes) => {
         await shop(ground, nodes, 6, 4);
         const wanted = { ...nodes.placement, drainTimeoutSeconds: 60, maxUnavailable: 2 };
-        const both = [await ground.deploy(wanted), await ground.deploy(wanted)];
-        await Promise.all(both.map(async (one) => await ground.apply({ ...one, image: 'agent:2' })));
-        for (const one of both) await ground.untilPods(one, 'all new', allAt('agent:2', 6), 90_000);
+        const sets = [await ground.deploy(wanted), await ground.deploy(wanted)];
+        await Promise.all(sets.map(async (one) => await ground.apply({ ...one, image: 'agent:2' })));
+        for (const one of sets) await ground.untilPods(one, 'all new', allAt('agent:2', 6), 90_000);
         await nodes.until('all are free', (all) => all.every(isFree), UNTIL_MS);
-        for (const one of both) await ground.untilReady(one);
+        for (const one of sets) await ground.untilReady(one);
       }),
       PATIENCE_MS,
     );
