@@ -20,6 +20,8 @@ import type { Call } from './io.ts';
 import { readLease } from './lease.ts';
 import type { Session } from './session.ts';
 import type { OpenTemporal } from './temporal.ts';
+import type { RunTrouble } from './stuck-runs.ts';
+import { rolloutTrouble } from './stuck-runs.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
 
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
@@ -89,15 +91,21 @@ export async function readControllerGit(
 }
 
 /** What Temporal knows of the run of an update, if it answers. */
-export type AskedRun = UpdateRun | { readonly state: 'unreachable'; readonly message: string };
+export type AskedRun =
+  | (UpdateRun & { readonly trouble?: RunTrouble })
+  | { readonly state: 'unreachable'; readonly message: string };
 
 /** Never throws for want of a run, or of Temporal. */
 export async function readRun(session: Session, reference: UpdateReference): Promise<AskedRun> {
   try {
-    return await withTemporal(
-      session.io.environment,
-      async ({ client }) => await readRollingUpdateRun(client, session.cluster, reference),
-    );
+    return await withTemporal(session.io.environment, async ({ client }) => {
+      const run = await readRollingUpdateRun(client, session.cluster, reference);
+      if (run.state !== 'running') return run;
+      const described = await client.workflow.getHandle(run.workflowId).describe();
+      const who = `rc/${reference.name} -n ${reference.namespace}`;
+      const trouble = await rolloutTrouble(client, described, who);
+      return { ...run, ...(trouble !== undefined && { trouble }) };
+    });
   } catch (error) {
     return { state: 'unreachable', message: toMessage(error) };
   }

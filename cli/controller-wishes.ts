@@ -126,8 +126,10 @@ async function decideRetry(
       { code: step.code },
     );
   }
-  const { state } = await readRun(session, reference);
-  return state === 'running'
+  const run = await readRun(session, reference);
+  if (run.state === 'running' && run.trouble !== undefined)
+    return { changed: false, message: `nothing to do yet: ${run.trouble.text}; ${run.trouble.next}` };
+  return run.state === 'running'
     ? { changed: false, message: `nothing to do: ${whyNoRetry(`rc/${name}`, namespace)}` }
     : {
         changed: true,

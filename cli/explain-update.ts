@@ -65,7 +65,8 @@ export function explain(plan: RollingUpdatePlan, evidence: UpdateEvidence): Upda
 
 /** The step that fails, where a run is open and has one. */
 export function failingOf(run: AskedRun | undefined): FailingStep | undefined {
-  return run?.state === 'running' ? run.failing : undefined;
+  // What is paused fails no more.
+  return run?.state === 'running' && run.trouble?.kind !== 'paused' ? run.failing : undefined;
 }
 
 /** While the old controller is there the update can still be turned round. */
@@ -112,7 +113,7 @@ function explainState(
       : run.state === 'unreachable'
         ? { why: run.message, next: 'check TEMPORAL_ADDRESS; `fairlead check`' }
         : run.state === 'running'
-          ? undefined
+          ? run.trouble && { why: run.trouble.text, next: run.trouble.next, isHeld: true }
           : {
               why: describeNoRun(run, whyLastFailed(view.record?.revision)),
               next: retry,
@@ -155,7 +156,8 @@ function explainState(
     return { ...held, sentence: reasonOf(plan) ?? 'it is paused' };
   }
   if (dead !== undefined) {
-    return { verdict: 'NoRun', sentence: `the update does not go on: ${dead.why}`, ...next };
+    const verdict = 'isHeld' in dead ? 'RunHeld' : 'NoRun';
+    return { verdict, sentence: `the update does not go on: ${dead.why}`, ...next };
   }
   const [reason] = step.do === 'await' ? step.waiting : [];
   if (reason === undefined) {
