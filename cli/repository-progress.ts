@@ -56,15 +56,21 @@ export async function withReasons(session: Session, { items, troubles }: Listed)
 }
 
 /** Of a commit that is being checked the cluster does not tell yet: its latest run does, if that is open. */
-function runOf({ name, state, seen, commit }: RepositoryView): CommitRun | undefined {
+function runOf({ name, state, seen, unread, commit }: RepositoryView): CommitRun | undefined {
   if (state === 'Progressing') return commit;
-  if (state !== 'Pending' || seen === undefined || seen === commit?.sha) return undefined;
+  if (state !== 'Pending' || seen === undefined || seen === commit?.sha || unread !== undefined)
+    return undefined;
   return { repository: name, sha: seen };
 }
 
 function begun(view: RepositoryView): RepositoryView {
   if (view.state !== 'Pending' || view.seen === undefined) return view;
-  return { ...view, state: 'Progressing', message: `${shortSha(view.seen)} is under way` };
+  const sha = shortSha(view.seen);
+  return {
+    ...view,
+    state: 'Progressing',
+    message: view.message.replace(`${sha} is next`, `${sha} is under way`),
+  };
 }
 
 /** As long as nothing is said to go on, the Lease itself is enough: that somebody lives takes a second to see. */

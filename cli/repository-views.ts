@@ -47,6 +47,8 @@ export interface RepositoryView {
   readonly appliedAt?: string | undefined;
   /** The commit that the ref names, by the last look at it. */
   readonly seen?: string | undefined;
+  /** Why that cannot be read, or not yet. */
+  readonly unread?: string | undefined;
   /** Of a look; the last one may be up to a minute younger. */
   readonly lookedAt?: string | undefined;
   /** The last commit that was tried. */
@@ -138,6 +140,7 @@ export function viewRepository(
       ...(row.sha !== undefined && { seen: row.sha }),
       ...(row.lookedAt !== undefined && { lookedAt: row.lookedAt }),
       ...(row.driftProblem !== undefined && { driftProblem: row.driftProblem }),
+      ...(row.unread !== undefined && row.unread.sha === row.sha && { unread: row.unread.problem }),
     }),
     ...(lastSucceeded !== undefined && { applied: lastSucceeded.sha, appliedAt: lastSucceeded.at }),
     ...(commit !== undefined && { commit }),
