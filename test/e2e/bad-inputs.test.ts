@@ -438,9 +438,10 @@ describe('servers', () => {
     track: Track,
     files: Readonly<Record<string, FileChange>>,
     because: RegExp,
+    state: 'Pending' | 'Progressing' = 'Pending',
   ): Promise<void> {
     const sha = await track.commit(files);
-    const { view } = await track.told('Pending', undefined, because);
+    const { view } = await track.told(state, undefined, because);
     expect(view).toMatchObject({ seen: sha });
   }
 
@@ -477,7 +478,7 @@ describe('servers', () => {
         await unread(track, {}, /^\w{8} is next, but cannot be read yet: SourceUnreachable: .*503/);
         // The next commit does not wait for it.
         server.behaviour = 'hang';
-        await unread(track, {}, /^\w{8} is next$/);
+        await unread(track, {}, /^\w{8} is under way; Checking$/, 'Progressing');
       });
     },
   );
