@@ -136,7 +136,7 @@ export function saysTemporalAway(conditions: readonly Condition[]): boolean {
 export function computeConditions(input: ConditionInput): ConditionResult {
   const progress = progressing(input);
   const stalled = input.blocked ?? (progress.timedOut ? deadlineExceeded(input) : undefined);
-  const why = whyNotReady(input);
+  const why = whyNotReady(input, progress.timedOut);
   const wanted: Condition[] = [
     stalled === undefined
       ? { type: 'Stalled', status: 'False', reason: 'NotStalled' }
@@ -278,7 +278,7 @@ function withTimes(
 function deadlineExceeded(input: ConditionInput): { readonly reason: string; readonly message: string } {
   return {
     reason: EXCEEDED,
-    message: `no progress for ${String(input.deadlineSeconds)} s: ${whyNotReady(input).message}`,
+    message: `no progress for ${String(input.deadlineSeconds)} s: ${whyNotReady(input, true).message}`,
   };
 }
 
@@ -302,8 +302,14 @@ function readyMessage({ waiting }: ConditionInput): string {
   return `all pods are available; ${kept.message}`;
 }
 
-/** The first reason. Its words do not change by the second: the time that is left is only told by who is asked. */
-function whyNotReady(input: ConditionInput): { readonly reason: string; readonly message: string } {
+/**
+ * The first reason. Its words do not change by the second: the time that is left is only told by who is asked, and what is next, which
+ * changes with each batch, only of a rollout that is `late`.
+ */
+function whyNotReady(
+  input: ConditionInput,
+  isLate: boolean,
+): { readonly reason: string; readonly message: string } {
   if (input.paused !== undefined) {
     const { by, reason } = input.paused;
     return {
@@ -314,7 +320,7 @@ function whyNotReady(input: ConditionInput): { readonly reason: string; readonly
   const cause = input.waiting.find(({ code }) => !CONSEQUENCES.has(code));
   // What would follow from a plan that nobody carries out says nothing.
   if (cause === undefined && input.blocked !== undefined) return input.blocked;
-  if (cause === undefined && input.next !== undefined) {
+  if (cause === undefined && input.next !== undefined && isLate) {
     return { reason: 'Progressing', message: `${input.next}; the rollout has not done it yet` };
   }
   const first =
