@@ -1,29 +1,20 @@
 /** Under which name a wish is signed. Over real HTTP. */
 
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 
 import type { Session } from '../../../cli/session.ts';
 import { whoAmI } from '../../../cli/who-am-i.ts';
-import { KubernetesClient } from '../../../kubernetes/client.ts';
-import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
+import { useWatchServer } from '../../support/watch-server-ground.ts';
+import { answer } from '../../support/watch-server.ts';
 
-let server: WatchServer;
-let client: KubernetesClient;
-beforeEach(async () => {
-  server = await WatchServer.start();
-  client = new KubernetesClient(plainConnection(server.url));
-});
-afterEach(async () => {
-  client.close();
-  await server.stop();
-});
+const ground = useWatchServer();
 
 async function ask(status: number, body: unknown): Promise<string | undefined> {
-  server.intercept = (_, response) => {
+  ground.server.intercept = (_, response) => {
     answer(response, status, body);
     return true;
   };
-  const session: Pick<Session, 'client'> = { client };
+  const session: Pick<Session, 'client'> = { client: ground.client };
   return await whoAmI(session as Session);
 }
 
