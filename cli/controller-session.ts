@@ -97,15 +97,26 @@ export type AskedRun =
 
 /** Never throws for want of a run, or of Temporal. */
 export async function readRun(session: Session, reference: UpdateReference): Promise<AskedRun> {
+  return await ask(session, async ({ client }) => readRollingUpdateRun(client, session.cluster, reference));
+}
+
+/** The same, and what keeps an open one from going on: that takes more than one question, so nobody who looks again and again asks it. */
+export async function readRunAndTrouble(session: Session, reference: UpdateReference): Promise<AskedRun> {
+  return await ask(session, async ({ client }) => {
+    const run = await readRollingUpdateRun(client, session.cluster, reference);
+    if (run.state !== 'running') return run;
+    const described = await client.workflow.getHandle(run.workflowId).describe();
+    const trouble = await rolloutTrouble(client, described, `rc/${reference.name} -n ${reference.namespace}`);
+    return { ...run, ...(trouble !== undefined && { trouble }) };
+  });
+}
+
+async function ask(
+  session: Session,
+  question: Parameters<typeof withTemporal<AskedRun>>[1],
+): Promise<AskedRun> {
   try {
-    return await withTemporal(session.io.environment, async ({ client }) => {
-      const run = await readRollingUpdateRun(client, session.cluster, reference);
-      if (run.state !== 'running') return run;
-      const described = await client.workflow.getHandle(run.workflowId).describe();
-      const who = `rc/${reference.name} -n ${reference.namespace}`;
-      const trouble = await rolloutTrouble(client, described, who);
-      return { ...run, ...(trouble !== undefined && { trouble }) };
-    });
+    return await withTemporal(session.io.environment, question);
   } catch (error) {
     return { state: 'unreachable', message: toMessage(error) };
   }

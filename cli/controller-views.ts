@@ -8,7 +8,7 @@ import { escapeUnsafe, oneLine } from '../kubernetes/safe-text.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { ChangingNote } from './changing-note.ts';
 import type { AskedRun } from './controller-session.ts';
-import { findUpdate, readControllerGit, readPlan, readRun } from './controller-session.ts';
+import { findUpdate, readControllerGit, readPlan, readRunAndTrouble } from './controller-session.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import type { UpdateExplanation } from './explain-update.ts';
@@ -240,7 +240,7 @@ export async function runControllerExplain(call: Call): Promise<ExitCode> {
     const reference = await findUpdate(session, call);
     const [plan, run, lease, nobody, ending] = await Promise.all([
       readPlan(session, reference),
-      readRun(session, reference),
+      readRunAndTrouble(session, reference),
       readLease(session),
       whyNobodyActs(session),
       whyNamespaceEnds(session.client, session.namespace, io.interrupted),

@@ -11,7 +11,7 @@ import type { WishResult } from '../kubernetes/workload-edit.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { commandsBack } from './controller-history.ts';
-import { ensureRun, findUpdate, readPlan, readRun, updateOf } from './controller-session.ts';
+import { ensureRun, findUpdate, readPlan, readRunAndTrouble, updateOf } from './controller-session.ts';
 import { wayOutOfRefusal } from './explain-update.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { CliError, EXIT } from './exit-codes.ts';
@@ -126,7 +126,7 @@ async function decideRetry(
       { code: step.code },
     );
   }
-  const run = await readRun(session, reference);
+  const run = await readRunAndTrouble(session, reference);
   if (run.state === 'running' && run.trouble !== undefined)
     return { changed: false, message: `nothing to do yet: ${run.trouble.text}; ${run.trouble.next}` };
   return run.state === 'running'

@@ -65,8 +65,7 @@ export function explain(plan: RollingUpdatePlan, evidence: UpdateEvidence): Upda
 
 /** The step that fails, where a run is open and has one. */
 export function failingOf(run: AskedRun | undefined): FailingStep | undefined {
-  // What is paused fails no more.
-  return run?.state === 'running' && run.trouble?.kind !== 'paused' ? run.failing : undefined;
+  return run?.state === 'running' ? run.failing : undefined;
 }
 
 /** While the old controller is there the update can still be turned round. */

@@ -3,6 +3,7 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 
 import { shellWord } from '../kubernetes/shell-word.ts';
+import { PAUSED_ACTIVITY } from '../planners/rolling-update-run.ts';
 
 /** Tries of one workflow task. A worker that is killed costs one; of as many as these Temporal answers no queries and no updates. */
 const MANY_TRIES = 3;
@@ -62,9 +63,6 @@ export function endStuck(namespace: string, workflowId: string): string {
   return `temporal workflow terminate --namespace ${shellWord(namespace)} --workflow-id ${shellWord(workflowId)}`;
 }
 
-/** temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED */
-const PAUSED = 4;
-
 /** What keeps the run of a workload from going on, and what to do about it. */
 export interface RunTrouble {
   /** `paused`: the run hears signals all the same. */
@@ -103,7 +101,7 @@ export async function rolloutTrouble(
 
 /** The activity of a run that somebody, or a rule, has paused in Temporal, and that runs no more; undefined where none is. */
 function describePaused({ raw, workflowId }: Described, namespace: string): RunTrouble | undefined {
-  const paused = (raw.pendingActivities ?? []).find(({ state }) => Number(state) === PAUSED);
+  const paused = (raw.pendingActivities ?? []).find(({ state }) => Number(state) === PAUSED_ACTIVITY);
   if (paused === undefined) return undefined;
   const { activityId, activityType, pauseInfo } = paused;
   const { identity = '', reason = '' } = pauseInfo?.manual ?? pauseInfo?.rule ?? {};

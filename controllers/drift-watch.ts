@@ -105,6 +105,8 @@ export class DriftWatch {
   /** Of the commit {@link #expectedOf}, by key of the inventory. */
   #expected: ReadonlyMap<string, PreparedObject> = new Map();
   #expectedOf: string | undefined;
+  /** Not all of them: so long (milliseconds since the epoch) nobody looks whether the others can be found again. */
+  #hiddenUntil: number | undefined;
   readonly #judged = new Map<string, Judged>();
   /** What was reported, by object; undefined: this leader has not looked yet. */
   #known: ReadonlyMap<string, DriftedObject> | undefined;
@@ -228,13 +230,15 @@ export class DriftWatch {
   /** Reads what the commit wants, when it is another one, and watches that. */
   async #expect(context: CommitContext, { entries }: Inventory): Promise<void> {
     const { read } = this.#options;
-    if (this.#expectedOf !== context.sha) {
+    const mayBeBack = this.#hiddenUntil !== undefined && this.#options.now() >= this.#hiddenUntil;
+    if (this.#expectedOf !== context.sha || mayBeBack) {
       const content = await read(this.#repository, context.sha, this.#stopping.signal);
       const { objects, problems } = await prepareCommit(context, content);
       const served = objects.filter(({ deferred }) => !deferred);
       this.#expected = new Map(served.map((object) => [entryKey(inventoryEntry(object)), object]));
+      this.#expectedOf = context.sha;
       // What belongs to an API that is away is found when that is back.
-      this.#expectedOf = problems.some(isHidden) ? undefined : context.sha;
+      this.#hiddenUntil = problems.some(isHidden) ? this.#options.now() + RECHECK_MS : undefined;
       this.#dirty = undefined;
     }
     if (this.#dirty !== undefined) return;

@@ -5,6 +5,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
 import type { FailingStep, UpdateRun } from '../planners/rolling-update-run.ts';
+import { PAUSED_ACTIVITY } from '../planners/rolling-update-run.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
 import type { RollingUpdateInput, UpdateCall } from '../workflows/rolling-update-messages.ts';
 import {
@@ -70,14 +71,16 @@ const HEARTBEAT_TIMEOUT = 4;
 
 /**
  * The present step of a run that is tried again and again, if it is, in what Temporal describes. A try that ended because its worker was
- * gone has been answered by nobody: the next worker goes on with it.
+ * gone has been answered by nobody: the next worker goes on with it. What was paused is not tried again.
  */
 export function failingStep({
   pendingActivities,
 }: Pick<WorkflowExecutionDescription['raw'], 'pendingActivities'>): FailingStep | undefined {
   const failing = (pendingActivities ?? []).find(
-    ({ lastFailure }) =>
-      lastFailure?.message && Number(lastFailure.timeoutFailureInfo?.timeoutType) !== HEARTBEAT_TIMEOUT,
+    ({ lastFailure, state }) =>
+      lastFailure?.message &&
+      Number(state) !== PAUSED_ACTIVITY &&
+      Number(lastFailure.timeoutFailureInfo?.timeoutType) !== HEARTBEAT_TIMEOUT,
   );
   return failing && { attempts: (failing.attempt ?? 1) - 1, message: failing.lastFailure?.message ?? '' };
 }

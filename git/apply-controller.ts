@@ -15,6 +15,7 @@ import { sizeOf } from '../planners/replication-controller.ts';
 import { isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import { makesSamePods, ownLabel, plainController } from '../planners/rolling-update-definition.ts';
 import { BudgetError, budgetOf } from '../planners/rolling-update-scale.ts';
+import { matchesSelector } from '../planners/selector.ts';
 import { decideStart } from '../planners/rolling-update-start.ts';
 import type { StartRequest } from '../planners/rolling-update-start.ts';
 import { isAheadOfPods, isMadeOf } from '../planners/rolling-update-template.ts';
@@ -107,8 +108,8 @@ export function bodyToApply(
 function withSelector(body: JsonObject, { spec: { selector = {} } }: ReplicationController): JsonObject {
   const spec = asRecord(body['spec']);
   const { labels } = asRecord(asRecord(spec['template'])['metadata']);
-  const isFound = Object.entries(selector).every(([key, value]) => asRecord(labels)[key] === value);
-  if (spec['selector'] !== undefined || labels === undefined || isFound) return body;
+  if (spec['selector'] !== undefined || labels === undefined) return body;
+  if (matchesSelector({ matchLabels: selector }, trusted(labels))) return body;
   return { ...body, spec: { ...spec, selector: trusted<JsonObject>(labels) } };
 }
 

@@ -1,5 +1,8 @@
 /** An update that is under way without a run: nothing on its controllers says that. Pure. */
 
+/** State of an activity that somebody, or a rule, has paused: temporal.api.enums.v1.PENDING_ACTIVITY_STATE_PAUSED. */
+export const PAUSED_ACTIVITY = 4;
+
 /** Of a run whose present step is tried again and again: how often so far, and what the last try was answered. */
 export interface FailingStep {
   readonly attempts: number;

@@ -18,6 +18,11 @@ it('is none where the last try ended with its worker', () => {
   expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure: lost }] })).toBeUndefined();
 });
 
+it('is none where somebody has paused it: it is not tried again', () => {
+  const lastFailure = { message: 'Activity paused' };
+  expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure, state: 4 }] })).toBeUndefined();
+});
+
 it('is one where a try took too long: something hangs', () => {
   const slow = { message: 'activity StartToClose timeout', timeoutFailureInfo: { timeoutType: 1 } };
   expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure: slow }] })).toEqual({
