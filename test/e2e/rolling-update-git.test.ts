@@ -386,7 +386,7 @@ spec:
       track: 'stable',
       'kubernetes.io/deployment': expect.stringMatching(/./),
     });
-    await committed({ 'baz.yaml': undefined });
+    await committed({ 'baz.yaml': undefined, 'settings.yaml': SETTINGS });
   }, 120_000);
 
   /** As kubectl does; the apiserver's own default would leave the pods. */
