@@ -1,6 +1,7 @@
 /** What a run of a rolling update is stuck at, by what Temporal describes of it. */
 
 import { expect, it } from '@jest/globals';
+import { temporal } from '@temporalio/proto';
 
 import { failingStep } from '../../../controllers/rolling-update-runs.ts';
 
@@ -20,7 +21,8 @@ it('is none where the last try ended with its worker', () => {
 
 it('is none where somebody has paused it: it is not tried again', () => {
   const lastFailure = { message: 'Activity paused' };
-  expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure, state: 4 }] })).toBeUndefined();
+  const state = temporal.api.enums.v1.PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED;
+  expect(failingStep({ pendingActivities: [{ attempt: 2, lastFailure, state }] })).toBeUndefined();
 });
 
 it('is one where a try took too long: something hangs', () => {
