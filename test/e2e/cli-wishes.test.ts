@@ -164,6 +164,8 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
           );
           return revisions.map((one) => `${one.name === bad ? 'bad' : 'other'}: ${one.roles.join()}`);
         };
+        // Its revisions are adopted one after the other.
+        await found('its revisions are told', async () => ((await roles()).length === 2 ? true : undefined));
         expect(await roles()).toEqual(['other: complete', 'bad: present']);
         await cli('set image sts/web main=worse:bad');
         await cluster.until<StatefulSetObject>(

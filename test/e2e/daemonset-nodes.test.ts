@@ -274,7 +274,7 @@ describe('nodes of a DaemonSet', () => {
         );
         await dropBudget(ground, namespace);
         await ground.cli('rollout resume ds/agent', description.namespace);
-        await ground.untilPods(description, 'all new', allAt('agent:2', 6), 60_000);
+        await ground.untilPods(description, 'all new', allAt('agent:2', 6), 90_000);
         await nodes.until('all are free', (all) => all.every(isFree), UNTIL_MS);
       }),
       PATIENCE_MS,

@@ -24,7 +24,7 @@ export const COMMAND_LOOK_MS = 250;
 export async function found<T>(
   what: string,
   look: () => Promise<T | undefined>,
-  deadlineMs = 15_000,
+  deadlineMs = 30_000,
   describe: () => string = () => '',
   pauseMs = LOOK_MS,
 ): Promise<T> {

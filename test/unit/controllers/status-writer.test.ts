@@ -50,11 +50,11 @@ describe('the status of a workload', () => {
     async (pods) => {
       for (const readyReplicas of [1, 2, 1]) {
         expect(await write({ readyReplicas }, pods)).toBeUndefined();
-        clock += 1;
+        clock += 100;
       }
       const due = (await write({ readyReplicas: 2 }, pods)) ?? 0;
-      expect(due).toBeGreaterThanOrEqual(1_000_400);
-      expect(due).toBeLessThanOrEqual(1_000_700);
+      expect(due).toBeGreaterThanOrEqual(clock + 300);
+      expect(due).toBeLessThanOrEqual(clock + 600);
       expect(server.requests).toHaveLength(3);
       clock = due;
       expect(await write({ readyReplicas: 2 }, pods)).toBeUndefined();
@@ -62,6 +62,31 @@ describe('the status of a workload', () => {
       expect(server.requests).toHaveLength(4);
     },
   );
+
+  it('takes what a batch of pods does at the same moment along in one write', async () => {
+    expect(await write({ readyReplicas: 1 }, 3)).toBeUndefined();
+    clock += 10;
+    expect(await write({ readyReplicas: 2 }, 3)).toBe(1_000_100);
+    clock += 90;
+    expect(await write({ readyReplicas: 3 }, 3)).toBeUndefined();
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('waits for its turn where the next batch comes soon, and need not after a quiet time', async () => {
+    const inOneGo = async () => {
+      const before = server.requests.length;
+      for (const readyReplicas of [1, 2, 1]) {
+        await write({ readyReplicas }, 3);
+        clock += 100;
+      }
+      return server.requests.length - before;
+    };
+    expect(await inOneGo()).toBe(3);
+    clock += 2_000;
+    expect(await inOneGo()).toBe(1);
+    clock += 20_000;
+    expect(await inOneGo()).toBe(3);
+  });
 
   it('has a zero where client-go tells that from "not known", and no other that was never written', async () => {
     await write({ terminatingReplicas: 0, collisionCount: 0, unavailableReplicas: 0 }, 3);
@@ -72,14 +97,14 @@ describe('the status of a workload', () => {
   });
 
   it('is written at once where somebody waits for it, and not at all where nothing has changed', async () => {
-    for (const readyReplicas of [1, 2, 1]) await write({ readyReplicas }, 5_000);
+    await write({ readyReplicas: 1 }, 5_000);
     expect(await write({ readyReplicas: 2 }, 5_000)).toBeDefined();
     expect(await write({ observedGeneration: 3 }, 5_000)).toBeUndefined();
-    expect(server.requests).toHaveLength(4);
+    expect(server.requests).toHaveLength(2);
     for (const observedGeneration of [4, 5, 6, 7]) await write({ observedGeneration }, 5_000);
-    expect(server.requests).toHaveLength(8);
-    expect(await write({ readyReplicas: 2 }, 5_000)).toBe(clock + 700);
+    expect(server.requests).toHaveLength(6);
+    expect(await write({ readyReplicas: 2 }, 5_000)).toBe(clock + 100);
     expect(await write({}, 5_000)).toBeUndefined();
-    expect(server.requests).toHaveLength(8);
+    expect(server.requests).toHaveLength(6);
   });
 });
