@@ -11,21 +11,32 @@ import type { Condition, JsonObject, KubernetesObject } from '../planners/object
 import type { Plan } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
 
-/** Writes of mere counters of one workload are on the average at least this far apart, milliseconds, */
+/** Writes of mere counters of one workload are at least this far apart, milliseconds, */
 const SPACING_MS = 400;
-/** but after a quiet time so many go at once: a pod that goes and comes back is that many changes, and ends in one of them. */
-const BURST = 3;
-/** The same for each pod of a large one, whose counters always move. */
+/** and more for each pod of a large one, whose counters always move. */
 const SPACING_PER_POD_MS = 0.8;
 /** Whatever its size: what has changed is written within a second, the plan that finds it out included. */
 const MOST_SPACING_MS = 700;
+/** But so many need not wait: a pod that goes and comes back is that many changes, and ends in one of them. */
+const MOST_SPARE = 2;
+/** One that did not wait is earned back in this time: a rollout, whose batches come one after the other, has none left for each. */
+const SPARE_MS = 10_000;
+/** Also of those one takes with it what a batch of pods does at the same moment. */
+const SPARE_SPACING_MS = 100;
 
 /** A change of one of these is written at once: somebody waits for it. */
 const URGENT = ['observedGeneration', 'currentRevision', 'updateRevision', 'collisionCount'] as const;
 
+/** Of one workload, milliseconds since the epoch. */
+interface Written {
+  readonly last: number;
+  /** How many need not wait for their turn. */
+  readonly spare: number;
+}
+
 export class StatusWriter {
-  /** By uid: when the writes so far would have come, had they been evenly spaced. */
-  readonly #spaced = new Map<string, number>();
+  /** By uid. */
+  readonly #written = new Map<string, Written>();
   readonly #cache: WatchCache;
   readonly #now: () => number;
 
@@ -55,17 +66,19 @@ export class StatusWriter {
     const { uid } = workload.ref;
     const spacing = spacingOf(progress.desired);
     const now = this.#now();
-    const next = Math.max(this.#spaced.get(uid) ?? 0, now);
-    const due = next - (BURST - 1) * spacing;
-    if (due > now && !isUrgent(served, patch)) {
+    const { last, spare: left } = this.#written.get(uid) ?? { last: -Infinity, spare: MOST_SPARE };
+    const spare = Math.min(left + (now - last) / SPARE_MS, MOST_SPARE);
+    const urgent = isUrgent(served, patch);
+    const due = last + (spare >= 1 ? SPARE_SPACING_MS : spacing);
+    if (due > now && !urgent) {
       return due;
     }
     const written = await client.patch(workloadPath(workload.ref, 'status'), 'merge', {
       metadata: { uid },
       status: patch,
     });
-    // However many went at once because somebody waited: the next of counters waits for one spacing at most.
-    this.#spaced.set(uid, Math.min(next, now + (BURST - 1) * spacing) + spacing);
+    const used = !urgent && now < last + spacing ? 1 : 0;
+    this.#written.set(uid, { last: now, spare: spare - used });
     this.#cache.observeWrite(WORKLOAD_RESOURCES[workload.ref.kind], written);
     return undefined;
   }
@@ -98,7 +111,7 @@ export class StatusWriter {
   }
 
   forget(uid: string): void {
-    this.#spaced.delete(uid);
+    this.#written.delete(uid);
   }
 }
 
