@@ -8,10 +8,11 @@ import type { CommitContent, CommitContext } from '../git/commit.ts';
 import { PARALLEL, forEachLimited, isHidden, prepareCommit } from '../git/commit.ts';
 import type { Drift } from '../git/drift.ts';
 import { describeDrift, lookAtDrift } from '../git/drift.ts';
-import type { DriftEvent } from '../git/drift-report.ts';
-import { driftEvents, driftStatus, isSameDrift, recordDrift, writeDrift } from '../git/drift-report.ts';
+import type { Due } from '../git/drift-plan.ts';
+import { planDrift } from '../git/drift-plan.ts';
+import { driftEvents, driftStatus, recordDrift, writeDrift } from '../git/drift-report.ts';
 import type { Healings } from '../git/heal-pace.ts';
-import { areOver, fightOf, healAllAt, healedAll } from '../git/heal-pace.ts';
+import { areOver, healedAll } from '../git/heal-pace.ts';
 import { entryKey } from '../git/inventory-content.ts';
 import { shortSha } from '../git/problems.ts';
 import type { Inventory } from '../git/inventory.ts';
@@ -20,7 +21,7 @@ import type { DriftedObject } from '../git/inventory-status.ts';
 import type { PreparedObject } from '../git/prepare.ts';
 import { applyBody, inventoryEntry, namedFields } from '../git/prepare.ts';
 import type { TriedFor } from '../git/refused-retry.ts';
-import { triedFor, whyNotMade } from '../git/refused-retry.ts';
+import { triedFor } from '../git/refused-retry.ts';
 import type { Repository } from '../git/repositories.ts';
 import { settingsOf } from '../git/repositories.ts';
 import { ApiError, isUnreached } from '../kubernetes/api-error.ts';
@@ -84,15 +85,6 @@ interface Judged {
   readonly isUntold: boolean;
   /** Why it could not be looked at, though it is watched: others go on. */
   readonly trouble?: string;
-}
-
-/** What is to be put back now. */
-interface Due {
-  /** Of the inventory. */
-  readonly key: string;
-  readonly drift: Drift;
-  /** RFC 3339 */
-  readonly since: string;
 }
 
 export class DriftWatch {
@@ -306,44 +298,19 @@ export class DriftWatch {
   ): Promise<number> {
     const { client, now, onDrift } = this.#options;
     const at = now();
-    const time = new Date(at).toISOString();
     const before = this.#known ?? knownOf(inventory);
     const heals = this.#repository.heal === true;
     const heldAll = heals ? whyHeld(inventory, isApplied) : undefined;
-    const mayHeal = heals && heldAll === undefined;
-    const drifts = new Map<string, DriftedObject>();
-    const fights: DriftEvent[] = [];
-    const due: Due[] = [];
-    let next = RECHECK_MS;
-    for (const [key, judged] of this.#judged) {
-      const { drift } = judged;
-      const past = this.#healing.get(key);
-      next = Math.min(next, Math.max(0, recheckAt(judged) - at));
-      if (drift === undefined) {
-        if (past !== undefined && areOver(past, at)) this.#healing.delete(key);
-        this.#triedFor.delete(key);
-        continue;
-      }
-      const known = before.get(drift.object);
-      const since = known !== undefined && isSameDrift(known, drift) ? known.since : time;
-      const held = mayHeal
-        ? whyNotMade(this.#triedFor.get(key), since, inventory.status.commit, drift)
-        : undefined;
-      const isHeld = held !== undefined || drift.held !== undefined;
-      const wait = mayHeal && !isHeld ? healAllAt(past, drift.by, at) - at : undefined;
-      const putBackAt = wait === undefined || wait === 0 ? undefined : new Date(at + wait).toISOString();
-      drifts.set(drift.object, {
-        ...drift,
-        since,
-        ...(held !== undefined && { held }),
-        ...(putBackAt !== undefined && { putBackAt }),
-      });
-      if (wait === undefined) continue;
-      if (wait === 0) due.push({ key, drift, since });
-      else next = Math.min(next, wait);
-      const fight = wait > 0 ? fightOf(past, drift.by, at) : undefined;
-      if (fight !== undefined) fights.push(fightEvent(drift, fight, wait));
-    }
+    const { drifted, due, fights, nextMs } = planDrift({
+      drifts: this.#differing(at),
+      known: before,
+      healing: this.#healing,
+      triedFor: this.#triedFor,
+      commit: inventory.status.commit,
+      mayHeal: heals && heldAll === undefined,
+      now: at,
+    });
+    const drifts = new Map(drifted);
     for (const [key, object] of this.#expected) {
       const known = before.get(object.label);
       // What cannot be looked at (yet) is as it was.
@@ -357,10 +324,29 @@ export class DriftWatch {
       return UNDER_WAY_MS;
     }
     onDrift(this.#repository.name, drifts.size);
-    await recordDrift(client, this.#store, inventory, [...driftEvents(before, drifts, time), ...fights], at);
+    const events = [...driftEvents(before, drifts, new Date(at).toISOString()), ...fights];
+    await recordDrift(client, this.#store, inventory, events, at);
     this.#known = drifts;
     if (!(await this.#tryRefused(inventory, due))) await this.#heal(sha, due, isWhole);
-    return due.length === 0 ? next : UNDER_WAY_MS;
+    if (due.length > 0) return UNDER_WAY_MS;
+    let next = Math.min(RECHECK_MS, nextMs);
+    for (const judged of this.#judged.values()) next = Math.min(next, Math.max(0, recheckAt(judged) - at));
+    return next;
+  }
+
+  /** What differs, by key. What does not any more has nothing left to be remembered. */
+  #differing(now: number): ReadonlyMap<string, Drift> {
+    const drifts = new Map<string, Drift>();
+    for (const [key, { drift }] of this.#judged) {
+      if (drift !== undefined) {
+        drifts.set(key, drift);
+        continue;
+      }
+      const past = this.#healing.get(key);
+      if (past !== undefined && areOver(past, now)) this.#healing.delete(key);
+      this.#triedFor.delete(key);
+    }
+    return drifts;
   }
 
   /**
@@ -461,14 +447,4 @@ function whyHeld({ annotations, status }: Inventory, isApplied: boolean): string
 /** What an earlier leader has reported. */
 function knownOf({ status }: Inventory): ReadonlyMap<string, DriftedObject> {
   return new Map((status.drift?.objects ?? []).map((drift) => [drift.object, drift]));
-}
-
-/** Two owners that both insist; who has changed it beside them is not named. */
-function fightEvent(
-  drift: Drift,
-  { by, healing: { count, at } }: NonNullable<ReturnType<typeof fightOf>>,
-  waitMs: number,
-): DriftEvent {
-  const message = `${describeDrift({ ...drift, by })}, after it was put back ${count} times; it is put back again in ${Math.round(waitMs / 1000)} s`;
-  return { type: 'Warning', reason: 'DriftFought', message, identity: `${drift.object} ${count} ${at}` };
 }
