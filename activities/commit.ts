@@ -52,6 +52,8 @@ export type CommitActivities = ReturnType<typeof createCommitActivities>;
 const SLICE_MS = 6_000;
 /** In which an object that is on its way out must be gone, to be made again: as long as a wave waits. */
 const DELETION_LIMIT_MS = 10 * 60_000;
+/** In which what a commit has changed must mend what was refused before: an apiserver, or a controller, has to hear of it. */
+const MENDED_LIMIT_MS = 15_000;
 const PRUNE_SLICE = 200;
 /** Share of a step's objects that are to be changed up to which a list of all costs less than a read of each. */
 const FEW_CHANGES = 0.5;
@@ -74,9 +76,13 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         problems,
         notes: noted = [],
         lost,
+        mended: _,
         ...rest
       } = await check(context, content, {
         onlyDeferred: input.onlyDeferred,
+        ...(input.onlyDeferred && {
+          patientUntilMs: Context.current().info.scheduledTimestampMs + MENDED_LIMIT_MS,
+        }),
         onProgress: (checked, total) => beat({ checked, total }),
       });
       const notes = [...noted.slice(0, 20), ...(lost === undefined ? [] : [lost])];
@@ -118,6 +124,10 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       untilMs,
       onProgress: (applied) => beat({ applied: input.from + applied, total: objects.length }),
       patientUntilMs: Context.current().info.scheduledTimestampMs + DELETION_LIMIT_MS,
+      menders: {
+        objects: prepared.objects,
+        untilMs: Context.current().info.scheduledTimestampMs + MENDED_LIMIT_MS,
+      },
       before: isFirst ? undefined : earlierAttempt(inventory, input),
       ...(mayList && { listed: await listMetadata(context, rest) }),
     });

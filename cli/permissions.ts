@@ -57,7 +57,7 @@ export function workerRules(group: string, leaseNamespace: string): readonly Acc
     // manifests/install/node-drain.yaml, which may be left away.
     ...each('', 'nodes', ['patch'], { optional: true }),
     ...each('', 'pods/eviction', ['create'], { optional: true }),
-    ...each('', 'events', ['create', 'patch']),
+    ...each('', 'events', ['list', 'create', 'patch']),
     ...each('', 'namespaces', ['get'], { name: 'kube-system' }),
     ...each('coordination.k8s.io', 'leases', ['get', 'create', 'update', 'patch'], {
       namespace: leaseNamespace,

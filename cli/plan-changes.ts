@@ -87,7 +87,11 @@ export async function planCommit(
   const context: CommitContext = { ...alone, ...(others !== undefined && { others }) };
   // Without a conflict, force makes no difference: what the check has tried need not be tried again.
   const tried = new Map<Manifest, PlannedChange>();
-  const { problems, notes = [] } = await checkCommit(context, content, {
+  const {
+    problems,
+    mended,
+    notes = [],
+  } = await checkCommit(context, content, {
     onTried: (object, live, result) => {
       const change = describeChange(object, live, result);
       // What becomes of the pods of the others has to be asked as well.
@@ -106,11 +110,14 @@ export async function planCommit(
   const unchanged = await listUnchanged(context, untried);
   await forEachLimited(objects, PARALLEL, async (object) => {
     const known = tried.get(object.manifest);
+    const mender = mended.get(object.label);
     const outcome = unchanged.has(object)
       ? 'unchanged'
-      : known === undefined
-        ? await planOrPutOff(context, object, heals)
-        : await moved(context, object, known);
+      : mender !== undefined
+        ? putOffUntil(mender, object)
+        : known === undefined
+          ? await planOrPutOff(context, object, heals)
+          : await moved(context, object, known);
     const isPromised = isMissing(outcome) && namespaces.has(object.namespace ?? '');
     planned.set(object, outcome);
     if (isRefused(outcome) && !isPromised) refused.push(...outcome.refused);
@@ -176,6 +183,12 @@ async function unreadNotes(
 function withRefused(problems: readonly Problem[], refused: readonly Problem[]): readonly Problem[] {
   const told = new Set(problems.map(({ object }) => object));
   return byPlace([...problems, ...refused.filter(({ object }) => !told.has(object))]);
+}
+
+/** It would be refused before. */
+function putOffUntil(mender: string, { label }: PreparedObject): PlannedChange {
+  const why = `it can be tried when ${mender}, which this commit changes, is applied`;
+  return { object: label, action: 'later', why, differences: [] };
 }
 
 function isCreated(outcome: Outcome | undefined): boolean {

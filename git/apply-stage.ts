@@ -8,6 +8,7 @@ import { PARALLEL } from './commit.ts';
 import type { EarlierAttempt } from './earlier-attempt.ts';
 import { entryKey } from './inventory-content.ts';
 import { isApplied } from './listed-metadata.ts';
+import { findMenders, justApplied } from './menders.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -51,6 +52,8 @@ export async function applyStage(
      * it any more. @default never
      */
     readonly patientUntilMs?: number;
+    /** What may mend a refusal, in the order in which it is applied, and until when (milliseconds since the epoch) that is waited for. @default nothing */
+    readonly menders?: { readonly objects: readonly PreparedObject[]; readonly untilMs: number };
     /** Metadata of those that are there, as {@link listMetadata} reads it: what is applied already is not read again. @default none */
     readonly listed?: ReadonlyMap<PreparedObject, KubernetesObject>;
   },
@@ -90,6 +93,10 @@ export async function applyStage(
       if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
       const source = options.texts.get(object.manifest.file);
+      if (await isAboutToBeMended(error, object)) {
+        delays.push(new NotYetError(`${object.label}: ${toMessage(error)}`));
+        return;
+      }
       const live = toProblems(error, object) === undefined ? undefined : await readAgain(object);
       const found = toProblems(error, object, { source, heals: context.repository.heal, live });
       if (found !== undefined) problems.push(...found);
@@ -104,6 +111,13 @@ export async function applyStage(
   /** For the advice alone, which does without where it cannot be read. */
   async function readAgain({ path }: PreparedObject): Promise<KubernetesObject | undefined> {
     return await getOrUndefined(context.client, path, context.signal).catch(() => undefined);
+  }
+
+  /** By what this commit has written before it. */
+  async function isAboutToBeMended(error: unknown, object: PreparedObject): Promise<boolean> {
+    const { objects: all, untilMs } = options.menders ?? { objects: [], untilMs: 0 };
+    if (!(error instanceof ApiError) || Date.now() >= untilMs) return false;
+    return (await justApplied(context, findMenders(error, object, all))) !== undefined;
   }
 
   async function worker(): Promise<void> {

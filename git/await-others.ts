@@ -8,10 +8,14 @@ import { PARALLEL, forEachLimited } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
 import { isController, isWorkload } from './prepare.ts';
 import type { LiveObject } from './readiness.ts';
+import type { JobEnd } from './job-end.ts';
+import { readJobEnd } from './job-end.ts';
 import { hasReadiness, isJob, isRemovedAtEnd, readiness } from './readiness.ts';
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import type { RolloutState } from './rollout-state.ts';
 
+/** In which the Events of a Job that is gone must say how it ended: they are written beside it. Milliseconds. */
+const EVENTS_MS = 10_000;
 /** Between two looks at objects of kinds that are not watched, milliseconds. */
 const OTHERS_MS = 1_000;
 
@@ -49,14 +53,25 @@ export async function lookAtOthers(
   const { signal } = context;
   if (signal === undefined) return;
   let waiting = objects;
+  const goneSince = new Map<PreparedObject, number>();
+  const ended = async (job: PreparedObject): Promise<RolloutState> => {
+    const since = goneSince.get(job) ?? Date.now();
+    goneSince.set(job, since);
+    return endState(await readJobEnd(context, job), Date.now() - since >= EVENTS_MS);
+  };
   while (!signal.aborted && waiting.length > 0) {
     const isLate = Date.now() >= options.untilMs;
     const next: PreparedObject[] = [];
-    await eachState(context, waiting, options.wasApplied, ({ object, state, isOurs }) => {
-      const isUnderWay = state.state === 'InProgress';
-      if (isUnderWay && !isLate && options.isAwaited(isOurs)) next.push(object);
-      options.judged(object, isUnderWay && isLate ? late(state) : state, isOurs);
-    });
+    await eachState(
+      context,
+      waiting,
+      { wasApplied: options.wasApplied, ended },
+      ({ object, state, isOurs }) => {
+        const isUnderWay = state.state === 'InProgress';
+        if (isUnderWay && !isLate && options.isAwaited(isOurs)) next.push(object);
+        options.judged(object, isUnderWay && isLate ? late(state) : state, isOurs);
+      },
+    );
     waiting = next;
     options.looked();
     if (waiting.length > 0) await pause(OTHERS_MS, signal);
@@ -74,7 +89,8 @@ export async function lookAtJobs(
   failed: Judged,
 ): Promise<void> {
   const jobs = objects.filter(({ manifest }) => isJob(manifest));
-  await eachState(context, jobs, undefined, ({ object, state, isOurs }, live) => {
+  const ended = async (): Promise<RolloutState> => await Promise.resolve({ state: 'Done' });
+  await eachState(context, jobs, { ended }, ({ object, state, isOurs }, live) => {
     if (live !== undefined && state.state === 'Failed') failed(object, state, isOurs);
   });
 }
@@ -82,7 +98,14 @@ export async function lookAtJobs(
 async function eachState(
   { client, sha, signal }: CommitContext,
   objects: readonly PreparedObject[],
-  wasApplied: ((object: PreparedObject) => boolean) | undefined,
+  {
+    wasApplied,
+    ended,
+  }: {
+    readonly wasApplied?: ((object: PreparedObject) => boolean) | undefined;
+    /** Of a Job that is gone, and that the cluster removes after its end. */
+    readonly ended: (job: PreparedObject) => Promise<RolloutState>;
+  },
   each: (look: Look, live: LiveObject | undefined) => void,
 ): Promise<void> {
   await forEachLimited(
@@ -94,19 +117,32 @@ async function eachState(
         live === undefined
           ? wasApplied?.(object) === true
           : live.metadata.annotations?.[ANNOTATION.commit] === sha;
-      each({ object, state: stateOf(object, live), isOurs }, live);
+      const isOver = live === undefined && isRemovedAtEnd(object.manifest);
+      each({ object, state: isOver ? await ended(object) : stateOf(object, live), isOurs }, live);
     },
     signal,
   );
 }
 
 function stateOf(object: PreparedObject, live: LiveObject | undefined): RolloutState {
-  // The cluster removes it, as it was told to, a while after its end.
-  if (live === undefined && isRemovedAtEnd(object.manifest)) return { state: 'Done' };
   const state = readiness(object.manifest, live);
   if (state.state === 'Done') return state;
   if (state.state === 'InProgress') return { ...state, paused: false };
   return { ...state, rolledBack: false, ...(live !== undefined && nextOf(object)) };
+}
+
+/** Where nobody may read Events it is believed that it did its work. @param isLate Nothing more will be told */
+function endState(end: JobEnd | undefined, isLate: boolean): RolloutState {
+  if (end === undefined || end.end === 'Completed') return { state: 'Done' };
+  if (end.end === 'Failed') return goneJob(`it has failed, and is gone: ${end.message}`);
+  const why = 'it is gone, and no Event tells that it has completed';
+  return isLate ? goneJob(why) : { state: 'InProgress', message: why, paused: false };
+}
+
+function goneJob(message: string): RolloutState {
+  const next =
+    'The next try of the commit runs it anew; a `ttlSecondsAfterFinished` that is longer keeps it to be looked at.';
+  return { state: 'Failed', message, rolledBack: false, next };
 }
 
 /** A Job that has failed stays so: its like must be made anew. */

@@ -1,6 +1,6 @@
 /** The check of single objects: what is there, whose it is, and a strict dry run of what would be written. */
 
-import { isAlreadyExists, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
+import { ApiError, isAlreadyExists, isNotFound, isUnconverted } from '../kubernetes/api-error.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION, IN_PLACE_GATE } from '../planners/names.ts';
@@ -16,6 +16,7 @@ import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
+import { findMenders, justApplied } from './menders.ts';
 import { stageOf } from './order.ts';
 import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -23,7 +24,7 @@ import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import type { RefusalSetting } from './refusals.ts';
-import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
+import { NotYetError, fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
@@ -45,6 +46,8 @@ export class ObjectCheck {
   /** What is worth knowing and no failure. */
   readonly notes: string[] = [];
   deferred = 0;
+  /** What is refused as long as another object of the commit is not written, by that. */
+  readonly mended = new Map<PreparedObject, PreparedObject>();
   /** What is not yet as the commit wants it, and what cannot be looked at yet. */
   readonly changes = new Set<PreparedObject>();
   readonly #context: CommitContext;
@@ -52,11 +55,12 @@ export class ObjectCheck {
   readonly #ownNamespaces: ReadonlySet<string>;
   readonly #listed: ReadonlyMap<PreparedObject, KubernetesObject>;
   readonly #onTried: OnTried | undefined;
-  /** Objects that cannot be converted, by the problems of each: whether the commit changes how, is known when all were looked at. */
-  readonly #unconverted = new Map<
-    PreparedObject,
-    { readonly definition: string; readonly problems: readonly Problem[] }
-  >();
+  /** Whether something else of the commit mends them is known when all were looked at. */
+  readonly #refusals: {
+    readonly object: PreparedObject;
+    readonly error: ApiError;
+    readonly problems: readonly Problem[];
+  }[] = [];
 
   /** `listed`: metadata of what is there, as far as it was listed. */
   constructor(
@@ -83,17 +87,22 @@ export class ObjectCheck {
     await this.#attempt(object, async () => await this.#live(object));
   }
 
-  /** When all were looked at: what only a CustomResourceDefinition of the commit can mend is looked at again once that is written. */
-  settle(objects: readonly PreparedObject[]): void {
-    const definitions = objects.filter((object) => isDefinition(object) && this.changes.has(object));
-    const changed = new Set(definitions.map(({ manifest }) => manifest.name));
-    for (const [object, { definition, problems }] of this.#unconverted) {
-      if (changed.has(definition)) {
-        this.deferred += 1;
-        this.changes.add(object);
-      } else this.problems.push(...problems);
+  /**
+   * When all were looked at: what something else of the commit may mend is looked at again once that is written. What this commit has just
+   * written may take a moment: for that it is waited until `patientUntilMs` (since the epoch).
+   * @throws NotYetError while it is waited; ApiError when the apiserver cannot be asked
+   */
+  async settle(objects: readonly PreparedObject[], patientUntilMs: number): Promise<void> {
+    for (const { object, error, problems } of this.#refusals) {
+      const menders = findMenders(error, object, objects);
+      const mender = menders.find((one) => this.changes.has(one));
+      if (mender !== undefined) this.mended.set(object, mender);
+      else if (Date.now() < patientUntilMs && (await justApplied(this.#context, menders)) !== undefined)
+        throw new NotYetError(`${object.label}: ${error.message}`);
+      else this.problems.push(...problems);
     }
-    this.#unconverted.clear();
+    for (const object of this.mended.keys()) this.changes.add(object);
+    this.deferred += this.mended.size;
   }
 
   async #live(object: PreparedObject): Promise<void> {
@@ -169,9 +178,10 @@ export class ObjectCheck {
       });
       for (const refusal of refusals) {
         const found = toProblem(refusal, object, { ...this.#setting(object), live });
-        if (found === undefined) throw refusal;
+        if (!(refusal instanceof ApiError) || found === undefined) throw refusal;
         const foreign = found.code === 'Invalid' ? suspects(refusal, body, live) : [];
-        this.problems.push(foreign.length === 0 ? found : blamed(found, object, foreign));
+        const told = foreign.length === 0 ? found : blamed(found, object, foreign);
+        this.#refusals.push({ object, error: refusal, problems: [told] });
       }
     }
   }
@@ -195,9 +205,10 @@ export class ObjectCheck {
       );
     } catch (error) {
       if (isAlreadyExists(error)) return;
+      if (!(error instanceof ApiError)) return;
       const found = toProblems(error, object, this.#setting(object)) ?? [];
       const own = found.filter(({ code }) => ['Invalid', 'UnknownField', 'ObjectTooLarge'].includes(code));
-      this.problems.push(...own);
+      this.#refusals.push({ object, error, problems: own });
     }
   }
 
@@ -277,10 +288,8 @@ export class ObjectCheck {
       await work();
     } catch (error) {
       const found = toProblems(error, object, this.#setting(object));
-      if (found === undefined) throw retryable(error, object);
-      if (isUnconverted(error))
-        this.#unconverted.set(object, { definition: error.unreached.name, problems: found });
-      else this.problems.push(...found);
+      if (!(error instanceof ApiError) || found === undefined) throw retryable(error, object);
+      this.#refusals.push({ object, error, problems: found });
     }
   }
 
@@ -291,10 +300,6 @@ export class ObjectCheck {
   #text(object: PreparedObject): SourceText | undefined {
     return this.#content.texts.get(object.manifest.file);
   }
-}
-
-function isDefinition({ manifest: { group, kind } }: PreparedObject): boolean {
-  return group === 'apiextensions.k8s.io' && kind === 'CustomResourceDefinition';
 }
 
 /** Whether its pods wait for what an update in place makes True. */

@@ -28,8 +28,10 @@ export interface CheckResult {
   readonly stages: readonly number[];
   /** What is applied together, in order. */
   readonly steps: readonly ApplyStep[];
-  /** Objects whose kind or namespace comes with this commit: they are checked again once that is there. */
+  /** Objects whose kind or namespace comes with this commit, or what mends their refusal: they are checked again once that is there. */
   readonly deferred: number;
+  /** Of those that would be refused until then, by label: the label of what mends that. */
+  readonly mended: ReadonlyMap<string, string>;
   /** Objects that differ from what was applied last. */
   readonly changes: number;
   /** Objects of the inventory that are not in the commit any more. */
@@ -50,13 +52,15 @@ export interface CheckResult {
 /**
  * Parse errors, unknown kinds, duplicates, other owners, conflicts, permissions, and a strict dry run of every object that
  * would be written: all of it, in one report. `onlyDeferred` checks what an earlier check could not, after the first stage.
- * @throws ApiError when the apiserver cannot be asked (try again); ProblemError when the commit cannot be read
+ * @throws NotYetError, ApiError when the apiserver cannot be asked (try again); ProblemError when the commit cannot be read
  */
 export async function checkCommit(
   context: CommitContext,
   content: CommitContent,
   options: {
     readonly onlyDeferred?: boolean;
+    /** Milliseconds since the epoch until which it is waited for what this commit has just written to be known. @default not at all */
+    readonly patientUntilMs?: number;
     readonly onProgress?: (checked: number, total: number) => void;
     /** What is told of an object whose dry run found nothing wrong. */
     readonly onTried?: OnTried;
@@ -87,7 +91,7 @@ export async function checkCommit(
     },
     context.signal,
   );
-  check.settle(prepared.objects);
+  await check.settle(prepared.objects, options.patientUntilMs ?? 0);
   problems.push(...check.problems);
   const entries = (await readInventory(context, problems))?.entries ?? new Map<string, InventoryEntry>();
   const wanted = prepared.objects.map(inventoryEntry);
@@ -103,6 +107,7 @@ export async function checkCommit(
     stages: STAGES.map((_, stage) => rest.filter((object) => object.stage === stage).length),
     steps: applySteps(rest, (object) => check.changes.has(object)),
     deferred: check.deferred,
+    mended: new Map([...check.mended].map(([object, mender]) => [object.label, mender.label])),
     changes: rest.filter((object) => check.changes.has(object)).length,
     prunes: candidates.length,
     unlisted: wanted.filter((entry) => !entries.has(entryKey(entry))).length,

@@ -31,7 +31,7 @@ export interface PreparedObject {
   readonly rank: number;
   /** Labels of the objects that must be ready before it is applied. */
   readonly dependsOn: readonly string[];
-  /** The kind comes with a CustomResourceDefinition of this commit and is not served yet. */
+  /** The kind comes with a CustomResourceDefinition of this commit and is not served yet, or no longer. */
   readonly deferred: boolean;
 }
 
@@ -80,7 +80,15 @@ export async function prepareObjects(
     }
     const { verbs = [] } = known;
     // Some tell nothing.
-    if (verbs.length > 0 && !verbs.includes('patch')) {
+    const isKept = verbs.length === 0 || verbs.includes('patch');
+    // So it is served while its CustomResourceDefinition is being deleted.
+    const isLeaving = !isKept && verbs.includes('deletecollection');
+    const isMadeAgain = isLeaving && own.has(`${group}/${version}/${kind}`);
+    if (isLeaving && !isMadeAgain) {
+      problems.push(leavingKind(manifest));
+      continue;
+    }
+    if (!isKept && !isMadeAgain) {
       const why = `the apiserver keeps no ${kind} that it is sent: there is nothing to be applied.`;
       problems.push(problemAt(manifest, 'KindNotKept', why));
       continue;
@@ -104,7 +112,7 @@ export async function prepareObjects(
       label: objectLabel(place),
       stage: stageOf(manifest),
       wave: manifest.wave,
-      deferred: served === undefined,
+      deferred: served === undefined || isMadeAgain,
     });
   }
   objects.sort((a, b) => compareObjects(ordered(a), ordered(b)));
@@ -118,6 +126,13 @@ export async function prepareObjects(
     objects: ranked.toSorted(compareSteps),
     problems: [...problems, ...findDuplicates(ranked), ...dependencies.problems],
   };
+}
+
+/** It would be taken again by a new definition alone. */
+function leavingKind(manifest: Manifest): Problem {
+  const why = `the CustomResourceDefinition of ${manifest.kind} is being deleted, and it takes no objects any more.`;
+  const next = `Commit the CustomResourceDefinition too, which is then made again as soon as it is gone, or remove the object from the commit.`;
+  return { ...problemAt(manifest, 'UnknownKind', why), next };
 }
 
 /** The API of a kind, which the apiserver could not reach. */

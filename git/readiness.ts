@@ -137,7 +137,7 @@ export function isJob({ group, kind }: Pick<Manifest, 'group' | 'kind'>): boolea
   return group === 'batch' && kind === 'Job';
 }
 
-/** A Job that the cluster removes a while after its end, as it was told to: that it is gone says that it has been run. */
+/** A Job that the cluster removes a while after its end, as it was told to: that it is gone may say that it has been run. */
 export function isRemovedAtEnd(manifest: Pick<Manifest, 'group' | 'kind' | 'body'>): boolean {
   return isJob(manifest) && asRecord(manifest.body['spec'])['ttlSecondsAfterFinished'] !== undefined;
 }

@@ -186,6 +186,8 @@ function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick
     return {
       next: `Correct what it names in the pod, or have the label pod-security.kubernetes.io/enforce of namespace ${namespace} changed.`,
     };
+  const missing = missingFor(message);
+  if (missing !== undefined) return { next: `Commit the ${missing} too, or name one that is there.` };
   const [, webhook] = /admission webhook "([^"]+)" denied the request/.exec(message) ?? [];
   if (webhook !== undefined)
     return { next: `Do as the admission webhook ${webhook} says, or have it changed.` };
@@ -195,6 +197,20 @@ function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick
         next: `Keep to what the LimitRange allows (\`kubectl describe limitrange -n ${namespace}\`), or have it changed.`,
       }
     : {};
+}
+
+/** What a pod names and is not there, by the words of the admission plug-ins. */
+function missingFor(message: string): string | undefined {
+  const words = [
+    [/error looking up service account [^/\s]+\/([^:\s]+):/, 'ServiceAccount'],
+    [/no PriorityClass with name (\S+) was found/, 'PriorityClass'],
+    [/RuntimeClass "([^"]+)" not found/, 'RuntimeClass'],
+  ] as const;
+  for (const [pattern, kind] of words) {
+    const [, name] = pattern.exec(message) ?? [];
+    if (name !== undefined) return `${kind} ${name}`;
+  }
+  return undefined;
 }
 
 /** No permission helps in a namespace that is on its way out. */

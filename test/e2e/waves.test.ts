@@ -347,15 +347,18 @@ describe('a wave that does not get ready', () => {
 });
 
 /** Its pod ends after a while with this code, and is not tried again. */
-function job(exitCode: number, options: { readonly wave?: string; readonly runTime?: string } = {}): string {
-  const { wave, runTime = '100ms' } = options;
+function job(
+  exitCode: number,
+  options: { readonly wave?: string; readonly runTime?: string; readonly ttl?: number } = {},
+): string {
+  const { wave, runTime = '100ms', ttl } = options;
   const annotations = wave === undefined ? '' : `, annotations: {fairlead.dev/wave: "${wave}"}`;
   return `apiVersion: batch/v1
 kind: Job
 metadata: {name: migrate${annotations}}
 spec:
   backoffLimit: 0
-  template:
+${ttl === undefined ? '' : `  ttlSecondsAfterFinished: ${ttl}\n`}  template:
     metadata: {annotations: {sim.fairlead.dev/run-time: ${runTime}}}
     spec:
       restartPolicy: Never
@@ -464,6 +467,30 @@ describe('the last wave of a stage', () => {
         PATIENCE_MS,
       );
       expect(again).toMatchObject({ outcome: 'Failed' });
+    }),
+    120_000,
+  );
+
+  it(
+    'goes by how a Job has ended that is gone, as its Events tell; where they tell nothing it has not completed',
+    inLane(async () => {
+      const { git, name, namespace } = await follow('gone');
+      const endless = { 'budget.yaml': BUDGET, 'job.yaml': job(0, { wave: '1', runTime: '10m', ttl: 3600 }) };
+      const sha = await git.commit(endless);
+      await sync().commitSeen(name, sha);
+      await shows(name, sha, 'the stage is awaited', ({ held }) => held?.text === 'before the rest');
+      await cluster().client.delete(jobOf(namespace), { propagationPolicy: 'Background' });
+      expect(await sync().dealtWith(name, sha, 60_000)).toMatchObject({ outcome: 'Failed' });
+      expect((await sync().inventory(name))?.status.commit?.problems?.[0]).toMatch(
+        /^NotReady job\.yaml:1@\w{8}: Job\.batch \S+\/migrate: it is gone, and no Event tells that it has completed\. The next try/,
+      );
+      const bad = await git.commit({ 'job.yaml': job(3, { wave: '1', ttl: 0 }) });
+      expect(await sync().apply(name, bad)).toMatchObject({ outcome: 'Failed' });
+      expect((await sync().inventory(name))?.status.commit?.problems?.[0]).toMatch(/BackoffLimitExceeded/);
+      expect(await exists(budgetOf(namespace))).toBe(false);
+      const good = await git.commit({ 'job.yaml': job(0, { wave: '1', ttl: 0 }) });
+      expect(await sync().apply(name, good)).toMatchObject({ outcome: 'Succeeded' });
+      expect(await exists(budgetOf(namespace))).toBe(true);
     }),
     120_000,
   );

@@ -170,7 +170,7 @@ describe('what has no rollout, at the end of a commit', () => {
     expect(await ended(manifest('Job'), object, { isInWaves: true })).toEqual(expected);
   });
 
-  it('a Job that the cluster removes after its end, as its manifest says, has ended', async () => {
+  it('a Job that was never applied, and that the cluster removes after its end, is not awaited', async () => {
     const text = manifest('Job', ', ttlSecondsAfterFinished: 1');
     expect(await ended(text, undefined, { isInWaves: true })).toEqual(well);
   });
