@@ -343,7 +343,15 @@ async function formatChange(
   const title = `► ${oneLine(object)} ${paint(WORDS[action])}${wave === undefined ? '' : `, in wave ${String(wave)}`}${dependsOn.length === 0 ? '' : `, after ${oneLine(dependsOn.join(', '))}`}${why === undefined ? '' : `: ${oneLine(why)}`}`;
   const blocks = await Promise.all(differences.map((difference) => formatDifference(difference, colors)));
   const pods =
-    rollout === undefined ? [] : [colors.dim(`  → a new revision for ${describePods(rollout.pods)}`)];
+    rollout === undefined
+      ? []
+      : [
+          colors.dim(
+            action === 'create'
+              ? `  → ${describePods(rollout.pods)}; what is there without an owner is adopted`
+              : `  → a new revision for ${describePods(rollout.pods)}`,
+          ),
+        ];
   return [title, ...blocks, ...pods].join('\n');
 }
 
