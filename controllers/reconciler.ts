@@ -242,6 +242,7 @@ export class Reconciler {
       finished,
       rolling: plan.needsRollout || runs.isOpen(key, workload.ref.uid),
       allAvailable: plan.progress.available >= plan.progress.desired,
+      settled: plan.settled,
       progressed: hasProgressed(served, plan) || isNewRevision(feed.latest(key), plan),
       paused: workload.paused,
       blocked,

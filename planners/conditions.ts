@@ -47,6 +47,8 @@ export interface ConditionInput {
   readonly rolling: boolean;
   /** Every wanted pod is available. */
   readonly allAvailable: boolean;
+  /** As the plan has it: a rollout that is over does not wait for it, what is Ready does. */
+  readonly settled: boolean;
   /** A counter grew or the revision changed since the stored status (P18). */
   readonly progressed: boolean;
   readonly paused: Wish | undefined;
@@ -137,14 +139,15 @@ export function computeConditions(input: ConditionInput): ConditionResult {
   const progress = progressing(input);
   const stalled = input.blocked ?? (progress.timedOut ? deadlineExceeded(input) : undefined);
   const why = whyNotReady(input, progress.timedOut);
+  const isDone = isRolledOut(input) && input.settled;
   const wanted: Condition[] = [
     stalled === undefined
       ? { type: 'Stalled', status: 'False', reason: 'NotStalled' }
       : { type: 'Stalled', status: 'True', ...stalled },
-    input.finished && input.allAvailable
+    isDone
       ? { type: 'Reconciling', status: 'False', reason: 'Reconciled' }
       : { type: 'Reconciling', status: 'True', ...why },
-    input.finished && input.allAvailable && stalled === undefined
+    isDone && stalled === undefined
       ? {
           type: 'Ready',
           status: 'True',
@@ -296,6 +299,11 @@ const CONSEQUENCES: ReadonlySet<ReasonCode> = new Set([
 /** The strategy leaves pods at an older revision, as asked. */
 export const KEEPS_OLD: ReadonlySet<ReasonCode> = new Set(['Partition', 'NodeSelector', 'OnDelete']);
 
+/** Every pod that is wanted is as it is to be. */
+function isRolledOut({ finished, allAvailable }: ConditionInput): boolean {
+  return finished && allAvailable;
+}
+
 function readyMessage({ waiting }: ConditionInput): string {
   const kept = waiting.find(({ code }) => KEEPS_OLD.has(code));
   if (kept === undefined) return 'all pods are at the wanted revision and available';
@@ -310,7 +318,8 @@ function whyNotReady(
   input: ConditionInput,
   isLate: boolean,
 ): { readonly reason: string; readonly message: string } {
-  if (input.paused !== undefined) {
+  // A pause holds no pod that is not wanted, and no write of the steady state.
+  if (input.paused !== undefined && !isRolledOut(input)) {
     const { by, reason } = input.paused;
     return {
       reason: 'Paused',

@@ -64,6 +64,7 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
     ...(requeueAt !== undefined && { requeueAt }),
     needsRollout: !selectsAll && needsDaemonRollout(view),
     finished: !selectsAll && isFinishedDaemonRollout(view),
+    settled: plan.isSettled,
     ...(view.update !== undefined && { updateRevision: view.update.metadata.name }),
   };
 }

@@ -56,6 +56,7 @@ export function planDeployment(snapshot: Snapshot<Deployment>, now: number): Pla
     ...(requeueAt !== undefined && { requeueAt }),
     needsRollout: !selectsAll && needsDeploymentRollout(view),
     finished: !selectsAll && isCompleteDeployment(view),
+    settled: plan.isSettled,
     ...(update !== undefined && { updateRevision: update.name }),
     conditions: conditionsOfDeployment(view),
     ...annotationsOf(view),

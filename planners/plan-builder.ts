@@ -1,5 +1,6 @@
 /** Collects writes and reasons while a planner runs: one place for refusals, "scaling first" and "one write a pod". */
 
+import { isNote } from './complete-mark.ts';
 import type { Action, Purpose, Reason, ReasonCode, Refusal, WritableResource } from './plan.ts';
 import { actionKey } from './plan.ts';
 import { MOST_NAMES, compareReasons, describePin, sentence } from './reasons.ts';
@@ -58,6 +59,7 @@ export class PlanBuilder {
   readonly #written = new Set<string>();
   #requeueAt = Infinity;
   #holding = false;
+  #settled = true;
   /** The apiserver takes no revision for the present template. */
   #revisionRefused = false;
 
@@ -69,6 +71,8 @@ export class PlanBuilder {
   /** Adds a write of the steady state. False if it is in back-off after a refusal, which is then given as the reason. */
   addSteady(action: Action): boolean {
     const refusal = this.#refusal(action);
+    // Also when it is due again: that it will be taken this time is not known.
+    if (refusal !== undefined && !isNote(action)) this.#settled = false;
     if (refusal !== undefined && refusal.retryAt > this.#now) {
       this.#refused(action, refusal);
       return false;
@@ -112,6 +116,16 @@ export class PlanBuilder {
   /** Whether a step of the steady state, to be written now or waited for, comes before the rollout. */
   get holdsBatch(): boolean {
     return this.#holding;
+  }
+
+  /** A pod is left over from a larger size, be it on its way out. */
+  unsettle(): void {
+    this.#settled = false;
+  }
+
+  /** See {@link Plan.settled}. */
+  get isSettled(): boolean {
+    return this.#settled;
   }
 
   /** Gives a reason why something waits: for one pod, or for the workload. `until` is when it ends by itself. */

@@ -172,6 +172,8 @@ export interface Plan<Status> {
   readonly needsRollout: boolean;
   /** Nothing more is to be done under the present strategy: a run may close as Succeeded. */
   readonly finished: boolean;
+  /** No pod is left over from a larger size, and the apiserver refuses no write of the steady state, but for a note. */
+  readonly settled: boolean;
   /** Name of the revision of the present template; absent until it is created. */
   readonly updateRevision?: string;
   /** Conditions and words of a kind that has its own. */

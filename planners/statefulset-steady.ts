@@ -32,6 +32,7 @@ const REVISION_PATIENCE_MS = 5_000;
  */
 export function planReplicas(view: StatefulSetView, plan: PlanBuilder, revisionMissingSince?: number): void {
   claimChildren(view, membersOf(view), plan);
+  if (view.condemned.length > 0) plan.unsettle();
   const monotonic = view.workload.podManagementPolicy === 'OrderedReady';
   if (keepReplicas(view, plan, monotonic, revisionMissingSince)) {
     scaleDown(view, plan, monotonic);

@@ -63,6 +63,7 @@ export function planStatefulSet(snapshot: Snapshot<StatefulSet>, now: number): P
     ...(requeueAt !== undefined && { requeueAt }),
     needsRollout: !selectsAll && needsRollout(view),
     finished: !selectsAll && isFinishedRollout(view),
+    settled: plan.isSettled,
     ...(view.update !== undefined && { updateRevision: view.update.metadata.name }),
   };
 }

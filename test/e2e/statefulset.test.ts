@@ -18,6 +18,7 @@ import { Cluster, isReady } from '../support/cluster.ts';
 import { useControlPlaneOfBoth } from '../support/control-plane.ts';
 import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
+import { refuseDeletion } from '../support/refusing-policy.ts';
 import type { StatefulSetDescription } from '../support/statefulset-manifest.ts';
 import { startWorker } from '../support/worker-process.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
@@ -344,6 +345,31 @@ describe.each(GROUNDS)('StatefulSet ($api)', ({ ground }) => {
       expect(await claims()).toEqual(both);
       const runs = (await cluster.events(namespace)).filter(({ reason }) => reason === 'RolloutStarted');
       expect(runs).toHaveLength(1);
+    }),
+    PATIENCE_MS,
+  );
+
+  it(
+    'S12: a pod that the apiserver lets nobody delete is told, and the set is not Ready until it is gone',
+    inLane(async () => {
+      const cluster = ground.cluster();
+      const description = await deploy({ replicas: 2, parallel: true });
+      const allow = await refuseDeletion(cluster.client, description.namespace, 'web-0');
+      await cluster.applySet({ ...description, replicas: 1 });
+      const refused = await untilSet(description, 'scaled down', ({ metadata, status }) =>
+        Boolean(
+          status?.observedGeneration === metadata.generation &&
+          status?.conditions?.some(({ reason }) => reason === 'WriteRefused'),
+        ),
+      );
+      expect([refused.status?.replicas, isReady(refused)]).toEqual([2, false]);
+      const reconciling = refused.status?.conditions?.find(({ type }) => type === 'Reconciling');
+      expect(reconciling?.message).toMatch(
+        /refuses to change web-1: delete of pods\/web-1: .*no deletion for now/,
+      );
+      await allow();
+      const done = await cluster.untilReady(description.namespace, description.name);
+      expect(done.status?.replicas).toBe(1);
     }),
     PATIENCE_MS,
   );

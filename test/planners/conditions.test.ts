@@ -13,6 +13,7 @@ const rolling: ConditionInput = {
   finished: false,
   rolling: true,
   allAvailable: false,
+  settled: true,
   progressed: false,
   paused: undefined,
   blocked: undefined,
@@ -127,6 +128,24 @@ it('a finished rollout that leaves pods as they are, as asked, says so', () => {
   expect(ready()).toBe('all pods are at the wanted revision and available');
   const message = 'OnDelete: web-0 takes the new revision when it is deleted';
   expect(ready({ code: 'OnDelete', message })).toBe(`all pods are available; ${message}`);
+});
+
+describe('a rollout that is over, and a steady state that is not reached', () => {
+  const refused = { code: 'WriteRefused', message: 'the apiserver refuses to change web-2' } as const;
+  const leaving = { code: 'PodTerminating', message: 'web-2 is terminating' } as const;
+
+  it.each<[string, Partial<ConditionInput>, string]>([
+    ['a write is refused', { waiting: [refused] }, 'WriteRefused'],
+    ['a pod that is not wanted is still there', { waiting: [leaving] }, 'PodTerminating'],
+    ['a pause does not hold it', { waiting: [refused], ...paused }, 'WriteRefused'],
+    ['no reason is known', {}, 'Progressing'],
+  ])('is not Ready: %s', (_, change, reason) => {
+    const result = after([0], [10, complete], [20, { ...complete, settled: false, ...change }]);
+    const said = (type: string) => result.conditions.find((one) => one.type === type);
+    expect(said('Ready')).toMatchObject({ status: 'False', reason });
+    expect(said('Reconciling')).toMatchObject({ status: 'True', reason });
+    expect([result.timedOut, progressing(result)?.reason]).toEqual([false, 'RolloutComplete']);
+  });
 });
 
 describe('a rollout that nobody carries out', () => {

@@ -123,6 +123,17 @@ describe('a pod on each node (D6–D10)', () => {
     ]);
   });
 
+  it('D9: a pod that may not be deleted there is told, and nothing is settled', () => {
+    const nodes = [nodeOf('a'), nodeOf('b', { taints: NO_EXECUTE })];
+    const [removal] = planOf([on('a'), on('b')], nodes).steady;
+    const refusal = { since: NOW, retryAt: NOW + 1_000, message: 'denied' };
+    const refusals = new Map([[`delete pods/${removal?.name ?? ''}`, refusal]]);
+    const plan = planOf([on('a'), on('b')], nodes, { refusals });
+    expect([plan.steady, plan.finished, plan.settled]).toEqual([[], true, false]);
+    expect(plan.waiting).toMatchObject([{ code: 'WriteRefused', pods: [removal?.name] }]);
+    expect(planOf([on('a')], nodes).settled).toBe(true);
+  });
+
   it('D9: on nodes that are not for it pods go, but for a NoSchedule taint', () => {
     const nodes = [nodeOf('a', { taints: NO_SCHEDULE }), nodeOf('b', { taints: NO_EXECUTE })];
     expect(brief(planOf([on('a'), on('b')], nodes).steady)).toEqual(['ScaleDown b']);

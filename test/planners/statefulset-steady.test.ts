@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 
-import type { JsonObject, OwnerReference, PersistentVolumeClaim, Pod } from '../../planners/objects.ts';
+import type {
+  ControllerRevision,
+  JsonObject,
+  OwnerReference,
+  PersistentVolumeClaim,
+  Pod,
+} from '../../planners/objects.ts';
 import type { Action, Plan, Refusal } from '../../planners/plan.ts';
 import { claimBelongsTo } from '../../planners/statefulset-claims.ts';
 import { planStatefulSet } from '../../planners/statefulset.ts';
@@ -43,6 +49,11 @@ function pods(set: StatefulSet, ordinals: readonly number[], options: PodOptions
 
 function brief(actions: readonly Action[]): readonly string[] {
   return actions.map(({ purpose, name }) => `${purpose} ${name}`);
+}
+
+/** The apiserver has just refused that write, and it is not to be tried again for `inMs`. */
+function denied(key: string, inMs = 1_000): ReadonlyMap<string, Refusal> {
+  return new Map([[key, { since: NOW - 1_000, retryAt: NOW + inMs, message: 'denied' }]]);
 }
 
 function claim(
@@ -244,6 +255,27 @@ describe('claims (S3–S5)', () => {
     expect(brief(then.steady)).toEqual(['ScaleDown web-1']);
   });
 
+  it.each<['Parallel' | 'OrderedReady']>([['Parallel'], ['OrderedReady']])(
+    'S4: a refused patch of the claim is told, and nothing is settled: %s',
+    (podManagementPolicy) => {
+      const scaled = setOf({
+        replicas: 1,
+        volumeClaimTemplates: CLAIMS,
+        whenScaled: 'Delete',
+        podManagementPolicy,
+      });
+      const parts = {
+        pods: pods(scaled, [0, 1]),
+        claims: [claim('data-web-0'), claim('data-web-1')],
+        refusals: denied('patch persistentvolumeclaims/data-web-1'),
+      };
+      const plan = planOf(scaled, parts);
+      expect([plan.steady, plan.finished, plan.settled]).toEqual([[], true, false]);
+      expect(plan.waiting.map(({ code }) => code)).toEqual(['WriteRefused', 'ClaimOwners']);
+      expect(plan.waiting[0]?.message).toContain('patch of persistentvolumeclaims/data-web-1: denied');
+    },
+  );
+
   it.each([
     ['a predecessor of the set', [{ ...SET_OWNER, uid: 'earlier' }]],
     ['an earlier pod', [podOwner(0, 'earlier')]],
@@ -385,7 +417,8 @@ describe('scaling (S9, S11, S12)', () => {
     const waiting = planOf(down, {
       pods: [...pods(down, [0, 1]), ...pods(down, [2], { terminating: true })],
     });
-    expect(waiting.steady).toEqual([]);
+    expect([waiting.steady, waiting.finished, waiting.settled]).toEqual([[], true, false]);
+    expect(planOf(down, { pods: pods(down, [0]) }).settled).toBe(true);
     const parallel = setOf({ replicas: 1 });
     expect(brief(planOf(parallel, { pods: pods(parallel, [0, 1, 2]) }).steady)).toEqual([
       'ScaleDown web-2',
@@ -651,6 +684,30 @@ describe('refused writes (design "One planner per kind")', () => {
   ])('tried again after being refused for %s, it holds the rollout back accordingly', (_, since, batch) => {
     const plan = planWith({ since: NOW - since, retryAt: NOW, message: 'exceeded quota' });
     expect([brief(plan.steady), brief(plan.batch)]).toEqual([['ScaleUp web-2'], batch]);
+  });
+
+  it.each([
+    ['in back-off', 1_000, [], ['WriteRefused']],
+    ['due again', 0, ['ScaleDown web-1'], []],
+  ])('a pod that may not be deleted is not wanted all the same: %s', (_, inMs, steady, codes) => {
+    const scaled = setOf({ replicas: 1 });
+    const plan = planOf(scaled, {
+      pods: pods(scaled, [0, 1]),
+      refusals: denied('delete pods/web-1', inMs),
+    });
+    expect([brief(plan.steady), plan.waiting.map(({ code }) => code)]).toEqual([steady, codes]);
+    expect([plan.finished, plan.settled]).toEqual([true, false]);
+  });
+
+  it('nothing is settled while any of the steady writes is refused, but for a note', () => {
+    const one = setOf({ replicas: 1, revisionHistoryLimit: 0 });
+    const here = pods(one, [0]);
+    const other = revisionFor({ ...one, template: templateOf('web:0') });
+    const [first, newest] = [completed(other), { ...completed(revisionFor(one)), revision: 2 }];
+    const settled = (known: readonly ControllerRevision[], key: string) =>
+      planOf(one, { pods: here, revisions: known, refusals: denied(key) }).settled;
+    expect(settled([first, newest], `delete controllerrevisions/${first.metadata.name}`)).toBe(false);
+    expect(settled([revisionFor(one)], `patch controllerrevisions/${nameOf(one)}`)).toBe(true);
   });
 
   it('S3: no pod without its claim', () => {

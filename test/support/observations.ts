@@ -30,6 +30,7 @@ export function observationOf(plan: Partial<Plan<object>>, change: Partial<Obser
     waiting: [],
     needsRollout: true,
     finished: false,
+    settled: true,
     updateRevision: 'api-1',
     ...plan,
   };

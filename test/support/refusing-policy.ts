@@ -12,7 +12,7 @@ const BINDINGS = { ...ADMISSION, resource: 'validatingadmissionpolicybindings' }
 interface Refused {
   /** Of the policy. */
   readonly name: string;
-  readonly operation: 'CREATE' | 'UPDATE';
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   /** Of the core group: `configmaps`, `pods/resize`. */
   readonly resource: string;
   /** CEL, true for what may pass. */
@@ -104,6 +104,23 @@ export async function refuseImage(
     expression: `object.spec.containers.all(one, one.image != "${image}")`,
     message: `no ${image} for now`,
     probe: async () => await client.patch(path, 'strategic', body, { dryRun: true }),
+  });
+}
+
+/** Lets nobody delete a pod of the namespace; `pod` is one that stays there. See {@link refuse}. */
+export async function refuseDeletion(
+  client: KubernetesClient,
+  namespace: string,
+  pod: string,
+): Promise<() => Promise<void>> {
+  const path = { group: '', version: 'v1', resource: 'pods', namespace, name: pod } as const;
+  return await refuse(client, namespace, {
+    name: `no-deletion-in-${namespace}`,
+    operation: 'DELETE',
+    resource: 'pods',
+    expression: 'false',
+    message: 'no deletion for now',
+    probe: async () => await client.delete(path, { dryRun: true }),
   });
 }
 
