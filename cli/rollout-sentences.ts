@@ -2,9 +2,10 @@
 
 import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
+import { saysComplete } from '../planners/conditions.ts';
 import type { WorkloadKind } from '../planners/workload.ts';
 import { CliError } from './exit-codes.ts';
-import { conditionOf } from './workload-state.ts';
+import { conditionOf, conditionsOf, countersOf } from './workload-state.ts';
 
 export interface RolloutSentence {
   /** Without a line feed. */
@@ -33,18 +34,33 @@ interface StatefulSetCounts {
 
 /**
  * What kubectl says of an object in this state, but that counters which are complete are no end while our controller is at work: in
- * place a pod has the new revision before it is updated, and is ready until it is taken out of service.
+ * place a pod has the new revision before it is updated, and is ready until it is taken out of service; pods that are not wanted any
+ * more may be there still, or a write be refused.
  * @throws CliError for a strategy that has no rollout to wait for
  */
 export function rolloutSentence(kind: WorkloadKind, object: WorkloadObject): RolloutSentence {
   const said = SENTENCES[kind](object);
   const isAtWork = conditionOf(object, 'Reconciling')?.status === 'True';
-  if (!said.done || !isAtWork || kind === 'Deployment') return said;
-  const what = `${WORDS[kind]} "${object.metadata.name}"`;
-  return waiting(`Waiting for ${what} rollout to finish: its last pods are being updated...`);
+  if (!said.done || !isAtWork) return said;
+  return waiting(
+    `Waiting for ${WORDS[kind]} "${object.metadata.name}" rollout to finish: ${whatIsLeft(kind, object)}...`,
+  );
 }
 
-const WORDS = { StatefulSet: 'stateful set', DaemonSet: 'daemon set' } as const;
+function whatIsLeft(kind: WorkloadKind, object: WorkloadObject): string {
+  const { desired, current } = countersOf(object);
+  if (current > desired) return `${String(current - desired)} pods are pending termination`;
+  // Of a Deployment the counters tell it.
+  return kind === 'Deployment' || saysComplete(conditionsOf(object))
+    ? 'its pods are updated, and the controller has more to do'
+    : 'its last pods are being updated';
+}
+
+const WORDS: Readonly<Record<WorkloadKind, string>> = {
+  StatefulSet: 'stateful set',
+  DaemonSet: 'daemon set',
+  Deployment: 'deployment',
+};
 
 const SENTENCES: Readonly<Record<WorkloadKind, (object: WorkloadObject) => RolloutSentence>> = {
   StatefulSet: statefulSetSentence,

@@ -123,10 +123,15 @@ function withTrouble<V extends Verdict | undefined>(evidence: Evidence, found: V
   return { verdict, sentence: `${sentence}; ${trouble.text}`, next: `${mend}${then}` };
 }
 
-/** Nothing is to be done under the present strategy, and every pod is available. */
+/** Nothing is to be done under the present strategy, every pod is available, and there are no others. */
 export function isDone(plan: Plan<object>): boolean {
+  return isRolledOut(plan) && plan.settled && plan.steady.every(isNote);
+}
+
+/** Every pod that is wanted is there as it is to be: what is left, a pause does not hold. */
+function isRolledOut(plan: Plan<object>): boolean {
   const { available, desired } = plan.progress;
-  return plan.finished && !plan.needsRollout && plan.steady.every(isNote) && available >= desired;
+  return plan.finished && !plan.needsRollout && available >= desired;
 }
 
 /** A reason with the time that it has left. */
@@ -224,7 +229,7 @@ function stalled(evidence: Evidence): Verdict | undefined {
 
 function paused(evidence: Evidence): Verdict | undefined {
   const { workload, plan } = evidence;
-  if (workload.paused === undefined) return undefined;
+  if (workload.paused === undefined || isRolledOut(plan)) return undefined;
   const back = howToGoBack(evidence);
   // The same pods would only run into the same deadline again, or fail as they do now, unless it has been gone back already.
   const isBroken = plan.waiting.some(({ message }) => BROKEN.test(message));

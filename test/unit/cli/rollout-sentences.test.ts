@@ -58,6 +58,18 @@ describe("kubectl's sentences of `rollout status` for a StatefulSet", () => {
     expect(sentence({ conditions: atRest })).toMatch(/^done: /);
   });
 
+  it('the counters are complete, and the controller has more to do', () => {
+    const atWork = { type: 'Reconciling', status: 'True', reason: 'WriteRefused' } as const;
+    const through = { type: 'Progressing', status: 'True', reason: 'RolloutComplete' } as const;
+    const conditions = [through, atWork];
+    expect(sentence({ conditions, spec: { replicas: 1 } })).toBe(
+      'waits: Waiting for stateful set "web" rollout to finish: 2 pods are pending termination...',
+    );
+    expect(sentence({ conditions })).toBe(
+      'waits: Waiting for stateful set "web" rollout to finish: its pods are updated, and the controller has more to do...',
+    );
+  });
+
   it('OnDelete has nothing to wait for', () => {
     const spec = { updateStrategy: { type: 'OnDelete' } };
     expect(() => sentence({ spec })).toThrow(
@@ -68,6 +80,7 @@ describe("kubectl's sentences of `rollout status` for a StatefulSet", () => {
 
 describe("kubectl's sentences of `rollout status` for a Deployment", () => {
   const counts = { observedGeneration: 2, replicas: 3, updatedReplicas: 3, availableReplicas: 3 };
+  const atWork = { type: 'Reconciling', status: 'True', reason: 'WriteRefused' };
   const late = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
   it.each<[string, object, string]>([
     [
@@ -99,6 +112,11 @@ describe("kubectl's sentences of `rollout status` for a Deployment", () => {
       'not available',
       { availableReplicas: 2 },
       'waits: Waiting for deployment "web" rollout to finish: 2 of 3 updated replicas are available...',
+    ],
+    [
+      'pods that may not be deleted',
+      { replicas: 5, updatedReplicas: 5, availableReplicas: 5, conditions: [atWork] },
+      'waits: Waiting for deployment "web" rollout to finish: 2 pods are pending termination...',
     ],
     ['done', {}, 'done: deployment "web" successfully rolled out'],
   ])('%s', (_, status, expected) => {

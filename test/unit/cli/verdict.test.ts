@@ -358,6 +358,40 @@ describe('explain', () => {
     );
   });
 
+  describe('a pod beyond the replicas', () => {
+    const mend =
+      '→ mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
+    const message = 'the apiserver refuses to change web-2: denied';
+    const conditions = [{ type: 'Reconciling', status: 'True', reason: 'WriteRefused', message }] as const;
+    const leaving = { deletionTimestamp: '2026-01-01T01:00:00Z' };
+    it.each<[string, Case, string]>([
+      ['may not go', { object: { conditions } }, `Waiting: it waits: ${message} ${mend}`],
+      [
+        'may not go, and a pause does not hold it',
+        { object: { conditions, annotations: PAUSED } },
+        `Waiting: it waits: ${message} ${mend}`,
+      ],
+      [
+        'is on its way out',
+        {
+          pods: (all) =>
+            all.map((pod, index) =>
+              index === 2 ? { ...pod, metadata: { ...pod.metadata, ...leaving } } : pod,
+            ),
+        },
+        'Waiting: it waits: web-2 is terminating',
+      ],
+      [
+        'is about to go',
+        { object: { annotations: PAUSED } },
+        'Working: something is happening: delete Pod web-2',
+      ],
+    ])('%s', (_, given, expected) => {
+      const { object } = given;
+      expect(verdict({ ...given, object: { ...object, spec: { replicas: 2 } } })).toContain(expected);
+    });
+  });
+
   it.each([2, 3])(
     'the worker reaches no Temporal, although it is reached from here: generation %i',
     (generation) => {
