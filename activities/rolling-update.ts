@@ -18,13 +18,13 @@ import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-up
 import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { WishResult } from '../kubernetes/workload-edit.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
+import { seenAgain, withMemory } from '../planners/rolling-update-attempt.ts';
 import { heldNext } from '../planners/rolling-update-handover.ts';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import { periodAfter, periodReason, restOfPeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
-import { recordAgain } from '../planners/rolling-update-steps.ts';
 import { planRollingUpdate } from '../planners/rolling-update.ts';
 import { asActivities, attemptClient, attemptTimeLeft } from './attempt.ts';
 import { newsAgainst } from './news.ts';
@@ -97,10 +97,13 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
     let stale = 0;
     let isStripped = false;
     let released: UpdateRecord | undefined;
+    let created: string | undefined;
     let isEnding = false;
     let isTried = false;
     for (;;) {
-      const plan = withRecord(await look(client, input, signal, isEnding), released);
+      const looked = await look(client, input, signal, isEnding);
+      if (released !== undefined) released = seenAgain(released, looked.view);
+      const plan = withMemory(looked, { released, created });
       const { step } = plan;
       seen.plan = plan;
       if (isAboutHolding(plan) && !isTried) {
@@ -150,6 +153,7 @@ export function createRollingUpdateActivities(dependencies: RollingUpdateDepende
         continue;
       }
       stale = 0;
+      if (step.write.purpose === 'Create') created = plan.view.record?.revision.metadata.uid;
       isStripped = step.write.purpose === 'Strip';
       written.push(step.write.message);
       report(plan, step.write.message);
@@ -350,18 +354,6 @@ async function refusesCreations(
     if (isNamespaceTerminating(error)) return true;
     throw error;
   }
-}
-
-/** What the planner says where nothing tells of an update any more: without a controller, and with the renamed one. */
-const FORGOTTEN: readonly string[] = ['NotFound', 'NothingToDo'];
-
-/** The record is gone with which the next controller was let go, before the end was written into it: it is written again. */
-function withRecord(plan: RollingUpdatePlan, released: UpdateRecord | undefined): RollingUpdatePlan {
-  const { step, view } = plan;
-  const isForgotten = step.do === 'refuse' && FORGOTTEN.includes(step.code);
-  return released !== undefined && isForgotten && view.isEnding !== true
-    ? { ...plan, step: recordAgain(released, view.records) }
-    : plan;
 }
 
 /**
