@@ -4,9 +4,10 @@ import { createHash } from 'node:crypto';
 
 import { canonicalJson } from './canonical-json.ts';
 import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
-import type { Container, JsonObject, OwnerReference, PodTemplate } from './objects.ts';
+import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
+import { finalOwners, withoutController } from './rolling-update-owners.ts';
 import type {
   ControllerManifest,
   RecordData,
@@ -36,7 +37,6 @@ const WISHES: readonly string[] = [
 /** A controller without marks, wishes, status and whatever the apiserver has filled in. */
 export function plainController(controller: ReplicationController, name: string): ControllerManifest {
   const { labels, annotations, namespace = '' } = controller.metadata;
-  const owners = ownersIn(controller);
   const kept = without(annotations, [...MARKS, ...WISHES]);
   return {
     apiVersion: 'v1',
@@ -46,21 +46,9 @@ export function plainController(controller: ReplicationController, name: string)
       namespace,
       ...(labels !== undefined && { labels }),
       ...(kept !== undefined && { annotations: kept }),
-      ...(owners.length > 0 && { ownerReferences: owners }),
     },
     spec: controller.spec,
   };
-}
-
-/**
- * With whom a controller is deleted. Without `blockOwnerDeletion`: that needs a permission for each kind of owner, and a rename that is
- * refused for want of it would leave the pods without a controller.
- */
-function ownersIn({ metadata }: Pick<ReplicationController, 'metadata'>): readonly OwnerReference[] {
-  return (metadata.ownerReferences ?? []).map((reference) => {
-    const { blockOwnerDeletion: _, ...owner } = reference;
-    return owner;
-  });
 }
 
 /**
@@ -211,7 +199,7 @@ function relabelled(
  * of one that was deleted.
  */
 export function nextManifest(data: RecordData, desired: number, replicas = 0): ControllerManifest {
-  const { controller, from, next } = data;
+  const { controller, from, next, ownerReferences } = data;
   const { labels, annotations, namespace } = controller.metadata;
   return {
     ...controller,
@@ -224,6 +212,7 @@ export function nextManifest(data: RecordData, desired: number, replicas = 0): C
         [ROLLING_UPDATE.desiredReplicas]: String(desired),
         [ROLLING_UPDATE.partner]: from,
       },
+      ...(ownerReferences && { ownerReferences: withoutController(ownerReferences) }),
     },
     spec: { ...controller.spec, replicas },
   };
@@ -231,11 +220,12 @@ export function nextManifest(data: RecordData, desired: number, replicas = 0): C
 
 /** The controller that stays, of its present size. */
 export function finalManifest(
-  { controller, to, owners, revision }: RecordData & Partial<Pick<UpdateRecord, 'revision'>>,
+  { controller, to, owners, revision, state }: RecordData & Partial<Pick<UpdateRecord, 'revision' | 'state'>>,
   desired: number,
 ): ControllerManifest {
   // By name, for a record may hold a whole file: the apiserver creates nothing that has a resourceVersion.
-  const { namespace, labels, annotations, ownerReferences } = controller.metadata;
+  const { namespace, labels, annotations } = controller.metadata;
+  const ownerReferences = state === undefined ? [] : finalOwners({ controller, state });
   // Whoever creates an object owns all of it, whatever it says of owners: they follow in a write of their own.
   const mark =
     owners === undefined || revision === undefined
@@ -248,24 +238,22 @@ export function finalManifest(
       namespace,
       ...(labels && { labels }),
       annotations: { ...annotations, ...mark },
-      ...(ownerReferences && { ownerReferences }),
+      ...(ownerReferences.length > 0 && { ownerReferences }),
     },
     spec: { ...controller.spec, replicas: desired },
   };
 }
 
-type Marks = Pick<ControllerManifest['metadata'], 'labels' | 'annotations' | 'ownerReferences'>;
+type Marks = Pick<ControllerManifest['metadata'], 'labels' | 'annotations'>;
 
-/** What a controller leaves to the one that gets its name: what sync has written (it is the same object in git), and its owners. */
+/** What a controller leaves to the one that gets its name: what sync has written, for it is the same object in git. */
 export function inheritance(old: ReplicationController): Marks {
   const { metadata } = old;
-  const owners = ownersIn(old);
   const only = (fields: Readonly<Record<string, string>> | undefined, names: readonly string[]) =>
     Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => names.includes(name)));
   return {
     labels: only(metadata.labels, [GIT_LABEL]),
     annotations: only(metadata.annotations, GIT_ANNOTATIONS),
-    ...(owners.length > 0 && { ownerReferences: owners }),
   };
 }
 
@@ -279,14 +267,13 @@ export function dataOfNext(
   before: Marks | undefined,
 ): RecordData {
   const plain = plainController(next, names.to);
-  const { labels, annotations, ownerReferences } = before ?? {};
+  const { labels, annotations } = before ?? {};
   const controller: ControllerManifest = {
     ...plain,
     metadata: {
       ...plain.metadata,
       labels: { ...labels, ...plain.metadata.labels },
       annotations: { ...annotations, ...plain.metadata.annotations },
-      ...(ownerReferences && { ownerReferences }),
     },
   };
   const whole = { controller, next: next.metadata.name };

@@ -42,6 +42,8 @@ export interface RecordState extends UpdateBudget {
   readonly cluster?: string;
   /** The controller is there under the old name: who deletes it from then on wants no other. Absent: that was not waited for. */
   readonly renamed?: true;
+  /** Owners of what gets the old name, as they were when the controller that had it went. Records of earlier versions do not say. */
+  readonly ownerReferences?: readonly OwnerReference[];
   /** Who began it, as far as it was said. */
   readonly begun?: Wish;
   /** Of one that was given up. */
@@ -57,7 +59,7 @@ export interface ControllerManifest {
     readonly namespace: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
-    /** Of what gets the old one's name: with whom it goes. */
+    /** With whom it goes: of what is created, and in records of earlier versions. */
     readonly ownerReferences?: readonly OwnerReference[];
   };
   readonly spec: ReplicationControllerSpec;
@@ -84,6 +86,8 @@ export interface RecordData {
    * records of earlier versions.
    */
   readonly owners?: readonly JsonObject[];
+  /** With whom the next controller goes: the owners of the old one, where it gets its name. Absent where there are none, and in records of earlier versions. */
+  readonly ownerReferences?: readonly OwnerReference[];
 }
 
 /** What is to be known of the controller that is replaced when it is gone. */
@@ -145,9 +149,13 @@ function readRecord(revision: ControllerRevision): UpdateRecord | undefined {
   const texts = [from, next, to, key, hash].every((field) => typeof field === 'string');
   if (!texts || asFields(asFields(controller)?.['spec']) === undefined) return undefined;
   if (replaced !== undefined && !isReplaced(asFields(replaced))) return undefined;
-  const { owners: found, ...rest } = trusted<RecordData>(revision.data);
+  const { owners: found, ownerReferences, ...rest } = trusted<RecordData>(revision.data);
   const owners = readOwners(found);
-  const data: RecordData = { ...rest, ...(owners !== undefined && { owners }) };
+  const data: RecordData = {
+    ...rest,
+    ...(owners !== undefined && { owners }),
+    ...(areReferences(ownerReferences) && { ownerReferences }),
+  };
   return { ...data, revision, state: readState(revision, data.controller) };
 }
 
@@ -171,6 +179,15 @@ function readOwners(found: unknown): readonly JsonObject[] | undefined {
     );
   };
   return found.every(isEntry) ? trusted<readonly JsonObject[]>(found) : undefined;
+}
+
+/** Entries that the apiserver takes. */
+function areReferences(found: unknown): boolean {
+  if (!Array.isArray(found)) return false;
+  return found.every((entry) => {
+    const { apiVersion, kind, name, uid } = asFields(entry) ?? {};
+    return [apiVersion, kind, name, uid].every((text) => typeof text === 'string' && text !== '');
+  });
 }
 
 function isReplaced(fields: Fields | undefined): boolean {
@@ -229,6 +246,8 @@ function isSetting(name: string, value: unknown): boolean {
       return RECORD_PHASES.some((phase) => phase === value);
     case 'renamed':
       return value === true;
+    case 'ownerReferences':
+      return areReferences(value);
     case 'desired':
       return isReplicas(value);
     case 'updatePeriodMs':

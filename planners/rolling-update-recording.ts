@@ -9,6 +9,7 @@ import {
   makesSamePods,
   ownKeyOf,
 } from './rolling-update-definition.ts';
+import { areSameOwners, ownersIn, ownersOfName } from './rolling-update-owners.ts';
 import { ownersOf } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { createRecord, refuse, setState } from './rolling-update-steps.ts';
@@ -25,7 +26,8 @@ export function recordStep(
   phase: 'Rolling' | 'Renaming',
 ): UpdateStep | undefined {
   const { record, name, state } = view;
-  const change = { phase, desired: state.desired };
+  const ownerReferences = phase === 'Renaming' ? ownersOfName(view, next) : undefined;
+  const change = { phase, desired: state.desired, ...(ownerReferences && { ownerReferences }) };
   const nextName = next.metadata.name;
   const message =
     phase === 'Rolling'
@@ -35,8 +37,10 @@ export function recordStep(
     phase === 'Rolling' ||
     (record !== undefined && (makesSamePods(record.controller.spec, next.spec) || editedSince(record, next)));
   if (record !== undefined && isKept) {
+    const isSame = record.state.phase === phase && record.state.desired === state.desired;
     const isSet =
-      phase === 'Rolling' || (record.state.phase === phase && record.state.desired === state.desired);
+      ownerReferences === undefined ||
+      (isSame && areSameOwners(record.state.ownerReferences, ownerReferences));
     return isSet ? undefined : setState(record, change, message);
   }
   // What is given up needs no more than an end.
@@ -56,7 +60,13 @@ export function recordStep(
   const replaced = record?.replaced ?? (view.old && describeReplaced(plain, view.old));
   // Nobody knows any more who asked for what is new; what is as it was is still theirs.
   const owners = view.keepsName ? undefined : (record?.owners ?? ownersOf(view.old?.metadata.managedFields));
-  const data = { ...plain, ...(replaced && { replaced }), ...(owners && { owners }) };
+  const goesWith = record?.ownerReferences ?? ownersIn(next);
+  const data = {
+    ...plain,
+    ...(replaced && { replaced }),
+    ...(owners && { owners }),
+    ...(goesWith.length > 0 && !view.keepsName && { ownerReferences: goesWith }),
+  };
   const { turned: _, ...rest } = state;
   return createRecord(data, { ...rest, ...change }, view.records, message);
 }

@@ -18,6 +18,7 @@ import {
   selectsApart,
   withImage,
 } from './rolling-update-definition.ts';
+import { ownersIn } from './rolling-update-owners.ts';
 import type { ControllerManifest, RecordData, UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
 import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
@@ -309,7 +310,7 @@ function beginWithManifest(
 
 /** What it says itself of git (a commit does) is newer. */
 function inherited(wanted: ControllerManifest, old: ReplicationController): ControllerManifest {
-  const { labels, annotations, ownerReferences } = inheritance(old);
+  const { labels, annotations } = inheritance(old);
   const { metadata } = wanted;
   return {
     ...wanted,
@@ -317,7 +318,6 @@ function inherited(wanted: ControllerManifest, old: ReplicationController): Cont
       ...metadata,
       labels: { ...labels, ...metadata.labels },
       annotations: { ...annotations, ...metadata.annotations },
-      ...(ownerReferences && { ownerReferences }),
     },
   };
 }
@@ -348,11 +348,16 @@ function begin(
     const why = `it would take them when ${next} is renamed to ${name}, and delete those that it has too many`;
     return refuse('SelectorShared', `${rival} selects the pods of ${name} too: ${why}`);
   }
+  const owners = old === undefined || newName !== undefined ? [] : ownersIn(old);
   const data = { from: name, next, to: newName ?? name, key, hash, controller };
   return {
     do: 'begin',
     desired,
-    data: { ...data, ...(old && { replaced: describeBefore(data, old) }) },
+    data: {
+      ...data,
+      ...(old && { replaced: describeBefore(data, old) }),
+      ...(owners.length > 0 && { ownerReferences: owners }),
+    },
   };
 }
 

@@ -30,6 +30,7 @@ import { labelStep } from './rolling-update-labels.ts';
 import { isOwnNext } from './rolling-update-leftover.ts';
 import { isNextLost, isRolledOut } from './rolling-update-lost.ts';
 import { contradiction, markBack, moveMarks, sayVainTurn, setMarks } from './rolling-update-marks.ts';
+import { nextOwners } from './rolling-update-owners.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import { readTurned } from './rolling-update-record.ts';
 import { POD_CODES, resize } from './rolling-update-pods.ts';
@@ -222,10 +223,10 @@ function withoutNext(view: UpdateView, old: ReplicationController, now: number):
   // Deleted without its pods: of a smaller size it would adopt them only to delete them.
   const left = leftPods(view).length;
   if (record !== undefined && left > 0)
-    return [view.isRollback ? 'RollingBack' : 'Rolling', createNext(record, state.desired, left)];
+    return [view.isRollback ? 'RollingBack' : 'Rolling', createNext(record, old, state.desired, left)];
   if (view.isRollback) return backAlone(view, old, now);
   if (record !== undefined)
-    return ['Initialising', closeEarlier(view, record) ?? createNext(record, state.desired, 0)];
+    return ['Initialising', closeEarlier(view, record) ?? createNext(record, old, state.desired, 0)];
   if (isNextLost(view)) return ['Rolling', refuse('NextLost', whatIsLost(view, old))];
   const isNew = isRolledOut(old, last);
   if (isNew || last?.state.phase === 'Aborted') {
@@ -280,7 +281,12 @@ function backAlone(view: UpdateView, old: ReplicationController, now: number): D
 }
 
 /** @param replicas How many pods it finds. */
-function createNext(record: UpdateRecord, desired: number, replicas: number): UpdateStep {
+function createNext(
+  record: UpdateRecord,
+  old: ReplicationController,
+  desired: number,
+  replicas: number,
+): UpdateStep {
   const { from, next } = record;
   const message =
     replicas === 0
@@ -290,7 +296,7 @@ function createNext(record: UpdateRecord, desired: number, replicas: number): Up
     verb: 'create',
     resource: 'replicationcontrollers',
     name: next,
-    body: trusted<JsonObject>(nextManifest(record, desired, replicas)),
+    body: trusted<JsonObject>(nextManifest({ ...record, ...nextOwners(record, old) }, desired, replicas)),
     purpose: 'CreateNext',
     message,
   });

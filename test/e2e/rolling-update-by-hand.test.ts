@@ -21,6 +21,8 @@ import { startWorker } from '../support/worker-process.ts';
 
 const RCS = { group: '', version: 'v1', resource: 'replicationcontrollers' } as const;
 const PODS = { group: '', version: 'v1', resource: 'pods' } as const;
+const MAPS = { group: '', version: 'v1', resource: 'configmaps' } as const;
+const REVISIONS = { group: 'apps', version: 'v1', resource: 'controllerrevisions' } as const;
 const LABELS = { app: 'foo' };
 const FOO = {
   apiVersion: 'v1',
@@ -76,12 +78,20 @@ describe('a rolling update that somebody works against by hand', () => {
     await start('rc-by-hand');
   }, 120_000);
 
+  /** One that goes with the ConfigMap `app`. */
+  async function ownedFoo(namespace: string) {
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'app' } };
+    const { metadata } = await cluster.client.create({ ...MAPS, namespace }, map);
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'app', uid: metadata.uid };
+    return { ...FOO, metadata: { name: 'foo', ownerReferences: [owner] } };
+  }
+
   /** With some pods of each, and paused; `done` is the command that waits for its end. */
-  async function halfway({ isPaused = true, owner = 'rc-by-hand' } = {}) {
+  async function halfway({ isPaused = true, owner = 'rc-by-hand', isOwned = false } = {}) {
     const namespace = await cluster.createNamespace('rc-by-hand');
     const history = new ControllerHistory(cluster.client, namespace);
     histories.push(history);
-    await cluster.client.create({ ...RCS, namespace }, FOO);
+    await cluster.client.create({ ...RCS, namespace }, isOwned ? await ownedFoo(namespace) : FOO);
     const isFull = ({ status }: ReplicationController) => status?.availableReplicas === 4;
     await cluster.until<ReplicationController>({ ...RCS, namespace, name: 'foo' }, 'full', isFull, 60_000);
     await history.untilReady(4);
@@ -127,6 +137,56 @@ describe('a rolling update that somebody works against by hand', () => {
       expect((await done).code).toBe(0);
     }),
     240_000,
+  );
+
+  it(
+    'the owner of the old controller deleted: both controllers go with it, and nothing is made again',
+    inLane(async () => {
+      const { namespace, done } = await halfway({ isPaused: false, isOwned: true });
+      await cluster.client.delete({ ...MAPS, namespace, name: 'app' }, { propagationPolicy: 'Background' });
+
+      expect(await done).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('there is no ReplicationController foo, nor one that is to replace it'),
+      });
+      await untilObjects<Pod>(
+        cluster.client,
+        { ...PODS, namespace },
+        'no pod',
+        ({ length }) => length === 0,
+        60_000,
+      );
+      expect((await cluster.client.list({ ...RCS, namespace })).items).toEqual([]);
+      expect((await cluster.client.list({ ...REVISIONS, namespace })).items).toHaveLength(1);
+    }),
+    120_000,
+  );
+
+  it(
+    'the owner of the old controller deleted without it: what is renamed goes with nobody, and keeps its pods',
+    inLane(async () => {
+      const { namespace, cli, done, next } = await halfway({ isOwned: true });
+      await cluster.client.delete({ ...MAPS, namespace, name: 'app' }, { propagationPolicy: 'Orphan' });
+      const isFree = (all: readonly ReplicationController[]) =>
+        all.every(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
+      await untilObjects<ReplicationController>(
+        cluster.client,
+        { ...RCS, namespace },
+        'no owner',
+        isFree,
+        60_000,
+      );
+      const before = (await cluster.pods(namespace, 'foo')).filter(({ metadata }) =>
+        metadata.name.startsWith(next),
+      );
+      await cli('rollout resume rc/foo');
+
+      expect(await done).toMatchObject({ code: 0, out: expect.stringContaining('foo is rolled out') });
+      const after = (await cluster.pods(namespace, 'foo')).map(({ metadata }) => metadata.uid);
+      expect(after).toHaveLength(4);
+      expect(after).toEqual(expect.arrayContaining(before.map(({ metadata }) => metadata.uid)));
+    }),
+    120_000,
   );
 
   it(

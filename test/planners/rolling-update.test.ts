@@ -101,7 +101,8 @@ describe('from the beginning', () => {
   });
 
   it('leaves it to its owners, and to git, whichever manifest is rolled out', () => {
-    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'app', uid: 'u', controller: true };
+    const followed = { apiVersion: 'v1', kind: 'ConfigMap', name: 'app', uid: 'u' };
+    const owner = { ...followed, controller: true };
     for (const request of [IMAGE, { change: fileOf('foo', { app: 'foo' }), key: KEY }, undefined]) {
       const world = foo();
       world.edit('foo', (one) => ({
@@ -121,7 +122,10 @@ describe('from the beginning', () => {
         for (const { metadata } of world.revisions) world.forget('controllerrevisions', metadata.name);
       }
       run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
-      expect(world.controllers.map(({ metadata }) => metadata.ownerReferences?.length ?? 0)).toEqual([1, 0]);
+      expect(world.controllers.map(({ metadata }) => metadata.ownerReferences)).toEqual([
+        [{ ...owner, blockOwnerDeletion: true }],
+        [followed],
+      ]);
 
       expect(run(world).outcome).toBe('Succeeded');
       const { ownerReferences, annotations } = world.find('foo')?.metadata ?? {};
