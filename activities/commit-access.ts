@@ -11,7 +11,8 @@ import { TRANSIENT_CODES } from '../git/git-errors.ts';
 import { widen } from '../git/inventory-content.ts';
 import type { Inventory, InventoryDraft } from '../git/inventory.ts';
 import type { CommitStatus } from '../git/inventory-status.ts';
-import { InventoryStore, foreignSource } from '../git/inventory.ts';
+import type { InventoryStore } from '../git/inventory.ts';
+import { foreignSource } from '../git/inventory.ts';
 import type { CommitWords, Mirror } from '../git/mirror.ts';
 import type { FollowedSources, FoundOthers } from '../git/other-commits.ts';
 import { OtherCommits } from '../git/other-commits.ts';
@@ -28,6 +29,7 @@ import { Discovery } from '../kubernetes/discovery.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
 import { attemptClient } from './attempt.ts';
 import type { BegunCommit, CommitReference } from './commit-types.ts';
+import { OwnInventory } from './own-inventory.ts';
 
 export interface CommitActivityDependencies {
   /** The worker's own identity; refuses writes when this process does not lead. */
@@ -142,7 +144,7 @@ export class CommitAccess {
   /** The inventory of the run's repository, followed or not. */
   store({ repository }: CommitReference): InventoryStore {
     const { client, inventoryNamespace, cluster } = this.#dependencies;
-    return new InventoryStore(attemptClient(client), inventoryNamespace, repository, cluster);
+    return new OwnInventory(attemptClient(client), inventoryNamespace, repository, cluster);
   }
 
   /** The commit's manifests, or why it cannot be read at all; a source that is away for a moment fails the attempt. */

@@ -45,6 +45,7 @@ import { asActivities, asWritingActivities, attemptClient, beat, currentAttempt 
 import type { CommitActivityDependencies } from './commit-access.ts';
 import { CommitAccess } from './commit-access.ts';
 import { createCommitWaits } from './commit-waits.ts';
+import { untilGranted } from './failures.ts';
 
 export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
@@ -352,9 +353,9 @@ const NOTHING_APPLIED = { created: 0, changed: 0, unchanged: 0, left: [], proble
 
 /**
  * An apiserver that is just starting refuses everybody everything until it has read the roles, whether it is ready included: this the
- * worker may always do, and a commit is not to be refused for it. @throws ApiError
+ * worker may always do, and a commit is not to be refused for it. @throws ApiError; as {@link untilGranted}
  */
 async function requireRoles({ worker, signal }: CommitContext): Promise<void> {
   const system = { group: '', version: 'v1', resource: 'namespaces', name: 'kube-system' };
-  await worker.get(system, { metadataOnly: true, ...withSignal(signal) });
+  await untilGranted(async () => await worker.get(system, { metadataOnly: true, ...withSignal(signal) }));
 }

@@ -3,8 +3,9 @@
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
 import { TRANSIENT_CODES } from '../git/git-errors.ts';
+import { MEND_REFUSAL } from '../git/own-rights.ts';
 import { ProblemError } from '../git/problems.ts';
-import { ApiError, isForbidden, isRefusal, toMessage } from '../kubernetes/api-error.ts';
+import { ApiError, isByAdmission, isForbidden, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 
 /** Statuses after which the same request will not succeed either. */
 const FINAL: Readonly<Record<number, string>> = {
@@ -51,4 +52,19 @@ export function toActivityFailure(error: unknown, attempt: number): Error {
     return ApplicationFailure.create({ message, type: code, nonRetryable: !TRANSIENT_CODES.has(code) });
   }
   return ApplicationFailure.create({ message, type: error instanceof Error ? error.name : 'Error' });
+}
+
+/**
+ * What the worker itself must be allowed for every commit, whatever is in it. While that is refused nothing could be recorded either, so the
+ * run waits, as for an apiserver that is away: it shows the failure of the last try.
+ * @throws whatever `request` throws; for a refusal ApplicationFailure Forbidden, which is tried again
+ */
+export async function untilGranted<T>(request: () => Promise<T>): Promise<T> {
+  try {
+    return await request();
+  } catch (error) {
+    if (!isForbidden(error) && !(isByAdmission(error) && isRefusal(error))) throw error;
+    const message = `${error.message.slice(0, MESSAGE_LIMIT)}; ${MEND_REFUSAL}`;
+    throw ApplicationFailure.create({ message, type: 'Forbidden' });
+  }
 }

@@ -5,7 +5,7 @@ import { whyNobodyLeads } from './lease-watch.ts';
 import type { RepositoryView } from './repository-views.ts';
 import type { Session } from './session.ts';
 import { shortSha } from '../git/problems.ts';
-import type { CommitRun } from './temporal-sync.ts';
+import type { CommitRun, Whereabouts } from './temporal-sync.ts';
 import { askWhereTheyAre, describeProgress } from './temporal-sync.ts';
 
 interface Listed {
@@ -45,6 +45,7 @@ export async function withReasons(session: Session, { items, troubles }: Listed)
     items: items.map((view) => {
       const place = places.get(view);
       if (place === undefined) return view;
+      if (place.ended !== undefined) return overUnrecorded(view, place.ended);
       const { phase, held, waiting } = place;
       return {
         ...adding(begun(view), describeProgress(place)),
@@ -71,6 +72,22 @@ function begun(view: RepositoryView): RepositoryView {
     state: 'Progressing',
     message: view.message.replace(`${sha} is next`, `${sha} is under way`),
   };
+}
+
+/**
+ * One whose run is over, which its inventory does not tell (yet): it could not be recorded, or has been since the inventory was read.
+ * A newer commit that is next begins by itself.
+ */
+export function overUnrecorded(
+  view: RepositoryView,
+  ended: NonNullable<Whereabouts['ended']>,
+): RepositoryView {
+  const { name, seen, commit } = view;
+  const sha = shortSha(commit?.sha ?? '');
+  const how = `the run of ${sha} has ended (${ended}), which is not recorded (yet)`;
+  const message = view.message.replace(`${sha} is under way`, how);
+  if (seen !== undefined && seen !== commit?.sha) return { ...view, state: 'Pending', message };
+  return adding({ ...view, state: ended, message }, `\`fairlead sync ${name}\` tries it again`);
 }
 
 /** As long as nothing is said to go on, the Lease itself is enough: that somebody lives takes a second to see. */

@@ -137,8 +137,13 @@ export async function syncCalls(
 export type CommitRun =
   Pick<CommitStatus, 'workflowId' | 'runId'> | { readonly repository: string; readonly sha: string };
 
+/** Where a commit is, and how its run has ended where it has, which the inventory does not tell (yet). */
+export interface Whereabouts extends CommitView {
+  readonly ended?: 'Failed' | 'Canceled' | 'Terminated';
+}
+
 /** Where a commit is that is under way. Never throws for want of a run, of a worker or of Temporal: undefined. */
-export async function askWhereItIs(session: Session, run: CommitRun): Promise<CommitView | undefined> {
+export async function askWhereItIs(session: Session, run: CommitRun): Promise<Whereabouts | undefined> {
   return (await askWhereTheyAre(session, [run]))[0];
 }
 
@@ -146,7 +151,7 @@ export async function askWhereItIs(session: Session, run: CommitRun): Promise<Co
 export async function askWhereTheyAre(
   session: Session,
   runs: readonly CommitRun[],
-): Promise<readonly (CommitView | undefined)[]> {
+): Promise<readonly (Whereabouts | undefined)[]> {
   if (runs.length === 0) return [];
   const found = await reachable(session.io.environment, [], async ({ client }) => {
     const { commitWorkflowId } = await import('../workflows/sync-messages.ts');
@@ -184,17 +189,26 @@ export function describeProgress({
   return [[phase, ...said].join(', '), ...why].join(': ');
 }
 
+/** One that is completed has been recorded. */
+const ENDED: Readonly<Record<string, Whereabouts['ended']>> = {
+  FAILED: 'Failed',
+  TIMED_OUT: 'Failed',
+  CANCELLED: 'Canceled',
+  TERMINATED: 'Terminated',
+};
+
 /** The view of a run; without `runId` the latest, as long as it is open. Undefined: it cannot say. */
 async function readCommitView(
   { workflow }: Client,
   { workflowId, runId }: { readonly workflowId: string; readonly runId?: string },
-): Promise<CommitView | undefined> {
+): Promise<Whereabouts | undefined> {
   const { commitProgressQuery } = await import('../workflows/sync-messages.ts');
   const handle = workflow.getHandle(workflowId, runId);
   try {
     const { raw, status } = await handle.describe();
     if (runId === undefined && status.name !== 'RUNNING') return undefined;
-    const view = await handle.query(commitProgressQuery);
+    const end = ENDED[status.name];
+    const view = { ...(await handle.query(commitProgressQuery)), ...(end !== undefined && { ended: end }) };
     if (view.waiting.length > 0) return view;
     // The run itself is told of a wait when it has lasted a while, and not of a step that is tried again; the activity says so at once.
     const { defaultPayloadConverter } = await import('@temporalio/common');

@@ -1,5 +1,6 @@
 /** Why is nothing happening? From what was read to one sentence, and what supports it. Pure. */
 
+import { MEND_REFUSAL } from '../git/own-rights.ts';
 import { forbiddenChanges } from '../kubernetes/in-place-only.ts';
 import { trusted } from '../kubernetes/values.ts';
 import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
@@ -59,8 +60,6 @@ export interface Verdict {
   readonly next?: string;
 }
 
-const REFUSED =
-  'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 
 /** What to do about faults that only the worker sees: answers to its writes and of Temporal, and pods that no selector finds. */
@@ -72,8 +71,8 @@ const WORKER_ONLY: Readonly<Record<string, string>> = {
   NameTaken:
     'delete the pod that has the name, if nobody needs it, or, where its labels are to blame, give it those of the selector: kubectl label pod POD -n NAMESPACE KEY=VALUE --overwrite; it goes on by itself then',
   NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
-  CreateRefused: REFUSED,
-  WriteRefused: REFUSED,
+  CreateRefused: MEND_REFUSAL,
+  WriteRefused: MEND_REFUSAL,
   ResizeRefused:
     'set podUpdatePolicy to InPlaceIfPossible, so that such a pod is replaced, or commit the resources that it has; if what it names is mended instead (a policy, an old kubelet), it is tried again by itself',
   DrainBlocked: `loosen the PodDisruptionBudget that it names (kubectl get pdb -A), grant a permission that it names (\`fairlead check --worker\`), or ${UNDRAINED}; it is tried again by itself until the time limit`,
@@ -292,7 +291,7 @@ function waiting(evidence: Evidence): Verdict | undefined {
   const { object, plan, now } = evidence;
   const refusal = refusalOf(object);
   if (refusal !== undefined) {
-    const back = refusal.next === REFUSED ? orAbort(howToGoBack(evidence)) : '';
+    const back = refusal.next === MEND_REFUSAL ? orAbort(howToGoBack(evidence)) : '';
     return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: `${refusal.next}${back}` };
   }
   const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);

@@ -1,6 +1,7 @@
 /** What the end of a commit's run means to its repository's sync. */
 
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancelledFailure,
   ChildWorkflowFailure,
@@ -102,7 +103,7 @@ export function describeEnd(error: unknown, superseded: boolean): CommitEnd {
     return { outcome: superseded ? 'Superseded' : 'Canceled', mayPassLater };
   if (cause instanceof TerminatedFailure)
     return { outcome: 'Terminated', message: 'the run was terminated', mayPassLater };
-  const message = cause instanceof Error ? cause.message.slice(0, LONGEST_MESSAGE) : 'the run failed';
+  const message = whyFailed(cause).slice(0, LONGEST_MESSAGE);
   const isRefusal = cause instanceof ApplicationFailure && cause.type === 'CommitRefused';
   const details: unknown = cause instanceof ApplicationFailure ? cause.details?.[1] : undefined;
   const told = typeof details === 'object' && details !== null ? details : {};
@@ -112,4 +113,12 @@ export function describeEnd(error: unknown, superseded: boolean): CommitEnd {
     mayPassLater: 'mayPassLater' in told && told.mayPassLater === true,
     ...('endedAt' in told && typeof told.endedAt === 'number' && { endedAt: told.endedAt }),
   };
+}
+
+/** Why a run failed; one that ended with a step of its says nothing of that itself. */
+function whyFailed(cause: unknown): string {
+  if (!(cause instanceof ActivityFailure)) return cause instanceof Error ? cause.message : 'the run failed';
+  const next = '; `fairlead sync` tries it again';
+  const why = `a step of it has failed: ${(cause.cause ?? cause).message}`;
+  return `${why.slice(0, LONGEST_MESSAGE - next.length)}${next}`;
 }

@@ -24,6 +24,7 @@ import { useLanes } from '../support/lanes.ts';
 import { configMap, statefulSet } from '../support/small-manifests.ts';
 import { ReceivingServer } from '../support/receiving-server.ts';
 import { runCliProcess } from '../support/cli-process.ts';
+import { refuseChange } from '../support/refusing-policy.ts';
 import { silentServer } from '../support/silent-server.ts';
 import { plantedIn, textOf } from '../support/planted.ts';
 import { grantSyncAccount } from '../support/sync-account.ts';
@@ -737,6 +738,25 @@ describe('what somebody does to the ConfigMaps', () => {
     await cluster.client.patch(inventory, 'merge', { data: { status: null } });
     expect(await cli('sync shop --timeout 50s')).toMatchObject({ code: 0 });
     await untilShop('synced', ({ state }) => state === 'Synced');
+  }, 90_000);
+
+  it('an inventory that may not be written for a while has its commit wait, and say why, until it may', async () => {
+    const why =
+      /PUT configmaps fairlead-system\/fairlead-shop: .*no change of fairlead-shop.*`fairlead check --worker`/;
+    const allow = await refuseChange(cluster.client, 'fairlead-system', 'fairlead-shop');
+    let sha: string;
+    try {
+      sha = await shop.commit({ 'config.yaml': configMap('unwritten') }, 'unwritten');
+      expect(await cli('sync shop --timeout 5s')).toMatchObject({
+        code: 3,
+        err: expect.stringMatching(why),
+      });
+      const { state } = await untilShop('waiting for it', ({ message }) => why.test(message));
+      expect(state).toBe('Progressing');
+    } finally {
+      await allow();
+    }
+    await untilShop('synced by itself', ({ state, applied }) => state === 'Synced' && applied === sha);
   }, 90_000);
 
   it('a list of what is followed that was deleted makes no false claim, and is waited for', async () => {

@@ -40,6 +40,23 @@ export async function refuseConfigMap(
   });
 }
 
+/** Lets nobody change the ConfigMap of that name, which is there; see {@link refuse}. */
+export async function refuseChange(
+  client: KubernetesClient,
+  namespace: string,
+  name: string,
+): Promise<() => Promise<void>> {
+  const path = { group: '', version: 'v1', resource: 'configmaps', namespace, name } as const;
+  return await refuse(client, namespace, {
+    name: `no-change-of-${name}-in-${namespace}`,
+    operation: 'UPDATE',
+    resource: 'configmaps',
+    expression: `object.metadata.name != "${name}"`,
+    message: `no change of ${name} for now`,
+    probe: async () => await client.patch(path, 'merge', {}, { dryRun: true }),
+  });
+}
+
 /** Lets nobody make a ReplicationController of that name; see {@link refuse}. */
 export async function refuseController(
   client: KubernetesClient,

@@ -1,8 +1,15 @@
 /** Signals come from anybody, with anything in them. */
 
 import { describe, expect, it } from '@jest/globals';
-import { ActivityFailure, ApplicationFailure, RetryState, TimeoutFailure } from '@temporalio/common';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  ChildWorkflowFailure,
+  RetryState,
+  TimeoutFailure,
+} from '@temporalio/common';
 
+import { describeEnd } from '../../workflows/commit-end.ts';
 import { readOperatorMessage } from '../../workflows/messages.ts';
 import { NewsQueue } from '../../workflows/news-queue.ts';
 import { readDriftFound, readReason, readSeenCommit, readSha } from '../../workflows/sync-messages.ts';
@@ -177,5 +184,16 @@ describe('why a receiver was not told', () => {
       /^slack of repository shop cannot be told: time was up .*\(is a worker there .* does the receiver answer/,
     );
     expect(whyUntold(who, 'x')).toBe(`${who} cannot be told: no answer`);
+  });
+});
+
+it('a commit that has ended with a step of its says what that was, and what to do', () => {
+  const why = ApplicationFailure.nonRetryable('PUT configmaps system/fairlead-shop: TooLarge');
+  const step = new ActivityFailure('Activity task failed', 'recordCommit', '1', RetryState.TIMEOUT, '', why);
+  const run = { workflowId: 'w', runId: 'r' };
+  const ended = new ChildWorkflowFailure('c', run, 'commit', RetryState.TIMEOUT, step);
+  expect(describeEnd(ended, false)).toMatchObject({
+    outcome: 'Failed',
+    message: `a step of it has failed: ${why.message}; \`fairlead sync\` tries it again`,
   });
 });

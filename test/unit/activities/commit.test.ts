@@ -1,11 +1,12 @@
-/** The check of a commit while the apiserver is just starting, over real HTTP. */
+/** Activities of a commit that the apiserver refuses what the worker needs for every commit, over real HTTP. */
 
 import { expect, it } from '@jest/globals';
 import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
 
 import type { CommitActivityDependencies } from '../../../activities/commit-access.ts';
 import { createCommitActivities } from '../../../activities/commit.ts';
-import type { CheckCommitInput } from '../../../activities/commit-types.ts';
+import type { CheckCommitInput, RecordCommitInput } from '../../../activities/commit-types.ts';
 import type { Mirror } from '../../../git/mirror.ts';
 import { repositoryFromFlags } from '../../../git/repositories.ts';
 import { trusted } from '../../../kubernetes/values.ts';
@@ -14,23 +15,16 @@ import { useWatchServer } from '../../support/watch-server-ground.ts';
 
 const ground = useWatchServer();
 
-it('is tried again until the roles of the cluster are read: nobody may do anything before, nor ask whether it is ready', async () => {
-  // Roles of namespaces are read already: the inventory is asked for with one.
-  ground.server.intercept = ({ url: { pathname } }, response) => {
-    const resources = [{ name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: [] }];
-    if (pathname === '/api/v1') answer(response, 200, { resources });
-    else if (pathname.startsWith('/api/v1/namespaces/system/'))
-      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'not found' });
-    else
-      answer(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden', message: 'RBAC: not found' });
-    return true;
-  };
+const flags = { repo: '/srv/shop', name: 'shop', namespace: 'ns', serviceAccount: 'deployer' };
+
+/** Of a commit with one object. */
+function activities() {
   const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n';
   const mirror = trusted<Mirror>({
     readManifests: async () => await Promise.resolve({ files: [{ path: 'a.yaml', text }], problems: [] }),
+    describeCommit: async () => await Promise.resolve(undefined),
   });
-  const flags = { repo: '/srv/shop', name: 'shop', namespace: 'ns', serviceAccount: 'deployer' };
-  const { checkCommit } = createCommitActivities(
+  return createCommitActivities(
     trusted<CommitActivityDependencies>({
       client: ground.client,
       clusterUid: 'u',
@@ -39,9 +33,72 @@ it('is tried again until the roles of the cluster are read: nobody may do anythi
       followed: () => [],
       mirror: () => mirror,
       inventoryNamespace: 'system',
+      now: () => 0,
+      onRecorded: () => undefined,
     }),
   );
-  const input = { repository: 'shop', sha: 'a'.repeat(40), clusterUid: 'u', onlyDeferred: false };
-  const checking = new MockActivityEnvironment().run(checkCommit, trusted<CheckCommitInput>(input));
-  await expect(checking).rejects.toMatchObject({ type: 'Forbidden', nonRetryable: false });
+}
+
+function quiet(attempt = 1): MockActivityEnvironment {
+  return new MockActivityEnvironment({ attempt }, { logger: new DefaultLogger('ERROR') });
+}
+
+const input = { repository: 'shop', sha: 'a'.repeat(40), clusterUid: 'u', onlyDeferred: false };
+
+it.each([1, 100])(
+  'is checked only when the roles of the cluster are read, attempt %i: nobody may do anything before, nor ask whether it is ready',
+  async (attempt) => {
+    // Roles of namespaces are read already: the inventory is asked for with one.
+    ground.server.intercept = ({ url: { pathname } }, response) => {
+      const resources = [{ name: 'configmaps', kind: 'ConfigMap', namespaced: true, verbs: [] }];
+      if (pathname === '/api/v1') answer(response, 200, { resources });
+      else if (pathname.startsWith('/api/v1/namespaces/system/'))
+        answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'not found' });
+      else
+        answer(response, 403, { kind: 'Status', code: 403, reason: 'Forbidden', message: 'RBAC: not found' });
+      return true;
+    };
+    const { checkCommit } = activities();
+    const checking = quiet(attempt).run(checkCommit, trusted<CheckCommitInput>(input));
+    await expect(checking).rejects.toMatchObject({ type: 'Forbidden', nonRetryable: false });
+  },
+);
+
+const POLICY =
+  "configmaps \"fairlead-shop\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+
+/** The record of a commit whose inventory is not there, and may not be made: how the apiserver refuses it. */
+async function recording(code: number, reason: string, message: string): Promise<unknown> {
+  ground.server.intercept = ({ method }, response) => {
+    if (method === 'GET')
+      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: '' });
+    else answer(response, code, { kind: 'Status', code, reason, message });
+    return true;
+  };
+  const { recordCommit } = activities();
+  const problems = { total: 0, first: [], lines: [] };
+  const run = { workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z', outcome: 'Succeeded' };
+  const recorded = trusted<RecordCommitInput>({ ...input, ...run, problems, notes: [] });
+  return await quiet().run(recordCommit, recorded);
+}
+
+it.each([
+  ['permission', 403, 'Forbidden', 'User "worker" cannot create resource "configmaps"'],
+  ['policy', 422, 'Invalid', POLICY],
+])(
+  'an inventory that may not be written, by %s, is tried again, and says what to mend',
+  async (_, ...said) => {
+    await expect(recording(...said)).rejects.toMatchObject({
+      type: 'Forbidden',
+      nonRetryable: false,
+      message: expect.stringMatching(
+        /^POST configmaps system: .*; mend what it names .*`fairlead check --worker`/,
+      ),
+    });
+  },
+);
+
+it('an inventory that is too long stays so', async () => {
+  const message = 'ConfigMap "fairlead-shop" is invalid: []: Too long';
+  await expect(recording(422, 'Invalid', message)).rejects.toMatchObject({ nonRetryable: true });
 });

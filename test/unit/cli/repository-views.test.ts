@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { besides, repositoryWhy } from '../../../cli/get-repositories.ts';
 import { historyColumns } from '../../../cli/repository-history.ts';
+import { overUnrecorded } from '../../../cli/repository-progress.ts';
 import { viewRepository } from '../../../cli/repository-views.ts';
 import { notesOf, whyLate } from '../../../cli/sync-repository.ts';
 import { formatTable } from '../../../cli/table.ts';
@@ -551,5 +552,24 @@ describe('a commit that waits for Temporal', () => {
     );
     const over = { status: commit('Succeeded') };
     expect(viewRepository('shop', row(), over, troubles).message).toBe('');
+  });
+});
+
+describe('a commit whose run is over, which is not recorded', () => {
+  it('is not under way, and is tried again by a sync', () => {
+    const view = viewRepository('shop', row(), { status: commit('Progressing') });
+    expect(overUnrecorded(view, 'Failed')).toMatchObject({
+      state: 'Failed',
+      message:
+        'the run of bbbbbbbb has ended (Failed), which is not recorded (yet); `fairlead sync shop` tries it again',
+    });
+  });
+
+  it('leaves it to the next one', () => {
+    const view = viewRepository('shop', row(), { status: commit('Progressing', { sha: OLD }) });
+    expect(overUnrecorded(view, 'Terminated')).toMatchObject({
+      state: 'Pending',
+      message: 'the run of aaaaaaaa has ended (Terminated), which is not recorded (yet), bbbbbbbb is next',
+    });
   });
 });
