@@ -64,7 +64,7 @@ export async function untilGranted<T>(request: () => Promise<T>): Promise<T> {
     return await request();
   } catch (error) {
     if (!isForbidden(error) && !(isByAdmission(error) && isRefusal(error))) throw error;
-    const message = `${error.message.slice(0, MESSAGE_LIMIT)}; ${MEND_REFUSAL}`;
+    const message = `${error.message.slice(0, MESSAGE_LIMIT)}; ${MEND_REFUSAL}; it is tried again by itself`;
     throw ApplicationFailure.create({ message, type: 'Forbidden' });
   }
 }

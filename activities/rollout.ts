@@ -19,6 +19,7 @@ import type { WatchCache } from '../kubernetes/watch-cache.ts';
 import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishes.ts';
 import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernetes/workload-api.ts';
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
+import { withRefusal } from '../planners/deadline-reason.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import { asActivities, attemptClient, currentAttempt } from './attempt.ts';
@@ -181,7 +182,8 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
   async function recordWish(input: WishInput): Promise<WishResult> {
     const live = await readLive(input);
     const by = input.by ?? 'signal';
-    const wish = { by, ...(input.reason !== undefined && { reason: input.reason }) };
+    const asked = { by, ...(input.reason !== undefined && { reason: input.reason }) };
+    const wish = withRefusal(asked, feed.latest(keyOf(input))?.plan.waiting ?? []);
     const client = attemptClient(dependencies.client);
     const { workload: ref } = input;
     if ('outcome' in live && live.gone === true) {

@@ -7,6 +7,7 @@ import type { WorkloadObject } from '../kubernetes/workload-edit.ts';
 import { wayBackOf } from '../kubernetes/workload-revisions.ts';
 import { isIdle } from '../kubernetes/wish-edits.ts';
 import { KEEPS_OLD } from '../planners/conditions.ts';
+import { blamesRefusal } from '../planners/deadline-reason.ts';
 import { isNote } from '../planners/complete-mark.ts';
 import { DEADLINE_WISHER, LABEL } from '../planners/names.ts';
 import type { Pod, PodTemplate } from '../planners/objects.ts';
@@ -60,6 +61,7 @@ export interface Verdict {
   readonly next?: string;
 }
 
+const REFUSED = `${MEND_REFUSAL}; it is tried again by itself`;
 const UNDRAINED = 'roll out without draining: take `drain` out of the manifest';
 
 /** What to do about faults that only the worker sees: answers to its writes and of Temporal, and pods that no selector finds. */
@@ -71,8 +73,8 @@ const WORKER_ONLY: Readonly<Record<string, string>> = {
   NameTaken:
     'delete the pod that has the name, if nobody needs it, or, where its labels are to blame, give it those of the selector: kubectl label pod POD -n NAMESPACE KEY=VALUE --overwrite; it goes on by itself then',
   NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers('POD', 'NAMESPACE')}`,
-  CreateRefused: MEND_REFUSAL,
-  WriteRefused: MEND_REFUSAL,
+  CreateRefused: REFUSED,
+  WriteRefused: REFUSED,
   ResizeRefused:
     'set podUpdatePolicy to InPlaceIfPossible, so that such a pod is replaced, or commit the resources that it has; if what it names is mended instead (a policy, an old kubelet), it is tried again by itself',
   DrainBlocked: `loosen the PodDisruptionBudget that it names (kubectl get pdb -A), grant a permission that it names (\`fairlead check --worker\`), or ${UNDRAINED}; it is tried again by itself until the time limit`,
@@ -215,9 +217,7 @@ function stalled(evidence: Evidence): Verdict | undefined {
   const hasRunEnded = condition.reason?.startsWith('Run') === true;
   const first = hasRunEnded
     ? `fairlead rollout retry ${whoOf(workload)}${orAbort(way)}`
-    : way.isAbort && way.forbidden === undefined
-      ? way.command
-      : commitOr(way);
+    : (mendRefusal(evidence) ?? (way.isAbort && way.forbidden === undefined ? way.command : commitOr(way)));
   return {
     verdict: 'Stalled',
     sentence: `it is stalled: ${condition.message ?? condition.reason ?? 'no cause given'}${held}`,
@@ -231,17 +231,33 @@ function paused(evidence: Evidence): Verdict | undefined {
   if (workload.paused === undefined || isRolledOut(plan)) return undefined;
   const back = howToGoBack(evidence);
   // The same pods would only run into the same deadline again, or fail as they do now, unless it has been gone back already.
-  const isBroken = plan.waiting.some(({ message }) => BROKEN.test(message));
   const isInVain =
-    (workload.paused.by === DEADLINE_WISHER || isBroken) &&
+    (workload.paused.by === DEADLINE_WISHER || isBroken(plan)) &&
     !back.isThere &&
     isTried(evidence, workload.paused);
-  const instead = isInVain ? `${commitOr(back)}; then ` : '';
+  const instead = isInVain ? `${mendRefusal(evidence) ?? commitOr(back)}; then ` : '';
   return {
     verdict: 'Paused',
     sentence: `it is paused${by(describeWish(workload.paused))}${workload.paused.at === undefined ? '' : ` since ${workload.paused.at}`}`,
     next: `${instead}fairlead rollout resume ${whoOf(workload)}`,
   };
+}
+
+/** What comes before anything else where the apiserver refuses the rollout's writes, or did when its deadline passed: the template may well work. */
+function mendRefusal(evidence: Evidence): string | undefined {
+  const {
+    object,
+    workload: { paused: wish },
+    plan,
+  } = evidence;
+  if (isBroken(plan)) return undefined;
+  if (wish !== undefined) return blamesRefusal(wish) ? MEND_REFUSAL : undefined;
+  return refusalOf(object)?.next === REFUSED ? `${REFUSED}${orAbort(howToGoBack(evidence))}` : undefined;
+}
+
+/** Pods fail by themselves. */
+function isBroken({ waiting: reasons }: Pick<Plan<object>, 'waiting'>): boolean {
+  return reasons.some(({ message }) => BROKEN.test(message));
 }
 
 /** Whether the present template is what was being rolled out when the pause began: one that came later may well work. */
@@ -291,7 +307,7 @@ function waiting(evidence: Evidence): Verdict | undefined {
   const { object, plan, now } = evidence;
   const refusal = refusalOf(object);
   if (refusal !== undefined) {
-    const back = refusal.next === MEND_REFUSAL ? orAbort(howToGoBack(evidence)) : '';
+    const back = refusal.next === REFUSED ? orAbort(howToGoBack(evidence)) : '';
     return { verdict: 'Waiting', sentence: `it waits: ${refusal.message}`, next: `${refusal.next}${back}` };
   }
   const [cause, ...others] = plan.batch.length > 0 ? [] : causesFirst(plan.waiting);

@@ -7,8 +7,7 @@ export const SET_ACCOUNT =
   'set `serviceAccount: NAMESPACE/NAME` in the entry (`fairlead up --service-account`); manifests/install/worker/sync-account.yaml is an example of one';
 
 /** What to do where the apiserver refuses the worker itself something, beginning in lower case. */
-export const MEND_REFUSAL =
-  'mend what it names (a quota, a policy, a permission: `fairlead check --worker`); it is tried again by itself';
+export const MEND_REFUSAL = 'mend what it names (a quota, a policy, a permission: `fairlead check --worker`)';
 
 /** Names of those that say no account. */
 export function withOwnRights(repositories: readonly Repository[]): readonly string[] {

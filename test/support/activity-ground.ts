@@ -33,6 +33,8 @@ export class ActivityGround {
   readonly activities: RolloutActivities;
   readonly client: KubernetesClient;
   readonly events: EventRecorder;
+  /** Plans that the reconciler has made; it is not running. */
+  readonly feed = new PlanFeed();
   /** What a run of the present template is known by. */
   readonly reference = reference();
   readonly #server: WatchServer;
@@ -58,9 +60,9 @@ export class ActivityGround {
       sources: RESOURCES.map((resource) => ({ group, version: 'v1beta1', resource })),
       onError: () => undefined,
     });
-    const [view, feed, memory, mutex, now] = [
+    const { feed } = this;
+    const [view, memory, mutex, now] = [
       new ClusterView(cache, API, true),
-      new PlanFeed(),
       new WriteMemory(),
       new KeyedMutex(),
       Date.now,

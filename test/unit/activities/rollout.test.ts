@@ -5,6 +5,8 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 
 import type { CloseInput, CloseResult, WishInput, WishResult } from '../../../activities/rollout-types.ts';
 import { readAttempts } from '../../../kubernetes/attempts.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import { workloadKey } from '../../../kubernetes/workload-key.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
@@ -45,6 +47,19 @@ it('the signal pause of a run whose template is another one by now holds the wor
   const input = { ...ground.reference, target: 'another', verb: 'pause' } as const;
   expect(await new MockActivityEnvironment().run(recordWish, input)).toMatchObject({ changed: true });
   expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
+});
+
+it('the pause of a deadline says on the object what the apiserver refused when it passed', async () => {
+  const message = 'the apiserver refuses to change web-0: no';
+  const waiting = [{ code: 'WriteRefused', message }];
+  const { workload, target } = ground.reference;
+  const key = workloadKey(workload.kind, workload.namespace, workload.name);
+  ground.feed.publish(key, trusted({ plan: { waiting }, target, timedOut: true }));
+  const { recordWish } = ground.activities;
+  const wish = { by: 'progressDeadlineSeconds', reason: 'no progress' };
+  const input = { ...ground.reference, verb: 'pause', ...wish } as const;
+  expect(await new MockActivityEnvironment().run(recordWish, input)).toMatchObject({ changed: true });
+  expect(ground.writes).toEqual([expect.stringContaining(`no progress: ${message}`)]);
 });
 
 describe('the end of a run whose template is the wanted one', () => {

@@ -232,6 +232,27 @@ describe('explain', () => {
     );
   });
 
+  it('the apiserver refuses what the rollout writes: no deadline lays that to the template', () => {
+    const refusal = 'the apiserver refuses to change web-2: delete of pods/default/web-2: Forbidden: no';
+    const reason = `no progress before the deadline: ${refusal}`;
+    const annotations = { 'fairlead.dev/paused': JSON.stringify({ by: 'progressDeadlineSeconds', reason }) };
+    const mend = 'mend what it names (a quota, a policy, a permission: `fairlead check --worker`)';
+    const who = 'statefulset.fairlead.dev/web -n default';
+    expect(verdict({ object: { annotations }, updated: 1 })).toBe(
+      `Paused: it is paused by progressDeadlineSeconds: ${reason} → ${mend}; then fairlead rollout resume ${who}`,
+    );
+    const message = `no progress for 9 s: ${refusal}`;
+    const stalled = { type: 'Stalled', status: 'True', reason: 'ProgressDeadlineExceeded', message } as const;
+    const waits = { type: 'Reconciling', status: 'True', reason: 'WriteRefused', message: refusal } as const;
+    expect(verdict({ object: { conditions: [stalled, waits] }, updated: 1 })).toBe(
+      `Stalled: it is stalled: ${message} → ${mend}; it is tried again by itself; or go back: fairlead rollout abort ${who}`,
+    );
+    // A Deployment is both.
+    expect(verdict({ object: { annotations, conditions: [stalled] }, updated: 1 })).toMatch(
+      /^Stalled: .* → mend what it names [^;]*; then fairlead rollout resume/,
+    );
+  });
+
   it('Temporal is away and pods are to be replaced', () => {
     const run = {
       state: 'unreachable',
