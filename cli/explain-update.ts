@@ -1,9 +1,10 @@
 /** Why an update of a ReplicationController does not get on, and what to do about it; from what was read, asking nobody. */
 
 import { whyLastFailed } from '../kubernetes/attempts.ts';
+import type { ReplicationController } from '../planners/replication-controller.ts';
 import { partnerOf } from '../planners/replication-controller.ts';
 import { abandonedPods } from '../planners/rolling-update-abandoned.ts';
-import { heldNext } from '../planners/rolling-update-handover.ts';
+import { foreignFinalizers, freedPods, heldNext } from '../planners/rolling-update-handover.ts';
 import { describeSize, leftovers } from '../planners/rolling-update-leftover.ts';
 import { lostImage, lostPods } from '../planners/rolling-update-lost.ts';
 import { isHeldByPeriod, periodReason } from '../planners/rolling-update-period.ts';
@@ -133,6 +134,9 @@ function explainState(
     if (step.do === 'refuse' && isUnderWay(plan)) {
       return { verdict, sentence: `${pods}; ${step.message}`, next: wayOutOfRefusal(plan) };
     }
+    const letGo =
+      dead === undefined && freedPods(view).length > 0 ? commandToLetGo(view.nextController) : undefined;
+    if (letGo !== undefined) return { verdict, sentence, next: letGo };
     const left = [...new Set([...abandonedPods(view), ...lostPods(view)])];
     const isGone = view.old === undefined && view.nextController === undefined;
     const isStopped = dead !== undefined && isUnderWay(plan);
@@ -176,23 +180,22 @@ function stuckNext(plan: RollingUpdatePlan, { code, pods = [] }: UpdateReason): 
   const steps: Readonly<Record<string, string | undefined>> = {
     PodNotReady: plan.view.isRollback ? wayOutOfRollback(plan) : `wait, or ${out}`,
     PodRefused: `make room (kubectl describe quota -n ${namespace})${orElse}`,
-    ControllerLeaving: wayOutOfDeletion(plan),
+    ControllerLeaving: commandToLetGo(plan.view.old) ?? commandToLetGo(plan.view.nextController),
     [RIVAL]: `give the other one a selector of its own, or delete it${plan.view.old === undefined ? '' : orElse}`,
     [EDITED]: `kubectl delete pods ${pods.join(' ')} -n ${namespace}`,
   };
   return steps[code];
 }
 
-/** One that is held by finalizers which nobody may take off any more. */
-function wayOutOfDeletion({
-  view: { old, nextController, namespace },
-}: RollingUpdatePlan): string | undefined {
-  const held = [old, nextController].find(
-    (one) => one?.metadata.deletionTimestamp !== undefined && (one.metadata.finalizers ?? []).length > 0,
-  );
-  if (held === undefined) return undefined;
-  const { name } = held.metadata;
-  return `who has set it takes it off; if nobody does any more: kubectl patch rc ${name} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`;
+/** What ends the deletion of one that is held by finalizers which nobody may take off any more: the others are taken off by themselves. */
+function commandToLetGo(controller: ReplicationController | undefined): string | undefined {
+  if (controller?.metadata.deletionTimestamp === undefined) return undefined;
+  const foreign = foreignFinalizers(controller);
+  if (foreign.length === 0) return undefined;
+  const { name, namespace = '', finalizers = [] } = controller.metadata;
+  const others = finalizers.filter((one) => !foreign.includes(one));
+  const patch = JSON.stringify({ metadata: { finalizers: others.length === 0 ? null : others } });
+  return `who has set it takes it off; if nobody does any more: kubectl patch rc ${name} -n ${namespace} --type=merge -p '${patch}'`;
 }
 
 /** What the old controller had is put back from the record, unless that was made when somebody may have edited it already. */

@@ -4,8 +4,9 @@ import { ANNOTATION } from '../planners/names.ts';
 import { isActive } from '../planners/availability.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { byTemplateEditors, partnerOf, podsOf, sizeOf } from '../planners/replication-controller.ts';
+import { describeHold } from '../planners/pod-reasons.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
-import { freedPods } from '../planners/rolling-update-handover.ts';
+import { foreignFinalizers, freedPods } from '../planners/rolling-update-handover.ts';
 import { describeLeftover, leftBy } from '../planners/rolling-update-leftover.ts';
 import { describeLost } from '../planners/rolling-update-lost.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
@@ -269,11 +270,12 @@ function describeFreed(view: UpdateView): string | undefined {
   const { length } = freedPods(view);
   if (next === undefined || length === 0) return undefined;
   const [pods, them] = length === 1 ? ['pod has', 'it'] : ['pods have', 'them'];
-  const [from, rest] = [
-    next.metadata.name,
-    old === undefined && !keepsName ? `and ${name} is not there yet` : `without ${them}`,
-  ];
-  return `${String(length)} ${pods} no controller: ${from} is being deleted ${rest}`;
+  const hold = describeHold(foreignFinalizers(next));
+  const rest =
+    old === undefined && !keepsName
+      ? `${hold}${hold === '' ? '' : ','} and ${name} is not there yet`
+      : ` without ${them}${hold}`;
+  return `${String(length)} ${pods} no controller: ${next.metadata.name} is being deleted${rest}`;
 }
 
 /** `paused by ann: disk alarm` */

@@ -59,7 +59,12 @@ export function explainTermination(
 export function describeDeletion({
   metadata: { finalizers = [] },
 }: Pick<KubernetesObject, 'metadata'>): string {
-  return `is being deleted${finalizers.length === 0 ? '' : `, held by its ${describeFinalizers(finalizers)}`}`;
+  return `is being deleted${describeHold(finalizers)}`;
+}
+
+/** `, held by its finalizer x.y/z`; nothing without one. */
+export function describeHold(finalizers: readonly string[]): string {
+  return finalizers.length === 0 ? '' : `, held by its ${describeFinalizers(finalizers)}`;
 }
 
 /** `finalizer x.y/z`, with all of them. */

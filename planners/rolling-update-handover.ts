@@ -77,6 +77,13 @@ export function heldNext({ nextController: next }: UpdateView): ReplicationContr
   return next !== undefined && isHeldForRename(next) ? next : undefined;
 }
 
+/** Finalizers of a controller that neither a rename nor the garbage collector takes off. */
+export function foreignFinalizers({
+  metadata: { finalizers = [] },
+}: ReplicationController): readonly string[] {
+  return finalizers.filter((one) => one !== RENAME_FINALIZER && !OF_THE_COLLECTOR.includes(one));
+}
+
 function release(next: ReplicationController, why: string): UpdateStep {
   const { name, finalizers = [] } = next.metadata;
   const change = { metadata: { finalizers: finalizers.filter((one) => one !== RENAME_FINALIZER) } };

@@ -8,7 +8,12 @@ import { rowsOf, viewControllers } from '../../../cli/controller-list.ts';
 import { explain } from '../../../cli/explain-update.ts';
 import type { GitState } from '../../../cli/git-state.ts';
 import { judgeUpdate, whyNothingMoves } from '../../../cli/update-state.ts';
-import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from '../../../planners/names.ts';
+import {
+  ANNOTATION,
+  RENAME_FINALIZER,
+  ROLLING_UPDATE,
+  SHIPPED_ROLLING_UPDATE,
+} from '../../../planners/names.ts';
 import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { recordManifest } from '../../../planners/rolling-update-record.ts';
 import type { Turned } from '../../../planners/rolling-update-record.ts';
@@ -205,6 +210,29 @@ describe('pods without a controller', () => {
     ]);
   });
 
+  it.each<[string, string | undefined, string]>([
+    ['alone', undefined, 'null'],
+    ['beside the finalizer of the rename', RENAME_FINALIZER, `["${RENAME_FINALIZER}"]`],
+  ])('are told with the finalizer of somebody else that holds the rename, %s', (_, own, left) => {
+    const all = world('ReleaseNext');
+    const next = all.controllers[0]?.metadata.name ?? '';
+    const finalizers = ['x.example/hold', ...(own === undefined ? [] : [own])];
+    all.edit(next, (one) => ({ ...one, metadata: { ...one.metadata, finalizers } }));
+    const told = `2 pods have no controller: ${next} is being deleted, held by its finalizer x.example/hold, and foo is not there yet`;
+
+    expect(said(all, RUNNING)).toEqual({
+      verdict: 'PodsWithoutController',
+      sentence: told,
+      next: `who has set it takes it off; if nobody does any more: kubectl patch rc ${next} -n default --type=merge -p '{"metadata":{"finalizers":${left}}}'`,
+    });
+    expect(whyNothingMoves(planRollingUpdate(all.snapshot('foo'), 0))).toBe(told);
+    // Without a worker nothing would come of it.
+    expect(said(all, RUNNING, NOBODY)).toMatchObject({
+      sentence: `${told}; ${NOBODY}`,
+      next: expect.stringMatching(/^start a worker/),
+    });
+  });
+
   it('also where the next one is deleted without them in the middle, and none while it still has them', () => {
     const all = world('ScaleDown');
     const [{ metadata } = { metadata: undefined }] = all.controllers.filter(
@@ -213,7 +241,11 @@ describe('pods without a controller', () => {
     const { name = '', uid = '', resourceVersion = '' } = metadata ?? {};
     const deleted = { resource: 'replicationcontrollers', name, uid, resourceVersion, orphan: true } as const;
     all.apply({ verb: 'delete', ...deleted, purpose: 'DeleteNext', message: '' });
-    expect(said(all, RUNNING).verdict).toBe('ControllerLeaving');
+    // The garbage collector's finalizer is not to be taken off by hand: it would take the pods with it.
+    expect(said(all, RUNNING)).toEqual({
+      verdict: 'ControllerLeaving',
+      sentence: `${name} is being deleted, held by its finalizer orphan`,
+    });
     const { pods, ...snapshot } = all.snapshot('foo');
     const free = pods.map((pod) => ({ ...pod, metadata: { ...pod.metadata, ownerReferences: [] } }));
     expect(
