@@ -268,7 +268,7 @@ class SyncVerb {
       if (now !== sha) this.#line(`◎ ${shortSha(sha)} is superseded by ${shortSha(now)}`);
       sha = now;
       if (running !== undefined && running !== sha) {
-        why = `it begins when the run of ${shortSha(running)} has ended`;
+        why = whyNotBegun(running, await this.#calls.progress(running));
         this.#line(`◎ ${shortSha(sha)}: ${why}`);
       } else {
         const view = running === undefined ? undefined : await this.#calls.progress(running);
@@ -405,6 +405,16 @@ export function notesOf(
 ): readonly string[] {
   const commit = status?.commit;
   return commit?.sha === sha && commit.outcome === outcome ? (commit.notes ?? []) : [];
+}
+
+/** Why a commit has not begun although it is the newest: the run of another is on its way out, and may not get there. */
+export function whyNotBegun(running: string, view: CommitView | undefined): string {
+  const what = `it begins when the run of ${shortSha(running)} has ended`;
+  // What it was waiting for is nothing to it any more.
+  const isWaiting = view?.phase === 'AwaitingWave' || view?.phase === 'AwaitingRollouts';
+  return view === undefined || isWaiting || view.waiting.length === 0
+    ? what
+    : `${what}; ${describeProgress(view)}`;
 }
 
 /** Why there is no answer in time although somebody leads, from what was known of the repository before. */

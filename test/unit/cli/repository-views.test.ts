@@ -6,7 +6,7 @@ import { besides, repositoryWhy } from '../../../cli/get-repositories.ts';
 import { historyColumns } from '../../../cli/repository-history.ts';
 import { overUnrecorded } from '../../../cli/repository-progress.ts';
 import { viewRepository } from '../../../cli/repository-views.ts';
-import { notesOf, whyLate } from '../../../cli/sync-repository.ts';
+import { notesOf, whyLate, whyNotBegun } from '../../../cli/sync-repository.ts';
 import { formatTable } from '../../../cli/table.ts';
 import { withAttempt } from '../../../git/commit-report.ts';
 import type { FollowedRow } from '../../../git/followed-list.ts';
@@ -16,6 +16,7 @@ import { entryKey, takenBy } from '../../../git/inventory-content.ts';
 import { suspendRepository } from '../../../git/suspension.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { SUSPENDED } from '../../../planners/names.ts';
+import type { CommitView } from '../../../workflows/sync-messages.ts';
 
 const [OLD, NEW] = ['a'.repeat(40), 'b'.repeat(40)];
 
@@ -571,5 +572,23 @@ describe('a commit whose run is over, which is not recorded', () => {
       state: 'Pending',
       message: 'the run of aaaaaaaa has ended (Terminated), which is not recorded (yet), bbbbbbbb is next',
     });
+  });
+});
+
+describe('a commit that has not begun', () => {
+  const at = (phase: CommitView['phase'], waiting: readonly string[]) =>
+    whyNotBegun(OLD, trusted<CommitView>({ phase, applied: 1, unchanged: 0, pruned: 0, waiting }));
+  const begins = 'it begins when the run of aaaaaaaa has ended';
+
+  it('says what keeps the run before it from ending', () => {
+    expect(at('Superseded', ['PUT configmaps: Forbidden'])).toBe(
+      `${begins}; Superseded, 1 applied: PUT configmaps: Forbidden`,
+    );
+  });
+
+  it('says no more where that only has to be told', () => {
+    expect(at('Superseded', [])).toBe(begins);
+    expect(at('AwaitingRollouts', ['web is not ready'])).toBe(begins);
+    expect(whyNotBegun(OLD, undefined)).toBe(begins);
   });
 });
