@@ -1,6 +1,6 @@
 /** `fairlead rollout pause|resume|abort|retry rc/NAME`: written on the controllers, then told to the run. */
 
-import type { PauseResult } from '../kubernetes/rolling-update-wishes.ts';
+import type { UpdateWishResult } from '../kubernetes/rolling-update-wishes.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
 import type { UpdateReference } from '../kubernetes/rolling-update-objects.ts';
@@ -39,15 +39,10 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
     const plan = await readPlan(session, reference);
     const { reason } = call.options;
     const by = call.options.by ?? (await whoAmI(session));
-    const writes: Readonly<Record<Exclude<RolloutWish, 'restart'>, () => Promise<PauseResult>>> = {
+    const writes: Readonly<Record<Exclude<RolloutWish, 'restart'>, () => Promise<UpdateWishResult>>> = {
       pause: async () => await pauseUpdate(client, reference, { by, reason }, io.now(), { orNext: true }),
       resume: async () => await resumeUpdate(client, reference),
-      abort: async () => {
-        const { refused, ...result } = await abortUpdate(client, reference, { by, reason }, io.now());
-        // Where nothing is under way it is as wished; where it goes on all the same nobody may think that it was aborted.
-        if (refused !== undefined) throw updateRefusal(plan.view, refused);
-        return result;
-      },
+      abort: async () => await abortUpdate(client, reference, { by, reason }, io.now()),
       retry: async () => await decideRetry(session, reference, plan),
     };
     const { notKept } = await findKeeper(session, (lease) =>
@@ -61,7 +56,9 @@ export async function runControllerWish(verb: RolloutWish, call: Call<WishOption
         { code: 'NotKept' },
       );
     }
-    const { changed, message, isIdle = false } = await writes[verb]();
+    const { changed, message, isIdle = false, refused } = await writes[verb]();
+    // Where nothing is under way it is as wished; where it goes on all the same nobody may think that it was aborted, or paused.
+    if (refused !== undefined) throw updateRefusal(plan.view, refused);
     // Without an update there is nothing that a run could do, and one that was started would fail.
     const isForRun = changed && !isIdle;
     const run = isForRun ? await tellRun(session, verb, reference, { by, reason }) : undefined;

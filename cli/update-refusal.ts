@@ -41,6 +41,7 @@ export function updateRefusal(view: UpdateView, { code, message, about = '' }: R
     OtherUpdate: 'choose another name for the next controller: fairlead rolling-update OLD NEW',
     LeftBehind: commandToDelete(about, namespace),
     NameTaken: `choose a name that is free: fairlead rolling-update ${name} NEW …, or none`,
+    Renaming: `${explain} what it waits for; when it is over, the same command holds the next update`,
     NotInProgress: `to go back to an earlier image, roll it out: fairlead rolling-update ${present} --image=… -n ${namespace}`,
   };
   const exitCode = USAGE.includes(code) ? EXIT.usage : EXIT.failed;

@@ -3,7 +3,9 @@
 import { ANNOTATION } from '../planners/names.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { sizeOf } from '../planners/replication-controller.ts';
+import { describeDeletion } from '../planners/pod-reasons.ts';
 import type { Refused } from '../planners/rolling-update-refusals.ts';
+import { refuse } from '../planners/rolling-update-refusals.ts';
 import { describeNothingLeft, isNothingLeft } from '../planners/rolling-update-abandoned.ts';
 import { releaseInEnding } from '../planners/rolling-update-handover.ts';
 import { decideRollback } from '../planners/rolling-update-rollback.ts';
@@ -24,21 +26,18 @@ import type { WishResult } from './workload-edit.ts';
 
 const CONFLICT_LIMIT = 12;
 
-/** What became of a turn; with why it cannot be, where an update is under way that cannot go back. */
-export interface TurnResult extends PauseResult {
+type Decision<R extends WishResult = WishResult> = R & { readonly step?: UpdateStep };
+
+/** What became of a pause, of its end, or of a turn. */
+export interface UpdateWishResult extends WishResult {
+  /** No update is under way, and no run has to be told: it is about the next one. */
+  readonly isIdle?: true;
+  /** Why it cannot be, where an update is under way that goes on all the same. */
   readonly refused?: Refused;
 }
 
-type Decision<R extends WishResult = WishResult> = R & { readonly step?: UpdateStep };
-
-/** What became of a pause, or of its end. */
-export interface PauseResult extends WishResult {
-  /** No update is under way, and no run has to be told: it is about the next one. */
-  readonly isIdle?: true;
-}
-
 /**
- * Holds the update before its next step. A rename that has begun is finished: its pods have no controller.
+ * Holds the update before its next step. A rename that has begun is finished: its pods have no controller, and the answer says `refused`.
  * @throws ApiError
  */
 export async function pauseUpdate(
@@ -47,7 +46,7 @@ export async function pauseUpdate(
   wisher: Wisher,
   now: number,
   options: PauseOptions = {},
-): Promise<PauseResult> {
+): Promise<UpdateWishResult> {
   const result = await edit(client, reference, (view) => decidePause(view, wish(wisher, now), options));
   // On both: on one alone it would go with that one.
   return result.changed ? { ...(await pauseUpdate(client, reference, wisher, now)), ...result } : result;
@@ -63,12 +62,13 @@ export function decidePause(
   view: UpdateView,
   paused: Wish,
   { orNext = false }: PauseOptions = {},
-): Decision<PauseResult> {
+): Decision<UpdateWishResult> {
   const { name, old, nextController: next, record } = view;
   const text = JSON.stringify(paused);
-  const both = [old, next].flatMap((one) => one ?? []);
-  if (both.length === 0 && record !== undefined) {
-    return nothing(`${name} is being renamed, and its pods have no controller: that is finished first`);
+  const why = whyNothingHoldsPause(view);
+  if (why !== undefined) {
+    const message = `the update of ${name} cannot be paused: ${why}, and a pause goes with its controller`;
+    return { ...nothing(message), refused: refuse('Renaming', message) };
   }
   if (old !== undefined && orNext && hasNoUpdate(view)) {
     const held = readPaused(old.metadata.annotations, undefined);
@@ -79,6 +79,8 @@ export function decidePause(
       isIdle: true,
     };
   }
+  // What is being deleted does not hold it: whatever gets its name, or is made again, has no pause.
+  const both = [old, next].flatMap((one) => (one === undefined || isLeaving(one) ? [] : one));
   if (both.length === 0 || (next === undefined && record === undefined)) {
     return nothing(`no update of ${name} is in progress`);
   }
@@ -88,18 +90,29 @@ export function decidePause(
   return change(message, annotate(free, { [ANNOTATION.paused]: text }, 'Annotate', message));
 }
 
+/** That each of the two controllers is gone or being deleted, in the middle of an update; undefined where a pause is kept. */
+function whyNothingHoldsPause(view: UpdateView): string | undefined {
+  const { name, old, nextController: next, record } = view;
+  const partner = next?.metadata.name ?? record?.next;
+  if (partner === undefined || isNothingLeft(view)) return undefined;
+  if ([old, next].some((one) => one !== undefined && !isLeaving(one))) return undefined;
+  const tell = (what: string, one: ReplicationController | undefined) =>
+    `${what} ${one === undefined ? 'is gone' : describeDeletion(one)}`;
+  return `${tell(name, old)}, ${tell(partner, next)}`;
+}
+
 /** Lets it go on. @throws ApiError */
 export async function resumeUpdate(
   client: KubernetesClient,
   reference: UpdateReference,
-): Promise<PauseResult> {
+): Promise<UpdateWishResult> {
   const result = await edit(client, reference, decideResume);
   // Both may have been held.
   return result.changed ? { ...(await resumeUpdate(client, reference)), ...result } : result;
 }
 
 /** What `resume` writes next, if anything. */
-export function decideResume(view: UpdateView): Decision<PauseResult> {
+export function decideResume(view: UpdateView): Decision<UpdateWishResult> {
   const { name, old, nextController } = view;
   const held = [old, nextController].find((one) => one !== undefined && isHeld(one));
   const what = hasNoUpdate(view) ? short(name) : `the update of ${name}`;
@@ -119,6 +132,10 @@ function hasNoUpdate({ nextController, record, isRollback }: UpdateView): boolea
   return nextController === undefined && record === undefined && !isRollback;
 }
 
+function isLeaving({ metadata }: ReplicationController): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
 function isHeld({ metadata }: ReplicationController): boolean {
   return readPaused(metadata.annotations, undefined) !== undefined;
 }
@@ -133,7 +150,7 @@ export async function abortUpdate(
   wisher: Wisher,
   now: number,
   verb: 'abort' | 'rollback' = 'abort',
-): Promise<TurnResult> {
+): Promise<UpdateWishResult> {
   const isEnding = (await whyNamespaceEnds(client, reference.namespace)) !== undefined;
   return await edit(client, reference, (view) => turn({ ...view, isEnding }, { verb, ...wish(wisher, now) }));
 }
@@ -176,7 +193,7 @@ function turnedBy(commit: string, what: string, now: number): Turned {
   return { verb: 'commit', commit, reason, at: new Date(now).toISOString() };
 }
 
-function turn(view: UpdateView, turned: Turned): Decision<TurnResult> {
+function turn(view: UpdateView, turned: Turned): Decision<UpdateWishResult> {
   const letGo = releaseInEnding(view);
   if (letGo?.do === 'write') return { ...change(letGo.write.message, letGo), isIdle: true };
   const decision = decideRollback(view, turned);

@@ -24,6 +24,8 @@ export type StartRefusal =
   | 'LeftBehind'
   | 'NameTaken'
   | 'IsNext'
+  /** Neither controller is there to stay, and the update goes on. */
+  | 'Renaming'
   | 'NotInProgress';
 
 export interface Refused {

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 
 import { decidePause, decideResume, describeTurn } from '../../../kubernetes/rolling-update-wishes.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
+import { planRollingUpdate } from '../../../planners/rolling-update.ts';
 import { viewUpdate } from '../../../planners/rolling-update-view.ts';
 import type { SimulatedControllers } from '../../support/simulated-controllers.ts';
 import { begin, foo, run } from '../../support/simulated-update.ts';
@@ -68,6 +69,61 @@ describe('pause and resume without an update under way', () => {
     const resumed = decideResume(viewOf(world));
     expect(resumed).toMatchObject({ message: 'the update of foo goes on', step: { write: { name: 'foo' } } });
     expect(resumed).not.toHaveProperty('isIdle');
+  });
+});
+
+describe('a pause in a rename', () => {
+  const until = (purpose: string) => {
+    const world = foo();
+    const next = begin(world);
+    run(world, { until: (write) => write.purpose === purpose });
+    return { world, next };
+  };
+  const pauseOf = (world: SimulatedControllers) => decidePause(viewOf(world), WISH, { orNext: true });
+
+  it('holds it as long as the next controller is not being deleted', () => {
+    const { world, next } = until('DeleteNext');
+    const { message, step } = pauseOf(world);
+    expect([message, step]).toMatchObject(['the update of foo is paused', { write: { name: next } }]);
+    expect(planRollingUpdate({ ...world.snapshot('foo'), paused: WISH }, 0).step.do).toBe('paused');
+  });
+
+  it('is written on the next one alone while the old one is being deleted', () => {
+    const { world, next } = until('DeleteOld');
+    world.edit('foo', (one) => {
+      const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x.example/hold'] };
+      return { ...one, metadata: { ...one.metadata, ...metadata } };
+    });
+    expect(pauseOf(world)).toMatchObject({ changed: true, step: { write: { name: next } } });
+  });
+
+  it.each<[string, string, string]>([
+    [
+      'by a finalizer of somebody else',
+      'ReleaseNext',
+      'is being deleted, held by its finalizer x.example/hold',
+    ],
+    ['by nothing', 'Create', 'is gone'],
+  ])('is refused once that is let go, held %s: the renamed one would not have it', (_, purpose, how) => {
+    const { world, next } = until(purpose);
+    if (purpose === 'ReleaseNext') {
+      const finalizers = ['x.example/hold'];
+      world.edit(next, (one) => ({ ...one, metadata: { ...one.metadata, finalizers } }));
+    }
+    const refused = pauseOf(world);
+    const message = `the update of foo cannot be paused: foo is gone, ${next} ${how}, and a pause goes with its controller`;
+    expect(refused).toMatchObject({ changed: false, refused: { code: 'Renaming', message } });
+    expect(refused).not.toHaveProperty('step');
+  });
+
+  it('has nothing to hold where both went with their pods', () => {
+    const { world, next } = until('ScaleDown');
+    for (const name of ['foo', next]) world.forget('replicationcontrollers', name);
+    for (const { metadata } of world.pods) world.forget('pods', metadata.name);
+    expect(pauseOf(world)).toEqual({
+      changed: false,
+      message: 'nothing to do: no update of foo is in progress',
+    });
   });
 });
 
