@@ -88,7 +88,7 @@ export function findMenders(
 ): readonly PreparedObject[] {
   const wanted = mendersOf(error, object);
   if (wanted.length === 0) return [];
-  const before = objects.slice(0, objects.indexOf(object));
+  const before = objects.slice(0, Math.max(objects.indexOf(object), 0));
   return before.filter((other) => wanted.some((mender) => isMender(other, mender)));
 }
 
