@@ -88,7 +88,7 @@ describe.each(PAIRS)(
         expect(conditionOf(set, 'Stalled')).toMatchObject({ reason: 'RunFailed' });
         expect(conditionOf(set, 'Stalled')?.message).toContain('give each cluster its own FAIRLEAD_CLUSTER');
         await home.annotate({ [ANNOTATION.retried]: JSON.stringify({ at: new Date().toISOString() }) });
-        await home.untilDone();
+        await home.untilDone(120_000);
         expect(await home.statuses()).toEqual(['COMPLETED', 'FAILED', 'COMPLETED']);
         await home.judge();
         await away.judge();
