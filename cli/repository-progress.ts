@@ -75,7 +75,7 @@ function begun(view: RepositoryView): RepositoryView {
 }
 
 /**
- * One whose run is over, which its inventory does not tell (yet): it could not be recorded, or has been since the inventory was read.
+ * One whose run is over, which its inventory does not tell: it could not be recorded.
  * A newer commit that is next begins by itself.
  */
 export function overUnrecorded(
@@ -84,7 +84,7 @@ export function overUnrecorded(
 ): RepositoryView {
   const { name, seen, commit } = view;
   const sha = shortSha(commit?.sha ?? '');
-  const how = `the run of ${sha} has ended (${ended}), which is not recorded (yet)`;
+  const how = `the run of ${sha} has ended (${ended}), which is not recorded`;
   const message = view.message.replace(`${sha} is under way`, how);
   if (seen !== undefined && seen !== commit?.sha) return { ...view, state: 'Pending', message };
   return adding({ ...view, state: ended, message }, `\`fairlead sync ${name}\` tries it again`);

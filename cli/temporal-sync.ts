@@ -137,7 +137,7 @@ export async function syncCalls(
 export type CommitRun =
   Pick<CommitStatus, 'workflowId' | 'runId'> | { readonly repository: string; readonly sha: string };
 
-/** Where a commit is, and how its run has ended where it has, which the inventory does not tell (yet). */
+/** Where a commit is, and how its run has ended where it has, which the inventory does not tell. */
 export interface Whereabouts extends CommitView {
   readonly ended?: 'Failed' | 'Canceled' | 'Terminated';
 }
@@ -189,6 +189,8 @@ export function describeProgress({
   return [[phase, ...said].join(', '), ...why].join(': ');
 }
 
+/** A run is recorded before it ends: what was read of the inventory may be so much older than its end. Milliseconds. */
+const UNRECORDED_MS = 10_000;
 /** One that is completed has been recorded. */
 const ENDED: Readonly<Record<string, Whereabouts['ended']>> = {
   FAILED: 'Failed',
@@ -205,9 +207,10 @@ async function readCommitView(
   const { commitProgressQuery } = await import('../workflows/sync-messages.ts');
   const handle = workflow.getHandle(workflowId, runId);
   try {
-    const { raw, status } = await handle.describe();
+    const { raw, status, closeTime } = await handle.describe();
     if (runId === undefined && status.name !== 'RUNNING') return undefined;
-    const end = ENDED[status.name];
+    const isUnrecorded = closeTime !== undefined && Date.now() - closeTime.getTime() >= UNRECORDED_MS;
+    const end = isUnrecorded ? ENDED[status.name] : undefined;
     const view = { ...(await handle.query(commitProgressQuery)), ...(end !== undefined && { ended: end }) };
     if (view.waiting.length > 0) return view;
     // The run itself is told of a wait when it has lasted a while, and not of a step that is tried again; the activity says so at once.

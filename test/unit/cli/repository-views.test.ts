@@ -562,7 +562,7 @@ describe('a commit whose run is over, which is not recorded', () => {
     expect(overUnrecorded(view, 'Failed')).toMatchObject({
       state: 'Failed',
       message:
-        'the run of bbbbbbbb has ended (Failed), which is not recorded (yet); `fairlead sync shop` tries it again',
+        'the run of bbbbbbbb has ended (Failed), which is not recorded; `fairlead sync shop` tries it again',
     });
   });
 
@@ -570,7 +570,7 @@ describe('a commit whose run is over, which is not recorded', () => {
     const view = viewRepository('shop', row(), { status: commit('Progressing', { sha: OLD }) });
     expect(overUnrecorded(view, 'Terminated')).toMatchObject({
       state: 'Pending',
-      message: 'the run of aaaaaaaa has ended (Terminated), which is not recorded (yet), bbbbbbbb is next',
+      message: 'the run of aaaaaaaa has ended (Terminated), which is not recorded, bbbbbbbb is next',
     });
   });
 });
