@@ -8,7 +8,7 @@ import { PARALLEL } from './commit.ts';
 import type { EarlierAttempt } from './earlier-attempt.ts';
 import { entryKey } from './inventory-content.ts';
 import { isApplied } from './listed-metadata.ts';
-import { findMenders, justApplied } from './menders.ts';
+import { findMenders, notMendedYet } from './menders.ts';
 import type { PreparedObject } from './prepare.ts';
 import { inventoryEntry, problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
@@ -93,8 +93,9 @@ export async function applyStage(
       if (applied.uid !== '') uids.set(key, applied.uid);
     } catch (error) {
       const source = options.texts.get(object.manifest.file);
-      if (await isAboutToBeMended(error, object)) {
-        delays.push(new NotYetError(`${object.label}: ${toMessage(error)}`));
+      const delay = await aboutToBeMended(error, object);
+      if (delay !== undefined) {
+        delays.push(delay);
         return;
       }
       const live = toProblems(error, object) === undefined ? undefined : await readAgain(object);
@@ -114,10 +115,10 @@ export async function applyStage(
   }
 
   /** By what this commit has written before it. */
-  async function isAboutToBeMended(error: unknown, object: PreparedObject): Promise<boolean> {
+  async function aboutToBeMended(error: unknown, object: PreparedObject): Promise<NotYetError | undefined> {
     const { objects: all, untilMs } = options.menders ?? { objects: [], untilMs: 0 };
-    if (!(error instanceof ApiError) || Date.now() >= untilMs) return false;
-    return (await justApplied(context, findMenders(error, object, all))) !== undefined;
+    if (!(error instanceof ApiError) || Date.now() >= untilMs) return undefined;
+    return await notMendedYet(context, object, findMenders(error, object, all));
   }
 
   async function worker(): Promise<void> {

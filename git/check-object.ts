@@ -16,7 +16,7 @@ import { everyRefusal } from './every-refusal.ts';
 import { findFieldLine } from './field-line.ts';
 import { decisionInput } from './former-owner.ts';
 import { isApplied } from './listed-metadata.ts';
-import { findMenders, justApplied } from './menders.ts';
+import { findMenders, notMendedYet } from './menders.ts';
 import { stageOf } from './order.ts';
 import { patchCommand } from './patch-command.ts';
 import type { PreparedObject } from './prepare.ts';
@@ -24,7 +24,7 @@ import { problemOf } from './prepare.ts';
 import type { Problem } from './problems.ts';
 import { problem } from './problems.ts';
 import type { RefusalSetting } from './refusals.ts';
-import { NotYetError, fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
+import { fieldConflicts, retryable, toProblem, toProblems } from './refusals.ts';
 import { withSignal } from './resources.ts';
 import type { SourceText } from './source-text.ts';
 import { takenBack } from './taken-back.ts';
@@ -96,10 +96,14 @@ export class ObjectCheck {
     for (const { object, error, problems } of this.#refusals) {
       const menders = findMenders(error, object, objects);
       const mender = menders.find((one) => this.changes.has(one));
-      if (mender !== undefined) this.mended.set(object, mender);
-      else if (Date.now() < patientUntilMs && (await justApplied(this.#context, menders)) !== undefined)
-        throw new NotYetError(`${object.label}: ${error.message}`);
-      else this.problems.push(...problems);
+      if (mender !== undefined) {
+        this.mended.set(object, mender);
+        continue;
+      }
+      const isPatient = Date.now() < patientUntilMs;
+      const delay = isPatient ? await notMendedYet(this.#context, object, menders) : undefined;
+      if (delay !== undefined) throw delay;
+      this.problems.push(...problems);
     }
     for (const object of this.mended.keys()) this.changes.add(object);
     this.deferred += this.mended.size;
@@ -205,10 +209,10 @@ export class ObjectCheck {
       );
     } catch (error) {
       if (isAlreadyExists(error)) return;
-      if (!(error instanceof ApiError)) return;
+      if (!(error instanceof ApiError)) throw error;
       const found = toProblems(error, object, this.#setting(object)) ?? [];
       const own = found.filter(({ code }) => ['Invalid', 'UnknownField', 'ObjectTooLarge'].includes(code));
-      this.#refusals.push({ object, error, problems: own });
+      if (own.length > 0) this.#refusals.push({ object, error, problems: own });
     }
   }
 

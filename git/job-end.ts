@@ -15,7 +15,7 @@ export type JobEnd =
   /** Its Events tell nothing. */
   | { readonly end: 'Untold' };
 
-interface Event extends KubernetesObject {
+interface JobEvent extends KubernetesObject {
   readonly reason?: string;
   readonly message?: string;
 }
@@ -47,7 +47,7 @@ export async function readJobEnd(
 }
 
 /** What the Events of a Job say of its end. Pure. */
-export function jobEnd(events: readonly Pick<Event, 'reason' | 'message'>[]): JobEnd {
+export function jobEnd(events: readonly Pick<JobEvent, 'reason' | 'message'>[]): JobEnd {
   const failure = events.find(({ reason = '' }) => FAILURES.has(reason));
   if (failure !== undefined)
     return { end: 'Failed', message: `${failure.reason ?? ''}: ${failure.message ?? ''}` };
@@ -59,11 +59,11 @@ async function eventsOf(
   { path: { namespace } }: PreparedObject,
   uid: string,
   signal: AbortSignal | undefined,
-): Promise<readonly Event[] | undefined> {
+): Promise<readonly JobEvent[] | undefined> {
   try {
     const path = { group: '', version: 'v1', resource: 'events', namespace };
     const options = { fieldSelector: `involvedObject.uid=${uid}`, ...withSignal(signal) };
-    return (await client.list<Event>(path, options)).items;
+    return (await client.list<JobEvent>(path, options)).items;
   } catch (error) {
     if (isForbidden(error)) return undefined;
     throw error;

@@ -1,6 +1,6 @@
 /**
  * What may mend a refusal and comes with the same commit: a dry run judges by a cluster in which nothing of the commit is written yet,
- * though the field is in the schema, or the quota is raised, by an object that is applied before. Pure but for {@link justApplied}.
+ * though the field is in the schema, or the quota is raised, by an object that is applied before. Pure but for {@link notMendedYet}.
  */
 
 import type { ApiError } from '../kubernetes/api-error.ts';
@@ -8,8 +8,10 @@ import { isInvalid, isNotFound, isUnconverted } from '../kubernetes/api-error.ts
 import { getOrUndefined } from '../kubernetes/get-or-undefined.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION } from '../planners/names.ts';
+import { LIMIT_RANGE, POD_SECURITY, QUOTA, missingIn } from './admission-words.ts';
 import type { CommitContext } from './commit.ts';
 import type { PreparedObject } from './prepare.ts';
+import { NotYetError } from './refusals.ts';
 
 /** An object that a refusal is about; without a name any of that kind in the namespace. */
 interface Mender {
@@ -21,55 +23,34 @@ interface Mender {
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** By the words of apiextensions-apiserver and of the admission plug-ins LimitRanger, PodSecurity, Priority, RuntimeClass, ServiceAccount, ResourceQuota. */
-const BY_WORDS: readonly (readonly [RegExp, (found: readonly string[], object: PreparedObject) => Mender])[] =
-  [
-    [
-      /(?:exceeded|failed) quota: ([^\s,:]+)/,
-      ([, name], { namespace }) => ({ group: '', kind: 'ResourceQuota', namespace, name }),
-    ],
-    [
-      /failed quota: [^\s,:]+: must specify |forbidden: \[?(?:maximum|minimum) \S+ usage per /,
-      (_, { namespace }) => ({ group: '', kind: 'LimitRange', namespace }),
-    ],
-    [
-      /error looking up service account [^/\s]+\/([^:\s]+):/,
-      ([, name], { namespace }) => ({ group: '', kind: 'ServiceAccount', namespace, name }),
-    ],
-    [
-      /no PriorityClass with name (\S+) was found/,
-      ([, name]) => ({ group: 'scheduling.k8s.io', kind: 'PriorityClass', name }),
-    ],
-    [
-      /RuntimeClass "([^"]+)" not found/,
-      ([, name]) => ({ group: 'node.k8s.io', kind: 'RuntimeClass', name }),
-    ],
-    [
-      /storageclass that provisions the pvc must support resize/,
-      () => ({ group: 'storage.k8s.io', kind: 'StorageClass' }),
-    ],
-    [
-      /violates PodSecurity|because it is being terminated/,
-      (_, { namespace }) => ({ group: '', kind: 'Namespace', name: namespace }),
-    ],
-  ];
-
-/** What the words of a refusal are about, as far as another object may change that. */
+/** What a refusal is about, as far as another object may change that. */
 function mendersOf(error: ApiError, object: PreparedObject): readonly Mender[] {
   const { message } = error;
-  const found = BY_WORDS.flatMap(([words, menderOf]) => {
-    const match = words.exec(message);
-    return match === null ? [] : [menderOf(match, object)];
-  });
-  if (isNotFound(error) && object.manifest.group === RBAC) found.push(...roleOf(object));
+  const { namespace, path, manifest } = object;
+  const found: Mender[] = [];
+  const [, quota, isUnsaid] = QUOTA.exec(message) ?? [];
+  if (quota !== undefined) found.push({ group: '', kind: 'ResourceQuota', namespace, name: quota });
+  if (isUnsaid !== undefined || LIMIT_RANGE.test(message))
+    found.push({ group: '', kind: 'LimitRange', namespace });
+  const missing = missingIn(message);
+  if (missing !== undefined) {
+    const { group, kind, name, isNamespaced } = missing;
+    found.push({ group, kind, name, ...(isNamespaced && { namespace }) });
+  }
+  if (POD_SECURITY.test(message) || / because it is being terminated/.test(message))
+    found.push({ group: '', kind: 'Namespace', name: namespace });
+  if (/ storageclass that provisions the pvc must support resize/.test(message))
+    found.push({ group: 'storage.k8s.io', kind: 'StorageClass' });
+  if (isNotFound(error) && manifest.group === RBAC) found.push(...roleOf(object));
   const isOfSchema =
     isInvalid(error) || / custom resource definition is terminating/.test(message) || isUnconverted(error);
-  if (!isOfSchema) return found;
-  const { resource, group } = object.path;
-  return [
-    ...found,
-    { group: 'apiextensions.k8s.io', kind: 'CustomResourceDefinition', name: `${resource}.${group}` },
-  ];
+  if (isOfSchema)
+    found.push({
+      group: 'apiextensions.k8s.io',
+      kind: 'CustomResourceDefinition',
+      name: `${path.resource}.${path.group}`,
+    });
+  return found;
 }
 
 /** Who binds a role has to hold what it grants, and that is asked of the role: the answer names the binding. */
@@ -102,17 +83,22 @@ function isMender({ manifest, namespace }: PreparedObject, mender: Mender): bool
 }
 
 /**
- * The first of the objects that this commit has changed in the cluster: the apiserver may not know of it yet, or its controller not have
- * done its part.
+ * For refusals that may be over in a moment: the first of the objects that this commit has changed in the cluster. The apiserver may not
+ * know of it yet, or its controller not have done its part.
+ * @returns what to throw, without the words of the refusal: they may quote what is in the object
  * @throws ApiError when the apiserver cannot be asked
  */
-export async function justApplied(
+export async function notMendedYet(
   { client, sha, signal }: Pick<CommitContext, 'client' | 'sha' | 'signal'>,
-  objects: readonly PreparedObject[],
-): Promise<PreparedObject | undefined> {
-  for (const object of objects) {
-    const live = await getOrUndefined(client, object.path, signal);
-    if (live?.metadata.annotations?.[ANNOTATION.commit] === sha) return object;
+  { label }: PreparedObject,
+  menders: readonly PreparedObject[],
+): Promise<NotYetError | undefined> {
+  for (const mender of menders) {
+    const live = await getOrUndefined(client, mender.path, signal);
+    if (live?.metadata.annotations?.[ANNOTATION.commit] === sha)
+      return new NotYetError(
+        `${label}: it is refused, and ${mender.label}, which this commit has changed, may mend that in a moment`,
+      );
   }
   return undefined;
 }

@@ -19,6 +19,7 @@ import { shellWord } from '../kubernetes/shell-word.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import { LIMIT_RANGE, POD_SECURITY, QUOTA, missingIn } from './admission-words.ts';
 import type { FieldConflict } from './decision.ts';
 import { describeConflicts, isTakenBySync, readConflicts } from './decision.ts';
 import { findFieldLine } from './field-line.ts';
@@ -173,7 +174,7 @@ function clusterGrantFor({ namespace }: PreparedObject): Pick<Problem, 'next'> {
  */
 function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick<Problem, 'next'> {
   if (/ cannot \S+ resource |attempting to grant/.test(message)) return {};
-  const [, quota, allowed] = /(?:exceeded|failed) quota: ([^\s,:]+)(: must specify)?/.exec(message) ?? [];
+  const [, quota, allowed] = QUOTA.exec(message) ?? [];
   if (allowed !== undefined)
     return {
       next: `Say how much each container asks for, as the quota ${quota ?? ''} wants it, or give the namespace a LimitRange with defaults.`,
@@ -182,35 +183,22 @@ function admissionFor({ namespace = '' }: PreparedObject, message: string): Pick
     return {
       next: `Ask for less, delete what is not needed, or have the quota raised (\`kubectl describe resourcequota ${quota} -n ${namespace}\`); ${TRIED_BY_ITSELF}.`,
     };
-  if (/violates PodSecurity/.test(message))
+  if (POD_SECURITY.test(message))
     return {
       next: `Correct what it names in the pod, or have the label pod-security.kubernetes.io/enforce of namespace ${namespace} changed.`,
     };
-  const missing = missingFor(message);
-  if (missing !== undefined) return { next: `Commit the ${missing} too, or name one that is there.` };
+  const missing = missingIn(message);
+  if (missing !== undefined)
+    return { next: `Commit the ${missing.kind} ${missing.name} too, or name one that is there.` };
   const [, webhook] = /admission webhook "([^"]+)" denied the request/.exec(message) ?? [];
   if (webhook !== undefined)
     return { next: `Do as the admission webhook ${webhook} says, or have it changed.` };
   if (DENIED.test(message)) return policyFor(message);
-  return / is forbidden: (?:maximum|minimum) \S+ usage per /.test(message)
+  return LIMIT_RANGE.test(message)
     ? {
         next: `Keep to what the LimitRange allows (\`kubectl describe limitrange -n ${namespace}\`), or have it changed.`,
       }
     : {};
-}
-
-/** What a pod names and is not there, by the words of the admission plug-ins. */
-function missingFor(message: string): string | undefined {
-  const words = [
-    [/error looking up service account [^/\s]+\/([^:\s]+):/, 'ServiceAccount'],
-    [/no PriorityClass with name (\S+) was found/, 'PriorityClass'],
-    [/RuntimeClass "([^"]+)" not found/, 'RuntimeClass'],
-  ] as const;
-  for (const [pattern, kind] of words) {
-    const [, name] = pattern.exec(message) ?? [];
-    if (name !== undefined) return `${kind} ${name}`;
-  }
-  return undefined;
 }
 
 /** No permission helps in a namespace that is on its way out. */
