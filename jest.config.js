@@ -1,5 +1,8 @@
 import { availableParallelism } from 'node:os';
 
+/** What a machine may be slower than the one that tests' deadlines were made on: beside others on the same processors it is, by that. */
+const PATIENCE = 3;
+
 const transform = {
   '^.+\\.ts$': [
     '@swc/jest',
@@ -15,7 +18,8 @@ const project = (displayName, directories, extra = {}) => ({
   testMatch: directories.map((directory) => `<rootDir>/test/${directory}/**/*.test.ts`),
   extensionsToTreatAsEsm: ['.ts'],
   transform,
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/patient-environment.js',
+  globals: { PATIENCE },
   ...extra,
 });
 
@@ -27,7 +31,7 @@ export default {
   // Cases of `it.concurrent` mostly wait for servers; more of them beside another file would keep two cores from answering in time.
   maxConcurrency: 8,
   // Against hanging, not against a machine that is busy with the servers of another file.
-  testTimeout: 60_000,
+  testTimeout: 60_000 * PATIENCE,
   testSequencer: '<rootDir>/test/support/longest-first.js',
   reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
   projects: [

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { ControlPlane } from '../../local/control-plane.ts';
 import type { BudgetReport } from './budget-checker.ts';
+import { patient } from './patience.ts';
 
 export interface BudgetCheckerSettings {
   readonly kubeconfig: string;
@@ -104,8 +105,9 @@ export class BudgetChecker {
     }
     const answer = await new Promise<CheckerAnswer>((resolve) => {
       const timer = setTimeout(
-        () => resolve({ id, error: `the budget checker did not answer within ${String(timeoutMs)} ms` }),
-        timeoutMs,
+        () =>
+          resolve({ id, error: `the budget checker did not answer within ${String(patient(timeoutMs))} ms` }),
+        patient(timeoutMs),
       );
       this.#waiting.set(id, (message) => {
         clearTimeout(timer);

@@ -8,6 +8,7 @@ import { WORKLOAD_RESOURCES, groupVersion } from '../../kubernetes/workload-api.
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import { readAuditLine } from './budget-evidence.ts';
 import type { Observation, PodWrite, SeenObject } from './budget-evidence.ts';
+import { patient } from './patience.ts';
 
 export interface BudgetObserverOptions {
   /** Reads pods and workloads of all namespaces. */
@@ -192,7 +193,7 @@ export class BudgetObserver {
     });
     const listed = new Map(items.map(({ metadata }) => [metadata.uid, BigInt(metadata.resourceVersion)]));
     const asOf = BigInt(resourceVersion);
-    const deadline = Date.now() + CATCH_UP_MS;
+    const deadline = Date.now() + patient(CATCH_UP_MS);
     for (;;) {
       if (this.#failure !== undefined) {
         throw new Error(`the checker's watch of ${kind}s was lost: events were missed`, {

@@ -11,6 +11,7 @@ import type { WorkloadKind } from '../../planners/workload.ts';
 import type { DescribedKindName, Descriptions, ServedObjects } from './described-kinds.ts';
 import { eventually } from './eventually.ts';
 import { everyEvent } from './every-event.ts';
+import { patient } from './patience.ts';
 import { summary, untilObjects } from './until-objects.ts';
 import { DESCRIBED_KINDS } from './described-kinds.ts';
 import type { StatefulSetDescription } from './statefulset-manifest.ts';
@@ -142,7 +143,7 @@ export class Cluster {
     timeoutMs = 60_000,
   ): Promise<T> {
     const { name, ...collection } = path;
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const deadline = AbortSignal.timeout(patient(timeoutMs));
     let last: T | undefined;
     while (!deadline.aborted) {
       const options = { fieldSelector: `metadata.name=${name ?? ''}`, signal: deadline };
@@ -163,7 +164,7 @@ export class Cluster {
       }
     }
     throw new Error(
-      `${name ?? ''} did not become "${what}" within ${String(timeoutMs)} ms:\n${await this.#tell(collection, last)}`,
+      `${name ?? ''} did not become "${what}" within ${String(patient(timeoutMs))} ms:\n${await this.#tell(collection, last)}`,
     );
   }
 

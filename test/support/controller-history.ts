@@ -7,6 +7,7 @@ import { isActive, isReady } from '../../planners/availability.ts';
 import { found } from './eventually.ts';
 import { everyEvent } from './every-event.ts';
 import type { SeenEvent } from './every-event.ts';
+import { patient } from './patience.ts';
 
 interface Seen<T> extends SeenEvent<T> {
   /** Milliseconds, monotonic, at which this process was told. */
@@ -55,8 +56,8 @@ export class ControllerHistory {
         if (event !== undefined) end(() => resolve(event));
       };
       const timer = setTimeout(
-        () => end(() => reject(new Error(`not within ${String(timeoutMs)} ms: ${what}`))),
-        timeoutMs,
+        () => end(() => reject(new Error(`not within ${String(patient(timeoutMs))} ms: ${what}`))),
+        patient(timeoutMs),
       );
       this.#listeners.add(look);
       look();

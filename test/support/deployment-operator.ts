@@ -14,6 +14,7 @@ import { DEPLOYMENT_ANNOTATION, LABEL } from '../../planners/names.ts';
 import type { ReplicaSet } from '../../planners/objects.ts';
 import type { DeploymentGround } from './deployment-ground.ts';
 import { revisionOf } from './deployment-ground.ts';
+import { patient } from './patience.ts';
 
 const run = promisify(execFile);
 const FIELD_MANAGER = 'kubectl-rollout';
@@ -175,7 +176,7 @@ function requests(client: KubernetesClient, path: ResourcePath, namespace: strin
       await merge({ spec: { template: { metadata: { annotations } } } });
     },
     status: async () => {
-      for (const end = Date.now() + 30_000; Date.now() < end; await delay(100)) {
+      for (const end = Date.now() + patient(30_000); Date.now() < end; await delay(100)) {
         const { sentence, done, failed } = rolloutSentence('Deployment', await read());
         if (done || failed === true) return { code: done ? 0 : 1, text: sentence };
       }

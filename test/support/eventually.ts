@@ -1,11 +1,13 @@
 /** Waiting for a condition with a deadline. */
 
+import { patient } from './patience.ts';
+
 /** Resolves as soon as the condition holds; asked every 5 ms. Rejects after the deadline, saying for what it waited. */
 export async function eventually(what: string, condition: () => boolean, deadlineMs = 4000): Promise<void> {
-  const end = performance.now() + deadlineMs;
+  const end = performance.now() + patient(deadlineMs);
   while (!condition()) {
     if (performance.now() > end)
-      throw new Error(`within ${String(deadlineMs)} ms it did not happen that ${what}`);
+      throw new Error(`within ${String(patient(deadlineMs))} ms it did not happen that ${what}`);
     await new Promise((resolve) => {
       setTimeout(resolve, 5);
     });
@@ -28,14 +30,14 @@ export async function found<T>(
   describe: () => string = () => '',
   pauseMs = LOOK_MS,
 ): Promise<T> {
-  const end = performance.now() + deadlineMs;
+  const end = performance.now() + patient(deadlineMs);
   for (;;) {
     const seen = await look();
     if (seen !== undefined) return seen;
     if (performance.now() > end) {
       const last = describe();
       throw new Error(
-        `within ${String(deadlineMs)} ms it did not happen that ${what}${last === '' ? '' : `: ${last}`}`,
+        `within ${String(patient(deadlineMs))} ms it did not happen that ${what}${last === '' ? '' : `: ${last}`}`,
       );
     }
     await new Promise((resolve) => {

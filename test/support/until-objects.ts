@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
 import type { KubernetesObject } from '../../planners/objects.ts';
+import { patient } from './patience.ts';
 
 const RETRY_MS = 100;
 
@@ -18,7 +19,7 @@ export async function untilObjects<T extends Pick<KubernetesObject, 'metadata'>>
   predicate: (objects: readonly T[]) => boolean,
   timeoutMs: number,
 ): Promise<readonly T[]> {
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.timeout(patient(timeoutMs));
   let known = new Map<string, T>();
   let lastError: unknown;
   while (!signal.aborted) {
@@ -47,7 +48,7 @@ export async function untilObjects<T extends Pick<KubernetesObject, 'metadata'>>
     }
   }
   const error = new Error(
-    `${path.resource} in ${path.namespace ?? 'all namespaces'}: not "${what}" within ${String(timeoutMs)} ms:\n` +
+    `${path.resource} in ${path.namespace ?? 'all namespaces'}: not "${what}" within ${String(patient(timeoutMs))} ms:\n` +
       JSON.stringify(sorted(known).map(summary), null, 1),
   );
   error.cause = lastError;

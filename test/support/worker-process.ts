@@ -7,6 +7,7 @@ import { appendFileSync, mkdirSync } from 'node:fs';
 
 import type { ControlPlane } from '../../local/control-plane.ts';
 import { builtWorker } from './built-worker.ts';
+import { patient } from './patience.ts';
 
 export interface WorkerOptions {
   readonly controlPlane: Pick<ControlPlane, 'workerKubeconfig' | 'temporalAddress' | 'workloadApi'>;
@@ -134,8 +135,9 @@ export class WorkerProcess {
         }
       };
       const timer = setTimeout(
-        () => end(() => reject(new Error(`no such line within ${String(timeoutMs)} ms:\n${this.tail}`))),
-        timeoutMs,
+        () =>
+          end(() => reject(new Error(`no such line within ${String(patient(timeoutMs))} ms:\n${this.tail}`))),
+        patient(timeoutMs),
       );
       this.#listeners.add(look);
       look();
@@ -179,9 +181,11 @@ export class WorkerProcess {
       timer = setTimeout(() => {
         this.#child.kill('SIGKILL');
         reject(
-          new Error(`the worker did not end within ${String(timeoutMs)} ms of ${signal}:\n${this.tail}`),
+          new Error(
+            `the worker did not end within ${String(patient(timeoutMs))} ms of ${signal}:\n${this.tail}`,
+          ),
         );
-      }, timeoutMs);
+      }, patient(timeoutMs));
     });
     try {
       await Promise.race([ended, late]);

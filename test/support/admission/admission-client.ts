@@ -11,6 +11,7 @@ import { workloadCollection } from '../../../kubernetes/workload-api.ts';
 import type { WorkloadKind } from '../../../planners/workload.ts';
 import { daemonManifestOf } from './daemonset-cases.ts';
 import { deploymentManifestOf } from './deployment-cases.ts';
+import { patient } from '../patience.ts';
 import { BOTH, manifestOf } from './workload-manifest.ts';
 import type { Json } from './workload-manifest.ts';
 
@@ -38,7 +39,7 @@ const UNKNOWN = { 'fairlead.dev/nobody-knows-this': 'true' };
 
 /** Policies take effect a moment after they are stored: waits until each API refuses what it must, of every kind. */
 export async function waitForPolicies(client: KubernetesClient): Promise<void> {
-  const deadline = Date.now() + POLICIES_TIMEOUT_MS;
+  const deadline = Date.now() + patient(POLICIES_TIMEOUT_MS);
   for (const api of BOTH) {
     const bad: Readonly<Record<WorkloadKind, Json>> = {
       StatefulSet: manifestOf(api, { settings: { maxUnavailable: 0 } }),
@@ -76,7 +77,7 @@ async function untilRefused(
     if (Date.now() > deadline) {
       const { resource, group } = path;
       throw new Error(
-        `the policy for ${resource}.${group} is not in force after ${POLICIES_TIMEOUT_MS / 1000} s`,
+        `the policy for ${resource}.${group} is not in force after ${patient(POLICIES_TIMEOUT_MS) / 1000} s`,
       );
     }
     await delay(50);

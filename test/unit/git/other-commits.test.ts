@@ -17,6 +17,7 @@ import { repositoryFromFlags } from '../../../git/repositories.ts';
 import { KubernetesClient } from '../../../kubernetes/client.ts';
 import { commitContext } from '../../support/commit-context.ts';
 import { TestRepository } from '../../support/git-repository.ts';
+import { patient } from '../../support/patience.ts';
 import { silentServer } from '../../support/silent-server.ts';
 import { WatchServer, answer, plainConnection } from '../../support/watch-server.ts';
 
@@ -83,7 +84,7 @@ describe('what others want', () => {
   it('is not waited for longer than the bound where nobody has looked yet, once for all activities of a run', async () => {
     await git.commit({ 'a.yaml': CONFIG_MAP });
     const shared = {};
-    const all = sources({ lookMs: 300 });
+    const all = sources({ lookMs: patient(1_000) });
     const wanted = async () => await new OtherCommits(commitContext(client), all, shared).wanted(60_000);
     const first = await wanted();
     expect(first.unread).toEqual(['remote (it did not answer in time)']);
