@@ -315,7 +315,7 @@ export const LATE_READY: readonly CrashScenario[] = [
 ];
 
 function late<K extends 'StatefulSet' | 'DaemonSet'>(plot: Plot<K>): Plot<K> {
-  const templateAnnotations = { 'sim.fairlead.dev/ready-delay': '3s' };
+  const templateAnnotations = { 'sim.fairlead.dev/ready-delay': '8s' };
   return { ...plot, description: { ...plot.description, templateAnnotations } };
 }
 
