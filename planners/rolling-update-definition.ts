@@ -7,9 +7,11 @@ import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
 import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
+import { withChanges } from './rolling-update-metadata.ts';
 import { finalOwners, withoutController } from './rolling-update-owners.ts';
 import type {
   ControllerManifest,
+  PlainMetadata,
   RecordData,
   ReplacedController,
   UpdateRecord,
@@ -49,6 +51,14 @@ export function plainController(controller: ReplicationController, name: string)
     },
     spec: controller.spec,
   };
+}
+
+/** Its labels and annotations, without what updates, wishes and git are told by: what else there is somebody has put there. */
+export function ownMetadata(controller: ReplicationController): PlainMetadata {
+  const { metadata } = plainController(controller, controller.metadata.name);
+  const labels = without(metadata.labels, [GIT_LABEL]);
+  const annotations = without(metadata.annotations, GIT_ANNOTATIONS);
+  return { ...(labels && { labels }), ...(annotations && { annotations }) };
 }
 
 /**
@@ -164,7 +174,7 @@ export function describeBefore(
   old: ReplicationController,
 ): ReplacedController {
   const { template } = old.spec;
-  return { ...describeReplaced(data, old), ...(template && { template }) };
+  return { ...describeReplaced(data, old), ...(template && { template }), metadata: ownMetadata(old) };
 }
 
 function relabelled(
@@ -224,7 +234,8 @@ export function finalManifest(
   desired: number,
 ): ControllerManifest {
   // By name, for a record may hold a whole file: the apiserver creates nothing that has a resourceVersion.
-  const { namespace, labels, annotations } = controller.metadata;
+  const { namespace } = controller.metadata;
+  const { labels, annotations } = withChanges(controller.metadata, state?.changed);
   const ownerReferences = state === undefined ? [] : finalOwners({ controller, state });
   // Whoever creates an object owns all of it, whatever it says of owners: they follow in a write of their own.
   const mark =

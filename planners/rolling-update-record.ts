@@ -44,11 +44,24 @@ export interface RecordState extends UpdateBudget {
   readonly renamed?: true;
   /** Owners of what gets the old name, as they were when the controller that had it went. Records of earlier versions do not say. */
   readonly ownerReferences?: readonly OwnerReference[];
+  /** What the controller that had the name has got or lost since the update began, when it went. Records of earlier versions do not say. */
+  readonly changed?: ChangedMetadata;
   /** Who began it, as far as it was said. */
   readonly begun?: Wish;
   /** Of one that was given up. */
   readonly turned?: Turned;
 }
+
+/** Labels and annotations of a controller, without those that updates, wishes and git are told by. */
+export interface PlainMetadata {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** A merge patch of them: `null` takes one away. */
+export type ChangedMetadata = {
+  readonly [Field in keyof PlainMetadata]?: Readonly<Record<string, string | null>>;
+};
 
 /** A controller as it is to be created; `metadata` without anything that the apiserver fills in. */
 export interface ControllerManifest {
@@ -100,6 +113,8 @@ export interface ReplacedController {
   readonly uid?: string;
   /** What its pods were made of when the update began, for the way back. Records of earlier versions have none. */
   readonly template?: PodTemplate;
+  /** What it was labelled and annotated with when the update began. Records of earlier versions have none. */
+  readonly metadata?: PlainMetadata;
 }
 
 export interface UpdateRecord extends RecordData {
@@ -193,8 +208,24 @@ function areReferences(found: unknown): boolean {
 function isReplaced(fields: Fields | undefined): boolean {
   const template = fields?.['template'];
   const isTemplate = template === undefined || asFields(asFields(template)?.['spec']) !== undefined;
-  return asFields(fields?.['selector']) !== undefined && isTemplate;
+  const metadata = fields?.['metadata'];
+  const isMetadata = metadata === undefined || areMetadata(metadata, isText);
+  return asFields(fields?.['selector']) !== undefined && isTemplate && isMetadata;
 }
+
+/** Labels and annotations, or changes of them. */
+function areMetadata(found: unknown, isValue: (value: unknown) => boolean): boolean {
+  const fields = asFields(found);
+  return (
+    fields !== undefined &&
+    [fields['labels'], fields['annotations']].every((values) => {
+      const known = values === undefined ? {} : asFields(values);
+      return known !== undefined && Object.values(known).every(isValue);
+    })
+  );
+}
+
+const isText = (value: unknown) => typeof value === 'string';
 
 function readState({ metadata }: ControllerRevision, controller: ControllerManifest): RecordState {
   const replicas: unknown = controller.spec.replicas ?? 1;
@@ -248,6 +279,8 @@ function isSetting(name: string, value: unknown): boolean {
       return value === true;
     case 'ownerReferences':
       return areReferences(value);
+    case 'changed':
+      return areMetadata(value, (one) => one === null || isText(one));
     case 'desired':
       return isReplicas(value);
     case 'updatePeriodMs':

@@ -8,7 +8,9 @@ import {
   inheritance,
   makesSamePods,
   ownKeyOf,
+  ownMetadata,
 } from './rolling-update-definition.ts';
+import { areSameChanges, changedMetadata } from './rolling-update-metadata.ts';
 import { areSameOwners, ownersIn, ownersOfName } from './rolling-update-owners.ts';
 import { ownersOf } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
@@ -27,7 +29,16 @@ export function recordStep(
 ): UpdateStep | undefined {
   const { record, name, state } = view;
   const ownerReferences = phase === 'Renaming' ? ownersOfName(view, next) : undefined;
-  const change = { phase, desired: state.desired, ...(ownerReferences && { ownerReferences }) };
+  const changed =
+    phase === 'Renaming' && view.old !== undefined && !view.keepsName && record !== undefined
+      ? changedMetadata(record, ownMetadata(view.old))
+      : undefined;
+  const change = {
+    phase,
+    desired: state.desired,
+    ...(ownerReferences && { ownerReferences }),
+    ...(changed && { changed }),
+  };
   const nextName = next.metadata.name;
   const message =
     phase === 'Rolling'
@@ -39,8 +50,9 @@ export function recordStep(
   if (record !== undefined && isKept) {
     const isSame = record.state.phase === phase && record.state.desired === state.desired;
     const isSet =
-      ownerReferences === undefined ||
-      (isSame && areSameOwners(record.state.ownerReferences, ownerReferences));
+      (ownerReferences === undefined ||
+        (isSame && areSameOwners(record.state.ownerReferences, ownerReferences))) &&
+      (changed === undefined || areSameChanges(record.state.changed, changed));
     return isSet ? undefined : setState(record, change, message);
   }
   // What is given up needs no more than an end.
