@@ -1,10 +1,13 @@
 /**
- * A process that takes part in an election and, while it leads, writes its identity into a ConfigMap as fast as it can.
- * Arguments: kubeconfig, namespace, Lease, ConfigMap, identity. Prints a line for what happens.
+ * A process that takes part in an election and, while it leads, writes its identity into a ConfigMap as fast as it can; each write names
+ * the state that it was decided on, as every write of a worker does: one that is frozen between the look at its Lease and the write
+ * sends it when it is woken, and only the apiserver can refuse that. Arguments: kubeconfig, namespace, Lease, ConfigMap, identity. Prints a line for what happens.
  */
 
+import { isConflict } from '../../kubernetes/api-error.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
+import type { KubernetesObject } from '../../planners/objects.ts';
 import { NotLeaderError } from '../../worker/fence.ts';
 import type { Fence } from '../../worker/fence.ts';
 import { runLeaderElection } from '../../worker/leader-election.ts';
@@ -19,11 +22,14 @@ async function writeAlways(fence: Fence, signal: AbortSignal): Promise<void> {
   console.log('leading');
   const guarded = client.withWriteGuard(() => fence.assertLeader());
   let count = 0;
+  let { resourceVersion } = (await client.get<KubernetesObject>(path)).metadata;
   while (!signal.aborted) {
     try {
-      await guarded.patch(path, 'merge', { data: { writer: identity, count: String((count += 1)) } });
+      const data = { writer: identity, count: String((count += 1)) };
+      const written = await guarded.patch(path, 'merge', { metadata: { resourceVersion }, data });
+      ({ resourceVersion } = written.metadata);
     } catch (error) {
-      if (!(error instanceof NotLeaderError)) throw error;
+      if (!(error instanceof NotLeaderError) && !isConflict(error)) throw error;
       console.log('refused');
       break;
     }
