@@ -64,6 +64,8 @@ export interface CommitActivityDependencies {
   ) => Promise<void>;
   /** A commit has ended, for the log. */
   readonly onRecorded: (repository: string, commit: CommitStatus) => void;
+  /** The apiserver refuses the Event of a commit, whose record is in its inventory: that ends no run. */
+  readonly onEventLost: (repository: string, message: string) => void;
 }
 
 /** Runs of which it is kept what they have found out about others. */

@@ -27,6 +27,7 @@ import { ProblemError, bounded, failedRollouts, mayPassLater } from '../git/prob
 import { pruneObjects, pruneOrder } from '../git/prune.ts';
 import { withSignal } from '../git/resources.ts';
 import { sourceIdentity } from '../git/source-url.ts';
+import { isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import type {
   ApplyStageInput,
   ApplyStageResult,
@@ -263,8 +264,14 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         cluster: present.cluster ?? store.cluster,
       };
     });
-    if (inventory !== undefined)
-      await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());
+    if (inventory !== undefined) {
+      try {
+        await recordEvent(attemptClient(client), store, inventory, commitEvent(commit), runId, now());
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        dependencies.onEventLost(input.repository, toMessage(error));
+      }
+    }
     return { mayPassLater: tryAgain };
   }
 

@@ -246,6 +246,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
           );
           drift.lookAgain(repository);
         },
+        onEventLost: (repository, message) => {
+          metrics.eventsLost.inc();
+          log.warn({ repository, message }, 'event lost');
+        },
       }),
       ...createSyncActivities({
         temporal,

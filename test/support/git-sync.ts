@@ -126,6 +126,7 @@ export class GitSync {
         now: Date.now,
         tryAgain: async (name, tried) => await tryAgain(name, tried),
         onRecorded: () => undefined,
+        onEventLost: () => undefined,
       }),
       ...createSyncActivities({
         temporal,

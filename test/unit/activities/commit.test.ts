@@ -17,6 +17,9 @@ const ground = useWatchServer();
 
 const flags = { repo: '/srv/shop', name: 'shop', namespace: 'ns', serviceAccount: 'deployer' };
 
+/** What was told of Events that nobody takes. */
+const lost: string[] = [];
+
 /** Of a commit with one object. */
 function activities() {
   const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n';
@@ -35,6 +38,7 @@ function activities() {
       inventoryNamespace: 'system',
       now: () => 0,
       onRecorded: () => undefined,
+      onEventLost: (_: string, message: string) => void lost.push(message),
     }),
   );
 }
@@ -67,11 +71,24 @@ it.each([1, 100])(
 const POLICY =
   "configmaps \"fairlead-shop\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
 
+const INVENTORY = {
+  metadata: {
+    name: 'fairlead-shop',
+    uid: 'i',
+    resourceVersion: '1',
+    labels: { 'fairlead.dev/inventory': 'shop' },
+    annotations: { 'applyset.kubernetes.io/tooling': 'fairlead/v1', 'fairlead.dev/cluster': 'c' },
+  },
+  data: {},
+};
+
 /** The record of a commit whose inventory is not there, and may not be made: how the apiserver refuses it. */
-async function recording(code: number, reason: string, message: string): Promise<unknown> {
-  ground.server.intercept = ({ method }, response) => {
+async function recording(code: number, reason: string, message: string, of = 'configmaps'): Promise<unknown> {
+  ground.server.intercept = ({ method, url: { pathname } }, response) => {
+    const isOther = !pathname.includes(`/${of}`);
     if (method === 'GET')
       answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: '' });
+    else if (isOther) answer(response, 201, INVENTORY);
     else answer(response, code, { kind: 'Status', code, reason, message });
     return true;
   };
@@ -101,4 +118,16 @@ it.each([
 it('an inventory that is too long stays so', async () => {
   const message = 'ConfigMap "fairlead-shop" is invalid: []: Too long';
   await expect(recording(422, 'Invalid', message)).rejects.toMatchObject({ nonRetryable: true });
+});
+
+it('an Event that nobody takes is told, and ends no run: the record of the commit is written', async () => {
+  lost.length = 0;
+  const said = 'User "worker" cannot create resource "events"';
+  await expect(recording(403, 'Forbidden', said, 'events')).resolves.toEqual({ mayPassLater: false });
+  expect(lost).toEqual([expect.stringContaining(said)]);
+  // Nobody answered: it is tried again.
+  await expect(recording(503, 'ServiceUnavailable', 'away', 'events')).rejects.toMatchObject({
+    nonRetryable: false,
+  });
+  expect(lost).toHaveLength(1);
 });
