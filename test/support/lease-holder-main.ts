@@ -7,7 +7,6 @@
 import { isConflict } from '../../kubernetes/api-error.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import { loadConnection } from '../../kubernetes/kubeconfig.ts';
-import type { KubernetesObject } from '../../planners/objects.ts';
 import { NotLeaderError } from '../../worker/fence.ts';
 import type { Fence } from '../../worker/fence.ts';
 import { runLeaderElection } from '../../worker/leader-election.ts';
@@ -22,7 +21,7 @@ async function writeAlways(fence: Fence, signal: AbortSignal): Promise<void> {
   console.log('leading');
   const guarded = client.withWriteGuard(() => fence.assertLeader());
   let count = 0;
-  let { resourceVersion } = (await client.get<KubernetesObject>(path)).metadata;
+  let { resourceVersion } = (await client.get(path)).metadata;
   while (!signal.aborted) {
     try {
       const data = { writer: identity, count: String((count += 1)) };
