@@ -73,9 +73,10 @@ export async function beginUpdate(
     const defaulted = request.again === true ? complete : decideDefaulted(view, complete);
     const begun = { decision: defaulted, view, next: whole.next, record: undefined };
     if (dryRun || defaulted.do !== 'begin') return begun;
-    const data = await withOwners(client, reference, view, whole, request.owners);
-    const record = recordManifest(data, state, view.records);
+    let record: JsonObject | undefined;
     try {
+      const data = await withOwners(client, reference, view, whole, request.owners);
+      record = recordManifest(data, state, view.records);
       // Its name has a number: whoever is quicker begins, the other looks again and finds an update in progress.
       const created = await createRecord(client, reference.namespace, record);
       if (created !== undefined) return { ...begun, record: created.metadata.uid };
@@ -84,7 +85,8 @@ export async function beginUpdate(
           `others began an update of ${reference.name} at the same moment, ${String(tries)} times`,
         );
     } catch (error) {
-      if (isTooLarge(error)) return { ...begun, decision: tooLarge(reference.name, record) };
+      if (isTooLarge(error) && record !== undefined)
+        return { ...begun, decision: tooLarge(reference.name, record) };
       if (!isConflict(error) || tries === CONFLICT_LIMIT) throw error;
     }
   }

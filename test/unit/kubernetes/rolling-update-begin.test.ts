@@ -102,6 +102,27 @@ describe('a template that is too large for its record', () => {
 });
 
 describe('what the apiserver tries before anything is written', () => {
+  it('is asked again where the status of the controller was written meanwhile', async () => {
+    const { client } = serve(foo());
+    const patch = client.patch.bind(client);
+    let conflicts = 2;
+    const busy = Object.assign(client, {
+      patch: async (path: ResourcePath, type: 'merge', body: object) => {
+        conflicts -= 1;
+        if (conflicts >= 0)
+          throw new ApiError(
+            { method: 'PATCH', path: 'x', server: 's' },
+            { status: 409, reason: 'Conflict', text: 'modified' },
+          );
+        return await patch(path, type, body, { dryRun: true });
+      },
+    });
+    const asked = { change: { kind: 'image', image: 'app:2' }, key: KEY } as const;
+    const settings = { updatePeriodMs: STATE.updatePeriodMs, pollIntervalMs: STATE.pollIntervalMs };
+    const { decision } = await beginUpdate(busy, { namespace: 'default', name: 'foo' }, asked, settings);
+    expect([decision.do, conflicts]).toEqual(['begin', -1]);
+  });
+
   it('has the number of replicas that is asked for', async () => {
     const { created } = await roll(foo(), { replicas: 5, template: IMAGE_TEMPLATE('app:2') });
     expect(created).toMatchObject([
