@@ -1,8 +1,7 @@
 /** `fairlead get rc[/NAME]`: ReplicationControllers and how their rolling updates stand, a line each. */
 
 import { whyLastFailed } from '../kubernetes/attempts.ts';
-import { readPaused } from '../kubernetes/wish-annotations.ts';
-import { pathOf } from '../kubernetes/rolling-update-objects.ts';
+import { pathOf, pauseOf } from '../kubernetes/rolling-update-objects.ts';
 import { oneLine } from '../kubernetes/safe-text.ts';
 import { ANNOTATION, LABEL } from '../planners/names.ts';
 import type { ControllerRevision, Pod } from '../planners/objects.ts';
@@ -231,7 +230,7 @@ export function viewControllers(found: Found, now: number): readonly ControllerV
   const isChosen = (own: string, name: string) =>
     chosen.some(({ metadata }) => metadata.namespace === own && metadata.name === name);
   return chosen.flatMap((controller) => {
-    const { name, namespace: own = '', annotations } = controller.metadata;
+    const { name, namespace: own = '' } = controller.metadata;
     const all = {
       controllers: inNamespace(controllers, own),
       revisions: inNamespace(revisions, own),
@@ -240,7 +239,8 @@ export function viewControllers(found: Found, now: number): readonly ControllerV
     const whole = updateNameOf(all, name);
     // The next one of an update stands alone only where the old one is gone already.
     if (whole !== name && isChosen(own, whole)) return [];
-    const snapshot = { ...all, namespace: own, name: whole, paused: readPaused(annotations, undefined) };
+    const bare = { ...all, namespace: own, name: whole };
+    const snapshot = { ...bare, paused: pauseOf(viewUpdate(bare)) };
     const row = viewOf(controller, planRollingUpdate(snapshot, now), pods, now);
     return [whole === name ? row : { ...row, replaces: whole }];
   });

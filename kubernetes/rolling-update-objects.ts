@@ -10,6 +10,7 @@ import { readRecords } from '../planners/rolling-update-record.ts';
 import type { UpdateWrite } from '../planners/rolling-update-steps.ts';
 import type { Adopter, RollingUpdateSnapshot, UpdateView } from '../planners/rolling-update-view.ts';
 import { viewUpdate } from '../planners/rolling-update-view.ts';
+import type { Wish } from '../planners/workload.ts';
 import { formatSelector } from '../planners/selector.ts';
 import { isAlreadyExists, isConflict, isForbidden, isNotFound } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
@@ -80,14 +81,22 @@ export async function readUpdate(
     ...abandonedSelectors(view),
     ...lostSelectors(view),
   ];
-  const paused =
-    readPaused(old?.metadata.annotations, undefined) ??
-    readPaused(nextController?.metadata.annotations, undefined);
   const [pods, adopters] = await Promise.all([
     listPods(client, namespace, selectors, options),
     isBeforeRename(view) ? listAdopters(client, namespace, signal) : undefined,
   ]);
-  return { ...bare, pods, paused, adopters };
+  return { ...bare, pods, paused: pauseOf(view), adopters };
+}
+
+/** Who has paused an update: either of its controllers says it, the old one first. Undefined: nobody. */
+export function pauseOf({
+  old,
+  nextController,
+}: Pick<UpdateView, 'old' | 'nextController'>): Wish | undefined {
+  return (
+    readPaused(old?.metadata.annotations, undefined) ??
+    readPaused(nextController?.metadata.annotations, undefined)
+  );
 }
 
 /** The next controller has its pods still, and is about to let them go. */

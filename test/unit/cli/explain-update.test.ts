@@ -325,6 +325,20 @@ describe('an update that cannot be', () => {
   });
 });
 
+it('a pause on the next controller alone is one, in the list too', () => {
+  const { controllers, revisions, pods } = world('ScaleDown');
+  const paused = { [ANNOTATION.paused]: JSON.stringify({ by: 'ann', reason: 'look' }) };
+  const held = controllers.map((one) =>
+    one.metadata.name === 'foo'
+      ? one
+      : { ...one, metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, ...paused } } },
+  );
+  const found = { chosen: held, controllers: held, revisions, pods, isWhole: true };
+  expect(viewControllers(found, 0)).toMatchObject([
+    { name: 'foo', state: 'Paused', message: 'paused by ann: look' },
+  ]);
+});
+
 describe('a pause without an update under way', () => {
   const wish = { by: 'ann', reason: 'look' };
   const annotations = { [ANNOTATION.paused]: JSON.stringify(wish) };
