@@ -1,7 +1,7 @@
 /** What a server-side apply of a manifest would change of an object, without what the server, sync and operators write. Pure. */
 
 import { asRecord } from '../kubernetes/values.ts';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, LAST_APPLIED } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Difference } from './differences.ts';
 import { differences } from './differences.ts';
@@ -53,7 +53,6 @@ export function maskValues(
   };
 }
 
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const OWN_ANNOTATIONS = [
   ANNOTATION.repository,
   ANNOTATION.manifestHash,

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { isAlreadyExists, isConflict, isNotFound, toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
+import { APPLYSET_LABEL } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitRun, RepositoryStatus } from './inventory-status.ts';
 import { readRun, readStatus } from './inventory-status.ts';
@@ -15,7 +16,7 @@ import { ownerElsewhere } from './run-cluster.ts';
 
 export const APPLYSET = {
   id: 'applyset.kubernetes.io/id',
-  partOf: 'applyset.kubernetes.io/part-of',
+  partOf: APPLYSET_LABEL,
   tooling: 'applyset.kubernetes.io/tooling',
   groupKinds: 'applyset.kubernetes.io/contains-group-kinds',
   namespaces: 'applyset.kubernetes.io/additional-namespaces',

@@ -1,7 +1,7 @@
 /** Files of a commit to Kubernetes objects, each knowing its place in the repository, with every error of the commit. */
 
 import { createHash } from 'node:crypto';
-import { ANNOTATION } from '../planners/names.ts';
+import { ANNOTATION, APPLYSET_LABEL, GIT_ANNOTATIONS, LAST_APPLIED } from '../planners/names.ts';
 import type { JsonObject } from '../planners/objects.ts';
 import { badConfigValues, withData } from './config-data.ts';
 import type { ObjectReference } from './depends-on.ts';
@@ -308,16 +308,10 @@ function forbiddenFields(
 }
 
 /** What Fairlead writes itself; a manifest copied from the cluster would carry another object's. */
-const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
-  'fairlead.dev/commit',
-  'fairlead.dev/repository',
-  'fairlead.dev/manifest-hash',
-  'fairlead.dev/pinned',
-  'kubectl.kubernetes.io/last-applied-configuration',
-]);
+const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([...GIT_ANNOTATIONS, ANNOTATION.pinned, LAST_APPLIED]);
 
 /** As the annotations: whose object it is, and whose inventory. */
-const OWN_LABELS: ReadonlySet<string> = new Set(['applyset.kubernetes.io/part-of', 'fairlead.dev/inventory']);
+const OWN_LABELS: ReadonlySet<string> = new Set([APPLYSET_LABEL, 'fairlead.dev/inventory']);
 
 /** `Kind.group namespace/name`: how objects are named in every message. */
 export function objectLabel(object: {

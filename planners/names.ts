@@ -62,6 +62,24 @@ export const ANNOTATION = {
   ofWorkload: 'fairlead.dev/of-workload',
 } as const;
 
+/** On members of an inventory (KEP-3659): whose. */
+export const APPLYSET_LABEL = 'applyset.kubernetes.io/part-of';
+
+/** What an object from git is annotated with, besides its label {@link APPLYSET_LABEL}. */
+export const GIT_ANNOTATIONS: readonly string[] = [
+  ANNOTATION.repository,
+  ANNOTATION.manifestHash,
+  ANNOTATION.commit,
+];
+
+/** Whether a label or annotation says from which commit an object is. */
+export function isGitMark(name: string): boolean {
+  return name === APPLYSET_LABEL || GIT_ANNOTATIONS.includes(name);
+}
+
+/** What `kubectl apply` writes on an object: the file, by which it finds what has left it since. */
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
 /** Annotation of the inventory of a repository, JSON {@link Wish}: no further commit of it is begun. On a workload it means nothing. */
 export const SUSPENDED = 'fairlead.dev/suspended';
 

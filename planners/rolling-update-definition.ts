@@ -3,7 +3,14 @@
 import { createHash } from 'node:crypto';
 
 import { canonicalJson } from './canonical-json.ts';
-import { ANNOTATION, ROLLING_UPDATE, SHIPPED_ROLLING_UPDATE } from './names.ts';
+import {
+  ANNOTATION,
+  APPLYSET_LABEL,
+  GIT_ANNOTATIONS,
+  LAST_APPLIED,
+  ROLLING_UPDATE,
+  SHIPPED_ROLLING_UPDATE,
+} from './names.ts';
 import type { Container, JsonObject, PodTemplate } from './objects.ts';
 import type { ReplicationController, ReplicationControllerSpec } from './replication-controller.ts';
 import { MARKS } from './replication-controller.ts';
@@ -20,21 +27,8 @@ import type {
 /** Characters of a label's value. */
 const LABEL_VALUE = 63;
 
-/** What is written on controllers for git's sake: only the one that stays has it. */
-const GIT_ANNOTATIONS: readonly string[] = [
-  ANNOTATION.repository,
-  ANNOTATION.manifestHash,
-  ANNOTATION.commit,
-];
-const GIT_LABEL = 'applyset.kubernetes.io/part-of';
-
 /** What an operator has said of the update that is over by then. */
-const WISHES: readonly string[] = [
-  ANNOTATION.paused,
-  ANNOTATION.pinned,
-  ANNOTATION.retried,
-  'kubectl.kubernetes.io/last-applied-configuration',
-];
+const WISHES: readonly string[] = [ANNOTATION.paused, ANNOTATION.pinned, ANNOTATION.retried, LAST_APPLIED];
 
 /** A controller without marks, wishes, status and whatever the apiserver has filled in. */
 export function plainController(controller: ReplicationController, name: string): ControllerManifest {
@@ -53,11 +47,9 @@ export function plainController(controller: ReplicationController, name: string)
   };
 }
 
-/** Its labels and annotations, without what updates, wishes and git are told by: what else there is somebody has put there. */
+/** Its labels and annotations, without what updates and wishes are told by. */
 export function ownMetadata(controller: ReplicationController): PlainMetadata {
-  const { metadata } = plainController(controller, controller.metadata.name);
-  const labels = without(metadata.labels, [GIT_LABEL]);
-  const annotations = without(metadata.annotations, GIT_ANNOTATIONS);
+  const { labels, annotations } = plainController(controller, controller.metadata.name).metadata;
   return { ...(labels && { labels }), ...(annotations && { annotations }) };
 }
 
@@ -72,7 +64,7 @@ export function controllerOfFile({
   spec,
 }: ControllerManifest): ControllerManifest {
   const { name, namespace } = metadata;
-  const labels = without(metadata.labels, [GIT_LABEL]);
+  const labels = without(metadata.labels, [APPLYSET_LABEL]);
   const annotations = without(metadata.annotations, [...MARKS, ...WISHES, ...GIT_ANNOTATIONS]);
   return {
     apiVersion,
@@ -216,7 +208,7 @@ export function nextManifest(data: RecordData, desired: number, replicas = 0): C
     metadata: {
       name: next,
       namespace,
-      labels: without(labels, [GIT_LABEL]) ?? {},
+      labels: without(labels, [APPLYSET_LABEL]) ?? {},
       annotations: {
         ...without(annotations, GIT_ANNOTATIONS),
         [ROLLING_UPDATE.desiredReplicas]: String(desired),
@@ -263,7 +255,7 @@ export function inheritance(old: ReplicationController): Marks {
   const only = (fields: Readonly<Record<string, string>> | undefined, names: readonly string[]) =>
     Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => names.includes(name)));
   return {
-    labels: only(metadata.labels, [GIT_LABEL]),
+    labels: only(metadata.labels, [APPLYSET_LABEL]),
     annotations: only(metadata.annotations, GIT_ANNOTATIONS),
   };
 }

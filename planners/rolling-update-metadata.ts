@@ -4,6 +4,7 @@
  */
 
 import { canonicalJson } from './canonical-json.ts';
+import { ANNOTATION, LAST_APPLIED, isGitMark } from './names.ts';
 import type {
   ChangedMetadata,
   ControllerManifest,
@@ -15,31 +16,53 @@ import type {
 const LONGEST = 100_000;
 
 type Field = keyof PlainMetadata;
-type Values = Readonly<Record<string, string>>;
+type Values = ReadonlyMap<string, string>;
+
+/** What changes of metadata are found from. */
+export interface MetadataAtEnd {
+  /** What the old controller has as it goes. */
+  readonly now: PlainMetadata;
+  /** What `kubectl apply` has written on it, by which it finds what a file has left out since. */
+  readonly lastApplied: string | undefined;
+}
 
 /**
- * What the old controller has got since the update began, and what it has lost, as a merge patch; `now` is what it has as it goes. What the update itself rolls out comes first. Undefined where the record does not say how it began (earlier versions), and where it is more than a record can hold.
+ * What the old controller has got since the update began, and what it has lost, as a merge patch. What the update itself rolls out comes
+ * first. Marks of git are another commit's, which waits for the end; but a repository that has let the controller go has taken them all.
+ * Undefined where the record does not say how the update began (earlier versions), and where it is more than a record can hold.
  */
 export function changedMetadata(
   { replaced, controller, key }: Pick<UpdateRecord, 'replaced' | 'controller' | 'key'>,
-  now: PlainMetadata,
+  { now, lastApplied }: MetadataAtEnd,
 ): ChangedMetadata | undefined {
-  if (replaced?.metadata === undefined) return undefined;
-  const before = replaced.metadata;
+  const before = replaced?.metadata;
+  if (before === undefined) return undefined;
+  const isLetGo =
+    has(before.annotations, ANNOTATION.repository) && !has(now.annotations, ANNOTATION.repository);
   const changeOf = (field: Field) => {
-    const [base, present, rolledOut] = [
-      before[field] ?? {},
-      now[field] ?? {},
-      controller.metadata[field] ?? {},
-    ];
-    const names = new Set([...Object.keys(base), ...Object.keys(present)]);
-    const changed = [...names].filter(
-      (name) => name !== key && present[name] !== base[name] && rolledOut[name] === base[name],
-    );
-    return Object.fromEntries(changed.map((name) => [name, present[name] ?? null]));
+    const valuesOf = (each: PlainMetadata): Values => new Map(Object.entries(each[field] ?? {}));
+    const [base, present, rolledOut] = [valuesOf(before), valuesOf(now), valuesOf(controller.metadata)];
+    const names = [...new Set([...base.keys(), ...present.keys(), ...rolledOut.keys()])];
+    const changed = names.filter((name) => {
+      if (name === key) return false;
+      if (isGitMark(name)) return isLetGo && !present.has(name);
+      return present.get(name) !== base.get(name) && rolledOut.get(name) === base.get(name);
+    });
+    return Object.fromEntries(changed.map((name) => [name, present.get(name) ?? null]));
   };
   const changes = { labels: changeOf('labels'), annotations: changeOf('annotations') };
-  return JSON.stringify(changes).length > LONGEST ? undefined : changes;
+  const all = {
+    ...changes,
+    annotations: {
+      ...changes.annotations,
+      ...(lastApplied !== undefined && { [LAST_APPLIED]: lastApplied }),
+    },
+  };
+  return [all, changes].find((one) => JSON.stringify(one).length <= LONGEST);
+}
+
+function has(values: PlainMetadata[Field], name: string): boolean {
+  return values !== undefined && Object.hasOwn(values, name);
 }
 
 /** Whether two say the same. */
@@ -52,7 +75,7 @@ export function withChanges(
   metadata: ControllerManifest['metadata'],
   { labels, annotations }: ChangedMetadata = {},
 ): PlainMetadata {
-  const merge = (values: Values | undefined, change: ChangedMetadata[Field]) => {
+  const merge = (values: PlainMetadata[Field], change: ChangedMetadata[Field]) => {
     const merged = Object.entries({ ...values, ...change });
     return Object.fromEntries(merged.filter((entry): entry is [string, string] => entry[1] !== null));
   };

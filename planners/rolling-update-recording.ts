@@ -1,6 +1,6 @@
 /** What is recorded of an update before it goes on: any worker goes on from there. */
 
-import { ROLLING_UPDATE } from './names.ts';
+import { LAST_APPLIED, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import {
   dataOfNext,
@@ -31,7 +31,10 @@ export function recordStep(
   const ownerReferences = phase === 'Renaming' ? ownersOfName(view, next) : undefined;
   const changed =
     phase === 'Renaming' && view.old !== undefined && !view.keepsName && record !== undefined
-      ? changedMetadata(record, ownMetadata(view.old))
+      ? changedMetadata(record, {
+          now: ownMetadata(view.old),
+          lastApplied: view.old.metadata.annotations?.[LAST_APPLIED],
+        })
       : undefined;
   const change = {
     phase,

@@ -1,14 +1,12 @@
 /** What a ControllerRevision holds: a pod template, as the built-in controllers write it (C9). */
 
 import { canonicalJson } from './canonical-json.ts';
-import { GROUP } from './names.ts';
+import { GROUP, LAST_APPLIED } from './names.ts';
 import type { ControllerRevision, JsonObject, PodTemplate } from './objects.ts';
 import { normaliseTemplate } from './template-defaults.ts';
 import { asFields, trusted } from './values.ts';
 import type { Fields } from './values.ts';
 import type { Workload } from './workload.ts';
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 const dataOfTemplate = new WeakMap<PodTemplate, JsonObject>();
 const templateOfData = new WeakMap<JsonObject, PodTemplate>();

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from '@jest/globals';
 
-import { ANNOTATION, ROLLING_UPDATE } from '../../planners/names.ts';
+import { ANNOTATION, APPLYSET_LABEL, ROLLING_UPDATE } from '../../planners/names.ts';
 import { areSameChanges, changedMetadata, withChanges } from '../../planners/rolling-update-metadata.ts';
 import type { UpdatePurpose } from '../../planners/rolling-update-steps.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
@@ -24,7 +24,8 @@ function updating(until: UpdatePurpose, newName?: string): SimulatedControllers 
 function set(world: SimulatedControllers, name: string, to: { labels: Values; annotations: Values }): void {
   world.edit(name, (one) => {
     const { labels = {}, annotations = {} } = one.metadata;
-    const isOfUpdate = ([key]: readonly [string, string]) => key.includes('/');
+    const isOfUpdate = ([key]: readonly [string, string]) =>
+      key.includes('kubernetes.io/d') || key.includes('kubernetes.io/u');
     const kept = (values: Values) => Object.fromEntries(Object.entries(values).filter(isOfUpdate));
     const metadata = {
       ...one.metadata,
@@ -84,6 +85,58 @@ describe('labels and annotations of the old controller', () => {
     expect(metadataOf(turned).labels).toEqual({ team: 'b' });
   });
 
+  it('keep what `kubectl apply` finds by what has left a file, as it is when the old one goes', () => {
+    const name = 'kubectl.kubernetes.io/last-applied-configuration';
+    const world = updating('DeleteOld');
+    set(world, 'foo', { labels: {}, annotations: { [name]: '{"later":1}' } });
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(metadataOf(world).annotations).toEqual({ [name]: '{"later":1}' });
+  });
+
+  it('called like what every object has are no others', () => {
+    const world = foo();
+    set(world, 'foo', { labels: { constructor: 'x' }, annotations: { valueOf: 'y' } });
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    set(world, 'foo', { labels: {}, annotations: { toString: 'z' } });
+
+    expect(run(world).outcome).toBe('Succeeded');
+    expect(metadataOf(world)).toEqual({ labels: {}, annotations: { toString: 'z' } });
+  });
+
+  it.each([
+    ['has let the controller go in the middle: none', true],
+    ['has brought the controller with the update: as that says', false],
+  ])('marks of a repository that %s', (_, isFromGit) => {
+    const marks = {
+      labels: { [APPLYSET_LABEL]: 'set' },
+      annotations: { [ANNOTATION.repository]: 'shop', [ANNOTATION.commit]: 'a' },
+    };
+    const world = foo();
+    if (isFromGit) set(world, 'foo', marks);
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'DeleteOld' });
+    const { record } = viewUpdate(world.snapshot('foo'));
+    const now = { labels: {}, annotations: {} };
+    const metadata = { name: 'foo', namespace: '', ...marks };
+    const controller = { ...record!.controller, metadata };
+
+    const none = {
+      labels: { [APPLYSET_LABEL]: null },
+      annotations: { [ANNOTATION.repository]: null, [ANNOTATION.commit]: null },
+    };
+    expect(changedMetadata({ ...record!, controller }, { now, lastApplied: undefined })).toEqual(
+      isFromGit ? none : { labels: {}, annotations: {} },
+    );
+    // A later commit waits for the end: what it has not written yet is nothing of this update.
+    const later = { ...marks, annotations: { ...marks.annotations, [ANNOTATION.commit]: 'b' } };
+    expect(changedMetadata({ ...record!, controller }, { now: later, lastApplied: undefined })).toEqual({
+      labels: {},
+      annotations: {},
+    });
+  });
+
   it('leave no mark of the update, and what it rolls out comes first', () => {
     const world = updating('DeleteOld');
     const { record } = viewUpdate(world.snapshot('foo'));
@@ -92,9 +145,10 @@ describe('labels and annotations of the old controller', () => {
       metadata: { name: 'foo', namespace: '', labels: { team: 'git' } },
     };
     const now = { labels: { team: 'b', tier: 'db', other: 'x' }, annotations: { note: 'old' } };
+    const atEnd = { now, lastApplied: undefined };
 
     // The manifest says another team, and no tier any more.
-    const changed = changedMetadata({ ...record!, controller }, now);
+    const changed = changedMetadata({ ...record!, controller }, atEnd);
     expect(changed).toEqual({ labels: { other: 'x' }, annotations: {} });
     expect(run(world).outcome).toBe('Succeeded');
     expect(Object.keys(metadataOf(world).annotations)).toEqual(['note']);
@@ -105,8 +159,14 @@ describe('changes of metadata', () => {
   it('of a record of an earlier version are not known, nor more than a record holds', () => {
     const { record } = viewUpdate(updating('DeleteOld').snapshot('foo'));
     const { metadata: _, ...replaced } = record!.replaced!;
-    expect(changedMetadata({ ...record!, replaced }, {})).toBeUndefined();
-    expect(changedMetadata(record!, { annotations: { big: 'x'.repeat(100_001) } })).toBeUndefined();
+    expect(changedMetadata({ ...record!, replaced }, { now: {}, lastApplied: undefined })).toBeUndefined();
+    const big = 'x'.repeat(100_001);
+    const now = { labels: record!.replaced!.metadata!.labels!, annotations: { big } };
+    expect(changedMetadata(record!, { now, lastApplied: undefined })).toBeUndefined();
+    // Without what is too large, the rest.
+    const { metadata: before } = record!.replaced!;
+    const changed = changedMetadata(record!, { now: { ...before, annotations: {} }, lastApplied: big });
+    expect(changed).toEqual({ labels: {}, annotations: { note: null } });
   });
 
   it('are read from a record only where they are texts, or null', () => {
