@@ -120,7 +120,10 @@ function outOfOrder(object: Dependent, other: Dependent): Why | undefined {
   ];
 }
 
-/** Depth first, without recursion: a chain may be as long as a commit. Each cycle once, from its first object by place. */
+/** As many as a person mends at a time: each is as long as a commit may be, and there may be one for each dependency. */
+const MOST_CYCLES = 100;
+
+/** Depth first, without recursion: a chain may be as long as a commit. Each cycle once, from its first object by place; of very many the first. */
 function rank<T extends Dependent>(
   objects: readonly T[],
   of: ReadonlyMap<T, readonly T[]>,
@@ -144,7 +147,7 @@ function rank<T extends Dependent>(
         path.delete(object);
         stack.pop();
       } else if (path.has(next)) {
-        cycles.push(stack.slice(stack.indexOf(next)));
+        if (cycles.length < MOST_CYCLES) cycles.push(stack.slice(stack.indexOf(next)));
       } else if (!ranks.has(next)) {
         path.set(next, { dependencies: inStep(next), next: 0 });
         stack.push(next);

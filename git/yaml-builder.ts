@@ -376,16 +376,15 @@ export class YamlBuilder {
 /** Of a key without `?`, in characters. */
 const MAX_KEY = 1024;
 
-/** An escaped line break, and the empty lines after it. */
-const ESCAPED_BREAK = /(?<=(?:^|[^\\])(?:\\\\)*)\\\n((?:[ \t]*\n)+)/g;
+/** An escape, one after the other, for a backslash may be escaped itself; of a line break that is escaped, with the empty lines after it. */
+const ESCAPE = /\\(?:\n((?:[ \t]*\n)+)|[^])/g;
 
 /** The parser loses empty lines after an escaped line break; each of them is a line feed. */
 function valueOf(source: string, event: ScalarEvent): string {
   if (event.style !== SCALAR_STYLE.DOUBLE_QUOTED || event.fast) return getScalarValue(source, event);
   const written = source.slice(event.valueStart, event.valueEnd);
-  const text = written.replaceAll(
-    ESCAPED_BREAK,
-    (_, empty: string) => `${empty.replaceAll(/[ \t]*\n/g, '\\n')}\\\n`,
+  const text = written.replaceAll(ESCAPE, (escape, empty: string | undefined) =>
+    empty === undefined ? escape : `${empty.replaceAll(/[ \t]*\n/g, '\\n')}\\\n`,
   );
   return getScalarValue(text, { ...event, valueStart: 0, valueEnd: text.length });
 }

@@ -92,18 +92,23 @@ function splitJson(chunk: Chunk): readonly Chunk[] {
   if (isJson(chunk.text)) return [{ ...chunk, isJson: true }];
   const objects: Chunk[] = [];
   let start = 0;
+  let line = 1;
   let depth = 0;
-  for (const { 0: token, index } of chunk.text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+  for (const { 0: token, index } of chunk.text.matchAll(JSON_TOKEN)) {
     if (token === '{') depth += 1;
     else if (token === '}') depth -= 1;
     if (token !== '}' || depth !== 0) continue;
     const text = chunk.text.slice(start, index + 1);
     if (!isJson(text)) return [chunk];
-    objects.push({ text, line: chunk.text.slice(0, start).split('\n').length, isJson: true });
+    objects.push({ text, line, isJson: true });
+    line += text.split('\n').length - 1;
     start = index + 1;
   }
   return chunk.text.slice(start).trim() === '' ? objects : [chunk];
 }
+
+/** A brace, or a string with the braces in it; one that is not closed goes to the end, or it would be looked through from each quote in it. */
+const JSON_TOKEN = /"(?:[^"\\]|\\.|\\$)*(?:"|$)|[{}]/gs;
 
 /** A line without content. */
 const NOTHING = /^(?:---(?=[ \t]|$))?[ \t]*(?:#.*)?$/;

@@ -198,6 +198,16 @@ describe('a dependency that cannot be', () => {
     ]);
   });
 
+  it('in cycles without number: the first are told', async () => {
+    const count = 3_000;
+    const all = Array.from({ length: count }, (_, index) => {
+      const on = [(index + 1) % count, 0].map((other) => job(`x${String(other)}`)).join(',');
+      return document(`x${String(index)}`, { on });
+    });
+    const { problems } = await prepare({ 'a.yaml': all });
+    expect(problems.map(({ code }) => code)).toEqual(Array.from({ length: 100 }, () => 'DependencyCycle'));
+  });
+
   it('on what is not in the commit', async () => {
     expect(
       told(await prepare({ 'a.yaml': [document('a', { on: '/namespaces/other/ConfigMap/b' })] })),

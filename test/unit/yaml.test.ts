@@ -333,6 +333,17 @@ describe('YAML as kubectl reads it', () => {
     ]);
   });
 
+  it.each<[string, string]>([
+    ['backslashes in double quotes', `a: "${'\\\\'.repeat(500_000)}"\n`],
+    ['JSON with a string that is not closed', `{"a": "${'\\"x'.repeat(300_000)}\n`],
+    ['JSON objects without anything between them', '{}'.repeat(100_000)],
+  ])('reads a megabyte of %s in seconds, not minutes', (_, text) => {
+    const begun = performance.now();
+    const { documents, problems } = readYaml(text);
+    expect(documents.length + problems.length).toBeGreaterThan(0);
+    expect(performance.now() - begun).toBeLessThan(60_000);
+  });
+
   it('reads a megabyte of flow mappings in seconds, not minutes', () => {
     const text = `a: [${Array.from({ length: 30_000 }, (_, index) => `{name: x${index}, value: 'v'}`).join(',')}]`;
     const begun = performance.now();
