@@ -48,7 +48,7 @@ const MANAGER_LIMIT = 5;
  * Compares one object with its manifest by dry runs of server-side apply, so that defaults, and fields that the manifest does not
  * name, make no difference. Undefined: it is as the commit wants it, or the manifest has not been applied yet. What is on its way out
  * counts as deleted, and is held until it is gone. What an operator went back from (a pin, or an undo of the workload's own) differs, and is held. `under way`: only
- * the end of its rolling update tells, which need not change the object.
+ * the end of its rolling update tells, which need not change the object; or it changes faster than it can be looked at.
  * @param isApplied The commit was applied as a whole: an object with another manifest's hash was changed, not left behind.
  * @throws ApiError when the apiserver cannot be asked
  */
@@ -82,9 +82,9 @@ export async function lookAtDrift(
   // An update that was turned round leaves the manifest of before, and its commit failed.
   if (isController(manifest) && decision.do === 'apply' && !isApplied) return undefined;
   const differing = await differingPaths(context, object, live);
-  // The next change of it is looked at again.
+  // No later change need tell: it may be its status alone that changes.
   if (differing === 'stale')
-    return tries > 1 ? await lookAtDrift(context, object, isApplied, tries - 1) : undefined;
+    return tries > 1 ? await lookAtDrift(context, object, isApplied, tries - 1) : 'under way';
   const { paths, refusal } = differing;
   if (paths.length === 0 && refusal === undefined) return undefined;
   const conflicts = await findConflicts(context, object, live);

@@ -12,6 +12,8 @@ import type { CommitContext } from '../../../git/commit.ts';
 import type { PreparedObject } from '../../../git/prepare.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { templateHash } from '../../../kubernetes/workload-key.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
+import { commitContext, preparedObjects } from '../../support/commit-context.ts';
 import { answer } from '../../support/watch-server.ts';
 import { useWatchServer } from '../../support/watch-server-ground.ts';
 import type { KubernetesObject, PodTemplate } from '../../../planners/objects.ts';
@@ -72,6 +74,46 @@ describe('an object that is gone', () => {
     const context = trusted<CommitContext>({ client: ground.client, repository: {}, store: {} });
     const found = await lookAtDrift(context, object, true);
     expect(found === 'under way' ? found : found?.change).toBe(change);
+  });
+});
+
+describe('an object whose status is written all the time', () => {
+  const ground = useWatchServer();
+
+  it('is looked at again later: nothing says that it is as the commit wants it', async () => {
+    let version = 1;
+    const annotations: Record<string, string> = { [ANNOTATION.repository]: 'shop' };
+    ground.server.intercept = ({ method, url: { pathname } }, response) => {
+      const kind = { name: 'deployments', kind: 'Deployment', namespaced: true, verbs: [] };
+      const metadata = {
+        name: 'web',
+        namespace: 'ns',
+        uid: 'u',
+        resourceVersion: String(version),
+        annotations,
+      };
+      if (pathname === '/apis/apps/v1') answer(response, 200, { resources: [kind] });
+      else if (method === 'GET') answer(response, 200, { metadata, spec: { replicas: 99 } });
+      else {
+        version += 1;
+        answer(response, 409, { kind: 'Status', code: 409, reason: 'Conflict', message: 'modified' });
+      }
+      return true;
+    };
+    const context = commitContext(ground.client);
+    const text = JSON.stringify({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web' },
+      spec: { replicas: 3 },
+    });
+    const [object] = await preparedObjects(
+      { path: 'a.json', text },
+      async (apiVersion, kind) => await context.discovery.find(apiVersion, kind),
+    );
+    if (object === undefined) throw new Error('nothing was prepared');
+    annotations[ANNOTATION.manifestHash] = object.manifest.hash;
+    expect(await lookAtDrift(context, object, true)).toBe('under way');
   });
 });
 
