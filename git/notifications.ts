@@ -243,9 +243,10 @@ function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
+/** Of https the port is that of the API too; of ssh it says nothing of it. */
 function serverOf({ url }: Pick<Repository, 'url'>): { readonly host: string; readonly path: string } {
   const [host = '', ...path] = (remoteKey(url) ?? '').split('/');
-  return { host, path: path.join('/') };
+  return { host: /^https:/i.test(url) ? new URL(url).host : host, path: path.join('/') };
 }
 
 /** Read at each use: a token that was renewed counts at once. */

@@ -221,6 +221,23 @@ describe('a receiver that cannot be told', () => {
     }
   });
 
+  it.each([
+    ['gitea', '/api/v1/repos/ada/shop/statuses/'],
+    ['gitlab', '/api/v4/projects/ada%2Fshop/statuses/'],
+    ['github', '/api/v3/repos/ada/shop/statuses/'],
+  ] as const)('(%s) whose https has a port of its own is told there', async (type, path) => {
+    const https = await GitServer.start(folder);
+    try {
+      https.behaviour = 200;
+      const { api: _, ...usual } = receiver(type);
+      const source = { ...shop, url: https.url('ada/shop.git') };
+      await notify({ ...usual, caFile: https.caFile }, source, news());
+      expect(https.requests.map((request) => request.path)).toEqual([`${path}${SHA}`]);
+    } finally {
+      await https.stop();
+    }
+  });
+
   it('that hangs is given up when the activity is', async () => {
     server.answers[0] = 'hang';
     const signal = AbortSignal.timeout(100);
