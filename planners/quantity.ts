@@ -20,10 +20,22 @@ const PATTERN = /^([+-]?)(\d*)(?:\.(\d*))?([a-zA-Z]*)([+-]?\d+)?$/;
 const NANO = -9;
 const MAX_BINARY = (2n ** 63n - 1n) * 10n ** 9n;
 const GO_INT64_DIGITS = 18;
+/** What has more is compared, and told, as the text that it is: no amount of anything, and its arithmetic takes time. */
+const MOST_DIGITS = 200;
+
+/** As apimachinery reads them. */
+const MOST_EXPONENT = 2 ** 31 - 1;
+
+/** `mantissa` × 10^`exponent`, never written out: an exponent of seven digits stands for a number that takes minutes to make. */
+interface Amount {
+  /** Without zeros at its end. */
+  readonly mantissa: bigint;
+  /** At least {@link NANO}; 0 of nothing. */
+  readonly exponent: number;
+}
 
 interface Parsed {
-  /** In units of 10^-9. */
-  readonly nanos: bigint;
+  readonly amount: Amount;
   readonly format: 'decimal' | 'exponent' | 'binary';
   /** The text is kept as it is when written again: apimachinery does so on its fast path. */
   readonly kept: boolean;
@@ -40,25 +52,26 @@ export function canonicalQuantity(value: string | number, milli = false): string
   const text = String(value);
   const parsed = parse(text);
   if (parsed === undefined) return text;
-  let { nanos } = parsed;
+  let { amount } = parsed;
   if (milli && parsed.scale < -3) {
-    nanos = roundAwayFromZero(nanos, 1_000_000n) * 1_000_000n;
+    amount = roundedUp(amount, -3);
   } else if (parsed.kept) {
     return text;
   }
-  if (nanos === 0n) return '0';
-  return parsed.format === 'binary' ? writeBinary(nanos) : writeDecimal(nanos, parsed.format);
+  if (amount.mantissa === 0n) return '0';
+  return parsed.format === 'binary' ? writeBinary(amount) : writeDecimal(amount, parsed.format);
 }
 
 /** Whether two quantities are the same amount. Text that is no quantity equals only itself. */
 export function sameQuantity(a: string | number, b: string | number): boolean {
   const [left, right] = [parse(String(a)), parse(String(b))];
-  return left === undefined || right === undefined ? String(a) === String(b) : left.nanos === right.nanos;
+  if (left === undefined || right === undefined) return String(a) === String(b);
+  return left.amount.mantissa === right.amount.mantissa && left.amount.exponent === right.amount.exponent;
 }
 
 /** Whether a quantity is zero. */
 export function isZeroQuantity(value: string | number): boolean {
-  return parse(String(value))?.nanos === 0n;
+  return parse(String(value))?.amount.mantissa === 0n;
 }
 
 function parse(text: string): Parsed | undefined {
@@ -67,15 +80,15 @@ function parse(text: string): Parsed | undefined {
   const [, sign = '', whole = '', fraction = '', suffix = '', exponentText] = match;
   const notation = readSuffix(suffix, exponentText);
   if (notation === undefined || (whole === '' && fraction === '')) return undefined;
+  if (whole.length + fraction.length > MOST_DIGITS) return undefined;
   const { format, exponent } = notation;
   const digits = BigInt(`0${whole}${fraction}`);
   const scale = (format === 'binary' ? 0 : exponent) - fraction.length;
-  let nanos = format === 'binary' ? digits << BigInt(exponent) : digits;
-  nanos = shift(nanos, scale - NANO);
-  if (format === 'binary' && nanos > MAX_BINARY) nanos = MAX_BINARY;
-  const small = format === 'binary' && nanos > 0n && nanos < 10n ** 9n;
+  let amount = roundedUp(amountOf(format === 'binary' ? digits << BigInt(exponent) : digits, scale), NANO);
+  if (format === 'binary' && nanosOf(amount) > MAX_BINARY) amount = amountOf(MAX_BINARY, NANO);
+  const small = format === 'binary' && amount.mantissa > 0n && nanosOf(amount) < 10n ** 9n;
   return {
-    nanos: sign === '-' ? -nanos : nanos,
+    amount: sign === '-' ? { ...amount, mantissa: -amount.mantissa } : amount,
     format: small ? 'decimal' : format,
     kept: text === '0' || isKept(whole.replace(/^0+/, ''), fraction, format, exponent, scale),
     scale,
@@ -87,9 +100,9 @@ function readSuffix(
   exponentText: string | undefined,
 ): { readonly format: Parsed['format']; readonly exponent: number } | undefined {
   if (exponentText !== undefined) {
-    return suffix === 'e' || suffix === 'E'
-      ? { format: 'exponent', exponent: Number(exponentText) }
-      : undefined;
+    const exponent = Number(exponentText);
+    const isExponent = (suffix === 'e' || suffix === 'E') && Math.abs(exponent) <= MOST_EXPONENT;
+    return isExponent ? { format: 'exponent', exponent } : undefined;
   }
   const decimal = DECIMAL[suffix];
   if (decimal !== undefined) return { format: 'decimal', exponent: decimal };
@@ -120,9 +133,26 @@ function isKept(
   );
 }
 
-/** Multiplies by a power of ten; digits that are lost round away from zero. */
-function shift(value: bigint, powers: number): bigint {
-  return powers >= 0 ? value * 10n ** BigInt(powers) : roundAwayFromZero(value, 10n ** BigInt(-powers));
+function amountOf(digits: bigint, scale: number): Amount {
+  if (digits === 0n) return { mantissa: 0n, exponent: 0 };
+  let [mantissa, exponent] = [digits, scale];
+  for (; mantissa % 10n === 0n; mantissa /= 10n) exponent += 1;
+  return { mantissa, exponent };
+}
+
+/** To a multiple of 10^`power`; digits that are lost round away from zero. */
+function roundedUp({ mantissa, exponent }: Amount, power: number): Amount {
+  const lost = power - exponent;
+  if (lost <= 0 || mantissa === 0n) return { mantissa, exponent };
+  // There are fewer digits: the least that is not nothing is left.
+  const isTiny = lost > MOST_DIGITS;
+  const least = mantissa > 0n ? 1n : -1n;
+  return amountOf(isTiny ? least : roundAwayFromZero(mantissa, 10n ** BigInt(lost)), power);
+}
+
+/** In units of 10^-9, of an amount whose exponent is small: a binary one. */
+function nanosOf({ mantissa, exponent }: Amount): bigint {
+  return mantissa * 10n ** BigInt(exponent - NANO);
 }
 
 function roundAwayFromZero(value: bigint, divisor: bigint): bigint {
@@ -131,9 +161,10 @@ function roundAwayFromZero(value: bigint, divisor: bigint): bigint {
   return value > 0n ? quotient + 1n : quotient - 1n;
 }
 
-function writeBinary(nanos: bigint): string {
+function writeBinary(amount: Amount): string {
+  const nanos = nanosOf(amount);
   const whole = nanos / 10n ** 9n;
-  if (nanos % 10n ** 9n !== 0n || (whole > -1024n && whole < 1024n)) return writeDecimal(nanos, 'decimal');
+  if (nanos % 10n ** 9n !== 0n || (whole > -1024n && whole < 1024n)) return writeDecimal(amount, 'decimal');
   let mantissa = whole;
   let exponent = 0;
   while (mantissa % 1024n === 0n && exponent < 60) {
@@ -143,13 +174,8 @@ function writeBinary(nanos: bigint): string {
   return `${String(mantissa)}${BINARY_SUFFIX.get(exponent) ?? ''}`;
 }
 
-function writeDecimal(nanos: bigint, format: 'decimal' | 'exponent'): string {
-  let mantissa = nanos;
-  let exponent = NANO;
-  while (mantissa % 10n === 0n) {
-    mantissa /= 10n;
-    exponent += 1;
-  }
+function writeDecimal(amount: Amount, format: 'decimal' | 'exponent'): string {
+  let { mantissa, exponent } = amount;
   while (exponent % 3 !== 0) {
     mantissa *= 10n;
     exponent -= 1;

@@ -69,6 +69,12 @@ describe('quantities', () => {
     ['0.5Ki', '512'],
     ['1025Ki', '1025Ki'],
     ['1E', '1E'],
+    // As apimachinery has it, within microseconds: an amount is never written out.
+    ['1e1000001', '100e999999'],
+    ['1e-1000001', '1e-9'],
+    ['-5e999999999', '-5e999999999'],
+    ['1e99999999999', '1e99999999999'],
+    [`${'9'.repeat(300)}m`, `${'9'.repeat(300)}m`],
     ['not a quantity', 'not a quantity'],
     [2, '2'],
   ])('C9: %s is served as %s', (text, expected) => {
