@@ -11,7 +11,7 @@ import type { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import type { PlanFeed } from '../controllers/plan-feed.ts';
 import type { Reconciler } from '../controllers/reconciler.ts';
 import type { ClusterView } from '../controllers/cluster-view.ts';
-import { isNotFound } from '../kubernetes/api-error.ts';
+import { isNotFound, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import type { AttemptOutcome } from '../kubernetes/attempts.ts';
 import { endOf, hasFinished, recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
@@ -215,18 +215,7 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
   async function closeRun(input: CloseInput): Promise<CloseResult> {
     refuseOtherCluster(input);
     const result = await judgeEnd(input);
-    if (input.revision !== undefined) {
-      await recordAttempt(attemptClient(dependencies.client), input.workload, input.revision, {
-        runId: input.runId,
-        workflowId: input.workflowId,
-        startedAt: input.startedAt,
-        endedAt: new Date(now()).toISOString(),
-        outcome: result.outcome satisfies AttemptOutcome,
-        ...input.cause,
-        ...endOf(result),
-        ...(input.commit !== undefined && { commit: input.commit }),
-      });
-    }
+    await noteAttempt(input, result);
     dependencies.onClosed(input.workload, input.runId, result);
     const type = result.outcome === 'Succeeded' || result.outcome === 'Superseded' ? 'Normal' : 'Warning';
     events.record(
@@ -237,6 +226,29 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
         (result.reason === undefined ? '' : ` (${result.reason})`),
     );
     return result;
+  }
+
+  /** On the revision. It is a note about the end: one that the apiserver refuses makes none of a rollout that is done a failure. */
+  async function noteAttempt(input: CloseInput, result: CloseResult): Promise<void> {
+    const { workload, revision, runId, workflowId, startedAt, cause, commit } = input;
+    if (revision === undefined) return;
+    const attempt = {
+      runId,
+      workflowId,
+      startedAt,
+      endedAt: new Date(now()).toISOString(),
+      outcome: result.outcome satisfies AttemptOutcome,
+      ...cause,
+      ...endOf(result),
+      ...(commit !== undefined && { commit }),
+    };
+    try {
+      await recordAttempt(attemptClient(dependencies.client), workload, revision, attempt);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const message = `the attempt is not in the history: ${toMessage(error)}`;
+      events.record({ ref: workload }, 'Warning', 'FailedUpdate', message);
+    }
   }
 
   async function judgeEnd(input: CloseInput): Promise<CloseResult> {

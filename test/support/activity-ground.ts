@@ -108,6 +108,14 @@ export class ActivityGround {
     this.#server.objects.set(revision.metadata.name, revision);
   }
 
+  /** What events say, oldest first; written by now. */
+  async eventMessages(): Promise<readonly string[]> {
+    await this.events.flush();
+    return this.#server.requests
+      .filter(({ url }) => url.pathname.endsWith('/events'))
+      .map(({ body }) => (JSON.parse(body) as { readonly message: string }).message);
+  }
+
   /** Writes to the StatefulSet, as JSON, oldest first. */
   get writes(): readonly string[] {
     return this.#server.requests

@@ -120,6 +120,33 @@ it.each<[CloseInput['ending'], Partial<CloseInput>, object]>([
   expect(rest).toEqual({ ...times, ...cause, ...told });
 });
 
+describe('a run whose attempt cannot be recorded', () => {
+  const run = { revision: 'web-a', workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+  const close = async () => {
+    const { closeRun } = ground.activities;
+    const input = { ...ground.reference, ...run, ending: 'finished' } as const;
+    return await new MockActivityEnvironment().run(closeRun, input);
+  };
+
+  it.each([
+    [403, 'Forbidden'],
+    [422, 'Invalid'],
+  ])('refused with %i: its end is what it was, and an Event says what is missing', async (...refusal) => {
+    ground.refusal = refusal;
+    expect(await close()).toEqual({ outcome: 'Succeeded' });
+    expect(await ground.eventMessages()).toEqual([
+      expect.stringMatching(/^the attempt is not in the history: .*said by a test/),
+      'rollout of revision web-a: Succeeded',
+    ]);
+  });
+
+  it('without an answer: it is tried again', async () => {
+    ground.refusal = [503, 'ServiceUnavailable'];
+    await expect(close()).rejects.toMatchObject({ nonRetryable: false });
+    expect(await ground.eventMessages()).toEqual([]);
+  });
+});
+
 describe('a run that is superseded when all pods are at its revision', () => {
   const earlier = [{ runId: 'q', workflowId: 'w', startedAt: '2026-01-01T00:00:00Z', outcome: 'Succeeded' }];
 
