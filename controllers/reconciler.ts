@@ -196,13 +196,10 @@ export class Reconciler {
   }
 
   async #bringCloser(key: string, object: KubernetesObject): Promise<void> {
-    const { client, requeue, now, view, events } = this.#options;
-    const asked = await grantRollback(client, view.read(key, object), now());
-    if (asked !== undefined) {
-      // The object has changed: its event brings us back.
-      events.record(view.read(key, object), asked.type, asked.reason, asked.message);
-      return;
-    }
+    const { client, requeue, now } = this.#options;
+    const asked = await this.#grantRollback(key, object);
+    // The object has changed: its event brings us back.
+    if (asked === 'granted') return;
     const settled = await this.settle(client, key, object);
     const { workload, plan } = settled;
     if (plan.steady.length > 0) {
@@ -213,6 +210,25 @@ export class Reconciler {
     await this.#createRevisionWithoutTemporal(key, workload, plan);
     if (plan.requeueAt !== undefined) {
       requeue(key, plan.requeueAt);
+    }
+    // The queue tries it again: pods, sizes and the status do not wait for it.
+    if (asked !== undefined) throw asked.error;
+  }
+
+  /** What an annotation asks for; undefined: nothing. */
+  async #grantRollback(
+    key: string,
+    object: KubernetesObject,
+  ): Promise<'granted' | { readonly error: unknown } | undefined> {
+    const { client, now, view, events } = this.#options;
+    const workload = view.read(key, object);
+    try {
+      const asked = await grantRollback(client, workload, now());
+      if (asked === undefined) return undefined;
+      events.record(workload, asked.type, asked.reason, asked.message);
+      return 'granted';
+    } catch (error) {
+      return { error };
     }
   }
 

@@ -1,8 +1,7 @@
 /** The annotation `deprecated.deployment.rollback.to`: a rollback that is asked for on the object, as extensions/v1beta1 had it (P6). */
 
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { toMessage } from '../kubernetes/api-error.ts';
-import { ApiError } from '../kubernetes/api-error.ts';
+import { ApiError, isRefusal, toMessage } from '../kubernetes/api-error.ts';
 import { dropRollbackRequest, undoWorkload } from '../kubernetes/wishes.ts';
 import type { Workload } from '../planners/workload.ts';
 import type { EventReason } from './reported-reasons.ts';
@@ -34,7 +33,12 @@ export async function grantRollback(
     await dropRollbackRequest(client, ref);
     return { type: 'Warning', reason: 'DeploymentRollbackTemplateUnchanged', message };
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (error instanceof ApiError && !isRefusal(error)) throw error;
+    if (isRefusal(error)) {
+      await dropRollbackRequest(client, ref);
+      const message = `revision ${rollbackTo} is refused by the apiserver: ${toMessage(error)}`;
+      return { type: 'Warning', reason: 'FailedUpdate', message };
+    }
     await dropRollbackRequest(client, ref);
     return { type: 'Warning', reason: 'DeploymentRollbackRevisionNotFound', message: toMessage(error) };
   }
