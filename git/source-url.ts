@@ -160,14 +160,16 @@ export function checkPath(path: string): string {
   return parts.join('/');
 }
 
+/** No character is looked at by more than one try: a server may choose the text, and its length. */
+const USER_IN_URL = /(?<=[a-z0-9+.-]:\/\/)(?!(?<=(?<![\w+.-])ssh:\/\/)[^\s/@:'"]*@)[^\s/@'"]*@/gi;
+const QUERY_IN_URL = /\?(?<=[a-z0-9+.-]:\/\/[^\s?'"]*\?)[^\s'"]*/gi;
+
 /**
  * Takes user names, passwords and queries out of every URL in a text (CVE-2023-25163). The user name of an ssh URL stays: it is no
  * secret, and part of the address.
  */
 export function redactUrls(text: string): string {
-  return text
-    .replace(/(?!ssh:\/\/[^\s/@:'"]*@)(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]*@/gi, '$1***@')
-    .replace(/([a-z][a-z0-9+.-]*:\/\/[^\s?'"]*)\?[^\s'"]*/gi, '$1?***');
+  return text.replace(USER_IN_URL, '***@').replace(QUERY_IN_URL, '?***');
 }
 
 function hasControl(text: string): boolean {

@@ -314,4 +314,15 @@ describe('addresses, refs and paths', () => {
     ).toBe("fatal: 'https://***@e.com/x?***' and https://***@e.com/y, https://e.com/ok");
     expect(redactUrls('ssh://git@h/y and ssh://git:hunter2@h/y')).toBe('ssh://git@h/y and ssh://***@h/y');
   });
+
+  it.each(['a', 'a.', 'x://', '://x', 'x://a?', '?a', '@', 'ssh://a:', "x://a'?"])(
+    'takes as long for %j again and again as for any text of that length',
+    (part) => {
+      const said = `${part.repeat(65_536 / part.length)} https://bob:hunter2@e.com/x?token=abc`;
+      const begun = performance.now();
+      const text = redactUrls(said);
+      expect(performance.now() - begun).toBeLessThan(1_000);
+      expect(text).not.toMatch(/hunter2|token/);
+    },
+  );
 });
