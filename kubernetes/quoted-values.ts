@@ -4,8 +4,8 @@ import { asRecord } from './values.ts';
 
 /** Words before a value in the apiserver's field errors. */
 const BEFORE_VALUE = /(?:(?:Invalid|Duplicate|Unsupported) value|Not found): /g;
-/** A value of another type than the schema's, as Go prints it: `expected string, got &value.valueUnstructured{Value:8080}`, `… got &{8080}`. */
-const WRONG_TYPE = /(?:expected (\w+))?, got &(?:value\.valueUnstructured)?\{(?:Value:)?(.*?)\}(?=\n|$)/gs;
+/** Words before a value of another type than the schema's, as Go prints it: `expected string, got &value.valueUnstructured{Value:8080}`, `… got &{8080}`. */
+const BEFORE_WRONG_TYPE = /(?:expected (\w+))?, got &(?:value\.valueUnstructured)?\{(?:Value:)?/g;
 /** Two objects are compared from here on: a hunk, or lines that were taken away or added. */
 const DIFFERENCE = /\n(?:@@|[ \t]*[-+][ \t]|[ \t]*\.\.\. \/\/)/;
 /** Below these, texts are people's own: they may be credentials. `annotations` itself is about names; ours are settings. */
@@ -17,6 +17,8 @@ const KEYS = new Set(['name', 'port', 'containerPort', 'protocol', 'mountPath', 
 const LONGEST_TEXT = 400;
 /** Characters of a path that are looked at. */
 const LONGEST_PATH = 500;
+/** From the beginning of a word alone: a commit may choose how long one is. */
+const PATH = /(?<![^\s,;])([^\s,;]+): $/;
 
 /**
  * The message without what it quotes of objects: a diff and everything after it, mappings, lists, and texts below fields that hold
@@ -25,14 +27,7 @@ const LONGEST_PATH = 500;
  */
 export function withoutQuotedValues(message: string, field = ''): string {
   const difference = DIFFERENCE.exec(message);
-  const text = message
-    .slice(0, difference?.index)
-    .replaceAll(WRONG_TYPE, (_match, expected: string | undefined, value: string) => {
-      const kind = kindOf(value);
-      // Go prints the text "true" as it prints the boolean.
-      if (expected === undefined) return `, got ${kind}`;
-      return `expected ${expected}, got ${kind === `a ${expected}` ? 'a string' : kind}`;
-    });
+  const text = withoutWrongTypes(message.slice(0, difference?.index));
   let result = '';
   let from = 0;
   for (const { 0: words, index } of text.matchAll(BEFORE_VALUE)) {
@@ -43,7 +38,7 @@ export function withoutQuotedValues(message: string, field = ''): string {
     const end = endOfValue(text, start);
     if (end === start) continue;
     result += before;
-    const path = /([^\s,;]+): $/.exec(text.slice(Math.max(0, index - LONGEST_PATH), index))?.[1] ?? field;
+    const path = PATH.exec(text.slice(Math.max(0, index - LONGEST_PATH), index))?.[1] ?? field;
     if (end !== undefined && isHarmless(text.slice(start, end), path)) {
       result += text.slice(index, end);
       from = end;
@@ -55,6 +50,32 @@ export function withoutQuotedValues(message: string, field = ''): string {
     from = end === undefined ? text.length : end + (reason?.[0].length ?? 0);
   }
   return result + text.slice(from);
+}
+
+/** Such a value ends with a line. One without an end is looked for no further: nothing after its beginning is told. */
+function withoutWrongTypes(text: string): string {
+  let result = '';
+  let from = 0;
+  for (const { 0: words, 1: expected, index } of text.matchAll(BEFORE_WRONG_TYPE)) {
+    // Within a value that was taken out.
+    if (index < from) continue;
+    const start = index + words.length;
+    const end = endOfLine(text, start);
+    const kind = kindOf(text.slice(start, end));
+    result += text.slice(from, index);
+    // Go prints the text "true" as it prints the boolean.
+    if (expected === undefined) result += `, got ${kind}`;
+    else result += `expected ${expected}, got ${kind === `a ${expected}` ? 'a string' : kind}`;
+    from = end === undefined ? text.length : end + 1;
+  }
+  return result + text.slice(from);
+}
+
+/** Of the first line from `start` on that ends with a bracket: where that is. */
+function endOfLine(text: string, start: number): number | undefined {
+  const end = text.indexOf('}\n', start);
+  if (end >= 0) return end;
+  return start < text.length && text.endsWith('}') ? text.length - 1 : undefined;
 }
 
 function kindOf(value: string): string {

@@ -51,6 +51,16 @@ describe('what a refusal quotes of objects is not told:', () => {
       '.spec.env: expected list, got &value.valueUnstructured{Value:map[a:PLANTED]}',
       '.spec.env: expected list, got a mapping',
     ],
+    [
+      'one among others of another type',
+      'errors:\n  .a: expected string, got &{map[k:{PLANTED}, got &{]}\n  .b: expected list, got &value.valueUnstructured{Value:8080}',
+      'errors:\n  .a: expected string, got a mapping\n  .b: expected list, got a number',
+    ],
+    [
+      'a value of another type that has no end',
+      '.spec.env: expected list, got &{map[a:PLANTED]}, PLANTED',
+      '.spec.env: expected list, got a mapping',
+    ],
     ['a command', 'spec.containers[0].command[1]: Invalid value: "PLANTED": no', undefined],
     ['an environment', 'spec.containers[0].env[0].value: Invalid value: "PLANTED": no', undefined],
     ['an annotation', 'metadata.annotations[a/b]: Invalid value: "PLANTED": no', undefined],
@@ -62,6 +72,20 @@ describe('what a refusal quotes of objects is not told:', () => {
     expect(text).toContain(said.slice(0, said.indexOf(':')));
     expect(text).toBe(told ?? text);
   });
+
+  it.each([', got &{', 'expected a', '{"k":"', 'Invalid value: {"a`', 'aInvalid value: 1', '`[] ', '"'])(
+    'however much of a megabyte is %j',
+    (part) => {
+      const value = part.repeat(1_000_000 / part.length);
+      const said = `.data.a: expected string, got &value.valueUnstructured{Value:map[k:${value}PLANTED]}`;
+      const begun = performance.now();
+      const told = [said, `${said} no`, `data: Invalid value: {"k":"${value}PLANTED`, `${value} is:`].filter(
+        (message) => withoutQuotedValues(message).includes('PLANTED'),
+      );
+      expect(told.length).toBe(0);
+      expect(performance.now() - begun).toBeLessThan(2_000);
+    },
+  );
 
   it('in causes, and in a message that is told of them', () => {
     const causes = [
