@@ -352,7 +352,7 @@ function shorten(message: string): string {
       .replace(DENIED, (whole, policy: string) => (policy.startsWith(OWN_POLICIES) ? '' : whole))
       // Said whenever the schema already refused something.
       .replace(
-        /,? *<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g,
+        /,? ?<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation/g,
         '',
       )
       .replace(/^\[(.*)\]$/, '$1')
@@ -360,10 +360,13 @@ function shorten(message: string): string {
   );
 }
 
+/** Characters of a message in which the field is named; a commit may make one much longer. */
+const FIELD_WITHIN = 2_000;
+
 /** `spec.template.spec.containers[0].image`, from the causes or out of the message. */
 function firstField(error: ApiError, message: string): string | undefined {
   const cause = error.details?.causes.find((item) => item.field !== undefined && item.field !== '')?.field;
-  const short = shorten(message);
+  const short = shorten(message).slice(0, FIELD_WITHIN);
   return (
     cause ??
     /unknown field "(.+?)"(?:$|[,\s]|\]$)/.exec(short)?.[1] ??

@@ -293,6 +293,14 @@ describe('a value that the apiserver quotes', () => {
     expect(refusal(`${PATCH}odd: 8472910355 and "hunter2"`)).toContain('odd: *** and "***".');
     expect(refusal(`${PATCH}odd: name "SLIP=correct horse"`)).toContain('name "SLIP=***".');
   });
+
+  it.each([' ', ':a[', 'a.', 'unknown field "'])('however much of a name is %j', (part) => {
+    const name = part.repeat(300_000 / part.length);
+    const begun = performance.now();
+    refusal(`${PATCH}.spec.${name}: field not declared in schema`);
+    refusal(`Deployment.apps "web" is invalid: ${name}`, 422);
+    expect(performance.now() - begun).toBeLessThan(2_000);
+  });
 });
 
 describe('an admission webhook that the apiserver cannot call', () => {
