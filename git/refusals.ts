@@ -379,9 +379,10 @@ function firstField(error: ApiError, message: string): string | undefined {
  * apiserver quotes is gone already: see ApiError.
  */
 function hideValues(message: string, object: PreparedObject): string {
-  let text = message;
-  for (const value of environmentValues(object.manifest.body)) text = text.replaceAll(value, '***');
-  return text;
+  // The longest first: what is left of one would show the rest of another.
+  return environmentValues(object.manifest.body)
+    .toSorted((one, other) => other.length - one.length)
+    .reduce((left, value) => left.replaceAll(value, '***'), message);
 }
 
 function environmentValues(value: unknown): string[] {

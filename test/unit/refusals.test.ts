@@ -30,6 +30,7 @@ const body: JsonObject = {
   env: [
     { name: 'PIN', value: 8472910355 },
     { name: 'WORD', value: 'hunter2' },
+    { name: 'LONGER_WORD', value: 'my_hunter2_9f8a' },
     { name: 'SLIP=correct horse' },
   ],
 };
@@ -292,6 +293,7 @@ describe('a value that the apiserver quotes', () => {
   it('is hidden in other words too, whether it was in quotes in git or not', () => {
     expect(refusal(`${PATCH}odd: 8472910355 and "hunter2"`)).toContain('odd: *** and "***".');
     expect(refusal(`${PATCH}odd: name "SLIP=correct horse"`)).toContain('name "SLIP=***".');
+    expect(refusal(`${PATCH}odd: LONGER_WORD=my_hunter2_9f8a`)).toContain('LONGER_WORD=***.');
   });
 
   it.each([' ', ':a[', 'a.', 'unknown field "'])('however much of a name is %j', (part) => {
