@@ -16,7 +16,7 @@ export interface Words {
 
 /** What Progressing says. */
 interface ProgressWords {
-  /** The name that these words hold in quotes. */
+  /** The first name that these words hold in quotes. */
   readonly about?: string;
   /** Of a rollout that has begun and not come further yet. */
   readonly begun: Words;
@@ -27,6 +27,8 @@ interface ProgressWords {
   readonly resumed?: Words;
   /** Nothing can begin (P17: ReplicaSetCreateError). */
   readonly refused?: Words;
+  /** What a deadline that has passed is told with, before why. */
+  readonly timedOut?: string;
 }
 
 /**
@@ -100,10 +102,11 @@ const RUNNING: ReadonlySet<string> = new Set([
 ]);
 
 /** Those whose words name the ReplicaSet. */
-const BEGUN: ReadonlySet<string> = new Set([
+const NAMING: ReadonlySet<string> = new Set([
   'NewReplicaSetCreated',
   'FoundNewReplicaSet',
   'ReplicaSetUpdated',
+  EXCEEDED,
 ]);
 
 /** Whether these conditions say that the last rollout is over. Where there is no Progressing (P17), that nothing is to be done. */
@@ -189,13 +192,15 @@ function progressing(input: ConditionInput): ProgressingResult {
   const previous = input.previous.find((condition) => condition.type === 'Progressing');
   const reason = previous?.reason;
   if (own !== undefined && input.deadlineSeconds === undefined) return { timedOut: false };
-  const isTimedOut = previous !== undefined && reason === EXCEEDED;
+  const isOfAnother = speaksOfAnother(previous, words);
+  // What another template had no time left for is nothing to the one that mends it.
+  const isTimedOut = reason === EXCEEDED && !isOfAnother;
   if (input.paused !== undefined && own !== undefined) {
     // P19: a pause does not hide that time had run out.
-    if (isTimedOut && !finished) return { condition: previous, timedOut: true };
+    if (previous !== undefined && isTimedOut && !finished) return { condition: previous, timedOut: true };
     return { condition: told('Unknown', words.paused, input), timedOut: false };
   }
-  const isRunning = isTimedOut || RUNNING.has(reason ?? '');
+  const isRunning = reason === EXCEEDED || RUNNING.has(reason ?? '');
   const isFound = own !== undefined && previous === undefined;
   const isUnderWay = rolling || isRunning || isFound || reason === words.paused.reason;
   if (finished || !isUnderWay) {
@@ -205,7 +210,7 @@ function progressing(input: ConditionInput): ProgressingResult {
     return { condition: told('Unknown', words.paused, input), timedOut: false };
   }
   const since = previous?.lastUpdateTime ?? previous?.lastTransitionTime;
-  const goesOn = isRunning && !speaksOfAnother(previous, words);
+  const goesOn = isRunning && !isOfAnother;
   const last = input.progressed || !goesOn || since === undefined ? timestamp(input.now) : since;
   const isTooEarly = Date.parse(last) < input.clockFrom && !isTimedOut;
   const progressedAt = isTooEarly ? timestamp(input.clockFrom) : last;
@@ -215,8 +220,8 @@ function progressing(input: ConditionInput): ProgressingResult {
       : Date.parse(progressedAt) + input.deadlineSeconds * 1000;
   const timedOut = deadlineAt !== undefined && deadlineAt <= input.now;
   const said: Condition = timedOut
-    ? { type: 'Progressing', status: 'False', ...deadlineExceeded(input) }
-    : underWay(input, previous, goesOn && !isTimedOut);
+    ? { type: 'Progressing', status: 'False', ...deadlineExceeded(input, words.timedOut) }
+    : underWay(input, previous, goesOn);
   return {
     condition: withTimes(said, previous, progressedAt, input),
     timedOut,
@@ -226,20 +231,23 @@ function progressing(input: ConditionInput): ProgressingResult {
 
 /**
  * Whether what is said is about another revision, or about none as long as there was none: a ReplicaSet that has been made since is
- * told anew, and the clock begins anew with it (P17, P18).
+ * told anew, and the clock begins anew with it (P17, P18), also where the time of the one before had run out.
  */
 function speaksOfAnother(previous: Condition | undefined, { about }: ProgressWords): boolean {
-  if (about === undefined || !BEGUN.has(previous?.reason ?? '')) return false;
-  return previous?.message?.includes(JSON.stringify(about)) === false;
+  if (about === undefined || !NAMING.has(previous?.reason ?? '')) return false;
+  // What came after the name may quote others: the words of a refusal.
+  const name = /"([^"]*)"/.exec(previous?.message ?? '')?.[1];
+  return name !== undefined && name !== about;
 }
 
 /** What is said stays until there is progress (P18: the same status and reason are not touched). */
-function underWay(input: ConditionInput, previous: Condition | undefined, isRunning: boolean): Condition {
+function underWay(input: ConditionInput, previous: Condition | undefined, goesOn: boolean): Condition {
   const words = input.own?.words ?? WORDS;
   const isResumed = previous?.reason === words.paused.reason && words.resumed !== undefined;
   if (isResumed) return { type: 'Progressing', status: 'Unknown', ...words.resumed };
-  const isMended = previous?.reason === REFUSED && words.refused === undefined;
-  if (previous !== undefined && isRunning && !input.progressed && words.refused === undefined && !isMended) {
+  const isOver =
+    previous?.reason === EXCEEDED || (previous?.reason === REFUSED && words.refused === undefined);
+  if (previous !== undefined && goesOn && !input.progressed && words.refused === undefined && !isOver) {
     const { status, reason, message } = previous;
     return {
       type: 'Progressing',
@@ -249,8 +257,7 @@ function underWay(input: ConditionInput, previous: Condition | undefined, isRunn
     };
   }
   if (words.refused !== undefined) return { type: 'Progressing', status: 'False', ...words.refused };
-  const isGoing = previous?.reason === EXCEEDED || isRunning;
-  return { type: 'Progressing', status: 'True', ...(isGoing ? words.progressing : words.begun) };
+  return { type: 'Progressing', status: 'True', ...(goesOn ? words.progressing : words.begun) };
 }
 
 /** A condition that is not a clock: its time is when it was said first. */
@@ -278,11 +285,13 @@ function withTimes(
   };
 }
 
-function deadlineExceeded(input: ConditionInput): { readonly reason: string; readonly message: string } {
-  return {
-    reason: EXCEEDED,
-    message: `no progress for ${String(input.deadlineSeconds)} s: ${whyNotReady(input, true).message}`,
-  };
+/** `who`: of a kind whose words name what they are about. */
+function deadlineExceeded(
+  input: ConditionInput,
+  who?: string,
+): { readonly reason: string; readonly message: string } {
+  const why = `no progress for ${String(input.deadlineSeconds)} s: ${whyNotReady(input, true).message}`;
+  return { reason: EXCEEDED, message: who === undefined ? why : `${who}: ${why}` };
 }
 
 /** What follows from something else that is waited for: an operator wants to read that. */

@@ -150,6 +150,7 @@ function wordsOf(view: DeploymentView): OwnConditions['words'] {
     complete: { reason: 'NewReplicaSetAvailable', message: `${set} has successfully progressed.` },
     paused: { reason: 'DeploymentPaused', message: 'Deployment is paused' },
     resumed: { reason: 'DeploymentResumed', message: 'Deployment is resumed' },
+    timedOut: `${set} has timed out progressing`,
     ...(update === undefined &&
       view.revisionRefused !== undefined && {
         refused: {

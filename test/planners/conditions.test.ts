@@ -265,6 +265,71 @@ describe('conditions of a kind that has its own (P16–P20)', () => {
     );
   });
 
+  describe('a deadline that has passed is of the ReplicaSet whose it was', () => {
+    const timedOut = (name: string) => `ReplicaSet "${name}" has timed out progressing`;
+    const own1 = { own: { ...own.own, words: { ...words, timedOut: timedOut('api-1') } } };
+    const begun = { reason: 'NewReplicaSetCreated', message: 'Created new replica set "api-2"' };
+    const second = { ...words, about: 'api-2', begun, timedOut: timedOut('api-2') };
+    const fix = { own: { ...own.own, words: second } };
+    const none = { own: { ...own.own, words: { ...words, about: 'api', begun: words.progressing } } };
+    /** The words of a refusal quote the name of the one that comes next. */
+    const refused = [{ code: 'WriteRefused', message: 'replicasets "api-2" is forbidden' }] as const;
+    const late: readonly Moment[] = [
+      [0, own1],
+      [60, { ...own1, waiting: refused }],
+    ];
+
+    it('says so as upstream does, and why', () => {
+      expect(progressing(play(...late))?.message).toBe(
+        'ReplicaSet "api-1" has timed out progressing: no progress for 60 s: replicasets "api-2" is forbidden',
+      );
+    });
+
+    it.each<[string, readonly Moment[], string]>([
+      [
+        'made under a pause',
+        [
+          [70, { ...own1, ...paused }],
+          [80, { ...fix, ...paused }],
+        ],
+        'DeploymentPaused',
+      ],
+      ['not made because of a pause', [[70, { ...none, ...paused }]], 'DeploymentPaused'],
+      ['after a pause', [[70, { ...none, ...paused }], [500], [559, fix]], 'DeploymentResumed'],
+      [
+        'without a pause',
+        [
+          [500, fix],
+          [559, fix],
+        ],
+        'NewReplicaSetCreated',
+      ],
+      [
+        'without a pause, before it is made',
+        [
+          [500, none],
+          [501, fix],
+          [559, fix],
+        ],
+        'NewReplicaSetCreated',
+      ],
+    ])('the next has all of its time: %s', (_, moments, reason) => {
+      const result = play(...late, ...moments);
+      expect(progressing(result)?.reason).toBe(reason);
+      expect(result.timedOut).toBe(false);
+      expect(result.conditions.find(({ type }) => type === 'Stalled')?.status).toBe('False');
+    });
+
+    it('the next may have no time left in its turn', () => {
+      expect(play(...late, [500, fix], [560, fix]).timedOut).toBe(true);
+    });
+
+    it('the same stays so, paused or not, and goes on with progress', () => {
+      expect(play(...late, [70, { ...own1, ...paused }], [500, own1]).timedOut).toBe(true);
+      expect(progressing(play(...late, [70, { ...own1, ...progress }]))).toMatchObject(words.progressing);
+    });
+  });
+
   it('P18: progress moves lastUpdateTime, and lastTransitionTime only with the status', () => {
     expect(progressing(play([0], [20, progress]))).toMatchObject({
       lastUpdateTime: '2026-01-01T00:00:20Z',
