@@ -18,6 +18,7 @@ import { LABEL } from '../planners/names.ts';
 import type { JsonObject, KubernetesObject, OwnerReference, Pod } from '../planners/objects.ts';
 import type { Action } from '../planners/plan.ts';
 import { describeDeletion } from '../planners/pod-reasons.ts';
+import { isPullerOf } from '../planners/pre-pull.ts';
 import { targetNodeOf } from '../planners/target-node.ts';
 import type { Workload } from '../planners/workload.ts';
 import { ACTION_EVENTS } from './action-events.ts';
@@ -57,15 +58,18 @@ class NameTakenError extends Error {
   override name = 'NameTakenError';
   readonly taken: 'stays' | 'leaves';
 
-  constructor(what: string, found: KubernetesObject, controller: OwnerReference, { ref }: Workload) {
+  constructor(what: string, found: KubernetesObject, owner: OwnerReference | undefined, { ref }: Workload) {
     const { deletionTimestamp } = found.metadata;
     const isEarlier =
-      controller.kind === ref.kind &&
-      controller.name === ref.name &&
-      controller.apiVersion === `${ref.group}/${ref.version}`;
-    const owner = `${isEarlier ? 'an earlier ' : ''}${controller.kind} ${controller.name}`;
+      owner?.kind === ref.kind &&
+      owner.name === ref.name &&
+      owner.apiVersion === `${ref.group}/${ref.version}`;
+    const whose =
+      owner === undefined
+        ? 'has no owner'
+        : `belongs to ${isEarlier ? 'an earlier ' : ''}${owner.kind} ${owner.name}`;
     const fate = deletionTimestamp === undefined ? '' : ` and ${describeDeletion(found)}`;
-    super(`the ${what} of that name belongs to ${owner}${fate}`);
+    super(`the ${what} of that name ${whose}${fate}`);
     this.taken = deletionTimestamp === undefined ? 'stays' : 'leaves';
   }
 }
@@ -278,6 +282,10 @@ export class Executor {
     this.#options.cache.observeWrite(action.resource, found);
     if (controller !== undefined && controller.uid !== workload.ref.uid && !claim) {
       throw new NameTakenError(action.resource === 'pods' ? 'pod' : 'object', found, controller, workload);
+    }
+    // What pulls has no controller: a plan that is newer would not know of another's, either.
+    if (action.purpose === 'PrePull' && !isPullerOf(workload, trusted<Pod>(found))) {
+      throw new NameTakenError('pod', found, found.metadata.ownerReferences?.[0], workload);
     }
     return ours && found.metadata.deletionTimestamp === undefined ? 'done' : 'stale';
   }

@@ -17,7 +17,7 @@ import {
 } from './node-drain.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { imagesToPull, pullStateOf, pullerManifest, pullerName } from './pre-pull.ts';
+import { imagesToPull, isOrphanedPuller, pullStateOf, pullerManifest, pullerName } from './pre-pull.ts';
 import { targetNodeOf } from './target-node.ts';
 import { templateOfRevision } from './template-revision.ts';
 import { asFields } from './values.ts';
@@ -28,9 +28,13 @@ export function planHookEnds(view: DaemonSetView, plan: PlanBuilder): void {
   const places = new Map(view.places.map((place) => [place.name, place]));
   for (const puller of view.pullers.values()) {
     const place = places.get(targetNodeOf(puller) ?? '');
-    if (puller.metadata.deletionTimestamp !== undefined || isPullWanted(view, puller, place)) continue;
+    const isOrphaned = isOrphanedPuller(puller);
+    if (puller.metadata.deletionTimestamp !== undefined) continue;
+    if (!isOrphaned && isPullWanted(view, puller, place)) continue;
+    // No event of an orphan's brings us here, and nobody else would delete it; its node has the images that it has pulled.
+    const why = isOrphaned ? 'its owner is gone' : 'it has pulled, or need not any more';
     plan.addSteady({
-      ...deletePod(view.workload, puller, 'PrePullDone', 'it has pulled, or need not any more'),
+      ...deletePod(view.workload, puller, 'PrePullDone', why),
       place: targetNodeOf(puller) ?? '',
     });
   }

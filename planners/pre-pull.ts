@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { controllerReference } from './controller-ref.ts';
 import { LABEL } from './names.ts';
 import type { ContainerStatus, JsonObject, Pod, PodTemplate } from './objects.ts';
+import { targetNodeOf } from './target-node.ts';
 import type { Workload } from './workload.ts';
 
 /** What waits in a container's status when its image is not there (kubelet's words). */
@@ -55,12 +56,21 @@ function containersOf({ spec }: PodTemplate) {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
-/** A pod of the workload that pulls, whatever it is for; it has no controller, so that nobody counts or adopts it. */
-export function isPullerOf({ ref }: Pick<Workload, 'ref'>, { metadata }: Pod): boolean {
-  return (
-    metadata.labels?.[LABEL.prePull] !== undefined &&
-    metadata.ownerReferences?.some(({ uid }) => uid === ref.uid) === true
-  );
+/**
+ * A pod of the workload that pulls, whatever it is for; it has no controller, so that nobody counts or adopts it. One that has lost
+ * its owner (a delete with `--cascade=orphan`) is of the workload that would give it its name.
+ */
+export function isPullerOf(workload: Pick<Workload, 'ref'>, puller: Pod): boolean {
+  const { name, labels, ownerReferences = [] } = puller.metadata;
+  const revisionHash = labels?.[LABEL.prePull];
+  if (revisionHash === undefined) return false;
+  if (!isOrphanedPuller(puller)) return ownerReferences.some(({ uid }) => uid === workload.ref.uid);
+  return name === pullerName(workload, targetNodeOf(puller) ?? '', revisionHash);
+}
+
+/** Its owner is gone, and the garbage collector left it. */
+export function isOrphanedPuller({ metadata }: Pod): boolean {
+  return (metadata.ownerReferences ?? []).length === 0;
 }
 
 /** The name follows from node and revision, so that a crash never makes two (design "Once"). */

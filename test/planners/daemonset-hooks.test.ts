@@ -355,6 +355,29 @@ describe('images are pulled before pods are replaced', () => {
     const { prePull: _, ...without } = set;
     expect(brief(planOf('oooo', [done], without).steady)).toEqual(['PrePullDone d']);
   });
+
+  describe('one whose owner was deleted with --cascade=orphan', () => {
+    const pulling = { waiting: { reason: 'ContainerCreating' } };
+    const ended = { terminated: { reason: 'StartError' } };
+    const orphaned = { ownerReferences: [] };
+
+    it('goes, and its node has the images that it has pulled', () => {
+      const plan = planOf('oooo', [puller('d', ended, orphaned)]);
+      expect(brief(plan.steady)).toEqual(['PrePullDone d']);
+      expect(plan.steady[0]).toMatchObject({ uid: 'uid-pull-d', resourceVersion: '7' });
+      expect(plan.steady[0]?.message).toContain('its owner is gone');
+      expect(brief(plan.batch)).toContain('Recreate d');
+    });
+
+    it('goes before it has pulled: no event of it would tell', () => {
+      expect(brief(planOf('oooo', [puller('d', pulling, orphaned)]).steady)).toEqual(['PrePullDone d']);
+    });
+
+    it('is left alone under another name than it would have for this set', () => {
+      const other = puller('d', ended, { ...orphaned, name: 'other-pull-0123456789' });
+      expect(brief(planOf('oooo', [other]).steady)).toEqual([]);
+    });
+  });
 });
 
 describe('which images are pulled', () => {

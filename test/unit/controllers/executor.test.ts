@@ -12,13 +12,26 @@ import { trusted } from '../../../kubernetes/values.ts';
 import type { WatchCache } from '../../../kubernetes/watch-cache.ts';
 import type { OwnerReference, Pod } from '../../../planners/objects.ts';
 import type { Action, Refusal } from '../../../planners/plan.ts';
+import { actionKey } from '../../../planners/plan.ts';
+import { controllerReference } from '../../../planners/controller-ref.ts';
+import { LABEL } from '../../../planners/names.ts';
+import { pullerName } from '../../../planners/pre-pull.ts';
 import { podOf, setOf } from '../../support/statefulset-fixtures.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const set = setOf({ replicas: 1 });
 
+const create: Action = {
+  verb: 'create',
+  resource: 'pods',
+  name: 'web-0',
+  body: trusted(podOf(set, 0, 'web-a')),
+  purpose: 'ScaleUp',
+  message: 'create Pod web-0',
+};
+
 /** What is remembered when the create of `web-0` meets a pod of that name. */
-async function createBeside(found: Pod): Promise<Refusal | undefined> {
+async function createBeside(found: Pod, action = create): Promise<Refusal | undefined> {
   const client = trusted<KubernetesClient>({
     create: async () => {
       const failure = { status: 409, reason: 'AlreadyExists', text: 'exists' };
@@ -31,17 +44,9 @@ async function createBeside(found: Pod): Promise<Refusal | undefined> {
   const memory = new WriteMemory();
   const reports = new ActionEvents(events);
   const executor = new Executor({ cache, events, reports, memory, now: () => NOW });
-  const action: Action = {
-    verb: 'create',
-    resource: 'pods',
-    name: 'web-0',
-    body: trusted(podOf(set, 0, 'web-a')),
-    purpose: 'ScaleUp',
-    message: 'create Pod web-0',
-  };
-  const { refused } = await executor.execute(client, set, [action]);
-  expect(refused).toEqual([action]);
-  return memory.of(set.ref.uid).refusals.get('create pods/web-0');
+  const { refused, stale } = await executor.execute(client, set, [action]);
+  expect([...refused, ...stale]).toEqual([action]);
+  return memory.of(set.ref.uid).refusals.get(actionKey(action));
 }
 
 describe('the name of a pod to be made is that of a pod of another', () => {
@@ -83,5 +88,32 @@ describe('the name of a pod to be made is that of a pod of another', () => {
     ],
   ])('%s', async (_, found, words) => {
     expect(await createBeside(found)).toMatchObject(words);
+  });
+
+  describe('to pull images, which has no controller', () => {
+    const pull: Action = { ...create, purpose: 'PrePull', name: pullerName(set, 'a', 'hash') };
+    const named = (ownerReferences: readonly OwnerReference[], name = pull.name): Pod => {
+      const pod = owned({}, { name, ownerReferences, labels: { [LABEL.prePull]: 'hash' } });
+      return { ...pod, spec: { ...pod.spec, nodeName: 'a' } };
+    };
+    const owner = { ...controllerReference(set.ref), controller: false };
+
+    it.each<[string, Pod, string]>([
+      ['without an owner', named([], 'web-0'), 'the pod of that name has no owner'],
+      [
+        'of an earlier one',
+        named([{ ...owner, uid: 'earlier' }]),
+        'the pod of that name belongs to an earlier StatefulSet web',
+      ],
+    ])('%s: the next plan would not know of it, either', async (_, found, message) => {
+      expect(await createBeside(found, pull)).toMatchObject({ taken: 'stays', message });
+    });
+
+    it.each<[string, Pod]>([
+      ['ours', named([owner])],
+      ['one that has lost its owner', named([])],
+    ])('%s: the next plan knows of it', async (_, found) => {
+      expect(await createBeside(found, pull)).toBeUndefined();
+    });
   });
 });
