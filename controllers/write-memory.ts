@@ -5,13 +5,13 @@
  * - Writes that the apiserver refused, with back-off, so that the planner steps around them (a quota must not stop a rollout).
  * - Pods that a batch has deleted and that are not there again: each is to come at the revision that it was deleted for, although
  *   the rollout may be paused by then (A9).
- * - Places where pods failed again and again: the next is left there for a while, so that it can be looked at (D7).
+ * - Places where pods failed again and again at one revision: the next is left there for a while, so that it can be looked at (D7).
  * - The revision whose images and metadata the apiserver has taken in a pod that is there: no other pod has to try them.
  */
 
 import type { Action, Refusal } from '../planners/plan.ts';
 import { actionKey } from '../planners/plan.ts';
-import type { Snapshot, Workload } from '../planners/workload.ts';
+import type { PlaceFailures, Snapshot, Workload } from '../planners/workload.ts';
 
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 60_000;
@@ -20,9 +20,8 @@ const LAST_FAILURE_MS = 15 * 60_000;
 interface Memory {
   readonly refusals: Map<string, Refusal & { readonly attempts: number }>;
   readonly replaced: Map<string, string>;
-  /** Place → until when its next failed pod stays. */
-  readonly failures: Map<string, number>;
-  readonly failed: Map<string, { readonly count: number; readonly at: number }>;
+  /** By place. */
+  readonly failures: Map<string, PlaceFailures & { readonly count: number; readonly at: number }>;
   tried?: string | undefined;
 }
 
@@ -70,11 +69,11 @@ export class WriteMemory {
   taken(ownerUid: string, action: Action, outcome: 'done' | 'stale', now: number): void {
     const memory = this.#memoryOf(ownerUid);
     memory.refusals.delete(actionKey(action));
-    const { purpose, verb, resource, name, place = name, revision } = action;
+    const { purpose, verb, resource, name, place = name, revision, finishedRevision = '' } = action;
     if (verb === 'create' && resource === 'pods') memory.replaced.delete(place);
     if (outcome === 'stale') return;
     if (purpose === 'Recreate' && revision !== undefined) memory.replaced.set(place, revision);
-    if (purpose === 'ReplaceFinished') countFailure(memory, place, now);
+    if (purpose === 'ReplaceFinished') countFailure(memory, place, finishedRevision, now);
   }
 
   /** Whether the apiserver is known to take the revision in a pod that is there. */
@@ -103,13 +102,14 @@ export class WriteMemory {
 }
 
 function newMemory(): Memory {
-  return { refusals: new Map(), replaced: new Map(), failures: new Map(), failed: new Map() };
+  return { refusals: new Map(), replaced: new Map(), failures: new Map() };
 }
 
-/** 1, 2, 4 … s to 15 min; forgotten after twice the longest without a failure. */
-function countFailure({ failures, failed }: Memory, place: string, now: number): void {
-  const before = failed.get(place);
-  const count = before === undefined || now - before.at > 2 * LAST_FAILURE_MS ? 1 : before.count + 1;
-  failed.set(place, { count, at: now });
-  failures.set(place, now + Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LAST_FAILURE_MS));
+/** 1, 2, 4 … s to 15 min; forgotten with another revision, and after twice the longest without a failure. */
+function countFailure({ failures }: Memory, place: string, revision: string, now: number): void {
+  const before = failures.get(place);
+  const isAgain = before?.revision === revision && now - before.at <= 2 * LAST_FAILURE_MS;
+  const count = isAgain ? before.count + 1 : 1;
+  const until = now + Math.min(FIRST_RETRY_MS * 2 ** (count - 1), LAST_FAILURE_MS);
+  failures.set(place, { revision, until, count, at: now });
 }

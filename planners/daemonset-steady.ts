@@ -3,7 +3,7 @@
 import { claimChildren } from './claim-children.ts';
 import type { DaemonBudget } from './daemonset-budget.ts';
 import { daemonPodName, newDaemonPod } from './daemonset-pods.ts';
-import { membersOfView } from './daemonset-view.ts';
+import { hashOf, membersOfView } from './daemonset-view.ts';
 import type { DaemonMember, DaemonSetView, Place } from './daemonset-view.ts';
 import { deletePod } from './member.ts';
 import type { ControllerRevision } from './objects.ts';
@@ -50,7 +50,7 @@ function keepPlace(
     if (member.terminating || !member.owned) continue;
     (member.finished ? finished : live).push(member);
   }
-  const due = finished.filter((member) => isDue(view, plan, member));
+  const due = finished.filter((member) => isDue(view, plan, place, member));
   // D6: one that is terminating keeps its place, unless a surge allows two (D8).
   const others = place.pods.filter((member) => !due.includes(member));
   const isEmpty = maxSurge > 0 ? others.every(({ terminating }) => terminating) : others.length === 0;
@@ -67,11 +67,23 @@ function keepPlace(
     for (const member of live.slice(1)) remove(view, plan, member, burst, `node ${place.name} has another`);
 }
 
-/** D7: a failed pod is replaced after a back-off that grows with each failure on the node, a succeeded one at once. */
-function isDue(view: DaemonSetView, plan: PlanBuilder, { pod, name, node }: DaemonMember): boolean {
-  const notBefore = view.snapshot.failures?.get(node) ?? -Infinity;
-  if (pod.status?.phase !== 'Failed' || notBefore <= view.now) return true;
-  plan.wait('PodNotReady', { pod: name, detail: `it failed on node ${node}`, until: notBefore });
+/**
+ * D7: a failed pod is replaced after a back-off that grows with each failure of its revision on the node; a succeeded one at once, and
+ * so is one whose successor has another revision: that may be what mends it (D13).
+ */
+function isDue(
+  view: DaemonSetView,
+  plan: PlanBuilder,
+  place: Place,
+  { pod, node, revision }: DaemonMember,
+): boolean {
+  const failures = view.snapshot.failures?.get(node);
+  if (pod.status?.phase !== 'Failed' || failures?.revision !== revision || failures.until <= view.now)
+    return true;
+  const next = revisionForNewPod(view, plan, place);
+  if (next === undefined || hashOf(next) !== revision) return true;
+  // Which pod it is, is told with all that are not available.
+  plan.wait('PodNotReady', { detail: `it failed on node ${node}`, until: failures.until });
   return false;
 }
 
@@ -172,5 +184,9 @@ function remove(
 ): void {
   if (member.terminating || !member.owned || burst.deletes === 0) return;
   burst.deletes -= 1;
-  plan.addSteady({ ...deletePod(workload, member.pod, purpose, why), place: member.node });
+  plan.addSteady({
+    ...deletePod(workload, member.pod, purpose, why),
+    place: member.node,
+    ...(purpose === 'ReplaceFinished' && { finishedRevision: member.revision }),
+  });
 }

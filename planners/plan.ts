@@ -38,6 +38,8 @@ export interface Action {
   readonly place?: string;
   /** Name of the revision that the write brings a pod to. */
   readonly revision?: string;
+  /** What the label of a pod that goes because it has finished gives as its revision: see {@link PlaceFailures}. */
+  readonly finishedRevision?: string;
   /** One sentence for events and logs: what this write does and why. Never holds a value from a Secret. */
   readonly message: string;
   /** Bookkeeping alone: no event tells that it was done. */

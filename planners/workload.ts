@@ -181,6 +181,13 @@ export interface DeploymentStatus {
   readonly labelSelector?: string;
 }
 
+/** Pods of a place have failed again and again at one revision, known by their label: the next of that revision is left there for a while. */
+export interface PlaceFailures {
+  readonly revision: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+}
+
 /** Everything a planner looks at. Children are those owned by the workload's uid plus orphans that match its selector. */
 export interface Snapshot<W extends Workload> {
   readonly workload: W;
@@ -203,8 +210,8 @@ export interface Snapshot<W extends Workload> {
   readonly refusals: ReadonlyMap<string, Refusal>;
   /** Pods that a batch has deleted and that are not there again, by name: the name of the revision that they were deleted for. */
   readonly replaced?: ReadonlyMap<string, string>;
-  /** Places (see {@link Action.place}) whose pods have failed: the next is not deleted before, milliseconds since the epoch (D7). */
-  readonly failures?: ReadonlyMap<string, number>;
+  /** Places (see {@link Action.place}) whose pods have failed (D7). */
+  readonly failures?: ReadonlyMap<string, PlaceFailures>;
   /**
    * Milliseconds since the epoch since when the present template is known to have no revision. After 5 s missing pods come
    * back at the last revision that exists, so that pods are healed while Temporal is away.

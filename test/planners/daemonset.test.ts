@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { planDaemonSet } from '../../planners/daemonset.ts';
+import { hashOf } from '../../planners/daemonset-view.ts';
 import { daemonPodName, newDaemonPod } from '../../planners/daemonset-pods.ts';
 import type { ControllerRevision, Node, Pod } from '../../planners/objects.ts';
 import type { Action, Plan } from '../../planners/plan.ts';
@@ -101,11 +102,31 @@ describe('a pod on each node (D6–D10)', () => {
     expect(planOf([pod], [nodeOf('a')]).waiting.map(({ message }) => message)).toContain(told);
   });
 
+  it.each<[string, 'old' | 'update', 'old' | 'update', Partial<DaemonSet>, readonly string[]]>([
+    ['another revision is what may mend it', 'old', 'old', {}, ['ScaleUp a']],
+    ['but not while that is held by a pause', 'old', 'old', { paused: {} }, []],
+    ['failures of another say nothing of it', 'update', 'old', {}, ['ScaleUp a']],
+    ['its own do', 'update', 'update', {}, []],
+  ])('D7, D13: the back-off is of one revision: %s', (_, at, of, settings, expected) => {
+    const { set: rolled, revisions, ...both } = daemonRolloutOf(settings);
+    const pods = [daemonPodOn(rolled, 'a', both[at], { phase: 'Failed', ready: false })];
+    const failures = new Map([['a', { revision: hashOf(both[of]), until: NOW + 900_000 }]]);
+    const snapshot = daemonSnapshotOf(rolled, { revisions, nodes: [nodeOf('a')], pods, failures });
+    const { steady } = planDaemonSet(snapshot, NOW);
+    expect(brief(steady)).toEqual(expected);
+    expect(steady.map(({ revision: name }) => name)).toEqual(expected.map(() => both.update.metadata.name));
+  });
+
   it('D7: a failed one goes after its back-off, a succeeded one at once, of two the older stays', () => {
-    const failed = planOf([on('a', { phase: 'Failed', ready: false })], [nodeOf('a')], {
-      failures: new Map([['a', NOW + 4_000]]),
+    const member = on('a', { phase: 'Failed', ready: false });
+    const failed = planOf([member], [nodeOf('a')], {
+      failures: new Map([['a', { revision: hashOf(revision), until: NOW + 4_000 }]]),
     });
     expect([failed.steady, failed.requeueAt]).toEqual([[], NOW + 4_000]);
+    const { name } = member.metadata;
+    expect(failed.waiting.find(({ code }) => code === 'PodNotReady')?.message).toBe(
+      `${name} is not ready: it failed on node a`,
+    );
     for (const phase of ['Failed', 'Succeeded'] as const) {
       const pod = on('a', { phase });
       const [create, ...more] = planOf([pod], [nodeOf('a')]).steady;
@@ -113,7 +134,9 @@ describe('a pod on each node (D6–D10)', () => {
       // Whoever waits until the failed pod is gone knows it by its name only.
       expect(create?.name).not.toBe(pod.metadata.name);
       const successor = on('a', { beside: pod.metadata.uid });
-      expect(brief(planOf([pod, successor], [nodeOf('a')]).steady)).toEqual(['ReplaceFinished a']);
+      const removal = planOf([pod, successor], [nodeOf('a')]).steady;
+      expect(brief(removal)).toEqual(['ReplaceFinished a']);
+      expect(removal[0]?.finishedRevision).toBe(hashOf(revision));
       const leaving = nodeOf('a', { taints: NO_SCHEDULE });
       expect(brief(planOf([pod], [leaving]).steady)).toEqual(['ReplaceFinished a']);
     }

@@ -33,6 +33,20 @@ describe('what a leader remembers of its writes', () => {
     expect(memory.of('other').refusals.size).toBe(0);
   });
 
+  it('failures of pods of one place and revision, with a back-off that grows to 15 minutes', () => {
+    const memory = new WriteMemory();
+    const remove: Action = { ...create, verb: 'delete', purpose: 'ReplaceFinished', place: 'a' };
+    const waits = (finishedRevision: string, times: number, now = NOW) =>
+      Array.from({ length: times }, () => {
+        memory.taken('u', { ...remove, finishedRevision }, 'done', now);
+        return (memory.of('u').failures.get('a')?.until ?? 0) - now;
+      }).map((milliseconds) => milliseconds / 1_000);
+    expect(waits('old', 11)).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900]);
+    expect(waits('new', 2)).toEqual([1, 2]);
+    expect(memory.of('u').failures.get('a')).toMatchObject({ revision: 'new' });
+    expect(waits('new', 1, NOW + 1_800_001)).toEqual([1]);
+  });
+
   it('of which pod a resize was not valid', () => {
     const memory = new WriteMemory();
     const resize: Action = {
