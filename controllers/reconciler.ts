@@ -346,13 +346,26 @@ export class Reconciler {
     }
   }
 
-  /** Brings about the revision of the present template. Called under the workload's mutex. */
+  /**
+   * Brings about the revision of the present template, for a run. Called under the workload's mutex.
+   *
+   * @throws as {@link createRevision}; the words of a refusal are in the next plan, which comes at once
+   */
   async createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
+    try {
+      return await this.#createRevision(client, key, workload);
+    } catch (error) {
+      if (isRefusal(error)) this.#options.requeue(key);
+      throw error;
+    }
+  }
+
+  async #createRevision(client: KubernetesClient, key: string, workload: Workload): Promise<CreatedRevision> {
     const { cache, view, memory, events, now } = this.#options;
     const snapshot = () => view.snapshot(key, workload, memory.of(workload.ref.uid));
     const created = await createRevision(client, cache, view.kind(key), snapshot, now).catch(
       (error: unknown) => {
-        if (isRefusal(error)) this.#revisionIsRefused(key, workload, error.message);
+        if (isRefusal(error)) this.#revisionIsRefused(workload, error.message);
         throw error;
       },
     );
@@ -366,11 +379,9 @@ export class Reconciler {
   }
 
   /** A quota, a policy: whoever looks at the workload is to read the words of the apiserver. */
-  #revisionIsRefused(key: string, workload: Workload, message: string): void {
-    const { events, requeue } = this.#options;
+  #revisionIsRefused(workload: Workload, message: string): void {
     this.#revisionRefused.set(workload.ref.uid, message);
-    events.record(workload, 'Warning', 'FailedCreateRevision', message);
-    requeue(key);
+    this.#options.events.record(workload, 'Warning', 'FailedCreateRevision', message);
   }
 
   /** New workloads start although Temporal is away; replacing pods waits for it (design "What a run is"). */
@@ -389,7 +400,8 @@ export class Reconciler {
       return;
     }
     try {
-      const created = await this.createRevision(client, key, workload);
+      // What is refused comes back with the back-off of a reconcile that failed.
+      const created = await this.#createRevision(client, key, workload);
       events.record(
         workload,
         'Warning',
