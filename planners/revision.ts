@@ -68,7 +68,8 @@ export function sameBytes(a: JsonObject, b: JsonObject): boolean {
 
 /**
  * Revisions beyond the limit, oldest first (S8): `live` ones are kept and not counted, as is, until the present rollout `isComplete`, the
- * newest one that was, because abort and undo go back to it. A negative limit keeps all.
+ * newest one that was, because abort and undo go back to it. A negative limit keeps all. One that is being deleted already (a finalizer
+ * holds it) is on its way, and takes no place.
  */
 export function surplusRevisions(
   sorted: readonly ControllerRevision[],
@@ -77,7 +78,9 @@ export function surplusRevisions(
   isComplete: boolean,
 ): readonly ControllerRevision[] {
   if (limit < 0) return [];
-  const others = sorted.filter((revision) => !live.has(revision.metadata.name));
+  const others = sorted.filter(
+    ({ metadata }) => !live.has(metadata.name) && metadata.deletionTimestamp === undefined,
+  );
   const complete = isComplete ? undefined : lastFinishedOf(others);
   const history = others.filter((revision) => revision !== complete);
   // The complete one takes a place of the limit where there is one to take.

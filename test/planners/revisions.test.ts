@@ -208,6 +208,17 @@ describe('history', () => {
     ]);
   });
 
+  it('S8: one that is being deleted, and held by a finalizer, is not deleted again and takes no place', () => {
+    const held = ({ metadata, ...rest }: ControllerRevision): ControllerRevision => ({
+      ...rest,
+      metadata: { ...metadata, finalizers: ['example.com/keep'], deletionTimestamp: '2026-01-01T00:00:00Z' },
+    });
+    const all = [held(numbered('a', 1)), numbered('b', 2), numbered('c', 3), numbered('d', 4)];
+    const names = (limit: number) =>
+      surplusRevisions(all, new Set(['d']), limit, true).map(({ metadata }) => metadata.name);
+    expect([names(0), names(1), names(2)]).toEqual([['b', 'c'], ['b'], []]);
+  });
+
   it('design "Pause, abort, retry, undo": the last complete revision outlives any limit', () => {
     const several = (...outcomes: readonly (readonly [string, string])[]) => ({
       'fairlead.dev/attempts': JSON.stringify(outcomes.map(([outcome, endedAt]) => ({ outcome, endedAt }))),
