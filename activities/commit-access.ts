@@ -74,13 +74,11 @@ const MOST_FOUND = 100;
 export class CommitAccess {
   readonly #dependencies: CommitActivityDependencies;
   readonly #reader: CommitReader;
-  readonly #discovery: Discovery;
   readonly #found = new Map<string, FoundOthers>();
 
   constructor(dependencies: CommitActivityDependencies) {
     this.#dependencies = dependencies;
     this.#reader = dependencies.reader ?? new CommitReader(dependencies.mirror);
-    this.#discovery = new Discovery(dependencies.client);
   }
 
   /** What an activity of this run works with. @throws ApplicationFailure WrongCluster; RepositoryUnknown, tried again */
@@ -116,7 +114,7 @@ export class CommitAccess {
       begunAt: input.startedAt,
       client: accountOf(own, repository),
       worker: own,
-      discovery: this.#discovery,
+      discovery: new Discovery(own),
       store: this.store(input),
       workloadApi: this.#dependencies.workloadApi,
       isFollowed: (name) => this.#dependencies.repository(name) !== undefined,

@@ -27,7 +27,7 @@ import { settingsOf } from '../git/repositories.ts';
 import { ApiError, isUnreached } from '../kubernetes/api-error.ts';
 import { backoffMs, pause } from '../kubernetes/backoff.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import type { Discovery } from '../kubernetes/discovery.ts';
+import { Discovery } from '../kubernetes/discovery.ts';
 import { ownsAll } from '../kubernetes/managed-fields.ts';
 import { readSuspended } from '../kubernetes/wish-annotations.ts';
 import type { WorkloadApi } from '../kubernetes/workload-api.ts';
@@ -40,7 +40,6 @@ import { MendedRollouts } from './mended-rollouts.ts';
 export interface DriftWatchOptions extends MendedRolloutsOptions {
   /** Guarded by the Lease. */
   readonly client: KubernetesClient;
-  readonly discovery: Discovery;
   readonly workloadApi: WorkloadApi;
   readonly inventoryNamespace: string;
   /** FAIRLEAD_CLUSTER */
@@ -393,13 +392,13 @@ export class DriftWatch {
   }
 
   #contextOf(sha: string, signal: AbortSignal): CommitContext {
-    const { client, discovery, workloadApi } = this.#options;
+    const { client, workloadApi } = this.#options;
     return {
       repository: this.#repository,
       sha,
       client: this.#client(),
       worker: client,
-      discovery,
+      discovery: new Discovery(client),
       store: this.#store,
       workloadApi,
       isFollowed: () => true,

@@ -252,6 +252,20 @@ async function awaitUpdate(context: CommitContext, { namespace = '', name }: Inv
   );
 }
 
+/** As {@link getOrUndefined}; `unserved`: its version is not served any more, and another one may have the object. @throws ApiError */
+async function getServed(
+  { client, signal }: CommitContext,
+  path: ResourcePath,
+): Promise<KubernetesObject | 'unserved' | undefined> {
+  try {
+    return await client.get(path, withSignal(signal));
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    // Only of an object that is gone the answer names it.
+    return error.details?.name === undefined ? 'unserved' : undefined;
+  }
+}
+
 async function pruneOne(
   context: CommitContext,
   entry: InventoryEntry,
@@ -271,7 +285,8 @@ async function pruneOne(
       name: entry.name,
     });
     for (let attempt = 1; ; attempt += 1) {
-      const live = await getOrUndefined(context.client, path, context.signal);
+      const live = await getServed(context, path);
+      if (live === 'unserved') break;
       const judged = live === undefined ? GONE : await judgeWithContent(context, entry, path, live, setting);
       if (judged.verdict === 'forget' || judged.verdict === 'keep') return judged;
       // It is there, or is on its way back, as whoever's update it is: another repository may have taken it since.

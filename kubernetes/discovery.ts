@@ -44,7 +44,10 @@ export function parseApiVersion(apiVersion: string): { readonly group: string; r
   return { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
-/** A cache of the apiserver's resource lists, one request a group and version, asked again when a kind is unknown. */
+/**
+ * A cache of the apiserver's resource lists, one request a group and version, asked again when a kind is unknown. For one activity, look
+ * or command: what is served changes with each CustomResourceDefinition.
+ */
 export class Discovery {
   readonly #client: KubernetesClient;
   readonly #kinds = new Map<string, Promise<ReadonlyMap<string, ResourceType>>>();

@@ -175,8 +175,9 @@ function isHarmless(request: RawRequest): boolean {
   return typeof request.path !== 'string' && REVIEWS.has(request.path.group);
 }
 
+/** Never what a commit may choose freely: the group and version of a look-up are not told, served or not. */
 function metricName(request: RawRequest): string {
-  if (typeof request.path === 'string') return describePath(request.path);
+  if (typeof request.path === 'string') return describePath(request.path).replace(/^(\/apis?)\/.*/, '$1');
   const { subresource } = request.path;
   return subresource === undefined ? resourceId(request.path) : `${resourceId(request.path)}/${subresource}`;
 }

@@ -30,7 +30,6 @@ import type { Repository } from '../git/repositories.ts';
 import { SourceReporter } from '../git/source-report.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
-import { Discovery } from '../kubernetes/discovery.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics.ts';
@@ -92,7 +91,6 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
   const troublesOfDrift = new Map<string, string>();
   const drift = new DriftMonitor({
     client,
-    discovery: new Discovery(client),
     workloadApi: config.workloadApi,
     inventoryNamespace,
     cluster: config.cluster,

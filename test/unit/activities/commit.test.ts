@@ -20,9 +20,8 @@ const flags = { repo: '/srv/shop', name: 'shop', namespace: 'ns', serviceAccount
 /** What was told of Events that nobody takes. */
 const lost: string[] = [];
 
-/** Of a commit with one object. */
-function activities() {
-  const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n';
+/** Of a commit with one object, or those of the text. */
+function activities(text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n') {
   const mirror = trusted<Mirror>({
     readManifests: async () => await Promise.resolve({ files: [{ path: 'a.yaml', text }], problems: [] }),
     describeCommit: async () => await Promise.resolve(undefined),
@@ -130,4 +129,42 @@ it('an Event that nobody takes is told, and ends no run: the record of the commi
     nonRetryable: false,
   });
   expect(lost).toHaveLength(1);
+});
+
+const CUSTOM = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions: [{name: v1, served: true}]
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: one}
+`;
+
+it('a kind whose CustomResourceDefinition was deleted since the last check comes with the commit again', async () => {
+  let isServed = true;
+  ground.server.intercept = ({ method, url: { pathname } }, response) => {
+    const isOfWidgets = pathname.startsWith('/apis/example.com/');
+    const [, , , , name] = pathname.split('/');
+    if (isOfWidgets && !isServed) answer(response, 404, {});
+    else if (isOfWidgets && name === undefined)
+      answer(response, 200, { resources: [{ name: 'widgets', kind: 'Widget', namespaced: true }] });
+    else if (pathname === '/apis/apiextensions.k8s.io/v1') {
+      const kind = 'CustomResourceDefinition';
+      answer(response, 200, { resources: [{ name: 'customresourcedefinitions', kind, namespaced: false }] });
+    } else if (pathname === '/api/v1/namespaces/kube-system') answer(response, 200, { metadata: {} });
+    else if (method === 'PATCH') answer(response, 200, { metadata: { name: 'one', uid: 'w' } });
+    else answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', message: 'not found' });
+    return true;
+  };
+  const { checkCommit } = activities(CUSTOM);
+  const check = async () => await quiet().run(checkCommit, trusted<CheckCommitInput>(input));
+  await expect(check()).resolves.toMatchObject({ deferred: 0, problems: { lines: [] } });
+  isServed = false;
+  await expect(check()).resolves.toMatchObject({ deferred: 1, problems: { lines: [] } });
 });

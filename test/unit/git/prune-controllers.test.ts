@@ -54,8 +54,10 @@ beforeEach(async () => {
     } else if (pathname === all) answer(response, 200, { metadata: {}, items: controllers });
     else if (pathname.endsWith('/controllerrevisions') || pathname.endsWith('/pods'))
       answer(response, 200, { metadata: {}, items: [] });
-    else if (one === undefined) answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound' });
-    else answer(response, 200, method === 'DELETE' ? { kind: 'Status', metadata: {} } : one);
+    else if (one === undefined) {
+      const details = { name: pathname.split('/').at(-1) };
+      answer(response, 404, { kind: 'Status', code: 404, reason: 'NotFound', details });
+    } else answer(response, 200, method === 'DELETE' ? { kind: 'Status', metadata: {} } : one);
     return true;
   };
   client = new KubernetesClient(plainConnection(server.url));

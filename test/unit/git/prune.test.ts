@@ -229,3 +229,42 @@ describe('an object that an admission webhook is asked about', () => {
     await expect(prune()).rejects.toThrow('no leader');
   });
 });
+
+describe('an object that was applied in a version that is served no more', () => {
+  const entry = {
+    apiVersion: 'example.com/v1alpha1',
+    kind: 'Widget',
+    namespace: 'ns',
+    name: 'one',
+    uid: 'u',
+  };
+
+  /** What the apiserver answers of the version, whose list of resources still has it. */
+  async function pruneFrom(body: object) {
+    const kinds = [{ name: 'widgets', kind: 'Widget', namespaced: true, verbs: ['get', 'delete'] }];
+    const versions = [{ version: 'v1alpha1' }, { version: 'v1' }];
+    server.intercept = ({ method, url: { pathname } }, response) => {
+      if (pathname === '/api') answer(response, 200, { versions: ['v1'] });
+      else if (pathname === '/apis') answer(response, 200, { groups: [{ name: 'example.com', versions }] });
+      else if (pathname.split('/').length === 4) answer(response, 200, { resources: kinds });
+      else if (pathname.includes('/v1alpha1/')) answer(response, 404, body);
+      else answer(response, 200, method === 'DELETE' ? STATUS : object());
+      return true;
+    };
+    const pruned = await pruneObjects(commitContext(client), [entry], { wanted: new Set() });
+    const deletes = server.requests.filter(({ method }) => method === 'DELETE');
+    return { ...pruned, deletes: deletes.map(({ url }) => url.pathname) };
+  }
+
+  it('is deleted in another one', async () => {
+    await expect(pruneFrom({})).resolves.toMatchObject({
+      deleted: ['Widget.example.com ns/one'],
+      deletes: ['/apis/example.com/v1/namespaces/ns/widgets/one'],
+    });
+  });
+
+  it('is gone where the answer names it: nobody is asked again', async () => {
+    const gone = { kind: 'Status', code: 404, reason: 'NotFound', details: { name: 'one', kind: 'widgets' } };
+    await expect(pruneFrom(gone)).resolves.toMatchObject({ deleted: [], deletes: [] });
+  });
+});

@@ -79,6 +79,15 @@ describe('requests', () => {
     ]);
   });
 
+  it.each(['/api/v1', '/api/planted', '/apis/planted.example.com/v1', '/apis'])(
+    'names no group and version that somebody may have made up in a metric: %s',
+    async (path) => {
+      answerAll(404, {});
+      await client.request({ method: 'GET', path }).catch(() => undefined);
+      expect(records.map(({ resource }) => resource)).toEqual([`/${path.split('/')[1] ?? ''}`]);
+    },
+  );
+
   it('refuses a path that would leave its place', async () => {
     await expect(client.get({ ...POD, name: '..' })).rejects.toThrow("'..' cannot be a part of a path");
     await expect(client.get({ ...POD, namespace: '' })).rejects.toThrow("'' cannot be a part of a path");
