@@ -258,8 +258,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
         cluster: config.cluster,
         repository: (name) => byName.get(name) ?? former.get(name),
         look: async (name) => {
+          const found = await poller.look(name);
+          // Not before: whoever asks for the whole commit is to be first, which puts all back itself.
           drift.healNow(name);
-          return await poller.look(name);
+          return found;
         },
       }),
     },

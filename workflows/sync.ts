@@ -230,9 +230,11 @@ class SyncRun {
   #askedFor(message: OperatorMessage): void {
     const newest = this.#newest;
     if (newest === undefined) return;
-    if (this.#running !== undefined && isSameCommit(this.#running, newest) && !this.#isCancelling) {
-      if (isRetryOf(this.#running, this.#last) && patched('asked-while-retried'))
-        this.#askedMeanwhile = message;
+    const running = this.#running;
+    const isUnderWay = running !== undefined && isSameCommit(running, newest) && !this.#isCancelling;
+    // What puts some objects back is about these alone: who asks for the commit wants all of it.
+    if (isUnderWay && (running.heal === undefined || !patched('asked-while-healing'))) {
+      if (isRetryOf(running, this.#last) && patched('asked-while-retried')) this.#askedMeanwhile = message;
       return;
     }
     this.#tryAgain(newest, message);

@@ -232,6 +232,42 @@ describe('who asks while a commit that was refused is tried again by itself', ()
   }, 90_000);
 });
 
+describe('who asks while objects of the commit are put back', () => {
+  it('has all of it tried at once, and not those objects alone', async () => {
+    const { git, name, namespace, set } = await follow('put-back');
+    const sha = await git.commit({ 'web.yaml': statefulSet('1'), 'a.yaml': configMap('1') });
+    await sync().commitSeen(name, sha);
+    await awaiting(name, sha);
+    await setStatus(set, true);
+    expect(await sync().dealtWith(name, sha)).toMatchObject({ outcome: 'Succeeded' });
+    await setStatus(set, false);
+    const config = { group: '', version: 'v1', resource: 'configmaps', namespace, name: 'config' };
+    await cluster().client.delete(config);
+    const objects = [`fairlead.dev/StatefulSet/${namespace}/web`];
+    await sync().runs.driftFound(name, { sha, objects, reason: 'spec.replicas changed' });
+    await awaiting(name, sha);
+    const handle = sync().temporal.workflow.getHandle(syncWorkflowId('by-hand', name));
+    await handle.executeUpdate(syncUpdate, { args: [{ by: 'ada' }] });
+    await found(
+      'it is there again',
+      async () =>
+        await cluster()
+          .client.get(config)
+          .catch(() => undefined),
+    );
+    await setStatus(set, true);
+    const tries = await found('it was tried again', async () => {
+      const { history = [] } = (await sync().inventory(name))?.status ?? {};
+      return history.length > 2 ? history : undefined;
+    });
+    expect(tries.map(({ outcome, askedBy }) => [outcome, askedBy])).toEqual([
+      ['Succeeded', undefined],
+      ['Superseded', 'fairlead'],
+      ['Succeeded', 'ada'],
+    ]);
+  }, 60_000);
+});
+
 describe('an inventory that somebody deletes', () => {
   it('is made anew by the newest commit, which is tried once for it, and not while it is under way', async () => {
     const { git, name, set } = await follow('deleted');

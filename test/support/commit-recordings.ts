@@ -198,6 +198,30 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-asked-while-healing',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+      'WORKFLOW_EXECUTION_SIGNALED',
+      'CHILD_WORKFLOW_EXECUTION_STARTED',
+      'MARKER_RECORDED',
+      'CHILD_WORKFLOW_EXECUTION_CANCELED',
+      'CHILD_WORKFLOW_EXECUTION_COMPLETED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository({}, { heal: true });
+      const slow = 'metadata: {annotations: {sim.fairlead.dev/ready-delay: 6s}, labels';
+      const sha = await ground.commit({ 'web.yaml': web('app:1').replace('metadata: {labels', slow) });
+      const runs = ground.commitRuns(sha);
+      await newest(runs, 'COMPLETED');
+      await ground.cluster.client.delete(ground.cluster.setPath(ground.namespace, 'web'));
+      await runs.until('it is being put back', (known) => known.length === 2, 60_000);
+      await ground.askForSync();
+      await runs.until('all of it is tried', (known) => known.length === 3, 60_000);
+      await newest(runs, 'COMPLETED');
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'commit-heals-the-rest',
     // The check refuses one of two; the other is put back.
     holds: [
