@@ -237,6 +237,11 @@ export class KubernetesClient {
     return this.#derive({ impersonate: checkedUser(user) });
   }
 
+  /** The same over connections of its own: no other request is ever in front of its own. Close it by itself. */
+  apart(): KubernetesClient {
+    return this.#derive({ transport: new HttpTransport(this.connection) });
+  }
+
   #derive(change: Partial<RequestContext>): KubernetesClient {
     return new KubernetesClient({ ...this.#context, ...change });
   }

@@ -106,8 +106,13 @@ export class HttpTransport {
       const request = secure ? https.request(options) : http.request(options);
       const { signal } = exchange;
       let response: http.IncomingMessage | undefined;
-      // Once the head is there the error must reach whoever reads the body.
-      const abort = (): void => void (response ?? request).destroy(asError(signal.reason));
+      const abort = (): void => {
+        const reason = asError(signal.reason);
+        // Once the head is there the error must reach whoever reads the body.
+        (response ?? request).destroy(reason);
+        // One that still waits for a free connection would tell of it only when it gets one.
+        reject(reason);
+      };
       signal.addEventListener('abort', abort, { once: true });
       request.once('close', () => signal.removeEventListener('abort', abort));
       request.once('response', (head) => {

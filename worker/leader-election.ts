@@ -16,7 +16,7 @@ import type { LeaseAnnotations } from './lease.ts';
 import { LeaseStore } from './lease.ts';
 
 export interface LeaderElectionOptions {
-  /** Without a write guard of this election. */
+  /** Without a write guard of this election, which has connections of its own: nothing else may keep a renewal waiting. */
   readonly client: KubernetesClient;
   /** Of this process alone: a restarted one must have another. */
   readonly identity: string;
@@ -51,8 +51,16 @@ class LeadershipEnded extends Error {
  * (the next candidate then takes over within a second). Rejects with what `onLeading` rejected with while it led.
  */
 export async function runLeaderElection(options: LeaderElectionOptions): Promise<void> {
+  const client = options.client.apart();
+  try {
+    await takePart(options, contextOf(options, client));
+  } finally {
+    client.close();
+  }
+}
+
+async function takePart(options: LeaderElectionOptions, context: LeaseContext): Promise<void> {
   const { signal } = options;
-  const context = contextOf(options);
   const candidate = new LeaseCandidate(context);
   while (!signal.aborted) {
     const acquired = await candidate.acquire(signal);
@@ -65,10 +73,10 @@ export async function runLeaderElection(options: LeaderElectionOptions): Promise
   }
 }
 
-function contextOf(options: LeaderElectionOptions): LeaseContext {
+function contextOf(options: LeaderElectionOptions, client: KubernetesClient): LeaseContext {
   let leader = '';
   return {
-    store: new LeaseStore(options.client, options.namespace, options.name),
+    store: new LeaseStore(client, options.namespace, options.name),
     identity: options.identity,
     annotations: options.annotations ?? {},
     timing: options.timing ?? LEASE_TIMING,

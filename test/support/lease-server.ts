@@ -49,6 +49,8 @@ export class LeaseServer {
   }
 
   #receive(request: SeenRequest, response: ServerResponse): void {
+    // Whatever else is sent here is never answered.
+    if (!request.url.pathname.includes('/leases')) return;
     this.requests += 1;
     if (request.method === 'GET') {
       if (this.lease === undefined) refuse(response, 404, 'NotFound');

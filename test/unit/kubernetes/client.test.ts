@@ -162,6 +162,26 @@ describe('failures', () => {
     expect(records).toMatchObject([{ status: 0 }]);
   });
 
+  it('gives up in time also where no connection is free yet', async () => {
+    server.intercept = () => true;
+    const stop = new AbortController();
+    const { signal } = stop;
+    let ended = 0;
+    const get = async () => await client.get(POD, { signal, timeoutMs: 5_000 }).finally(() => (ended += 1));
+    const first = Promise.allSettled(Array.from({ length: 100 }, get));
+    while (server.requests.length < 100) await new Promise(setImmediate);
+    await expect(client.get(POD, { timeoutMs: 50 })).rejects.toThrow(
+      'RequestTimeout: no answer within 50 ms',
+    );
+    expect(ended).toBe(0);
+    const reason = new Error('enough');
+    const waiting = client.get(POD, { signal });
+    stop.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+    await first;
+    expect(server.requests).toHaveLength(100);
+  });
+
   it("an abort rejects with the signal's reason, also while the answer is read", async () => {
     const reason = new Error('enough');
     const stop = new AbortController();

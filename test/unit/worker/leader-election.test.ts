@@ -220,6 +220,19 @@ describe('leader election', () => {
     expect(one.fence?.remainingMs()).toBe(4000);
   });
 
+  it('is not kept waiting by writes that take all connections', async () => {
+    const one = await startLeader();
+    const pods = { group: '', version: 'v1', resource: 'pods', namespace: 'default' };
+    const { signal } = one.stop;
+    const writes = Array.from({ length: 150 }, async () => await client.create(pods, {}, { signal }));
+    const ends = Promise.allSettled(writes);
+    await pass(10);
+    expect(one.errors).toEqual([]);
+    expect([one.terms, one.leading]).toEqual([1, 1]);
+    one.stop.abort();
+    await ends;
+  });
+
   it('a frozen and woken leader writes nothing, and takes part again', async () => {
     const one = await startLeader();
     const { fence } = one;
