@@ -3,9 +3,12 @@
 import { readFile } from 'node:fs/promises';
 import * as path from 'node:path';
 
+import { orAborted } from './deadline.ts';
+import type { PluginCommand } from './exec-plugin.ts';
+import { runPlugin } from './exec-plugin.ts';
 import type { Entry } from './kubeconfig-files.ts';
 import { KubeconfigError, textField } from './kubeconfig-files.ts';
-import { asError, asRecord, errorCode } from './values.ts';
+import { asError, asRecord, errorCode, trusted } from './values.ts';
 
 export interface Credentials {
   /** The value of the Authorization header. */
@@ -62,39 +65,75 @@ export interface PluginCluster {
   readonly insecure: boolean;
 }
 
+/** A plugin that has given nothing by then is killed, milliseconds: it waits for what never comes, and all requests wait for it. */
+const PLUGIN_MS = 60_000;
+
 /**
- * Credentials of an `exec` plugin or a legacy `auth-provider`, by the official client, which is loaded only here (it
- * takes half a second). Asked for again each minute and after a 401.
+ * Credentials of an `exec` plugin or a legacy `auth-provider`. Asked for again each minute and after a 401; `get` rejects with
+ * KubeconfigError when it fails, or has given nothing within `limitMs`.
  */
 export function pluginCredentials(
   user: string,
   entry: Entry,
   cluster: PluginCluster,
   base: Credentials,
+  limitMs = PLUGIN_MS,
 ): CredentialSource {
   const exec = mapping(entry.values['exec']);
-  const authProvider = mapping(entry.values['auth-provider']);
-  let apply: ((options: PluginOptions) => Promise<void>) | undefined;
+  const load =
+    exec === undefined ? authProvider(user, entry, cluster) : execPlugin(execOf(exec, entry, cluster));
   return renewing(
     () => performance.now(),
     async (previous) => {
-      // A new instance forgets the credentials that it keeps itself.
-      if (apply === undefined || previous === undefined)
-        apply = await makePlugin(user, entry, cluster, exec, authProvider);
-      const options: PluginOptions = { headers: {} };
+      const limit = AbortSignal.timeout(limitMs);
       try {
-        await apply(options);
+        return { ...base, ...(await orAborted(load(previous, limit), limit)) };
       } catch (error) {
-        throw pluginError(user, entry, exec, error);
+        const why = limit.aborted ? new Error(`it gave nothing within ${formatSeconds(limitMs)}`) : error;
+        throw pluginError(user, entry, exec, why);
       }
-      const authorization = options.headers['Authorization'];
-      return {
-        ...base,
-        ...(authorization === undefined ? {} : { authorization }),
-        ...(options.cert === undefined ? {} : { cert: options.cert, key: options.key }),
-      };
     },
   );
+}
+
+function formatSeconds(ms: number): string {
+  return `${String(ms / 1_000)} s`;
+}
+
+type Load = (previous: Credentials | undefined, signal: AbortSignal) => Promise<Credentials>;
+
+/** What was given is used until it expires; what says nothing of that is asked for each time. */
+function execPlugin(command: PluginCommand): Load {
+  let expiresAt = Number.NaN;
+  return async (previous, signal) => {
+    if (previous !== undefined && Date.now() < expiresAt) return previous;
+    const { token, clientCertificateData, clientKeyData, expirationTimestamp } = await runPlugin(
+      command,
+      signal,
+    );
+    expiresAt = Date.parse(String(expirationTimestamp));
+    return {
+      ...(typeof token === 'string' && token !== '' && { authorization: `Bearer ${token}` }),
+      ...(typeof clientCertificateData === 'string' && { cert: clientCertificateData }),
+      ...(typeof clientKeyData === 'string' && { key: clientKeyData }),
+    };
+  };
+}
+
+/** By the official client, which is loaded only here: it takes half a second. */
+function authProvider(user: string, entry: Entry, cluster: PluginCluster): Load {
+  let apply: ((options: PluginOptions) => Promise<void>) | undefined;
+  return async (previous) => {
+    // A new instance forgets the credentials that it keeps itself.
+    if (apply === undefined || previous === undefined) apply = await makeAuthProvider(user, entry, cluster);
+    const options: PluginOptions = { headers: {} };
+    await apply(options);
+    const authorization = options.headers['Authorization'];
+    return {
+      ...(authorization === undefined ? {} : { authorization }),
+      ...(options.cert === undefined ? {} : { cert: options.cert, key: options.key }),
+    };
+  };
 }
 
 interface PluginOptions {
@@ -103,36 +142,28 @@ interface PluginOptions {
   key?: string | Buffer;
 }
 
-async function makePlugin(
+async function makeAuthProvider(
   user: string,
   entry: Entry,
   cluster: PluginCluster,
-  exec: Readonly<Record<string, unknown>> | undefined,
-  authProvider: Readonly<Record<string, unknown>> | undefined,
 ): Promise<(options: PluginOptions) => Promise<void>> {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   config.loadFromOptions({
     clusters: [{ name: 'cluster', server: cluster.server, skipTLSVerify: cluster.insecure }],
     contexts: [{ name: 'context', cluster: 'cluster', user }],
-    users: [
-      {
-        name: user,
-        ...(exec === undefined ? {} : { exec: execOf(exec, entry, cluster) }),
-        ...(authProvider === undefined ? {} : { authProvider }),
-      },
-    ],
+    users: [{ name: user, authProvider: mapping(entry.values['auth-provider']) }],
     currentContext: 'context',
   });
   return async (options) => config.applyToHTTPSOptions(options);
 }
 
-/** The plugin's entry with its command made absolute and KUBERNETES_EXEC_INFO set. */
+/** Its command made absolute, and KUBERNETES_EXEC_INFO set. */
 function execOf(
   exec: Readonly<Record<string, unknown>>,
   entry: Entry,
   cluster: PluginCluster,
-): Readonly<Record<string, unknown>> {
+): PluginCommand {
   const command = textField(exec, 'command', entry.file);
   if (command === undefined) throw new KubeconfigError(`${entry.file}: a user's 'exec' has no command`);
   const info = {
@@ -152,13 +183,23 @@ function execOf(
         : {}),
     },
   };
-  const env = Array.isArray(exec['env']) ? (exec['env'] as readonly unknown[]) : [];
+  const more = listOf(exec['env'])
+    .map(asRecord)
+    .map(({ name, value }) => [String(name), String(value)]);
   return {
-    ...exec,
     // A bare name is looked up in PATH; a path starts at the kubeconfig's folder.
     command: /[\\/]/.test(command) ? path.resolve(path.dirname(entry.file), command) : command,
-    env: [...env, { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }],
+    args: listOf(exec['args']).map(String),
+    environment: {
+      ...process.env,
+      ...trusted<Record<string, string>>(Object.fromEntries(more)),
+      KUBERNETES_EXEC_INFO: JSON.stringify(info),
+    },
   };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function mapping(value: unknown): Readonly<Record<string, unknown>> | undefined {
@@ -177,8 +218,7 @@ function pluginError(
       cause: error,
     });
   }
-  const args = Array.isArray(exec['args']) ? exec['args'].map(String) : [];
-  const line = [String(exec['command']), ...args].join(' ');
+  const line = [String(exec['command']), ...listOf(exec['args']).map(String)].join(' ');
   const missing = errorCode(error) === 'ENOENT';
   const hint = missing && typeof exec['installHint'] === 'string' ? ` ${exec['installHint'].trim()}` : '';
   return new KubeconfigError(

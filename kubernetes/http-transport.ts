@@ -7,6 +7,7 @@ import { createSecureContext } from 'node:tls';
 import type { SecureContext } from 'node:tls';
 
 import type { Credentials } from './credentials.ts';
+import { DeadlineExceeded, orAborted } from './deadline.ts';
 import type { Connection } from './kubeconfig.ts';
 import { asError, errorCode } from './values.ts';
 
@@ -84,7 +85,7 @@ export class HttpTransport {
   }
 
   async #sendOnce(exchange: Exchange, refresh: boolean, attempt: Attempt): Promise<http.IncomingMessage> {
-    const credentials = await this.connection.credentials.get(refresh);
+    const credentials = await this.#credentials(refresh, exchange.signal);
     exchange.signal.throwIfAborted();
     const headers: Record<string, string> = { ...exchange.headers };
     if (credentials.authorization !== undefined) headers['authorization'] = credentials.authorization;
@@ -140,6 +141,16 @@ export class HttpTransport {
         socket.once(secure ? 'secureConnect' : 'connect', send);
       });
     });
+  }
+
+  /** All requests share what is being made of them; none waits longer for it than it may. */
+  async #credentials(refresh: boolean, signal: AbortSignal): Promise<Credentials> {
+    try {
+      return await orAborted(this.connection.credentials.get(refresh), signal);
+    } catch (error) {
+      if (!(error instanceof DeadlineExceeded)) throw error;
+      throw new DeadlineExceeded(`${error.message}: the credentials are still awaited, nothing was sent`);
+    }
   }
 
   /** Certificates and key, read once for all connections with them: for each anew it would take longer than the handshake. */

@@ -112,7 +112,8 @@ export function asApiError(
   signal: AbortSignal,
 ): unknown {
   if (error instanceof ApiError) return error;
-  const reason: unknown = signal.aborted ? signal.reason : error;
+  // One of the transport says what it waited for.
+  const reason: unknown = signal.aborted && !(error instanceof DeadlineExceeded) ? signal.reason : error;
   const identity = identify(context, request);
   if (reason instanceof DeadlineExceeded) return transportError(identity, 'RequestTimeout', reason.message);
   if (signal.aborted) return reason;

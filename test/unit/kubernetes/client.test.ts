@@ -216,6 +216,22 @@ describe('failures', () => {
     server = await WatchServer.start();
   });
 
+  it('credentials that do not come keep nobody waiting longer than it may', async () => {
+    const waiting = new KubernetesClient({
+      ...plainConnection(server.url),
+      credentials: { renewable: true, get: async () => await new Promise(() => undefined) },
+    });
+    await expect(waiting.get(POD, { timeoutMs: 50 })).rejects.toThrow(
+      'RequestTimeout: no answer within 50 ms: the credentials are still awaited, nothing was sent',
+    );
+    const reason = new Error('enough');
+    const stop = new AbortController();
+    const read = waiting.get(POD, { signal: stop.signal });
+    stop.abort(reason);
+    await expect(read).rejects.toBe(reason);
+    waiting.close();
+  });
+
   it('a 401 is tried once more with fresh credentials', async () => {
     const asked: boolean[] = [];
     const renewing = new KubernetesClient({

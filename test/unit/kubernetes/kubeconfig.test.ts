@@ -1,11 +1,12 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
-import { tokenFileCredentials } from '../../../kubernetes/credentials.ts';
+import { pluginCredentials, tokenFileCredentials } from '../../../kubernetes/credentials.ts';
 import { loadConnection } from '../../../kubernetes/kubeconfig.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let folder: string;
 
@@ -183,6 +184,21 @@ describe('in a pod', () => {
   });
 });
 
+const CLUSTER = {
+  server: 'https://server:6443',
+  caData: undefined,
+  tlsServerName: undefined,
+  insecure: false,
+};
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 describe('credential plugin', () => {
   async function plugin(script: string, extra = ''): ReturnType<typeof loadConnection> {
     const file = await write('plugin', `#!/bin/sh\n${script}\n`);
@@ -203,7 +219,6 @@ echo '{"kind":"ExecCredential","status":{"token":"t-'$n'","expirationTimestamp":
     await expect(connection.credentials.get(false)).resolves.toMatchObject({ authorization: 'Bearer t-1' });
     await expect(connection.credentials.get(false)).resolves.toMatchObject({ authorization: 'Bearer t-1' });
     await expect(connection.credentials.get(true)).resolves.toMatchObject({ authorization: 'Bearer t-2' });
-    const { readFile } = await import('node:fs/promises');
     expect(JSON.parse(await readFile(path.join(folder, 'info'), 'utf8'))).toMatchObject({
       kind: 'ExecCredential',
       spec: { interactive: false, cluster: { server: 'https://server:6443' } },
@@ -217,11 +232,38 @@ echo '{"kind":"ExecCredential","status":{"token":"t-'$n'","expirationTimestamp":
     await expect(connection.credentials.get(false)).resolves.toEqual({ cert: 'cert', key: 'key' });
   });
 
+  it('that waits for what never comes is killed in time, and asked again by whoever is next', async () => {
+    await plugin(
+      `[ -e ${folder}/pid ] && exec echo '{"status":{"token":"t"}}'; echo $$ > ${folder}/pid; exec sleep 600`,
+    );
+    const file = path.join(folder, 'config');
+    const source = pluginCredentials(
+      'u',
+      { file, values: { exec: { command: './plugin' } } },
+      CLUSTER,
+      {},
+      500,
+    );
+    await expect(source.get(false)).rejects.toThrow(
+      /credential plugin of user 'u' .* failed: it gave nothing within 0.5 s. Run it by hand: .*plugin/,
+    );
+    const pid = Number(await readFile(path.join(folder, 'pid'), 'utf8'));
+    await eventually('it is gone', () => !isThere(pid));
+    await expect(source.get(false)).resolves.toEqual({ authorization: 'Bearer t' });
+  });
+
+  it('that asks for something gets nothing to read', async () => {
+    const asking = await plugin(`read -r answer || echo '{"status":{"token":"t"}}'`);
+    await expect(asking.credentials.get(false)).resolves.toEqual({ authorization: 'Bearer t' });
+  });
+
   it('says what failed and how to run it by hand', async () => {
     const failing = await plugin('echo "token expired, log in" >&2; exit 1');
     await expect(failing.credentials.get(false)).rejects.toThrow(
       /credential plugin of user 'u' .*failed: token expired, log in. Run it by hand: .*plugin get/s,
     );
+    const chatty = await plugin('echo "token: abc"');
+    await expect(chatty.credentials.get(false)).rejects.toThrow(/failed: what it printed is not JSON\. Run/);
     const missing = await load(
       config("exec: {command: no-such-plugin, installHint: 'Install it from here.'}"),
     );
