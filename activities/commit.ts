@@ -52,6 +52,8 @@ export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
 /** Part of a step that one activity applies, milliseconds. */
 const SLICE_MS = 6_000;
+/** In which lists of its objects must be there, milliseconds: those that are not are read, each for itself. */
+const LISTS_MS = 6_000;
 /** In which an object that is on its way out must be gone, to be made again: as long as a wave waits. */
 const DELETION_LIMIT_MS = 10 * 60_000;
 /** In which what a commit has changed must mend what was refused before: an apiserver, or a controller, has to hear of it. */
@@ -120,6 +122,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     // What an earlier attempt has done is told by more than a list has.
     const isFirst = Context.current().info.attempt === 1;
     const mayList = isFirst && (input.changes ?? objects.length) <= objects.length * FEW_CHANGES;
+    const listed = mayList ? await listMetadata(context, rest, LISTS_MS) : undefined;
+    // Lists are no part of its time: a slow one would leave none of it.
     const untilMs = Date.now() + SLICE_MS;
     const slice = await applyObjects(context, rest, {
       texts: content.texts,
@@ -131,7 +135,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         untilMs: Context.current().info.scheduledTimestampMs + MENDED_LIMIT_MS,
       },
       before: isFirst ? undefined : earlierAttempt(inventory, input),
-      ...(mayList && { listed: await listMetadata(context, rest) }),
+      ...(listed !== undefined && { listed }),
     });
     await access.learnUids(context, input, slice.uids);
     const next = input.from + slice.count;

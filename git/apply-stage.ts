@@ -33,7 +33,7 @@ export interface AppliedSlice {
 }
 
 /**
- * Applies objects in order until all are done or the time is up. An object that is refused becomes a problem and the others
+ * Applies objects in order until all are done or the time is up, one at least. An object that is refused becomes a problem and the others
  * go on; when the apiserver is away, or an old object is not gone yet, the whole slice is to be tried again.
  * @throws ApiError, NotYetError of the first such object, after the others of the slice were tried
  */
@@ -122,7 +122,8 @@ export async function applyStage(
   }
 
   async function worker(): Promise<void> {
-    while (next < objects.length && Date.now() < options.untilMs) {
+    // One at least: what took the time before would take it again, and nothing would ever be applied.
+    while (next < objects.length && (next === 0 || Date.now() < options.untilMs)) {
       context.signal?.throwIfAborted();
       const object = objects[next++];
       if (object !== undefined) await one(object);

@@ -1,31 +1,36 @@
 /** What is there of the objects of a commit, by a list for each kind and namespace: for most that is all that has to be known. */
 
 import { isForbidden, isNotFound, isUnreached, toMessage } from '../kubernetes/api-error.ts';
+import { startDeadline } from '../kubernetes/deadline.ts';
 import { appliedFields, isAsApplied } from '../kubernetes/managed-fields.ts';
 import { trusted } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { CommitContext } from './commit.ts';
+import { PARALLEL, forEachLimited } from './commit.ts';
 import { decide } from './decision.ts';
 import { APPLYSET } from './inventory.ts';
 import type { PreparedObject } from './prepare.ts';
 import { applyBody, isController, namedFields } from './prepare.ts';
-import { withSignal } from './resources.ts';
 
 /** Objects of a kind and namespace from which on a list costs less than as many reads. */
 const LIST_FROM = 20;
 
 /**
  * Metadata of those that carry the label of the repository's set, as new as a read. One that is missing may exist all the same,
- * without the label, or where the account may not list. Nothing is listed for a commit that heals, which looks at each.
+ * without the label, where the account may not list, or where the list was not there within `limitMs` milliseconds. Nothing is listed
+ * for a commit that heals, which looks at each.
  * @throws ApiError
  */
 export async function listMetadata(
   context: CommitContext,
   objects: readonly PreparedObject[],
+  limitMs = Infinity,
 ): Promise<ReadonlyMap<PreparedObject, KubernetesObject>> {
   if (context.heal !== undefined) return new Map();
-  return await listMembers(context, objects, true, (_, item) => withoutManagers(item));
+  return await listMembers(context, objects, { metadataOnly: true, limitMs }, (_, item) =>
+    withoutManagers(item),
+  );
 }
 
 /**
@@ -38,7 +43,7 @@ export async function listUnchanged(
   objects: readonly PreparedObject[],
 ): Promise<ReadonlySet<PreparedObject>> {
   const unchanged = new Set<PreparedObject>();
-  await listMembers(context, objects, false, (object, item) => {
+  await listMembers(context, objects, { metadataOnly: false, limitMs: Infinity }, (object, item) => {
     // A list that is read again starts anew.
     if (isApplied(context, object, item) && isAsLeft(context, object, item)) unchanged.add(object);
     else unchanged.delete(object);
@@ -52,7 +57,7 @@ export async function listUnchanged(
 async function listMembers(
   { client, store, signal }: CommitContext,
   objects: readonly PreparedObject[],
-  metadataOnly: boolean,
+  { metadataOnly, limitMs }: { readonly metadataOnly: boolean; readonly limitMs: number },
   keep: (object: PreparedObject, item: KubernetesObject) => KubernetesObject,
 ): Promise<ReadonlyMap<PreparedObject, KubernetesObject>> {
   const collections = new Map<string, PreparedObject[]>();
@@ -65,9 +70,11 @@ async function listMembers(
     else members.push(object);
   }
   const found = new Map<PreparedObject, KubernetesObject>();
-  for (const members of collections.values()) {
+  const deadline = startDeadline(limitMs, signal);
+  const isLate = () => deadline.signal.aborted && signal?.aborted !== true;
+  const list = async (members: readonly PreparedObject[]): Promise<void> => {
     const [first] = members;
-    if (first === undefined || members.length < LIST_FROM) continue;
+    if (first === undefined || members.length < LIST_FROM || isLate()) return;
     const byName = new Map(members.map((member) => [member.manifest.name, member]));
     const listed = await client
       .list(
@@ -79,17 +86,22 @@ async function listMembers(
             const member = byName.get(item.metadata.name);
             return member === undefined ? withoutManagers(item) : keep(member, item);
           },
-          ...withSignal(signal),
+          signal: deadline.signal,
         },
       )
       .catch((error: unknown) => {
-        if (isForbidden(error) || isNotFound(error) || isUnlisted(error)) return { items: [] };
+        if (isLate() || isForbidden(error) || isNotFound(error) || isUnlisted(error)) return { items: [] };
         throw error;
       });
     for (const item of listed.items) {
       const member = byName.get(item.metadata.name);
       if (member !== undefined) found.set(member, item);
     }
+  };
+  try {
+    await forEachLimited([...collections.values()], PARALLEL, list, signal);
+  } finally {
+    deadline.clear();
   }
   return found;
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { applyStage } from '../../git/apply-stage.ts';
 import { applyObject } from '../../git/apply.ts';
+import { listMetadata } from '../../git/listed-metadata.ts';
 import { mayPassLater } from '../../git/problems.ts';
 import { KubernetesClient } from '../../kubernetes/client.ts';
 import { ANNOTATION } from '../../planners/names.ts';
@@ -114,4 +115,43 @@ describe('an object that is on its way out', () => {
     ]);
     expect(mayPassLater({ first: problems })).toBe(true);
   });
+});
+
+it('a stage of which no time is left applies one object all the same: the next slice goes on from there', async () => {
+  present = [undefined, undefined];
+  const { context, object } = await prepared();
+  const stage = await applyStage(context, [object, object, object], { texts: new Map(), untilMs: 0 });
+  expect(stage).toMatchObject({ count: 1, created: 1, problems: [] });
+});
+
+it('lists that are not there in time are done without, each is read; others are of use', async () => {
+  const resource = (name: string, kind: string) => ({ name, kind, namespaced: true, verbs: ['patch'] });
+  let lists = 0;
+  server.intercept = ({ url: { pathname } }, response) => {
+    const items = Array.from({ length: 20 }, (_, index) => ({ metadata: { name: `n${index}`, uid: 'u' } }));
+    if (pathname === '/api/v1')
+      answer(response, 200, { resources: [resource('configmaps', 'ConfigMap'), resource('pods', 'Pod')] });
+    else if ((lists += 1) > 1) answer(response, 200, { kind: 'List', metadata: {}, items });
+    // The first is never answered.
+    return true;
+  };
+  const context = commitContext(client);
+  const text = ['ConfigMap', 'Pod']
+    .flatMap((kind) =>
+      Array.from(
+        { length: 20 },
+        (_, index) => `apiVersion: v1\nkind: ${kind}\nmetadata: {name: n${index}}\n`,
+      ),
+    )
+    .join('---\n');
+  const objects = await preparedObjects(
+    { path: 'all.yaml', text },
+    async (version, wanted) => await context.discovery.find(version, wanted),
+  );
+  const listed = await listMetadata(context, objects, 300);
+  expect([...listed.keys()].map(({ manifest }) => manifest.kind)).toEqual(Array(20).fill('Pod'));
+  const stop = new AbortController();
+  const stopped = listMetadata({ ...context, signal: stop.signal }, objects, 300);
+  stop.abort(new Error('stopped'));
+  await expect(stopped).rejects.toThrow('stopped');
 });
