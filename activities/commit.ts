@@ -50,7 +50,7 @@ import { untilGranted } from './failures.ts';
 
 export type CommitActivities = ReturnType<typeof createCommitActivities>;
 
-/** Part of a step that one activity applies, milliseconds. */
+/** Part of a step that one activity applies, or of what left the commit that one prunes, milliseconds. */
 const SLICE_MS = 6_000;
 /** In which lists of its objects must be there, milliseconds: those that are not are read, each for itself. */
 const LISTS_MS = 6_000;
@@ -174,6 +174,8 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
     const prunes = context.repository.prune && context.heal === undefined;
     const candidates = prunes ? pruneOrder(pruneCandidates(inventory.entries, wanted)) : [];
     const part = candidates.slice(input.from, input.from + PRUNE_SLICE);
+    // What was deleted leaves the inventory in time: an attempt that is cut off begins anew with all of it.
+    const untilMs = Date.now() + SLICE_MS;
     const pruned = await pruneObjects(
       context,
       part,
@@ -181,8 +183,9 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
         wanted: new Set(wanted.map((entry) => entryKey(entry))),
         rightsLeave: candidates.slice(input.from).some(({ apiVersion }) => isGrant(groupOf(apiVersion))),
       },
-      Context.current().info.attempt > 1,
+      { untilMs, isRepeated: Context.current().info.attempt > 1 },
     );
+    const dealtWith = input.from + pruned.count;
     // In one write: who is killed after it has counted what is not in the entries any more.
     const before = inventory.run?.pruned ?? 0;
     const deletedOfRun = before + pruned.deleted.length;
@@ -200,9 +203,7 @@ export function createCommitActivities(dependencies: CommitActivityDependencies)
       deleted: pruned.deleted.slice(0, NAME_LIMIT),
       deletedTotal: deletedOfRun - (input.known ?? before),
       kept: pruned.kept.slice(0, 20),
-      ...(input.from + part.length < candidates.length
-        ? { next: input.from + part.length - pruned.forgotten.size }
-        : {}),
+      ...(dealtWith < candidates.length ? { next: dealtWith - pruned.forgotten.size } : {}),
       problems: bounded(pruned.problems, input.sha),
     };
   }

@@ -32,6 +32,8 @@ import { objectPath, servedVersions, withSignal } from './resources.ts';
 import { unreachedProblem } from './unreached.ts';
 
 export interface Pruned {
+  /** Entries dealt with, from the front. */
+  readonly count: number;
   /** Labels of what was deleted. */
   readonly deleted: readonly string[];
   /** Keys that leave the inventory: deleted, or not ours any more. */
@@ -61,17 +63,27 @@ export function pruneOrder(entries: readonly InventoryEntry[]): readonly Invento
     .map(({ entry }) => entry);
 }
 
+/** What one attempt may do, and has to know. */
+interface PruneAttempt {
+  /** Milliseconds since the epoch after which no further entry is begun. @default never */
+  readonly untilMs?: number;
+  /**
+   * An earlier attempt may have deleted some and been killed before it could answer, so what was applied and is gone counts as deleted.
+   * @default false
+   */
+  readonly isRepeated?: boolean;
+}
+
 /**
- * Deletes the entries given, each with its uid and resourceVersion as precondition. What may not be deleted is kept or becomes
- * a problem, and stays in the inventory. `isRepeated`: an earlier attempt may have deleted some and been killed before it could answer, so
- * what was applied and is gone counts as deleted.
+ * Deletes the entries given, in order until all are done or the time is up, one at least; each with its uid and resourceVersion as
+ * precondition. What may not be deleted is kept or becomes a problem, and stays in the inventory.
  * @throws ApiError when the apiserver cannot be asked (try again)
  */
 export async function pruneObjects(
   context: CommitContext,
   entries: readonly InventoryEntry[],
   setting: PruneSetting,
-  isRepeated = false,
+  { untilMs = Infinity, isRepeated = false }: PruneAttempt = {},
 ): Promise<Pruned> {
   const deleted: string[] = [];
   const forgotten = new Set<string>();
@@ -79,7 +91,10 @@ export async function pruneObjects(
   const heirs = new Set<string>();
   const problems: Problem[] = [];
   const leaving: Leaving[] = [];
+  let count = 0;
   for (const entry of entries) {
+    if (count > 0 && Date.now() >= untilMs) break;
+    count += 1;
     context.signal?.throwIfAborted();
     const label = objectLabel({ ...entry, group: groupOf(entry.apiVersion) });
     try {
@@ -111,7 +126,7 @@ export async function pruneObjects(
     const unread = (await context.others?.wanted())?.unread ?? [];
     if (unread.length > 0) kept.push(describeUnread(unread, 'deleted'));
   }
-  return { deleted, forgotten, kept, heirs, problems };
+  return { count, deleted, forgotten, kept, heirs, problems };
 }
 
 /** A refusal that is about one object alone, the others go on; undefined: the apiserver could not be asked. */

@@ -89,6 +89,20 @@ describe('an object that was deleted and has finalizers', () => {
   });
 });
 
+it('a prune of which no time is left deals with one object all the same, and tells where to go on', async () => {
+  found = [object()];
+  deleted = { code: 200, body: STATUS };
+  const entries = [ENTRY, { ...ENTRY, name: 'two' }, { ...ENTRY, name: 'three' }];
+  const pruned = await pruneObjects(
+    commitContext(client),
+    entries,
+    { wanted: new Set() },
+    { untilMs: Date.now() - 1 },
+  );
+  expect(pruned).toMatchObject({ count: 1, deleted: ['ConfigMap ns/one'] });
+  expect(pruned.forgotten).toEqual(new Set([entryKey(ENTRY)]));
+});
+
 describe('an object whose deletion is denied', () => {
   const denied =
     "configmaps \"one\" is forbidden: ValidatingAdmissionPolicy 'keep' with binding 'all' denied request: it is kept";
