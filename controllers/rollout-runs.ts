@@ -262,6 +262,11 @@ export class RolloutRuns {
     const started = await startRun({ ...known, workflowId, wanted, retried });
     if (started === undefined) {
       await this.#learn(entry);
+      // It met a run that is none any more, or in a state that is not known here: trying again at once would not help.
+      if (entry.run.state === 'none') {
+        const { count } = entry.restarts;
+        entry.restarts = { target: wanted.target, count, notBefore: now() + RETRY_MS };
+      }
       return;
     }
     entry.run = started;

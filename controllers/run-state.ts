@@ -77,6 +77,8 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
     const startedAt = description.startTime.getTime();
     switch (description.status.name) {
       case 'RUNNING':
+      // Paused in Temporal: it keeps its id, and goes on when it is unpaused; a cancellation is kept for it until then.
+      case 'PAUSED':
         if (memo.clusterUid !== undefined && memo.clusterUid !== clusterUid) {
           const times = { runId, startedAt, closedAt: now };
           return {
@@ -116,7 +118,6 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
       case 'CANCELLED':
       case 'COMPLETED':
       case 'CONTINUED_AS_NEW':
-      case 'PAUSED':
       case 'UNKNOWN':
       case 'UNSPECIFIED':
         return { state: 'none' };

@@ -100,6 +100,11 @@ export class SmallTemporal {
     });
   }
 
+  /** As `temporal workflow pause` does. */
+  pause(run: SmallRun): void {
+    run.status = STATUS.WORKFLOW_EXECUTION_STATUS_PAUSED;
+  }
+
   #close(run: SmallRun, status: SmallRun['status'], event: CloseEvent): void {
     run.status = status;
     run.closedAt = this.#now();
@@ -180,7 +185,7 @@ export class SmallTemporal {
 }
 
 function isOpen(run: SmallRun): boolean {
-  return run.status === STATUS.WORKFLOW_EXECUTION_STATUS_RUNNING;
+  return run.closedAt === undefined;
 }
 
 function describe(run: SmallRun): object {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { Observation } from '../../../controllers/plan-feed.ts';
 import { RolloutRuns } from '../../../controllers/rollout-runs.ts';
+import { trusted } from '../../../kubernetes/values.ts';
 import type { Workload } from '../../../planners/workload.ts';
 import { rolloutWorkflowId } from '../../../workflows/messages.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -236,6 +237,32 @@ describe('a workload that is gone', () => {
     await untilSignalled(['objectChanged']);
     expect(temporal.calls.filter((call) => call === 'cancel')).toEqual([]);
   });
+});
+
+describe('a run that is paused in Temporal, found by a new leader', () => {
+  const memo = { uid: base.ref.uid, target: 't', clusterUid: 'cluster' };
+
+  it('is open: no other is started', async () => {
+    temporal.pause(await temporal.open(ID, memo));
+    see({});
+    await untilSignalled(['objectChanged']);
+    expect(runs.isOpen(KEY, base.ref.uid)).toBe(true);
+    expect(temporal.calls).not.toContain('start');
+  });
+
+  it('is cancelled when another template comes', async () => {
+    temporal.pause(await temporal.open(ID, memo));
+    see({}, {}, 'another');
+    await eventually('it is cancelled', () => temporal.newest(ID).cancelRequested);
+  });
+});
+
+it('a start that meets a run in a state that is not known is not tried again at once', async () => {
+  const run = await temporal.open(ID, { uid: base.ref.uid, target: 't', clusterUid: 'cluster' });
+  run.status = trusted<typeof run.status>(99);
+  see({});
+  await eventually('it waits', () => waits > 0);
+  expect(temporal.calls.filter((call) => call === 'start')).toHaveLength(1);
 });
 
 describe('a run that is not wanted any more', () => {
