@@ -31,14 +31,31 @@ export class FloodLimit {
     this.#shared = { tokens: options.burst, at: options.now() };
   }
 
-  /** Takes tokens of an address, at the cost of `tokens`; false: there are none left, and it has to wait. */
+  /** Takes tokens of an address, also more than it has left: it owes them then. False: there is none left, and it has to wait. */
   take(address: string, tokens = 1): boolean {
+    const left = this.#change(address, 0);
+    if (left < 1) return false;
+    this.#change(address, -tokens);
+    return true;
+  }
+
+  /** For what was taken and not used. */
+  giveBack(address: string, tokens: number): void {
+    this.#change(address, tokens);
+  }
+
+  /** Takes tokens for what is done already, whether there are any left or not. */
+  charge(address: string, tokens: number): void {
+    this.#change(address, -tokens);
+  }
+
+  /** Adds tokens, and answers how many there are then. */
+  #change(address: string, tokens: number): number {
     const at = this.#options.now();
     const bucket = this.#bucketOf(address, at);
-    const left = this.#refilled(bucket, at);
-    bucket.tokens = Math.max(0, left - tokens);
+    bucket.tokens = this.#refilled(bucket, at) + tokens;
     bucket.at = at;
-    return left >= 1;
+    return bucket.tokens;
   }
 
   #bucketOf(address: string, at: number): Bucket {

@@ -5,6 +5,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 
 import type { Logger } from 'pino';
 
@@ -39,8 +40,8 @@ const MOST_AT_ONCE = 16;
 /** Milliseconds for a body to arrive: it is short, and whoever sends it has it ready. */
 const BODY_MS = 2_000;
 /**
- * Of one address, which may be that of an ingress and stand for everybody: a token is a proof to be looked for in 64 kB or less. What a
- * wrong secret costs leaves room for the right ones beside it: sixteen of them a second are borne.
+ * Of one address, which may be that of an ingress and stand for everybody: a token is a proof to be looked for in 64 kB or less, by one
+ * secret. What a wrong secret costs leaves room for the right ones beside it: sixteen of them a second are borne where one is looked for.
  */
 const FLOOD = { burst: 300, perSecond: 100, addresses: 10_000 };
 /** Bytes of a body for each token. */
@@ -107,7 +108,7 @@ export class Webhook {
     const { 'content-length': length } = request.headers;
     // One that does not tell its length may be as long as any.
     const bytes = length === undefined ? LARGEST_BODY : Number(length);
-    if (!this.#flood.take(from, costOf(bytes))) return refusal(429, 'too many requests', 'limited');
+    if (!this.#flood.take(from, costOf(bytes))) return LIMITED;
     if (bytes > LARGEST_BODY) return UNREAD['too large'];
     // Before anything is kept for him: who brings no proof has nothing to wait for.
     const sender = senderOf(request.headers);
@@ -135,30 +136,46 @@ export class Webhook {
     const { path, from, taking, gone } = asked;
     const name = path === '/hook' ? undefined : path.slice('/hook/'.length);
     const named = taking.filter((one) => name === undefined || one.name === name);
-    const known = sender.needsBody ? undefined : await this.#trusting(sender, Buffer.alloc(0), named);
+    const known = sender.needsBody ? undefined : await this.#trusting(sender, Buffer.alloc(0), named, from);
     if (known?.length === 0) return this.#unauthorized(from);
     const body = await readBody(request, gone);
     if (!Buffer.isBuffer(body)) return UNREAD[body];
-    const trusting = known ?? (await this.#trusting(sender, body, named));
+    const trusting = known ?? (await this.#trusting(sender, body, named, from));
+    if (trusting === undefined) return LIMITED;
     if (trusting.length === 0) return this.#unauthorized(from);
     return this.#accept(sender, request, body, trusting, name !== undefined);
   }
 
   #unauthorized(from: string): Answer {
-    this.#flood.take(from, COST_OF_FAILURE);
+    this.#flood.charge(from, COST_OF_FAILURE);
     return refusal(401, 'no valid signature or token', 'unauthorized');
   }
 
-  /** The repositories whose secret the sender knows. All are tried: how long that takes tells nothing. */
+  /**
+   * The repositories whose secret the sender knows; undefined: his address has no tokens left for so many secrets. All are tried: how long
+   * that takes tells nothing. Who knows one has them back.
+   */
   async #trusting(
     sender: Sender,
     body: Buffer,
     repositories: readonly Repository[],
-  ): Promise<readonly Repository[]> {
-    const candidates = await Promise.all(repositories.map((one) => this.#candidate(one)));
-    return candidates.flatMap((candidate) =>
-      candidate !== undefined && sender.proves(candidate.secret, body) ? [candidate.repository] : [],
+    from: string,
+  ): Promise<readonly Repository[] | undefined> {
+    const candidates = (await Promise.all(repositories.map((one) => this.#candidate(one)))).flatMap(
+      (candidate) => candidate ?? [],
     );
+    const secrets = new Set(candidates.map(({ secret }) => secret));
+    // The first is paid for.
+    const tokens = Math.floor(((secrets.size - 1) * body.length) / TOKEN_BYTES);
+    if (tokens > 0 && !this.#flood.take(from, tokens)) return undefined;
+    const proven = new Set<string>();
+    for (const secret of secrets) {
+      if (sender.proves(secret, body)) proven.add(secret);
+      // A body of 1 MiB takes milliseconds for each, and this process has a Lease to renew.
+      await yieldToOthers();
+    }
+    if (tokens > 0 && proven.size > 0) this.#flood.giveBack(from, tokens);
+    return candidates.flatMap(({ repository, secret }) => (proven.has(secret) ? [repository] : []));
   }
 
   /** Read at each request: a secret that was changed counts at once. One that is empty would be everybody's. */
@@ -242,6 +259,8 @@ export class Webhook {
     this.#options.log[isNews ? 'warn' : 'debug'](fields, message);
   }
 }
+
+const LIMITED = refusal(429, 'too many requests', 'limited');
 
 /** Why a body was not read to its end. */
 type Unread = 'too large' | 'aborted' | 'too slow' | 'gave way';

@@ -25,6 +25,17 @@ describe('a flood limit', () => {
     expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([true, true, false]);
   });
 
+  it('has what was taken beyond them paid back first, and asks nothing of those that it refuses', () => {
+    expect(limit.take('a', 15)).toBe(true);
+    now += 5_000;
+    expect(limit.take('a')).toBe(false);
+    now += 1_000;
+    expect([limit.take('a'), limit.take('a')]).toEqual([true, false]);
+    limit.charge('a', 3);
+    limit.giveBack('a', 4);
+    expect([limit.take('a'), limit.take('a')]).toEqual([true, false]);
+  });
+
   it('forgets nobody who has still to wait, however many addresses come', () => {
     exhaust('a');
     for (let other = 0; other < 1_000; other += 1) limit.take(`other ${String(other)}`, 10);

@@ -321,6 +321,33 @@ describe('one who does not know the secret', () => {
     expect(statuses.at(-1)).toBe(429);
   });
 
+  it.each([
+    ['many repositories, each with its own', 40, 429],
+    ['many repositories that share one', 1, 401],
+  ])('pays for each secret that he is compared with: %s', async (_what, secrets, status) => {
+    await Promise.all(
+      Array.from({ length: secrets }, async (_, number) =>
+        writeFile(join(folder, `of ${String(number)}`), `${SECRET} ${String(number)}`),
+      ),
+    );
+    repositories = Array.from({ length: 40 }, (_, number) => ({
+      name: `shop-${String(number)}`,
+      url: 'https://git.example.com/team/shop',
+      path: '.',
+      namespace: 'default',
+      intervalSeconds: 60,
+      prune: true,
+      webhookSecretFile: join(folder, `of ${String(number % secrets)}`),
+    }));
+    const body = PUSH.padEnd(LARGEST_BODY / 2);
+    stoppedAt = performance.now();
+    // Who knows one of them pays for the body alone.
+    for (let times = 0; times < 5; times += 1)
+      expect(await post(github(body, 'push', `${SECRET} 0`), body)).toBe(202);
+    const wrong = github(body, 'push', 'x');
+    expect([await post(wrong, body), await post(wrong, body)]).toEqual([401, status]);
+  });
+
   it('learns nothing where no repository takes webhooks', async () => {
     repositories = repositories.filter(({ name }) => name === 'deaf');
     expect(await post(github(PUSH), PUSH)).toBe(404);
