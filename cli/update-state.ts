@@ -3,7 +3,7 @@
 import { ANNOTATION } from '../planners/names.ts';
 import { isActive } from '../planners/availability.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
-import { byTemplateEditors, partnerOf, podsOf, sizeOf } from '../planners/replication-controller.ts';
+import { partnerOf, podsOf, sizeOf } from '../planners/replication-controller.ts';
 import { describeHold } from '../planners/pod-reasons.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { foreignFinalizers, freedPods } from '../planners/rolling-update-handover.ts';
@@ -12,7 +12,12 @@ import { describeLost } from '../planners/rolling-update-lost.ts';
 import { describeVainTurn } from '../planners/rolling-update-marks.ts';
 import type { Turned, UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
-import { editedSince, editedSinceBack, hasPodOfBefore } from '../planners/rolling-update-template.ts';
+import {
+  byEditorsSince,
+  editedSince,
+  editedSinceBack,
+  hasPodOfBefore,
+} from '../planners/rolling-update-template.ts';
 import type { ControllerProgress, UpdateEnding, UpdateProgress } from '../planners/rolling-update-steps.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
 import { podCount } from '../planners/rolling-update-view.ts';
@@ -123,7 +128,7 @@ function judge(plan: RollingUpdatePlan, git: GitState | undefined): UpdateVerdic
 function whoEdited({ view: { old, last, name, pods } }: RollingUpdatePlan): string {
   if (old === undefined || last?.to !== name || last.state.phase !== 'Done' || !editedSince(last, old))
     return '';
-  return hasPodOfBefore({ pods }, last, old) ? `; its template was changed since${byEditors(old)}` : '';
+  return hasPodOfBefore({ pods }, last, old) ? `; its template was changed since${byEditors(last, old)}` : '';
 }
 
 /** The last update, if it was turned round and nothing has been applied to the controller since, nor another made of its name. */
@@ -192,13 +197,13 @@ function howItIs(plan: RollingUpdatePlan, old: ReplicationController, record: Up
   const { name } = plan.view;
   if (editedSinceBack(record, old)) {
     const since = `the template of ${name} was changed since`;
-    return hasPodOfBefore(plan.view, record, old) ? `${since}${byEditors(old)}` : since;
+    return hasPodOfBefore(plan.view, record, old) ? `${since}${byEditors(record, old)}` : since;
   }
   return `${name} is as it was before${describeMixed(plan)}`;
 }
 
-function byEditors(old: ReplicationController): string {
-  return `${byTemplateEditors(old)}, so pods made from now on differ from the others`;
+function byEditors(record: UpdateRecord, old: ReplicationController): string {
+  return `${byEditorsSince(record, old)}, so pods made from now on differ from the others`;
 }
 
 /** Where its template was edited, and nothing told what it was before: some pods are of the one, some of the other. */

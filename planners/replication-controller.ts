@@ -72,15 +72,20 @@ export function scaledBy(
 /**
  * Field managers, but rolling updates, that own a part of its template; undefined where the apiserver tells no managers. Whoever has
  * only made the controller owns a part as well, and is named where nobody has written it since.
+ * @param since Only those that have written it then or later (RFC 3339).
  */
-export function templateEditors({ metadata }: ReplicationController): readonly string[] | undefined {
+export function templateEditors(
+  { metadata }: ReplicationController,
+  since = '',
+): readonly string[] | undefined {
   const { creationTimestamp = '', managedFields } = metadata;
   const owners = managedFields?.flatMap((entry) => {
     const { manager, time, fieldsV1 } = asFields(entry) ?? {};
     const isOfTemplate = asFields(asFields(fieldsV1)?.['f:spec'])?.['f:template'] !== undefined;
     const name = asText(manager);
-    if (!isOfTemplate || name === undefined || name === UPDATE_FIELD_MANAGER) return [];
-    return [{ name, isLater: (asText(time) ?? '') > creationTimestamp }];
+    const at = asText(time) ?? '';
+    if (!isOfTemplate || name === undefined || name === UPDATE_FIELD_MANAGER || at < since) return [];
+    return [{ name, isLater: at > creationTimestamp }];
   });
   if (owners === undefined) return undefined;
   const later = owners.filter(({ isLater }) => isLater);
@@ -89,10 +94,10 @@ export function templateEditors({ metadata }: ReplicationController): readonly s
 
 /**
  * ` by kubectl-set`, for a sentence about a template that was changed; empty where only Fairlead itself did, for a commit: that is no
- * intruder.
+ * intruder, and where nobody has since then, for that was a webhook.
  */
-export function byTemplateEditors(controller: ReplicationController): string {
-  const others = templateEditors(controller)?.filter((name) => name !== FIELD_MANAGER) ?? ['somebody'];
+export function byTemplateEditors(controller: ReplicationController, since: string | undefined): string {
+  const others = templateEditors(controller, since)?.filter((name) => name !== FIELD_MANAGER) ?? ['somebody'];
   return others.length === 0 ? '' : ` by ${others.join(', ')}`;
 }
 

@@ -2,7 +2,7 @@
 
 import { ANNOTATION, ROLLING_UPDATE } from './names.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { byTemplateEditors, partnerOf } from './replication-controller.ts';
+import { partnerOf } from './replication-controller.ts';
 import type { ImageChange } from './rolling-update-definition.ts';
 import {
   dataOfNext,
@@ -21,7 +21,13 @@ import {
 import { ownersIn } from './rolling-update-owners.ts';
 import type { ControllerManifest, RecordData, UpdateRecord } from './rolling-update-record.ts';
 import { isActiveRecord, nameByHash } from './rolling-update-record.ts';
-import { asMade, describeUnknown, editedSince, hasPodOfBefore } from './rolling-update-template.ts';
+import {
+  asMade,
+  byEditorsSince,
+  describeUnknown,
+  editedSince,
+  hasPodOfBefore,
+} from './rolling-update-template.ts';
 import { rivalOf } from './rolling-update-rivals.ts';
 import { areSiblings, livePartnerOf } from './rolling-update-roles.ts';
 import { replacedBy, viewUpdate } from './rolling-update-view.ts';
@@ -246,7 +252,7 @@ function sameAgain(
     return { do: 'finished', message: `${name} is rolled out: ${why}` };
   return refuse(
     'NoChange',
-    `${name}: ${why}, but it was changed${byTemplateEditors(old)} since it was rolled out: pods of before are as they were until they are deleted`,
+    `${name}: ${why}, but it was changed${byEditorsSince(last, old)} since it was rolled out: pods of before are as they were until they are deleted`,
   );
 }
 

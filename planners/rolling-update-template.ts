@@ -8,7 +8,7 @@ import { canonicalJson } from './canonical-json.ts';
 import { ANNOTATION } from './names.ts';
 import type { JsonObject, Pod, PodTemplate } from './objects.ts';
 import type { ReplicationController } from './replication-controller.ts';
-import { isMadeByUpdate, podsOf, templateEditors } from './replication-controller.ts';
+import { byTemplateEditors, isMadeByUpdate, podsOf, templateEditors } from './replication-controller.ts';
 import { isHashValue, plainController, proven, selectsSame } from './rolling-update-definition.ts';
 import type { UpdateRecord } from './rolling-update-record.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
@@ -30,7 +30,8 @@ const KEPT_IMAGES = 10;
 export function putBack(view: UpdateView, one: ReplicationController): UpdateStep | undefined {
   const wanted = wantedTemplate(view, one);
   const present = one.spec.template;
-  const template = changeBack(wanted, one);
+  const since = countedFrom(view.record, one, isGoingBackTo(view, one));
+  const template = changeBack(wanted, one, since);
   if (template === undefined || wanted === undefined || present === undefined) return undefined;
   if (view.paused !== undefined) return undefined;
   const right = imagesOf(wanted.spec);
@@ -40,7 +41,7 @@ export function putBack(view: UpdateView, one: ReplicationController): UpdateSte
   const edited = [...new Set([...editedImages(one), ...images])].slice(-KEPT_IMAGES);
   const annotations = edited.length === 0 ? {} : { [ANNOTATION.editedImages]: JSON.stringify(edited) };
   const { name } = one.metadata;
-  const who = templateEditors(one)?.join(', ') ?? 'somebody';
+  const who = templateEditors(one, since)?.join(', ') ?? 'somebody';
   const as = isGoingBackTo(view, one) ? 'it was before' : 'the update rolls it out';
   const message = `the template of ${name} was changed by ${who}: put back as ${as}`;
   return patch(
@@ -54,7 +55,23 @@ export function putBack(view: UpdateView, one: ReplicationController): UpdateSte
 
 /** Whether a controller of the update has another template than {@link putBack} gives it. */
 export function isEdited(view: UpdateView, one: ReplicationController): boolean {
-  return changeBack(wantedTemplate(view, one), one) !== undefined;
+  const since = countedFrom(view.record, one, isGoingBackTo(view, one));
+  return changeBack(wantedTemplate(view, one), one, since) !== undefined;
+}
+
+/**
+ * Since when whoever writes the template changes what the record says of it (RFC 3339). Who owned it before has not, though a rename gives
+ * its owners back; and what a webhook adds to our own writes it would add again.
+ */
+function countedFrom(record: UpdateRecord | undefined, one: ReplicationController, isBack: boolean): string {
+  const [made = '', recorded = ''] = [one, record?.revision].map((each) => each?.metadata.creationTimestamp);
+  // A record that was made anew is younger than what the update has made.
+  return !isBack && (isMadeByUpdate(one) || made > recorded) ? made : recorded;
+}
+
+/** ` by kubectl-set`, for a sentence about a template that is not what the record of an update that is over says. */
+export function byEditorsSince(record: UpdateRecord, controller: ReplicationController): string {
+  return byTemplateEditors(controller, countedFrom(record, controller, record.state.phase === 'Aborted'));
 }
 
 /** What its pods are to be made of: as the record rolls it out, and of what gets its pods back as it was when the update began. */
@@ -156,20 +173,21 @@ function holds(value: unknown, said: unknown): boolean {
   return Object.entries(wanted).every(([name, one]) => holds(fields[name], one));
 }
 
-/** The merge patch of its template; undefined where nobody has edited it. */
+/** The merge patch of its template; undefined where nobody has edited it, or not `since` then. */
 function changeBack(
   wanted: PodTemplate | undefined,
   controller: ReplicationController,
+  since?: string,
 ): JsonObject | undefined {
   const present = controller.spec.template;
-  if (wanted === undefined || present === undefined || templateEditors(controller)?.length === 0)
+  if (wanted === undefined || present === undefined || templateEditors(controller, since)?.length === 0)
     return undefined;
   return patchTowards(trusted<JsonObject>(present), trusted<JsonObject>(wanted));
 }
 
-/** Field managers that have edited the template which a rolling update gave the controller. */
+/** Field managers that have edited the template which a rolling update gave the controller; those that a rename gave back are older. */
 function editorsOf(next: ReplicationController): readonly string[] {
-  return isMadeByUpdate(next) ? (templateEditors(next) ?? []) : [];
+  return isMadeByUpdate(next) ? (templateEditors(next, next.metadata.creationTimestamp) ?? []) : [];
 }
 
 /**

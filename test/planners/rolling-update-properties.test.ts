@@ -3,6 +3,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fc } from '../support/properties.ts';
 
+import { UPDATE_FIELD_MANAGER } from '../../planners/names.ts';
 import { isReady } from '../../planners/availability.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import type { RecordState } from '../../planners/rolling-update-record.ts';
@@ -10,8 +11,10 @@ import { resolveUpdateBudget } from '../../planners/rolling-update-scale.ts';
 import { decideRollback } from '../../planners/rolling-update-rollback.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
 import type { UpdateStep, UpdateWrite } from '../../planners/rolling-update-steps.ts';
+import { trusted } from '../../planners/values.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
-import { IMAGE_TEMPLATE, SimulatedControllers } from '../support/simulated-controllers.ts';
+import { IMAGE_TEMPLATE, SimulatedControllers, ownerEntry } from '../support/simulated-controllers.ts';
+import type { Served } from '../support/simulated-controllers.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -40,6 +43,8 @@ interface Case {
   readonly unavailable: number | string;
   readonly keepsName: boolean;
   readonly rollbackAfter: number | undefined;
+  /** Mutating webhooks are installed then: one of controllers, and one of pods that is away for some of them. */
+  readonly policyAfter?: number;
   readonly history: readonly Happening[];
 }
 
@@ -65,7 +70,12 @@ function begin(world: SimulatedControllers, { surge, unavailable, keepsName }: C
     updatePeriodMs: 0,
     pollIntervalMs: 1,
   };
-  world.record(decision.data, state);
+  const { data } = decision;
+  const owners =
+    data.to === 'foo' && world.served.owners === true
+      ? [...(world.find('foo')?.metadata.managedFields ?? []), ownerEntry(UPDATE_FIELD_MANAGER, world.now)]
+      : undefined;
+  world.record({ ...data, ...(owners && { owners: trusted(owners) }) }, state);
   return newName;
 }
 
@@ -93,6 +103,7 @@ function play(
   }
   one.history.forEach((happening, index) => {
     if (index === one.rollbackAfter) turn();
+    if (index === one.policyAfter) install(world);
     switch (happening.what) {
       case 'plan':
         plan();
@@ -140,6 +151,19 @@ function play(
   return 'no end';
 }
 
+function install({ served }: SimulatedControllers): void {
+  let pods = 0;
+  served.policy = (template) => ({
+    ...template,
+    metadata: { ...template.metadata, annotations: { policy: 'v1' } },
+  });
+  served.podPolicy = (spec) => {
+    pods += 1;
+    const containers = spec.containers.map((each) => ({ ...each, image: `mirror/${each.image ?? ''}` }));
+    return pods % 3 === 0 ? spec : { ...spec, containers };
+  };
+}
+
 function isThere(step: UpdateStep, purpose: UpdateWrite['purpose'] | undefined): boolean {
   return purpose === undefined || (step.do === 'write' && step.write.purpose === purpose);
 }
@@ -148,8 +172,8 @@ function pick<T>(items: readonly T[], which: number): T | undefined {
   return items[which % Math.max(1, items.length)];
 }
 
-function ground({ replicas }: Pick<Case, 'replicas'>): SimulatedControllers {
-  const world = new SimulatedControllers();
+function ground({ replicas }: Pick<Case, 'replicas'>, served?: Served): SimulatedControllers {
+  const world = new SimulatedControllers(served);
   world.controller('foo', { replicas, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') });
   world.settle();
   return world;
@@ -202,6 +226,21 @@ describe('rolling update, whatever happens in between', () => {
         expect(world.activePods.map(({ metadata }) => metadata.uid)).toEqual(atRename);
       }),
       { numRuns: 100 },
+    );
+  });
+
+  it('ends as well where mutating webhooks are installed in the middle', () => {
+    fc.assert(
+      fc.property(CASE, fc.nat(300), (drawn, policyAfter) => {
+        const one = { ...drawn, policyAfter };
+        const world = ground(one, { owners: true });
+        const outcome = play(world, one, () => undefined);
+
+        const images = world.activePods.map(({ spec }) => spec.containers[0]?.image?.replace('mirror/', ''));
+        expect(['Succeeded', ...(one.rollbackAfter === undefined ? [] : ['Aborted'])]).toContain(outcome);
+        expect(images).toEqual(Array(one.replicas).fill(outcome === 'Aborted' ? 'app:1' : 'app:2'));
+      }),
+      { numRuns: 200 },
     );
   });
 

@@ -3,14 +3,16 @@
 import { describe, expect, it } from '@jest/globals';
 
 import { judgeUpdate } from '../../cli/update-state.ts';
+import { UPDATE_FIELD_MANAGER } from '../../planners/names.ts';
 import type { ReplicationController } from '../../planners/replication-controller.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
+import type { RecordData } from '../../planners/rolling-update-record.ts';
 import { isAheadOfPods } from '../../planners/rolling-update-template.ts';
+import { trusted } from '../../planners/values.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
-import { IMAGE_TEMPLATE } from '../support/simulated-controllers.ts';
-import type { SimulatedControllers } from '../support/simulated-controllers.ts';
-import { IMAGE, NOW, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';
+import { IMAGE_TEMPLATE, SimulatedControllers, ownerEntry } from '../support/simulated-controllers.ts';
+import { IMAGE, NOW, STATE, begin, foo, run, stepOf, turn } from '../support/simulated-update.ts';
 
 const fieldsV1 = { 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': {} } } } };
 
@@ -215,6 +217,72 @@ describe('the template of the old controller is edited in the middle, and it get
     world.settle();
     expect(paused()).toMatchObject({ do: 'paused' });
   });
+});
+
+describe('mutating webhooks come in the middle', () => {
+  function served() {
+    const world = new SimulatedControllers({ owners: true });
+    world.controller('foo', { replicas: 3, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:1') });
+    world.settle();
+    return world;
+  }
+
+  it('what one adds to the old controller, whoever made that, is no edit: the way back ends', () => {
+    const world = served();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    world.served.policy = (template) => ({
+      ...template,
+      metadata: { ...template.metadata, annotations: { policy: 'v1' } },
+    });
+    turn(world);
+    const { outcome, written } = run(world);
+
+    expect([outcome, written.includes('PutBack')]).toEqual(['Aborted', false]);
+    expect(images(world)).toEqual(['app:1', 'app:1', 'app:1']);
+    // Nobody is named who has not done it.
+    const { sentence } = judgeUpdate(planRollingUpdate(world.snapshot('foo'), NOW));
+    expect(sentence).toMatch(/; the template of foo was changed since, so pods made from now on differ/);
+  });
+
+  it('beside it the edit of a person is put back, and the way back ends', () => {
+    const world = served();
+    begin(world);
+    run(world, { until: ({ purpose }) => purpose === 'ScaleDown' });
+    setImage(world, 'foo', 'app:7');
+    const own = ownerEntry('kubectl-set', world.now);
+    world.edit('foo', (one) => ({ ...one, metadata: { ...one.metadata, managedFields: [own] } }));
+    turn(world);
+    expect(stepOf(world)).toMatchObject({ write: { purpose: 'Annotate' } });
+    run(world, { until: ({ purpose }) => purpose === 'PutBack' });
+    putBackOf(world, 'foo');
+
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.find('foo')?.spec.template?.spec.containers[0]?.image).toBe('app:1');
+  });
+
+  it.each([0, 1])(
+    '%i may be unavailable: pods of another image are not made of an edited template',
+    (many) => {
+      const world = served();
+      const owners = [...(world.find('foo')?.metadata.managedFields ?? [])];
+      const decision = decideStart(viewUpdate(world.snapshot('foo')), IMAGE);
+      if (decision.do !== 'begin') throw new Error(JSON.stringify(decision));
+      const given = trusted<RecordData['owners']>([...owners, ownerEntry(UPDATE_FIELD_MANAGER, world.now)]);
+      world.record({ ...decision.data, ...(given && { owners: given }) }, { ...STATE, unavailable: many });
+      run(world, {
+        until: ({ purpose }) => purpose === 'ScaleDown' && images(world).includes('app:2'),
+      });
+      world.served.podPolicy = ({ containers }) => ({
+        containers: containers.map((one) => ({ ...one, image: `mirror/${one.image ?? ''}` })),
+      });
+      const { outcome, written } = run(world);
+
+      expect(written).toContain('FieldOwners');
+      expect([outcome, written.includes('DeleteEdited')]).toEqual(['Succeeded', false]);
+      expect(new Set(images(world))).toEqual(new Set(['app:2', 'mirror/app:2']));
+    },
+  );
 });
 
 describe('the template is changed after an update', () => {

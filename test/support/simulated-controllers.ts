@@ -3,7 +3,14 @@
  * and the garbage collector's, each a step of its own, so that a test can put anything between any two of them.
  */
 
-import type { ControllerRevision, JsonObject, OwnerReference, Pod } from '../../planners/objects.ts';
+import { UPDATE_FIELD_MANAGER } from '../../planners/names.ts';
+import type {
+  ControllerRevision,
+  JsonObject,
+  OwnerReference,
+  Pod,
+  PodTemplate,
+} from '../../planners/objects.ts';
 import type {
   ReplicationController,
   ReplicationControllerSpec,
@@ -26,21 +33,43 @@ export const IMAGE_TEMPLATE = (image: string, labels: Record<string, string> = {
 /** Ready since long ago: minReadySeconds is another table's matter. */
 const READY = [{ type: 'Ready', status: 'True', lastTransitionTime: '2020-01-01T00:00:00Z' }] as const;
 
+/** Field managers and admission, which most tables have no use for. */
+export interface Served {
+  /** Controllers tell who owns their templates, and objects when they were made: each write is a second of its own. */
+  readonly owners?: boolean;
+  /** A mutating webhook for controllers, whoever writes them; installed or taken away at any time. */
+  policy?: ((template: PodTemplate) => PodTemplate) | undefined;
+  /** One for new pods. */
+  podPolicy?: ((pod: Pod['spec']) => Pod['spec']) | undefined;
+}
+
+/** Whoever wrote the template then. */
+export function ownerEntry(manager: string, time: string) {
+  const fieldsV1 = { 'f:spec': { 'f:selector': {}, 'f:template': { 'f:spec': {} } } };
+  return { manager, operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', time, fieldsV1 };
+}
+
 export class SimulatedControllers {
+  readonly served: Served;
   readonly #objects = new Map<string, Stored>();
   /** What the controller manager knows of pods: what it did itself, and what it was told of by {@link observe}. */
   readonly #seen = new Map<string, Pod>();
   #version = 0;
   #names = 0;
 
+  constructor(served: Served = {}) {
+    this.served = served;
+  }
+
   controller(name: string, spec: ReplicationControllerSpec, annotations: Record<string, string> = {}): void {
-    this.#put('replicationcontrollers', {
+    const controller: ReplicationController = {
       apiVersion: 'v1',
       kind: 'ReplicationController',
       metadata: { ...this.#meta(name), generation: 1, annotations, labels: spec.selector ?? {} },
       spec,
       status: { replicas: 0, observedGeneration: 1 },
-    });
+    };
+    this.#put('replicationcontrollers', this.#admit(controller, 'kubectl-create'));
   }
 
   /** Controllers as they are, with all their pods, ready. */
@@ -109,7 +138,7 @@ export class SimulatedControllers {
       if (found !== undefined) return 'stale';
       const metadata = body['metadata'] as JsonObject;
       const created = { ...body, metadata: { ...this.#meta(name), generation: 1, ...metadata } };
-      this.#put(resource, created as unknown as Stored);
+      this.#put(resource, this.#admit(created as unknown as Stored, UPDATE_FIELD_MANAGER));
       return 'done';
     }
     if (
@@ -123,7 +152,8 @@ export class SimulatedControllers {
       const patched = merge(found, body) as Stored;
       const isSpec = 'spec' in body;
       const generation = (found.metadata.generation ?? 1) + (isSpec ? 1 : 0);
-      this.#put(resource, { ...patched, metadata: { ...patched.metadata, generation } });
+      const written = { ...patched, metadata: { ...patched.metadata, generation } };
+      this.#put(resource, this.#admit(written, UPDATE_FIELD_MANAGER));
       this.#letGo(name);
     } else {
       this.#remove(resource, found, orphan === true ? 'orphan' : undefined);
@@ -285,6 +315,7 @@ export class SimulatedControllers {
     this.#names += 1;
     const owner = { apiVersion: 'v1', kind: 'ReplicationController', name, uid, controller: true };
     const podName = `${name}-${String(this.#names)}`;
+    const made = spec.template?.spec ?? { containers: [] };
     this.#put('pods', {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -294,7 +325,7 @@ export class SimulatedControllers {
         labels: spec.template?.metadata?.labels ?? {},
         ownerReferences: [owner],
       },
-      spec: spec.template?.spec ?? { containers: [] },
+      spec: this.served.podPolicy?.(made) ?? made,
       status: { phase: 'Pending' },
     });
     this.#know(podName);
@@ -320,7 +351,32 @@ export class SimulatedControllers {
 
   #meta(name: string) {
     this.#version += 1;
-    return { name, namespace: 'default', uid: `uid-${String(this.#version)}`, resourceVersion: '' };
+    const uid = `uid-${String(this.#version)}`;
+    const made = this.served.owners === true && { creationTimestamp: this.now };
+    return { name, namespace: 'default', uid, resourceVersion: '', ...made };
+  }
+
+  /** Time of the apiserver. */
+  get now(): string {
+    return new Date(Date.parse('2026-01-01T00:00:00Z') + this.#version * 1_000).toISOString();
+  }
+
+  /** What a webhook makes of a controller that is written, and who owns what has changed then: whoever wrote it. */
+  #admit(object: Stored, manager: string): Stored {
+    if (object.kind !== 'ReplicationController') return object;
+    const controller = object as ReplicationController;
+    const { template } = controller.spec;
+    const policed = template && (this.served.policy?.(template) ?? template);
+    const admitted = { ...controller, spec: { ...controller.spec, ...(policed && { template: policed }) } };
+    const { metadata } = controller;
+    const before = this.find(metadata.name)?.spec.template;
+    if (this.served.owners !== true || JSON.stringify(before) === JSON.stringify(policed)) return admitted;
+    const { managedFields = [] } = metadata as { managedFields?: readonly { manager?: string }[] };
+    const others = managedFields.filter((entry) => entry.manager !== manager);
+    return {
+      ...admitted,
+      metadata: { ...metadata, managedFields: [...others, ownerEntry(manager, this.now)] },
+    };
   }
 
   #put(resource: Resource, object: Stored): void {
