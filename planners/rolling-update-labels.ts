@@ -5,9 +5,10 @@
 
 import { isActive } from './availability.ts';
 import { controllerOf } from './controller-ref.ts';
+import { isMadeSince } from './rolling-update-abandoned.ts';
 import type { ReplicationController } from './replication-controller.ts';
 import { podsOf } from './replication-controller.ts';
-import { labelKeyOf, labelOfOld } from './rolling-update-definition.ts';
+import { isHashValue, labelKeyOf, labelOfOld } from './rolling-update-definition.ts';
 import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
@@ -26,7 +27,7 @@ export function labelStep(
   const { name } = old.metadata;
   if (key === undefined) return undefined;
   const { selector = {}, template } = old.spec;
-  const value = labelOfOld(old, key);
+  const value = valueFor(view, old, key);
   if (template?.metadata?.labels?.[key] !== value) {
     const change = { spec: { template: { metadata: { labels: { [key]: value } } } } };
     const message = `label the template of ${name}: its pods must not be taken for those of ${next.metadata.name}`;
@@ -65,6 +66,16 @@ export function labelStep(
     'LabelSelector',
     `${name} selects its pods by the label too`,
   );
+}
+
+/**
+ * What the record finds its pods by: its template may have changed since then, and another value with it. One that somebody has made anew
+ * is another controller, with a value of its own.
+ */
+function valueFor({ record }: UpdateView, old: ReplicationController, key: string): string {
+  const recorded = record?.replaced?.selector[key];
+  const isOwn = old.spec.selector?.[key] !== undefined || record === undefined || isMadeSince(old, record);
+  return !isOwn && recorded !== undefined && isHashValue(recorded) ? recorded : labelOfOld(old, key);
 }
 
 /** Pods that the old controller made without the label and has released: nobody would ever delete them (K2). */

@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { explain } from '../../cli/explain-update.ts';
 import { judgeUpdate } from '../../cli/update-state.ts';
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
+import { readRecords } from '../../planners/rolling-update-record.ts';
 import { decideRollback } from '../../planners/rolling-update-rollback.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
@@ -54,6 +55,48 @@ function said(world: SimulatedControllers, next?: string) {
 
 const ownerless = (world: SimulatedControllers) =>
   world.activePods.filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0);
+
+describe('the template of the old controller is changed before it has its label', () => {
+  function changed() {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('LabelTemplate') });
+    world.edit('foo', (one) => ({ ...one, spec: { ...one.spec, template: IMAGE_TEMPLATE('app:7') } }));
+    run(world, { until: isPurpose('ScaleDown', 2) });
+    return world;
+  }
+
+  it('its pods are found by what the record says, when it is deleted without them', () => {
+    const world = changed();
+    const [record] = readRecords(world.revisions);
+    expect(world.find('foo')?.spec.selector).toEqual(record?.replaced?.selector);
+    orphan(world);
+    runOn(world);
+
+    expect(ownerless(world)).toHaveLength(2);
+    expect(said(world).sentence).toBe('2 pods of foo have no controller: foo was deleted without them');
+  });
+
+  it('turned round it has the template of before', () => {
+    const world = changed();
+    turn(world);
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.find('foo')?.spec.template?.spec).toEqual(IMAGE_TEMPLATE('app:1').spec);
+  });
+
+  it('one that was made anew has a label, and a template, of its own', () => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('LabelTemplate') });
+    world.forget('replicationcontrollers', 'foo');
+    world.controller('foo', { replicas: 3, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:7') });
+    world.settle();
+    run(world, { until: isPurpose('ScaleDown') });
+    turn(world);
+    expect(run(world).outcome).toBe('Aborted');
+    expect(world.find('foo')?.spec.template?.spec).toEqual(IMAGE_TEMPLATE('app:7').spec);
+  });
+});
 
 describe('pods whose controller was deleted without them in the middle', () => {
   it.each<[string, string | undefined, string, number]>([
