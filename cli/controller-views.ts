@@ -19,6 +19,7 @@ import type { Call } from './io.ts';
 import { leaseName, readLease, whyNamespaceNotKept } from './lease.ts';
 import { LeaseWatch, whyNobodyActs } from './lease-watch.ts';
 import { LivePrinter } from './live-printer.ts';
+import { Outage } from './outage.ts';
 import { RunWatch } from './run-watch.ts';
 import type { Session } from './session.ts';
 import { withSession } from './session.ts';
@@ -95,7 +96,10 @@ class Follower {
   readonly #leader: LeaseWatch;
   readonly #runs: RunWatch;
   readonly #fails: ChangingNote;
+  readonly #outage: Outage;
   #told: Look | undefined;
+  /** The sentence that was printed last. */
+  #shown: string | undefined;
 
   constructor(session: Session, reference: UpdateReference, how: Following) {
     const { io, options } = session;
@@ -108,6 +112,14 @@ class Follower {
     this.#leader = new LeaseWatch(session);
     this.#runs = new RunWatch(session, reference);
     this.#fails = new ChangingNote(io, 'it goes on');
+    const away = new ChangingNote(io, 'the cluster can be looked at again');
+    this.#outage = new Outage((why) => {
+      if (this.#tree === undefined) away.now(why);
+      else if (why !== undefined && this.#told !== undefined) {
+        this.#tree.note(why);
+        this.#tree.show(viewUpdateTree(this.#told.plan, this.#told));
+      }
+    });
   }
 
   async follow(): Promise<ExitCode> {
@@ -115,15 +127,21 @@ class Follower {
     const began = io.now();
     try {
       while (!io.interrupted.aborted) {
-        const look = await this.#look();
-        const ended = this.#endOf(look, io.now() - began);
-        if (ended !== undefined) return await this.#end(look, ended);
-        await pause(LOOK_MS, io.interrupted);
+        const look = (await this.#outage.read(async () => await this.#look())) ?? this.#told;
+        const ended = look && this.#endOf(look, io.now() - began);
+        if (look !== undefined && ended !== undefined) return await this.#end(look, ended);
+        await pause(this.#waitMs(io.now() - began), io.interrupted);
       }
     } finally {
       this.#tree?.end();
     }
     return EXIT.interrupted;
+  }
+
+  #waitMs(waitedMs: number): number {
+    const { timeout = 0 } = this.#session.options;
+    const most = timeout > 0 ? Math.max(timeout - waitedMs, 0) : Infinity;
+    return Math.min(Math.max(LOOK_MS, this.#outage.waitMs), most);
   }
 
   /** Tells what is new as it is found: that nobody acts takes longer to find out than what the controllers hold. */
@@ -150,7 +168,8 @@ class Follower {
 
   #tellState(plan: RollingUpdatePlan, { outcome, sentence }: Pick<Look, 'outcome' | 'sentence'>): void {
     const { io } = this.#session;
-    if (sentence === this.#told?.sentence) return;
+    if (sentence === this.#shown) return;
+    this.#shown = sentence;
     if (this.#isStream) io.out(`${escapeUnsafe(stringifyJson(documentOf(plan, outcome, sentence)))}\n`);
     else if (!this.#isQuiet && this.#tree === undefined) io.out(`${oneLine(sentence)}\n`);
   }
@@ -174,7 +193,8 @@ class Follower {
     // Before the moment has gone by in which another may be started.
     const soon =
       dead ?? (ended === 'timeout' ? await whyDead(plan, () => this.#runs.lastClosed()) : undefined);
-    const end = await explainEnd(this.#session, plan, { ended, dead: soon, nobody, failing });
+    const away = this.#outage.why;
+    const end = await explainEnd(this.#session, plan, { ended, dead: soon, nobody, failing, away });
     if (!this.#isStream) await printStructured(io, options, { ...documentOf(plan, ended, sentence), ...end });
     // What is done may not be that of the commit which somebody waits for.
     const ofGit = ended === 'done' ? gitTrouble(git, controllerTarget(plan), false) : undefined;
@@ -202,13 +222,15 @@ interface Ending {
   readonly nobody: string | undefined;
   /** As {@link describeFailing}. */
   readonly failing: string | undefined;
+  /** As {@link Outage.why}. */
+  readonly away: string | undefined;
 }
 
 /** Why a wait ends without what was waited for, and what to do about it; as `explain` finds it. */
 async function explainEnd(
   session: Session,
   plan: RollingUpdatePlan,
-  { ended, dead, nobody, failing }: Ending,
+  { ended, dead, nobody, failing, away }: Ending,
 ): Promise<{ readonly why?: string; readonly next?: string }> {
   const { name } = plan.view;
   if (ended === 'stalled') {
@@ -218,6 +240,7 @@ async function explainEnd(
     return { why: `rc/${name}: ${sentence}`, ...(next !== undefined && { next }) };
   }
   if (ended !== 'timeout') return {};
+  if (away !== undefined) return { why: `timed out waiting for the update of ${name}: ${away}` };
   // The silence of a worker that has just died takes a moment to be told from its last renewal.
   const late = isUnderWay(plan) ? (nobody ?? (await whyNobodyActs(session))) : undefined;
   const waits =

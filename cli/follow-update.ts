@@ -21,6 +21,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { EXIT } from './exit-codes.ts';
 import { ChangingNote } from './changing-note.ts';
 import { LeaseWatch } from './lease-watch.ts';
+import { Outage } from './outage.ts';
 import type { Session } from './session.ts';
 import type { Document } from './structured.ts';
 import { CLI_API_VERSION, printStructured } from './structured.ts';
@@ -139,6 +140,8 @@ async function followToEnd(
   const noWorker = new ChangingNote(io, 'a worker is there');
   const temporalAway = new ChangingNote(io, 'Temporal answers again');
   const runMissing = new ChangingNote(io, 'it has a run again');
+  const away = new ChangingNote(io, 'the cluster can be looked at again');
+  const outage = new Outage((reason) => away.now(reason));
   const stepFails = new ChangingNote(io, 'it goes on');
   let failing: FailingStep | undefined;
   let missingSince: number | undefined;
@@ -147,7 +150,9 @@ async function followToEnd(
   const look = async () =>
     planRollingUpdate(await readUpdate(client, followed.reference, io.interrupted), io.now());
   while (!io.interrupted.aborted) {
-    const plan = await look();
+    const plan = (await outage.read(look)) ?? seen;
+    // The first look answers, or ends it all.
+    if (plan === undefined) continue;
     const { paused, isRollback } = plan.view;
     told.isGoingBack = isRollback;
     record ??= plan.view.record?.revision.metadata.uid;
@@ -173,7 +178,8 @@ async function followToEnd(
       const missing = end === MISSING ? `its run is missing in Temporal at ${temporal.address}` : undefined;
       runMissing.now(missing && `${missing}: a worker that leads starts another from the record`);
       if (end !== undefined && end !== MISSING) {
-        const last = await look();
+        const last = await outage.read(look);
+        if (last === undefined) continue;
         const { view } = last;
         const before = endBeforeOther(view, record);
         if (before !== undefined) return await finish(before.outcome, '', before);
@@ -182,8 +188,12 @@ async function followToEnd(
           return await finish(end.outcome, end.message, { turned: view.last?.state.turned }, wayOut(last));
         }
       } else cancelled.reset();
-      nobody = await keeper.look();
-      noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
+      const isAway = outage.why !== undefined;
+      const kept = isAway ? undefined : await outage.read(async () => ({ nobody: await keeper.look() }));
+      if (kept !== undefined) {
+        nobody = kept.nobody;
+        noWorker.now(nobody && `${afterPods(plan, nobody)}: the update waits for a worker`);
+      }
       // Without a worker nobody is there to start one.
       missingSince = missing === undefined || nobody !== undefined ? undefined : (missingSince ?? io.now());
       if (missing !== undefined && missingSince !== undefined && io.now() - missingSince >= MISSING_MS)
@@ -192,15 +202,11 @@ async function followToEnd(
     const limit = Math.max(movedAt, restsUntil) + timeoutMs;
     if (timeoutMs > 0 && io.now() >= limit) {
       const here = describeFailing(plan, failing) ?? why ?? whyNothingMoves(plan);
-      const waits = nobody === undefined ? here : afterPods(plan, nobody);
+      const waits = outage.why ?? (nobody === undefined ? here : afterPods(plan, nobody));
       return await finish('timeout', `no progress for ${formatAge(timeoutMs)}: ${waits}`);
     }
-    const { pollIntervalMs } = followed;
-    const isLimited = timeoutMs > 0;
-    await pause(
-      isLimited ? Math.min(pollIntervalMs, Math.max(limit - io.now(), 0)) : pollIntervalMs,
-      io.interrupted,
-    );
+    const waitMs = Math.max(followed.pollIntervalMs, outage.waitMs);
+    await pause(timeoutMs > 0 ? Math.min(waitMs, Math.max(limit - io.now(), 0)) : waitMs, io.interrupted);
   }
   return await report(session, followed, { ...INTERRUPTED, ...told });
 }

@@ -1,10 +1,10 @@
 /** The states of one workload as they come, until somebody has seen enough. */
 
-import { isGone, isTransient } from '../kubernetes/api-error.ts';
-import { backoffMs, pause } from '../kubernetes/backoff.ts';
+import { pause } from '../kubernetes/backoff.ts';
 import { startDeadline } from '../kubernetes/deadline.ts';
 import { workloadPath } from '../kubernetes/workload-api.ts';
 import type { WorkloadObject, WorkloadTarget } from '../kubernetes/workload-edit.ts';
+import { Outage } from './outage.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -20,13 +20,11 @@ async function* followWorkload(
 ): AsyncGenerator<WorkloadObject | undefined, void> {
   const { name, ...collection } = workloadPath(target);
   const selector = { fieldSelector: `metadata.name=${name ?? ''}`, signal };
-  let failures = 0;
-  let answered = false;
+  const outage = new Outage();
   while (!signal.aborted) {
     try {
       const { items, resourceVersion } = await session.client.list<WorkloadObject>(collection, selector);
-      answered = true;
-      failures = 0;
+      outage.answered();
       yield items[0];
       const events = session.client.watch<WorkloadObject>(collection, {
         ...selector,
@@ -40,9 +38,8 @@ async function* followWorkload(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (!answered || !(isTransient(error) || isGone(error))) throw error;
-      failures += 1;
-      await pause(backoffMs(failures, 250, 5_000), signal);
+      outage.failed(error);
+      await pause(outage.waitMs, signal);
     }
   }
 }

@@ -7,13 +7,13 @@ import { followUpdate } from '../../../cli/follow-update.ts';
 import type { Session } from '../../../cli/session.ts';
 import type { OpenTemporal } from '../../../cli/temporal.ts';
 import type { ResourcePath } from '../../../kubernetes/client.ts';
-import { responseError } from '../../../kubernetes/response-errors.ts';
+import { responseError, transportError } from '../../../kubernetes/response-errors.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { STATE, begin, foo, run, stepOf } from '../../support/simulated-update.ts';
 
 /**
  * An update that stands still where it is, with a run that is open; a second goes by with each look at the clock. Ctrl-C ends the list
- * of that number.
+ * of that number; the apiserver is away for those of the numbers `away`.
  */
 async function follow(
   world: ReturnType<typeof foo>,
@@ -21,6 +21,7 @@ async function follow(
   {
     ctrlC = Infinity,
     timeout = 10_000,
+    away = (_list: number): boolean => false,
     run: look = async (): Promise<unknown> => await Promise.resolve(undefined),
   } = {},
 ) {
@@ -39,6 +40,8 @@ async function follow(
         lists += 1;
         if (lists === ctrlC) interrupt.abort();
         interrupt.signal.throwIfAborted();
+        if (away(lists))
+          throw transportError({ method: 'GET', path: '/', server: '' }, 'Network', 'ECONNRESET');
         return await Promise.resolve({ items: items[resource] });
       },
       // Whoever may not see the Lease is told nothing of workers.
@@ -148,4 +151,39 @@ it('a run that is missing for a moment: it goes on', async () => {
   const { code, said } = await follow(world, next, { timeout: 0, run: look });
   expect(said).toMatch(/its run is missing .*\nnote: it has a run again\n/);
   expect(code).toBe(0);
+});
+
+it('outlives an apiserver that is away for a moment, and says so once', async () => {
+  const world = foo();
+  const next = begin(world);
+  let looks = 0;
+  const look = async () => {
+    looks += 1;
+    return await Promise.resolve(looks < 4 ? undefined : { outcome: 'Succeeded', message: '' });
+  };
+  const { code, said } = await follow(world, next, {
+    timeout: 0,
+    run: look,
+    away: (list) => list > 3 && list < 7,
+  });
+  expect(said).toMatch(
+    /^note: the cluster cannot be looked at now: .*ECONNRESET\nnote: the cluster can be looked at again\n$/,
+  );
+  expect(code).toBe(0);
+});
+
+it('an apiserver that stays away: only the limit ends the wait, and the error says why', async () => {
+  const world = foo();
+  const next = begin(world);
+  expect(await follow(world, next, { away: (list) => list > 3 })).toMatchObject({
+    code: 3,
+    said: expect.stringMatching(
+      /error: no progress for 10s: the cluster cannot be looked at now: .*ECONNRESET\n {2}the same command attaches/,
+    ),
+  });
+});
+
+it('an apiserver that has not answered at all ends it', async () => {
+  const world = foo();
+  await expect(follow(world, begin(world), { away: () => true })).rejects.toThrow('ECONNRESET');
 });
