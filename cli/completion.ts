@@ -7,11 +7,15 @@ import { EXIT } from './exit-codes.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { Call, Io } from './io.ts';
 import { REPOSITORY_KIND } from './repository-argument.ts';
-import { CONTROLLER_KIND } from './workload-argument.ts';
+import { CONTROLLER_KIND, OBJECT_NAME } from './workload-argument.ts';
 
+/** Without `compgen -W`, which would run what a word says. */
 const BASH = `_fairlead() {
-  local IFS=$'\\n' word="\${COMP_WORDS[COMP_CWORD]}"
-  COMPREPLY=($(compgen -W "$(fairlead complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "$word"))
+  local found word="\${COMP_WORDS[COMP_CWORD]}"
+  COMPREPLY=()
+  while IFS= read -r found; do
+    if [[ "$found" == "$word"* ]]; then COMPREPLY+=("$found"); fi
+  done < <(fairlead complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
   if [[ "\${COMPREPLY[0]:-}" == */ ]]; then compopt -o nospace; fi
 }
 complete -o default -F _fairlead fairlead
@@ -155,6 +159,7 @@ async function namesOf(
   await ask(['get', kind, '-o', 'name', '--timeout', PATIENCE, ...options], quiet);
   return printed.split('\n').flatMap((line) => {
     const [, name = ''] = line.split('/');
-    return name === '' ? [] : [`${prefix}${name}`];
+    // Repositories are called what a ConfigMap says: a shell must get nothing to run, now or when the line is sent.
+    return OBJECT_NAME.test(name) ? [`${prefix}${name}`] : [];
   });
 }

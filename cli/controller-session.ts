@@ -23,13 +23,12 @@ import type { OpenTemporal } from './temporal.ts';
 import type { RunTrouble } from './stuck-runs.ts';
 import { rolloutTrouble } from './stuck-runs.ts';
 import { TemporalUnreachable, withTemporal } from './temporal.ts';
-
-const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+import { OBJECT_NAME } from './workload-argument.ts';
 
 /** @throws CliError (usage) */
 export function updateOf({ namespace }: Session, { operands }: Call): UpdateReference {
   const name = controllerName(operands[0]) ?? '';
-  if (!NAME.test(name)) {
+  if (!OBJECT_NAME.test(name)) {
     throw new CliError(`"${operands[0] ?? ''}": write rc/NAME, for example rc/foo`, EXIT.usage);
   }
   return { namespace, name };

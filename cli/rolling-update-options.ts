@@ -20,6 +20,7 @@ import type { StartRequest, WantedChange } from '../planners/rolling-update-star
 import { controllerName } from './controller-argument.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import type { Call } from './io.ts';
+import { OBJECT_NAME } from './workload-argument.ts';
 
 export interface RollingUpdateOptions {
   readonly image?: string;
@@ -49,8 +50,6 @@ export interface RollingUpdateRequest {
   readonly settings: UpdateSettings;
 }
 
-const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
-
 /** @throws CliError (usage) for flags that do not go together, files that hold no controller, and amounts that are none */
 export async function readRequest(
   { operands, options }: Call<RollingUpdateOptions>,
@@ -62,7 +61,7 @@ export async function readRequest(
   );
   if (more.length > 0) throw usage(`two controllers at the most: ${operands.join(' ')}`);
   for (const one of [name, ...(typed === undefined ? [] : [typed])]) {
-    if (!NAME.test(one)) throw usage(`"${one}" cannot be the name of a ReplicationController`);
+    if (!OBJECT_NAME.test(one)) throw usage(`"${one}" cannot be the name of a ReplicationController`);
   }
   if (typed === name)
     throw usage(`${name} cannot be replaced by a controller of the same name: leave the second one out`);

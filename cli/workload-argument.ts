@@ -33,7 +33,8 @@ export const SHORT_KINDS: readonly string[] = KINDS.map((kind) => SHORT_NAMES[ki
 /** How people write ReplicationControllers, which have verbs of their own. */
 export const CONTROLLER_KIND = 'rc';
 
-const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
+/** What an object can be called. */
+export const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /**
  * `KIND/NAME`. KIND is the kind, its plural or short name, in any case, optionally with `.GROUP` or `.VERSION.GROUP`.
@@ -45,7 +46,7 @@ export function parseWorkloadArgument(text: string, configured: WorkloadApi): Wo
   if (name === '') {
     throw usage(`"${text}" names no object: write KIND/NAME, for example sts/web or rc/web`);
   }
-  if (!NAME.test(name)) {
+  if (!OBJECT_NAME.test(name)) {
     throw usage(`"${name}" cannot be the name of a workload: lower-case letters, digits, dashes and dots`);
   }
   return { ...parseKindArgument(kindText, configured), name };

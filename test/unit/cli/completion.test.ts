@@ -1,8 +1,14 @@
 /** What a shell is offered: the words of the grammar, by place. Names of objects: test/e2e/cli-wishes. */
 
-import { describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 
-import { runCli } from '../../support/cli.ts';
+import { describe, expect, it } from '@jest/globals';
+import { Command } from 'commander';
+
+import { completer } from '../../../cli/completion.ts';
+import { trusted } from '../../../kubernetes/values.ts';
+import type { Call } from '../../../cli/io.ts';
+import { captureIo, runCli } from '../../support/cli.ts';
 
 async function offered(line: string): Promise<readonly string[]> {
   const { code, out, err } = await runCli(['complete', '--', ...line.split(' ')], {
@@ -72,6 +78,29 @@ describe('completion', () => {
     const { code, out } = await runCli(['completion', shell]);
     expect(code).toBe(0);
     expect(out).toContain('fairlead complete -- ');
+  });
+
+  it('names that are none are not offered: a shell might run them', async () => {
+    const io = captureIo();
+    const program = new Command('fairlead');
+    program.command('sync').argument('[REPOSITORY]');
+    const complete = completer(program, async (_words, { out }) => {
+      for (const name of ['shop', '$(id)', '`id`', 'a;id', '-n', 'tools.v1']) out(`repository/${name}\n`);
+      return await Promise.resolve(0);
+    });
+    await complete(trusted<Call>({ io, operands: ['sync', ''] }));
+    expect(io.printed.out).toBe('shop\ntools.v1\n');
+  });
+
+  it('the script for bash offers what begins like the word, and runs none of it', async () => {
+    const { out } = await runCli(['completion', 'bash']);
+    const line = [
+      `fairlead() { printf '%s\\n' shop '$(echo shop >&2)' 'sh$(echo shop >&2)' other; }`,
+      out,
+      `COMP_WORDS=(fairlead sync sh); COMP_CWORD=2; _fairlead; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    ].join('\n');
+    const printed = execFileSync('bash', ['-c', `exec 2>&1; ${line}`], { encoding: 'utf8' });
+    expect(printed).toBe('shop\nsh$(echo shop >&2)\n');
   });
 
   it('of another shell it is said which there are', async () => {
