@@ -41,6 +41,7 @@ import { watchTemporal } from './temporal-watch.ts';
 import type { TemporalWorkerOptions } from './temporal-workers.ts';
 import { runTemporalWorker } from './temporal-workers.ts';
 import { Webhook } from './webhook.ts';
+import { whileLeading } from './while-leading.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
 /** A watch that has been silent for longer is not to be relied on. */
@@ -277,7 +278,10 @@ class WorkerProcess {
       namespace: leaseNamespace,
       name,
       signal: this.#signal,
-      onLeading: async (fence, signal) => this.#lead({ client, clusterUid, mayOwn, fence, signal }),
+      onLeading: async (fence, signal) => {
+        const work = async () => await this.#lead({ client, clusterUid, mayOwn, fence, signal });
+        await whileLeading({ metrics: this.#metrics, log: this.#log, signal }, work);
+      },
       onLeader: (holder) => {
         if (holder !== identity) {
           this.#log.info(
@@ -292,8 +296,6 @@ class WorkerProcess {
 
   /** Until `signal` fires: the Lease is lost, or the process stops. */
   async #lead({ client, clusterUid, mayOwn, fence, signal }: Leading): Promise<void> {
-    this.#log.info('this replica leads');
-    this.#metrics.leader.set(1);
     void warnOfRivals({ client, config: this.#config, log: this.#log, signal });
     const assertLeader = () => fence.assertLeader();
     const shared = {
@@ -345,7 +347,6 @@ class WorkerProcess {
       this.#followed = undefined;
       unsubscribe();
       unsubscribeProblem();
-      this.#metrics.leader.set(0);
       // What does not end keeps this replica from leading no longer than that; it cannot write any more, for its fence closes.
       const onLate = (left: readonly string[]) =>
         this.#log.warn({ left }, 'what this replica did as leader does not end: it goes on without');
@@ -355,7 +356,6 @@ class WorkerProcess {
         LEADER_END_MS,
         onLate,
       );
-      this.#log.info('this replica does not lead any more');
     }
   }
 
