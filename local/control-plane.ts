@@ -146,7 +146,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const { stateDirectory = defaultStateDirectory(), report = () => undefined } = options;
   const name = options.name ?? `run-${randomBytes(4).toString('hex')}`;
   checkInstanceName(name);
-  await removeAbandonedInstances(stateDirectory);
+  await removeAbandonedInstances(stateDirectory, report);
   const record = await createRecord(options, name);
   const directory = join(stateDirectory, name);
   const layout = instanceLayout(directory);

@@ -4,6 +4,8 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { toMessage } from '../kubernetes/api-error.ts';
+import { shellWord } from '../kubernetes/shell-word.ts';
 import { errorCode } from '../kubernetes/values.ts';
 import { INSTANCE_VARIABLE } from './component-process.ts';
 import {
@@ -80,15 +82,26 @@ async function isAbandoned(directory: string): Promise<boolean> {
   }
 }
 
-/** Removes instances whose starter died before they stood on their own, or that are of no use without it. */
-export async function removeAbandonedInstances(stateDirectory: string): Promise<void> {
+/**
+ * Removes instances whose starter died before they stood on their own, or that are of no use without it. What cannot be looked at or
+ * removed from here, as another user's, is left alone and reported: it keeps no other from being set up.
+ */
+export async function removeAbandonedInstances(
+  stateDirectory: string,
+  report: (line: string) => void = () => undefined,
+): Promise<void> {
   for (const name of await listInstances(stateDirectory)) {
     const directory = join(stateDirectory, name);
     try {
       if (await isAbandoned(directory)) await removeInstance(directory);
     } catch (error) {
-      // Who asks for that one is told; it does not keep another from being set up.
-      if (!(error instanceof DamagedInstanceError)) throw error;
+      report(`instance ${name} is left alone: ${whyLeft(name, error)}`);
     }
   }
+}
+
+function whyLeft(name: string, error: unknown): string {
+  // It says itself what to do about it.
+  if (error instanceof DamagedInstanceError) return error.message;
+  return `${toMessage(error)}\n  whoever set it up removes it with: fairlead local down --name ${shellWord(name)}`;
 }

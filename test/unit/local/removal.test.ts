@@ -78,6 +78,23 @@ describe('an instance whose starter cannot be found', () => {
     },
   );
 
+  it('is left alone where it cannot be read, as that of another user, and keeps no other from being removed', async () => {
+    const theirs = await put('a-foreign-one', {});
+    // What not even root can read, as the tests may be: a directory.
+    await rm(join(theirs, 'instance.json'));
+    await mkdir(join(theirs, 'instance.json'));
+    await put('here', { pidNamespace: currentPidNamespace() });
+    const directory = join(state, 'fairlead', 'local');
+    const said: string[] = [];
+    await removeAbandonedInstances(directory, (line) => said.push(line));
+    expect(await listInstances(directory)).toEqual(['a-foreign-one']);
+    expect(said).toEqual([
+      expect.stringMatching(
+        /^instance a-foreign-one is left alone: (?:Error: )?EISDIR.*\n {2}whoever set it up removes it with: fairlead local down --name a-foreign-one$/,
+      ),
+    ]);
+  });
+
   it('is neither taken over nor stopped nor called dead from another PID namespace', async () => {
     const directory = await put('theirs', { pidNamespace: ELSEWHERE });
     const environment = { XDG_STATE_HOME: state, PATH: process.env['PATH'] ?? '' };
