@@ -179,7 +179,10 @@ async function followToEnd(
       runMissing.now(missing && `${missing}: a worker that leads starts another from the record`);
       if (end !== undefined && end !== MISSING) {
         const last = await outage.read(look);
-        if (last === undefined) continue;
+        if (last === undefined) {
+          await pause(outage.waitMs, io.interrupted);
+          continue;
+        }
         const { view } = last;
         const before = endBeforeOther(view, record);
         if (before !== undefined) return await finish(before.outcome, '', before);
