@@ -107,7 +107,10 @@ export class RunningControlPlane implements ControlPlane {
   update(change: Partial<InstanceRecord>): Promise<void> {
     if (this.#closed) return Promise.resolve();
     this.#record = { ...this.#record, ...change };
-    this.#writing = this.#writing.then(() => writeInstance(this.directory, this.#record));
+    // One that the disk had no room for stops no later one.
+    this.#writing = this.#writing
+      .catch(() => undefined)
+      .then(() => writeInstance(this.directory, this.#record));
     return this.#writing;
   }
 
@@ -303,8 +306,9 @@ export class RunningControlPlane implements ControlPlane {
     await this.#writing;
   }
 
+  /** Also where its record could not be written: what it says does not matter any more. */
   async down(): Promise<void> {
-    await this.close();
+    await this.close().catch(() => undefined);
     await removeInstance(this.directory);
     await this.#watchdog?.release();
   }
