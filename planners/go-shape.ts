@@ -51,7 +51,8 @@ function shapeField(field: Field, value: unknown): unknown {
   const absent = value === null || value === undefined;
   switch (field.kind) {
     case 'scalar':
-      return absent || value === '' || value === false || Number(value) === 0 ? undefined : value;
+      // Of numbers alone 0 is nothing: the text "0" is a value of its own.
+      return absent || value === '' || value === false || value === 0 ? undefined : value;
     case 'always':
       return absent ? field.missing : value;
     case 'pointer':

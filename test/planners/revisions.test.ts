@@ -90,6 +90,19 @@ describe('bytes and names', () => {
     expect(canonicalJson(normaliseTemplate(structuredClone(once)))).toBe(canonicalJson(once));
   });
 
+  it('C9: of numbers alone 0 is nothing, the text "0" is a value', () => {
+    const template = RICH_TEMPLATES['texts that look like nothing'] as unknown as PodTemplate;
+    const { spec } = normaliseTemplate(template);
+    expect(spec.containers[0]?.['env']).toEqual([
+      { name: 'DEBUG', value: '0' },
+      { name: 'BLANK', value: ' ' },
+      { name: 'HEX', value: '0x0' },
+      { name: 'FRACTION', value: '0.0' },
+      { name: 'EMPTY' },
+    ]);
+    expect(spec).toMatchObject({ hostname: '0', tolerations: [{ key: 'tainted', value: '0' }] });
+  });
+
   it('C9: normalisation takes whatever JSON comes and stays idempotent', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (metadata, spec) => {

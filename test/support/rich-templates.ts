@@ -232,4 +232,26 @@ export const RICH_TEMPLATES: Readonly<Record<string, JsonObject>> = {
       ],
     },
   },
+  'texts that look like nothing': {
+    metadata: { labels: { zero: '0' }, annotations: { nought: '00' } },
+    spec: {
+      hostname: '0',
+      containers: [
+        {
+          name: 'main',
+          image: 'web:1',
+          workingDir: '0',
+          args: ['0', ' '],
+          env: [
+            { name: 'DEBUG', value: '0' },
+            { name: 'BLANK', value: ' ' },
+            { name: 'HEX', value: '0x0' },
+            { name: 'FRACTION', value: '0.0' },
+            { name: 'EMPTY', value: '' },
+          ],
+        },
+      ],
+      tolerations: [{ key: 'tainted', value: '0' }],
+    },
+  },
 };
