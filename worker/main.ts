@@ -14,7 +14,6 @@ import { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
 import { loadConnection } from '../kubernetes/kubeconfig.ts';
 import { leaderTaskQueue, workflowTaskQueue } from '../workflows/messages.ts';
-import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import type { WorkerConfig, WorkerFlags } from './config.ts';
 import { readConfig } from './config.ts';
 import { followRepositories, syncRuns } from './followed-repositories.ts';
@@ -32,7 +31,7 @@ import { tellOwnRights } from './own-rights-notice.ts';
 import { assertNoOtherOwner } from './other-owner.ts';
 import { RepositoriesFile, readableRepository } from './repositories-file.ts';
 import { warnOfRivals } from './rival-leaders.ts';
-import { ensureSearchAttributes, searchAttributeCommand } from './search-attributes.ts';
+import { KnownSearchAttributes } from './known-search-attributes.ts';
 import type { StopSignal } from './stopping.ts';
 import { listenForStop } from './stopping.ts';
 import type { TemporalSettings } from './temporal-connection.ts';
@@ -111,6 +110,7 @@ class WorkerProcess {
   readonly #metrics = new Metrics();
   readonly #settings: TemporalSettings;
   readonly #temporal: Client;
+  readonly #searchAttributes: KnownSearchAttributes;
   #leader: Leader | undefined;
   /** What this replica follows while it leads. */
   #followed: ReturnType<typeof followRepositories> | undefined;
@@ -118,7 +118,6 @@ class WorkerProcess {
   #poke: ((repository: string) => boolean) | undefined;
   /** Undefined: not asked yet. */
   #temporalReachable: boolean | undefined;
-  #searchAttributes: readonly SearchAttributeName[] | undefined;
   /** Why a Temporal worker cannot run, by its name. */
   readonly #problems = new Map<string, string>();
 
@@ -136,6 +135,8 @@ class WorkerProcess {
     this.#signal = AbortSignal.any([signal, this.#refused.signal]);
     this.#settings = readTemporalSettings(environment);
     this.#temporal = createTemporalClient(this.#settings);
+    const { namespace } = this.#settings;
+    this.#searchAttributes = new KnownSearchAttributes({ client: this.#temporal, namespace, log });
   }
 
   async run(): Promise<void> {
@@ -195,7 +196,7 @@ class WorkerProcess {
       config: this.#config,
       clusterUid,
       temporal: this.#temporal,
-      searchAttributes: async () => await this.#knownSearchAttributes(),
+      searchAttributes: async () => await this.#searchAttributes.registered(),
     });
     return new Webhook({
       repositories: () => this.#repositories.repositories,
@@ -303,7 +304,7 @@ class WorkerProcess {
       client: client.withWriteGuard(assertLeader),
       clusterUid,
       temporal: leadersTemporalClient(this.#temporal, assertLeader),
-      searchAttributes: async () => await this.#knownSearchAttributes(),
+      searchAttributes: async () => await this.#searchAttributes.registered(),
       temporalAnswers: () => this.#temporalReachable !== false,
       metrics: this.#metrics,
       log: this.#log,
@@ -317,9 +318,7 @@ class WorkerProcess {
       mayOwn,
       signal,
       // A search attribute that was taken away, for one: learned anew at the next start.
-      onTemporalRefusal: () => {
-        this.#searchAttributes = undefined;
-      },
+      onTemporalRefusal: () => this.#searchAttributes.forget(),
     });
     this.#leader = leader;
     repositories.start();
@@ -357,22 +356,6 @@ class WorkerProcess {
         onLate,
       );
     }
-  }
-
-  /** Asked for at each start of a run until all are registered. */
-  async #knownSearchAttributes(): Promise<readonly SearchAttributeName[]> {
-    if (this.#searchAttributes === undefined) {
-      const { namespace } = this.#settings;
-      const { registered, missing } = await ensureSearchAttributes(this.#temporal, namespace);
-      if (missing.length > 0) {
-        this.#log.warn(
-          { missing, command: searchAttributeCommand(namespace, missing) },
-          'search attributes are not registered and may not be from here; runs go without them',
-        );
-      }
-      this.#searchAttributes = registered;
-    }
-    return this.#searchAttributes;
   }
 
   async #serve(webhook: Webhook) {

@@ -2,6 +2,7 @@
 
 import type { Client } from '@temporalio/client';
 
+import { toMessage } from '../kubernetes/api-error.ts';
 import { shellWord } from '../kubernetes/shell-word.ts';
 import type { SearchAttributeName } from '../workflows/search-attributes.ts';
 import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
@@ -9,30 +10,43 @@ import { SEARCH_ATTRIBUTES } from '../workflows/search-attributes.ts';
 export interface RegisteredSearchAttributes {
   readonly registered: readonly SearchAttributeName[];
   readonly missing: readonly SearchAttributeName[];
+  /** What failed, and why: that they are not registered is known, or not even that. Absent: nothing did. */
+  readonly failed?: { readonly what: 'list' | 'register'; readonly why: string };
 }
 
 /**
  * Which of our search attributes the namespace knows; registers the missing ones where the server allows it. An attribute that
- * is not registered would wedge every workflow task, so runs go without it.
+ * is not registered would wedge every workflow task, so runs go without it, and without all where they may not be listed.
+ * @throws ServiceError while Temporal is away
  */
 export async function ensureSearchAttributes(
   client: Client,
   namespace: string,
 ): Promise<RegisteredSearchAttributes> {
-  const missing = await missingSearchAttributes(client, namespace);
-  if (missing.length > 0) {
-    try {
-      await client.connection.operatorService.addSearchAttributes({
-        namespace,
-        searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
-      });
-    } catch {
-      // Not allowed here (Temporal Cloud, authorizer): the caller warns with the command.
-      return { registered: SEARCH_ATTRIBUTES.filter((name) => !missing.includes(name)), missing };
-    }
+  let missing: readonly SearchAttributeName[];
+  try {
+    missing = await missingSearchAttributes(client, namespace);
+  } catch (error) {
+    const { refusalOf } = await import('../controllers/temporal-failure.ts');
+    const why = refusalOf(error);
+    if (why === undefined) throw error;
+    return { registered: [], missing: SEARCH_ATTRIBUTES, failed: { what: 'list', why } };
   }
-  const still = await missingSearchAttributes(client, namespace);
-  return { registered: SEARCH_ATTRIBUTES.filter((name) => !still.includes(name)), missing: still };
+  if (missing.length === 0) return without(missing);
+  try {
+    await client.connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
+    return without(await missingSearchAttributes(client, namespace));
+  } catch (error) {
+    // Not allowed here (Temporal Cloud, authorizer), or away for a moment: the caller warns with the command.
+    return { ...without(missing), failed: { what: 'register', why: toMessage(error) } };
+  }
+}
+
+function without(missing: readonly SearchAttributeName[]): RegisteredSearchAttributes {
+  return { registered: SEARCH_ATTRIBUTES.filter((name) => !missing.includes(name)), missing };
 }
 
 /** `INDEXED_VALUE_TYPE_KEYWORD` of the Temporal API. */
