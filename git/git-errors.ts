@@ -64,13 +64,14 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
     "If the server's authority is one of your own, name its certificate (PEM) with `caFile` in the repositories file; else the server must get a valid one.",
   ],
   [/SSL|certificate/i, 'SourceUnreachable'],
-  [
-    /Could not resolve host|Failed to connect|Connection (?:refused|reset|timed out)|Operation too slow|early EOF|hung up|RPC failed|error: 5\d\d|error: 429|Empty reply|transfer closed/i,
-    'SourceUnreachable',
-  ],
+  // The server's end of it goes on to say that the other one hung up.
   [
     /upload-pack: not our ref|Server does not allow request for unadvertised object|couldn't find remote ref|no such remote ref/i,
     'CommitGone',
+  ],
+  [
+    /Could not resolve host|Failed to connect|Connection (?:refused|reset|timed out)|Operation too slow|early EOF|hung up|RPC failed|error: 5\d\d|error: 429|Empty reply|transfer closed/i,
+    'SourceUnreachable',
   ],
   [
     /bad object|loose object .* is corrupt|missing blob|unable to read|corrupt|inflate|fsck error|error in .*: /i,

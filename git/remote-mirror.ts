@@ -51,7 +51,7 @@ export class RemoteMirror {
   async resolveRef(signal?: AbortSignal): Promise<string> {
     const ref = this.#ref;
     if (ref !== undefined && /^[0-9a-f]{40,64}$/.test(ref)) return ref;
-    const names = ref === undefined ? ['HEAD'] : refsNamed(ref);
+    const names = this.#names();
     // An annotated tag is at an object of its own; with the suffix it is listed at its commit, too.
     const refs = await this.#listRefs(
       names.flatMap((name) => [name, `${name}^{}`]),
@@ -79,6 +79,11 @@ export class RemoteMirror {
       throw new ProblemError(problem('UnbornBranch', message, { next: SEE_WHAT_ANSWERS }));
     }
     throw new ProblemError(problem('RefNotFound', `${this.#url} has no branch or tag ${ref}.`));
+  }
+
+  /** Full names of what is followed, the likeliest first. */
+  #names(): readonly string[] {
+    return this.#ref === undefined ? ['HEAD'] : refsNamed(this.#ref);
   }
 
   /** Shas of these refs by name; without names of all. */
@@ -146,7 +151,7 @@ export class RemoteMirror {
       );
   }
 
-  /** By sha; a server that refuses that (`uploadpack.allowReachableSHA1InWant`) is asked for the ref instead. */
+  /** By sha; a server that refuses that (`uploadpack.allowReachableSHA1InWant`) is asked for what the ref may name instead. */
   async #fetch(sha: string, signal?: AbortSignal): Promise<void> {
     const maximum = this.#options.maxBytes ?? 1024 ** 3;
     const watchdog = async (): Promise<string | undefined> =>
@@ -172,13 +177,17 @@ export class RemoteMirror {
         signal,
       );
     };
-    try {
-      await run(sha);
-    } catch (error) {
-      const gone = error instanceof ProblemError && error.problem.code === 'CommitGone';
-      if (!gone || this.#ref === sha) throw error;
-      await run(this.#ref === undefined ? 'HEAD' : (refsNamed(this.#ref)[0] ?? this.#ref));
+    let gone: unknown;
+    for (const want of [sha, ...(this.#ref === sha ? [] : this.#names())]) {
+      try {
+        await run(want);
+        return;
+      } catch (error) {
+        if (!(error instanceof ProblemError) || error.problem.code !== 'CommitGone') throw error;
+        gone ??= error;
+      }
     }
+    throw gone;
   }
 
   /** Whether the commit is here; nobody else is asked. */

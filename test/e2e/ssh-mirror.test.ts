@@ -35,6 +35,7 @@ describe('an ssh repository', () => {
   });
   afterEach(() => {
     server.behaviour = 'serve';
+    server.takesVariables = true;
   });
 
   const remote = (options: Partial<MirrorOptions> = {}): Mirror =>
@@ -62,6 +63,19 @@ describe('an ssh repository', () => {
     expect(await namedFailure(remote({ url: server.url('nothing.git') }).resolveRef())).toMatch(
       /^RepositoryNotFound: ssh:\/\/git@127\.0\.0\.1/,
     );
+  });
+
+  it("is read at an annotated tag that no branch is at from a server that speaks git's first protocol alone", async () => {
+    server.takesVariables = false;
+    const own = await mkdtemp(join(tmpdir(), 'fairlead-ssh-'));
+    const tagged = await made.commit({ 'deploy/b.yaml': MANIFEST });
+    await made.git('tag', '--annotate', '--message', 'x', 'v1');
+    await made.git('reset', '--quiet', '--hard', sha);
+    const followed = remote({ ref: 'v1', cacheDirectory: own });
+    expect(await followed.resolveRef()).toBe(tagged);
+    expect((await followed.readManifests(tagged, 'deploy')).files).toHaveLength(2);
+    expect(await namedFailure(followed.ensureCommit('b'.repeat(40)))).toMatch(/^CommitGone: /);
+    await rm(own, { recursive: true });
   });
 
   it('lets in its own key alone', async () => {

@@ -17,6 +17,8 @@ export type SshBehaviour = 'serve' | 'hang' | 'hang up' | 'garbage' | 'failure';
 
 export class SshGitServer {
   behaviour: SshBehaviour = 'serve';
+  /** Whether clients may say which version of git's protocol they speak; most servers let nobody set a variable, and speak the first. */
+  takesVariables = true;
   /** Every repository under it is served. */
   root: string;
   /** The only commands that were asked for. */
@@ -62,7 +64,7 @@ export class SshGitServer {
         let protocol = '';
         session.on('env', (acceptVariable, _reject, { key, val }) => {
           this.variables.push(key);
-          if (key === 'GIT_PROTOCOL') protocol = val;
+          if (key === 'GIT_PROTOCOL' && this.takesVariables) protocol = val;
           acceptVariable?.();
         });
         session.on('exec', (acceptCommand, _reject, { command }) => {

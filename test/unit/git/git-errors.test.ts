@@ -24,6 +24,12 @@ describe('a server that is away', () => {
   });
 });
 
+it('a ref that is not there is told as that, whatever the other end of the connection says of it', () => {
+  expect(said("couldn't find remote ref refs/heads/v1\nfatal: the remote end hung up unexpectedly")).toMatch(
+    /^CommitGone: /,
+  );
+});
+
 describe('a certificate of an authority that nobody here knows', () => {
   it.each([
     ['server certificate verification failed. CAfile: none CRLfile: none'],
