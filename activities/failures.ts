@@ -2,7 +2,7 @@
 
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 
-import { TRANSIENT_CODES } from '../git/git-errors.ts';
+import { TRANSIENT_CODES, WITHHELD_CODES } from '../git/git-errors.ts';
 import { MEND_REFUSAL } from '../git/own-rights.ts';
 import { ProblemError } from '../git/problems.ts';
 import { ApiError, isByAdmission, isForbidden, isRefusal, toMessage } from '../kubernetes/api-error.ts';
@@ -49,7 +49,13 @@ export function toActivityFailure(error: unknown, attempt: number): Error {
   }
   if (error instanceof ProblemError) {
     const { code } = error.problem;
-    return ApplicationFailure.create({ message, type: code, nonRetryable: !TRANSIENT_CODES.has(code) });
+    return ApplicationFailure.create({
+      message,
+      type: code,
+      nonRetryable: !TRANSIENT_CODES.has(code),
+      // Who asks a server that refuses again and again is locked out.
+      ...(WITHHELD_CODES.has(code) && { nextRetryDelay: '30s' }),
+    });
   }
   return ApplicationFailure.create({ message, type: error instanceof Error ? error.name : 'Error' });
 }

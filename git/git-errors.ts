@@ -79,8 +79,23 @@ const TABLE: readonly (readonly [RegExp, ProblemCode, next?: string])[] = [
   ],
 ];
 
+/**
+ * What a server answers that does not hand out what it has: also while a token is renewed, where a limit is reached or another machine
+ * takes over. A commit is not refused for it: a look has just found it there.
+ */
+export const WITHHELD_CODES: ReadonlySet<ProblemCode> = new Set([
+  'AuthenticationFailed',
+  'RepositoryNotFound',
+  'HostKeyRefused',
+  'SourceRefused',
+]);
+
 /** Codes that may pass by themselves: a poll or an activity tries again. */
-export const TRANSIENT_CODES: ReadonlySet<ProblemCode> = new Set(['SourceUnreachable', 'SourceTimeout']);
+export const TRANSIENT_CODES: ReadonlySet<ProblemCode> = new Set([
+  'SourceUnreachable',
+  'SourceTimeout',
+  ...WITHHELD_CODES,
+]);
 
 /** The error of a git command that exited with a failure. `what` names the source without credentials. */
 export function gitFailure(output: GitOutput, what: string): ProblemError {

@@ -6,6 +6,8 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 
 import { toActivityFailure } from '../../../activities/failures.ts';
+import type { ProblemCode } from '../../../git/problems.ts';
+import { ProblemError, problem } from '../../../git/problems.ts';
 import { responseError } from '../../../kubernetes/response-errors.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
 
@@ -30,6 +32,18 @@ it.each<[string, number, number, string, boolean]>([
 ])('%s answered with %i, attempt %i: %s, final: %s', (method, code, attempt, type, nonRetryable) => {
   const error = responseError({ method, path, server: 'https://server' }, code, '{}', undefined);
   expect(toActivityFailure(error, attempt)).toMatchObject({ type, nonRetryable });
+});
+
+it.each<[ProblemCode, boolean, string | undefined]>([
+  ['SourceUnreachable', false, undefined],
+  // A token that is renewed, a limit, a proxy.
+  ['AuthenticationFailed', false, '30s'],
+  ['RepositoryNotFound', false, '30s'],
+  ['SourceRefused', false, '30s'],
+  ['CommitGone', true, undefined],
+])('a commit whose source answers %s, final: %s', (code, nonRetryable, nextRetryDelay) => {
+  const failure = toActivityFailure(new ProblemError(problem(code, 'no.')), 1);
+  expect(failure).toMatchObject({ type: code, nonRetryable, nextRetryDelay });
 });
 
 it.each([
