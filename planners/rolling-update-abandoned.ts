@@ -54,7 +54,10 @@ export function isNothingLeft(view: UpdateView): boolean {
   const { old, nextController, record, isRenamed } = view;
   const isGap = record?.state.phase === 'Renaming' && record.state.renamed !== true;
   if (record === undefined || isGap || nextController !== undefined || isRenamed) return false;
-  return (old === undefined || isMadeSince(old, record)) && leftPods(view).length === 0;
+  if (old !== undefined && !isMadeSince(old, record)) return false;
+  // Whoever makes another in place of what was renamed wants that with its pods, which it may not have adopted yet.
+  const isReplaced = old !== undefined && record.state.renamed === true;
+  return isReplaced || leftPods(view).length === 0;
 }
 
 /**
@@ -71,9 +74,17 @@ export function isMadeSince(
 }
 
 /** What giving up an update means of which nothing is left. */
-export function describeNothingLeft({ name, old }: Pick<UpdateView, 'name' | 'old'>): string {
+export function describeNothingLeft({
+  name,
+  old,
+  record,
+}: Pick<UpdateView, 'name' | 'old' | 'record'>): string {
   const since = old === undefined ? '' : `, and ${name} was made anew since: it stays as it is`;
-  return `the update of ${name} is given up: both controllers were deleted with their pods${since}`;
+  const gone =
+    old !== undefined && record?.state.renamed === true
+      ? `${name}, as it was rolled out, was deleted`
+      : 'both controllers were deleted with their pods';
+  return `the update of ${name} is given up: ${gone}${since}`;
 }
 
 /** What pods that may have been abandoned are looked for by. */

@@ -208,6 +208,8 @@ function isMadeInGap(
   pods: readonly Pod[],
 ): boolean {
   if (state.phase !== 'Renaming' || to !== old.metadata.name) return false;
+  // It has been there since, as it was rolled out: another in its place is no part of a gap.
+  if (state.renamed === true) return false;
   if (Object.keys(strippedMarks(old)).length > 0) return false;
   const coming = { matchLabels: controller.spec.selector ?? {} };
   const uids = [undefined, old.metadata.uid];

@@ -290,6 +290,32 @@ describe('what has got the old name is deleted with its pods before the update i
     expect(world.controllers).toEqual([]);
   });
 
+  it.each([
+    ['with the pods', true],
+    ['before it has adopted them', false],
+  ])('or without them, and made anew by somebody %s: it stays as it is', (_, isSettled) => {
+    const world = foo();
+    begin(world);
+    run(world, { until: isPurpose('Own') });
+    const pods = world.activePods.map(({ metadata }) => metadata.uid);
+    orphan(world);
+    const spec = { replicas: 3, selector: { app: 'foo' }, template: IMAGE_TEMPLATE('app:7') };
+    world.controller('foo', spec);
+    if (isSettled) world.settle();
+    expect(said(world).plan.step).toMatchObject({
+      write: {
+        purpose: 'Phase',
+        message:
+          'the update of foo is given up: foo, as it was rolled out, was deleted, and foo was made anew since: it stays as it is',
+      },
+    });
+    expect(run(world).outcome).toBe('Aborted');
+
+    expect(world.find('foo')?.spec).toEqual(spec);
+    expect(world.controllers).toHaveLength(1);
+    expect(world.activePods.map(({ metadata }) => metadata.uid)).toEqual(pods);
+  });
+
   it('and made anew by somebody: it stays as it is', () => {
     const world = foo();
     begin(world);
