@@ -1,5 +1,6 @@
 /** `fairlead rollout pause|resume|abort|retry rc/NAME`: written on the controllers, then told to the run. */
 
+import { tellRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import type { UpdateWishResult } from '../kubernetes/rolling-update-wishes.ts';
 import { abortUpdate, pauseUpdate, resumeUpdate } from '../kubernetes/rolling-update-wishes.ts';
 import { whyNamespaceEnds } from '../kubernetes/namespace-end.ts';
@@ -197,16 +198,9 @@ async function tellRun(
   try {
     const workflowId = await ensureRun(session, temporal, reference, who);
     if (verb !== 'retry') {
-      const handle = temporal.client.workflow.getHandle(workflowId);
-      const told = { ...who, onObject: true } as const;
-      try {
-        await temporal.call(async () => await handle.signal(verb, told));
-      } catch (error) {
-        const { WorkflowNotFoundError } = await import('@temporalio/client');
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-        // It has seen for itself what was written on the controllers, and has ended.
-        return { outcome: 'noRun' };
-      }
+      const { client } = temporal;
+      const isTold = await temporal.call(async () => await tellRollingUpdate(client, workflowId, verb, who));
+      if (!isTold) return { outcome: 'noRun' };
     }
     return { outcome: 'signalled', workflowId };
   } finally {

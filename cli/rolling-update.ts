@@ -1,5 +1,6 @@
 /** `fairlead rolling-update OLD [NEW]`: starts the update, or attaches to the one that runs, and shows how it goes. */
 
+import { tellRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { isInvalid, isNotFound } from '../kubernetes/api-error.ts';
 import { beginUpdate } from '../kubernetes/rolling-update-begin.ts';
 import type { BegunUpdate } from '../kubernetes/rolling-update-begin.ts';
@@ -57,6 +58,9 @@ export async function runRollingUpdate(call: Call<RollingUpdateOptions>): Promis
       const next = request.newName ?? begun.kept;
       const reference = { namespace: session.namespace, name: request.name, next };
       const workflowId = await ensureRun(session, temporal, reference, wisher);
+      // Whoever turns the update round ends its update period, too.
+      const tell = async () => await tellRollingUpdate(temporal.client, workflowId, 'abort', wisher);
+      if (isRollback) await temporal.call(tell);
       return await followUpdate(session, temporal, {
         reference,
         shownNext: begun.next,

@@ -4,9 +4,11 @@ import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { SearchAttributeType, TypedSearchAttributes, defineSearchAttributeKey } from '@temporalio/common';
 
+import type { Wisher } from '../kubernetes/wish-edits.ts';
 import type { FailingStep, UpdateRun } from '../planners/rolling-update-run.ts';
 import { PAUSED_ACTIVITY } from '../planners/rolling-update-run.ts';
 import { workflowTaskQueue } from '../workflows/messages.ts';
+import type { WishVerb } from '../workflows/operator-wishes.ts';
 import type { RollingUpdateInput, UpdateCall } from '../workflows/rolling-update-messages.ts';
 import {
   ROLLING_UPDATE_WORKFLOW,
@@ -64,6 +66,26 @@ export async function startRollingUpdate(client: Client, input: RollingUpdateInp
     staticSummary: clipBytes(summary.join(', '), SUMMARY_LIMIT),
   });
   return workflowId;
+}
+
+/**
+ * Tells the run of an update that a wish is written on the controllers: it looks at once, also where it waits for the update period.
+ * @returns false where it has seen that for itself, and has ended
+ * @throws ServiceError as Temporal answers
+ */
+export async function tellRollingUpdate(
+  client: Client,
+  workflowId: string,
+  verb: WishVerb,
+  who: Wisher,
+): Promise<boolean> {
+  try {
+    await client.workflow.getHandle(workflowId).signal(verb, { ...who, onObject: true });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }
 
 /** temporal.api.enums.v1.TimeoutType.TIMEOUT_TYPE_HEARTBEAT */

@@ -83,8 +83,8 @@ export async function endUpdate(
   reference: UpdateReference,
 ): Promise<string | undefined> {
   if (!(await isUpdating(context, reference))) return undefined;
-  const { message } = await dropUpdate(context.worker, reference, context.sha, Date.now());
-  await start(context, reference);
+  const { message, changed } = await dropUpdate(context.worker, reference, context.sha, Date.now());
+  await start(context, reference, changed);
   return message;
 }
 
@@ -193,7 +193,7 @@ export async function rollController(
     const next = decision.code === 'SelectorShared' ? '; give one of the two a selector of its own' : '';
     throw new NotYetError(`${object.label}: ${decision.message}${next}`);
   }
-  await start(context, reference);
+  await start(context, reference, isEnded);
   return true;
 }
 
@@ -259,8 +259,8 @@ async function joinUpdate(
     await start(context, reference);
     throw new NotYetError(`${object.label}: its rolling update, to the same pods, has to end first`);
   }
-  const { message } = await turnUpdate(context.worker, reference, context.sha, Date.now());
-  await start(context, reference);
+  const { message, changed } = await turnUpdate(context.worker, reference, context.sha, Date.now());
+  await start(context, reference, changed);
   throw new NotYetError(`${object.label}: another update of it has to end first (${message})`);
 }
 
@@ -332,6 +332,8 @@ async function whyNot({ rollingUpdateRun }: CommitContext, reference: UpdateRefe
 async function start(
   { startRollingUpdate, repository, sha }: CommitContext,
   reference: UpdateReference,
+  isTurned = false,
 ): Promise<void> {
-  await startRollingUpdate({ ...reference, repository: repository.name, commit: sha });
+  const turned = isTurned && { isTurned };
+  await startRollingUpdate({ ...reference, repository: repository.name, commit: sha, ...turned });
 }

@@ -61,6 +61,8 @@ export interface CommitContext {
 export interface CommittedUpdate extends UpdateReference {
   readonly repository: string;
   readonly commit: string;
+  /** The commit has turned the update of before round: its run is to look at once, also where it waits for the update period. */
+  readonly isTurned?: boolean;
 }
 
 /** The manifests of a commit, read and parsed. */

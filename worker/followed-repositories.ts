@@ -10,7 +10,11 @@ import { createSyncActivities } from '../activities/sync.ts';
 import { KeyedMutex } from '../controllers/keyed-mutex.ts';
 import { DriftMonitor } from '../controllers/drift-monitor.ts';
 import { RepositoryPoller } from '../controllers/repository-poller.ts';
-import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
+import {
+  readRollingUpdateRun,
+  startRollingUpdate,
+  tellRollingUpdate,
+} from '../controllers/rolling-update-runs.ts';
 import { isTemporalAway } from '../controllers/temporal-failure.ts';
 import { SyncRuns } from '../controllers/sync-runs.ts';
 import { UnfollowedRuns } from '../controllers/unfollowed-runs.ts';
@@ -209,10 +213,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
             throw error;
           }
         },
-        startRollingUpdate: async ({ namespace, name, repository, commit }) => {
+        startRollingUpdate: async ({ namespace, name, repository, commit, isTurned }) => {
           const searchAttributes = await options.searchAttributes();
           const { cluster } = config;
-          await startRollingUpdate(temporal, {
+          const workflowId = await startRollingUpdate(temporal, {
             cluster,
             clusterUid,
             namespace,
@@ -222,6 +226,10 @@ export function followRepositories(options: FollowedRepositoriesOptions) {
             searchAttributes,
             ...(config.historyLimit !== undefined && { historyLimit: config.historyLimit }),
           });
+          if (isTurned === true) {
+            const reason = `commit ${commit.slice(0, 8)}`;
+            await tellRollingUpdate(temporal, workflowId, 'abort', { reason });
+          }
         },
         mutex: new KeyedMutex(),
         now,
