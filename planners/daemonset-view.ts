@@ -78,8 +78,8 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const update = revisionPlan.outcome === 'create' ? undefined : revisionPlan.revision;
   const updateLabel = update && hashOf(update);
   const others = revisions.filter((revision) => revision !== update);
-  const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, now);
   const byLabel = new Map(revisions.map((revision) => [hashOf(revision), revision]));
+  const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, byLabel, now);
   const rejected = madeAfter(update, byLabel);
   const { places, lost } = placesOf(snapshot, members, wantedSince(update), rejected);
   const current = lastCompleteOf(others) ?? others.at(-1) ?? update;
@@ -121,6 +121,7 @@ export function membersOfView({ places, lost }: DaemonSetView): readonly DaemonM
 function membersOf(
   { workload, pods }: Snapshot<DaemonSet>,
   updateLabel: string | undefined,
+  byLabel: ReadonlyMap<string, ControllerRevision>,
   now: number,
 ): Pick<DaemonSetView, 'released' | 'strangers' | 'pullers'> & { readonly members: readonly DaemonMember[] } {
   const members: DaemonMember[] = [];
@@ -139,9 +140,12 @@ function membersOf(
     if (claim === 'ignore' || claim === 'release' || node === undefined) continue;
     const member = readMember(workload, pod, claim === 'owned', now);
     const generation = pod.metadata.labels?.[LABEL.templateGeneration];
-    const isNew =
-      member.revision === updateLabel ||
-      (workload.templateGeneration !== undefined && generation === workload.templateGeneration);
+    // A set that is made again counts from 1 again: the generation says nothing of a pod whose revision is known to be another.
+    const isOfGeneration =
+      workload.templateGeneration !== undefined &&
+      generation === workload.templateGeneration &&
+      !byLabel.has(member.revision);
+    const isNew = member.revision === updateLabel || isOfGeneration;
     members.push({ ...member, node, isNew: isNew && updateLabel !== undefined });
   }
   released.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));

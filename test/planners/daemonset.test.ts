@@ -345,18 +345,28 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(revisionOf(new Map([['a', update.metadata.name]]))).toBe(update.metadata.name);
   });
 
-  it('D5: in apps/v1 the generation of the template counts as well', () => {
-    const { set, old, revisions } = daemonRolloutOf({ templateGeneration: '7' });
+  it.each<[string, Readonly<Record<string, string>>, boolean]>([
+    ['counts where the hash says nothing', { 'controller-revision-hash': 'unknown' }, true],
+    [
+      'proves nothing of a pod that is known to be at another revision: a set made again counts anew',
+      {},
+      false,
+    ],
+  ])('D5: in apps/v1 the generation of the template %s', (_, labels, isNew) => {
+    const { set, old, revisions } = daemonRolloutOf({ templateGeneration: '1' });
     const pod = daemonPodOn(set, 'a', old);
     const labelled = {
       ...pod,
-      metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, 'pod-template-generation': '7' } },
+      metadata: {
+        ...pod.metadata,
+        labels: { ...pod.metadata.labels, 'pod-template-generation': '1', ...labels },
+      },
     };
     const plan = planDaemonSet(
       daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], pods: [labelled] }),
       NOW,
     );
-    expect([plan.batch, plan.finished, plan.needsRollout]).toEqual([[], true, false]);
+    expect([plan.batch.length, plan.finished, plan.needsRollout]).toEqual([isNew ? 0 : 1, isNew, !isNew]);
   });
 
   it.each([
