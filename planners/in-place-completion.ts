@@ -59,8 +59,9 @@ function unfinishedContainer(
   if (record === undefined) return undefined;
   const settledAt = settleTime(pod, update);
   if ((status.containerID ?? '') === record.containerID) {
-    // Only a change that was taken back before kubelet saw it restarts nothing (overlap).
-    return update.overlap === true && now >= settledAt ? undefined : unsettled(name, update, settledAt);
+    // Only a change that was taken back before kubelet saw it restarts nothing (overlap), or one to what the container had already.
+    const mayStay = update.overlap === true || hadImage(pod, name, status, update);
+    return mayStay && now >= settledAt ? undefined : unsettled(name, mayStay, settledAt);
   }
   const until = Math.min(provenAt(pod, name, status, record, update), settledAt);
   return now >= until
@@ -68,12 +69,25 @@ function unfinishedContainer(
     : { code: 'InPlaceRestarting', detail: `container ${name} may still run the old image`, until };
 }
 
-function unsettled(name: string, update: InPlaceUpdate, settledAt: number): Unfinished {
+function unsettled(name: string, mayStay: boolean, settledAt: number): Unfinished {
   return {
     code: 'InPlaceRestarting',
     detail: `container ${name} was not restarted yet`,
-    ...(update.overlap === true && { until: settledAt }),
+    ...(mayStay && { until: settledAt }),
   };
+}
+
+/** Kubelet, which has seen the change, says that the container runs the wanted image, and its resources restart nothing. */
+function hadImage(pod: Pod, name: string, status: ContainerStatus, update: InPlaceUpdate): boolean {
+  const isResized = update.resources?.some(
+    ({ container, restarts }) => container === name && restarts === true,
+  );
+  return isResized !== true && pod.status?.observedGeneration !== undefined && hasWanted(pod, name, status);
+}
+
+function hasWanted(pod: Pod, name: string, { image = '' }: ContainerStatus): boolean {
+  const wanted = specOf(pod, name)?.image;
+  return wanted !== undefined && normaliseImage(image) === normaliseImage(wanted);
 }
 
 /**
@@ -88,8 +102,7 @@ function provenAt(
   record: ContainerRecord,
   update: InPlaceUpdate,
 ): number {
-  const wanted = specOf(pod, name)?.image;
-  if (wanted !== undefined && normaliseImage(status.image ?? '') === normaliseImage(wanted)) return -Infinity;
+  if (hasWanted(pod, name, status)) return -Infinity;
   if (update.overlap !== true && (status.imageID ?? '') !== record.imageID) return -Infinity;
   const startedAt = Date.parse(status.state?.running?.startedAt ?? '');
   const appliedAt = Date.parse(update.appliedAt ?? update.at);

@@ -36,20 +36,39 @@ export type Step =
 
 /** Fields that stand in the way of updating this pod in place; empty if nothing does. */
 export function obstacles(pod: Pod, diff: TemplateDiff): readonly string[] {
-  const needsGate = diff.images.length > 0 || diff.resources.some(({ restarts }) => restarts);
-  return needsGate && !hasGate(pod)
+  return restartsAny(stillToCome(pod, diff)) && !hasGate(pod)
     ? [...diff.impossible, `spec.readinessGates (${IN_PLACE_GATE} is missing)`]
     : diff.impossible;
+}
+
+/** Without images that the pod has already, which somebody has set in it: nothing restarts for these, nor for such resources. */
+function stillToCome(pod: Pod, diff: TemplateDiff): TemplateDiff {
+  const missing = missingResources(pod, diff);
+  return {
+    ...diff,
+    images: diff.images.filter(
+      ({ list, container, image }) => containerOf(pod, list, container)?.image !== image,
+    ),
+    resources: diff.resources.map((change) => ({
+      ...change,
+      restarts: change.restarts && missing.includes(change),
+    })),
+  };
+}
+
+function restartsAny({ images, resources }: TemplateDiff): boolean {
+  return images.length > 0 || resources.some((change) => change.restarts);
 }
 
 /**
  * The first write of an update in place. One write is enough when only metadata changes, and when the pod is out of service
  * with its gate closed already (an update that never became ready is mended by the next).
  */
-export function startInPlace(pod: Pod, diff: TemplateDiff, context: InPlaceContext): Action {
+export function startInPlace(pod: Pod, all: TemplateDiff, context: InPlaceContext): Action {
+  const diff = stillToCome(pod, all);
   const earlier = readInPlaceUpdate(pod);
   const resizes = diff.resources.length > 0;
-  const restarts = diff.images.length > 0 || diff.resources.some((change) => change.restarts);
+  const restarts = restartsAny(diff);
   const overlap = earlier !== undefined && earlier.gate && !isGateOpen(pod) && !isReady(pod);
   const begun: InPlaceUpdate = {
     revision: context.target ?? '',
@@ -102,7 +121,7 @@ export function stepInPlace(pod: Pod, update: InPlaceUpdate, context: InPlaceCon
   }
   const missing = missingResources(pod, context.diff);
   if (missing.length > 0) return { action: resizeAction(pod, missing, 'InPlaceApply', context) };
-  return { action: applyAction(pod, update, context.diff, context) };
+  return { action: applyAction(pod, update, stillToCome(pod, context.diff), context) };
 }
 
 /** Not applied yet and no longer wanted: resources go back, then the gate opens. */

@@ -5,7 +5,7 @@ import { readInPlaceUpdate } from '../../planners/in-place-state.ts';
 import type { InPlaceUpdate } from '../../planners/in-place-state.ts';
 import { openGateAction } from '../../planners/in-place-writes.ts';
 import type { InPlaceContext } from '../../planners/in-place-writes.ts';
-import { startInPlace, stepInPlace } from '../../planners/in-place.ts';
+import { obstacles, startInPlace, stepInPlace } from '../../planners/in-place.ts';
 import type { Condition, ContainerStatus, JsonObject, Pod, PodTemplate } from '../../planners/objects.ts';
 import type { Action } from '../../planners/plan.ts';
 import { diffTemplates } from '../../planners/template-diff.ts';
@@ -59,6 +59,12 @@ function stateOf(on: Pod): InPlaceUpdate {
 
 function step(on: Pod, inContext: InPlaceContext = IMAGE) {
   return stepInPlace(on, stateOf(on), inContext);
+}
+
+function applyNow(on: Pod): Action {
+  const next = step(on);
+  if (!('action' in next)) throw new Error(next.wait);
+  return next.action;
 }
 
 function condition(on: Pod, type: string): Condition | undefined {
@@ -280,6 +286,33 @@ describe('an update in place, write by write', () => {
       expect(step(withContainer(spoilt, { ready: false }))).toMatchObject({ wait: 'InPlaceRestarting' });
     },
   );
+});
+
+describe('a pod that has the new image already: somebody has tried it there', () => {
+  const tried = podOf(set, 0, OLD, { image: 'web:2' });
+
+  it('gets its label in one write, and stays in service: nothing restarts', () => {
+    const action = start(tried, IMAGE);
+    expect(action.purpose).toBe('InPlaceApply');
+    const applied = after(tried, action);
+    expect(applied.metadata.labels?.['controller-revision-hash']).toBe(NEW);
+    expect([readInPlaceUpdate(applied), condition(applied, 'Ready')?.status]).toEqual([undefined, 'True']);
+    expect(action.body?.['spec']).toBeUndefined();
+  });
+
+  it('needs no readiness gate for that', () => {
+    const { readinessGates: _, ...spec } = tried.spec;
+    expect(obstacles({ ...tried, spec }, diffTemplates(templateOf('web:1'), templateOf('web:2')))).toEqual(
+      [],
+    );
+  });
+
+  it('is done once kubelet would have restarted it, where it was begun all the same', () => {
+    const run = withContainer(after(begun, applyNow(begun)), { image: 'docker.io/library/web:2' });
+    const at = (seconds: number) => unfinished(run, stateOf(run), NOW + seconds * 1_000);
+    expect(at(1)).toMatchObject({ detail: 'container main was not restarted yet', until: NOW + 40_000 });
+    expect(at(41)).toBeUndefined();
+  });
 });
 
 describe('an update that takes over from one that never became ready', () => {

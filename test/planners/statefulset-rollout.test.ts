@@ -35,6 +35,7 @@ function podsOf({ set, old, update }: Rollout, word: string, options: PodOptions
       podOf(set, set.start + offset, revision.metadata.name, {
         ready,
         terminating: letter === 't',
+        ...(revision === old && { image: 'web:1' }),
         ...options,
       }),
     ];
