@@ -157,7 +157,7 @@ export async function runControllerUndo(call: Call<WishOptions>): Promise<ExitCo
 export async function runControllerSetImage(call: Call<WishOptions>): Promise<ExitCode> {
   return await withSession(call, (session) => {
     const { name, namespace } = updateOf(session, call);
-    const images = Object.entries(parseImages(call.operands.slice(1)));
+    const images = [...parseImages(call.operands.slice(1))];
     const next = images.map(([container, image]) => {
       const which = container === '*' ? '' : ` --container=${container}`;
       return `  fairlead rolling-update ${name} --image=${image}${which} -n ${namespace}`;

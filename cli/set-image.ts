@@ -28,7 +28,7 @@ export async function runSetImage(call: Call<WishOptions>): Promise<ExitCode> {
 }
 
 /** `app=web:1` … → image by container name. @throws CliError (usage) */
-export function parseImages(pairs: readonly string[]): Readonly<Record<string, string>> {
+export function parseImages(pairs: readonly string[]): ReadonlyMap<string, string> {
   const images = new Map<string, string>();
   for (const pair of pairs) {
     const equals = pair.indexOf('=');
@@ -44,5 +44,5 @@ export function parseImages(pairs: readonly string[]): Readonly<Record<string, s
     }
     images.set(name, image);
   }
-  return Object.fromEntries(images);
+  return images;
 }

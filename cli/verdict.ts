@@ -16,6 +16,7 @@ import { describeNext } from '../planners/reasons.ts';
 import { revisionsOf } from '../planners/revision.ts';
 import { storedTemplate } from '../planners/template-revision.ts';
 import type { Snapshot, Wish, Workload } from '../planners/workload.ts';
+import { ownField } from '../planners/values.ts';
 import { formatAge } from './durations.ts';
 import type { GitTrouble } from './git-state.ts';
 import type { LeaseState } from './lease.ts';
@@ -295,7 +296,7 @@ export function refusalOf(
   object: WorkloadObject,
 ): { readonly message: string; readonly next: string } | undefined {
   const condition = reconcilingOf(object);
-  const next = WORKER_ONLY[condition?.reason ?? ''];
+  const next = ownField(WORKER_ONLY, condition?.reason ?? '');
   if (next === undefined) return undefined;
   const message = condition?.message ?? '';
   const { 1: pod = 'POD' } = POD_IN_WORDS.exec(message) ?? [];

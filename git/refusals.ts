@@ -19,6 +19,7 @@ import { shellWord } from '../kubernetes/shell-word.ts';
 import { asRecord } from '../kubernetes/values.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
+import { ownField } from '../planners/values.ts';
 import { LIMIT_RANGE, POD_SECURITY, QUOTA, missingIn } from './admission-words.ts';
 import type { FieldConflict } from './decision.ts';
 import { describeConflicts, isTakenBySync, readConflicts } from './decision.ts';
@@ -328,7 +329,7 @@ function annotationFor({ manifest }: PreparedObject, text: string): Pick<Problem
   const [, quoted, plain] =
     /unknown field "(?:[^"]*[.])?(\w+)"|[.](\w+): field not declared in schema/.exec(text) ?? [];
   const field = quoted ?? plain ?? '';
-  const annotation = manifest.group === 'apps' ? ANNOTATION_OF[field] : undefined;
+  const annotation = manifest.group === 'apps' ? ownField(ANNOTATION_OF, field) : undefined;
   return annotation === undefined
     ? {}
     : { next: `In apps/v1 it is an annotation of the workload: ${annotation} (README).` };

@@ -225,7 +225,7 @@ export function isAsApplied(wanted: unknown, live: unknown, owned: unknown): boo
   }
   const [named, present] = [asRecord(wanted), asRecord(live)];
   return (
-    fields.every(([name]) => name.startsWith('f:') && named[name.slice(2)] !== undefined) &&
+    fields.every(([name]) => name.startsWith('f:') && Object.hasOwn(named, name.slice(2))) &&
     Object.entries(named).every(([name, value]) =>
       isAsApplied(value, present[name], asRecord(owned)[`f:${name}`]),
     )

@@ -78,14 +78,14 @@ export function readRestarted(template: PodTemplate): Wish | undefined {
 export async function setImage(
   client: KubernetesClient,
   target: WorkloadTarget,
-  images: Readonly<Record<string, string>>,
+  images: ReadonlyMap<string, string>,
   wisher: Wisher,
   now: number,
 ): Promise<WishResult> {
   return await editWorkload<WishResult>(client, target, (object) => {
     const containers = listContainers(object.spec.template);
     const known = new Set(containers.map(({ container }) => container.name));
-    for (const name of Object.keys(images)) {
+    for (const name of images.keys()) {
       if (name !== '*' && !known.has(name)) {
         throw new WishRefusedError(
           'NoContainer',
@@ -94,7 +94,7 @@ export async function setImage(
       }
     }
     const changes = containers.flatMap(({ container, path }) => {
-      const image = images[container.name] ?? images['*'];
+      const image = images.get(container.name) ?? images.get('*');
       return image === undefined || image === container.image ? [] : [{ container, path, image }];
     });
     const name = short(target);

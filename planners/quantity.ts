@@ -1,5 +1,7 @@
 /** Resource quantities: their canonical spelling as apimachinery writes it, and their order. */
 
+import { ownField } from './values.ts';
+
 const DECIMAL: Readonly<Record<string, number>> = {
   n: -9,
   u: -6,
@@ -104,9 +106,9 @@ function readSuffix(
     const isExponent = (suffix === 'e' || suffix === 'E') && Math.abs(exponent) <= MOST_EXPONENT;
     return isExponent ? { format: 'exponent', exponent } : undefined;
   }
-  const decimal = DECIMAL[suffix];
+  const decimal = ownField(DECIMAL, suffix);
   if (decimal !== undefined) return { format: 'decimal', exponent: decimal };
-  const binary = BINARY[suffix];
+  const binary = ownField(BINARY, suffix);
   return binary === undefined ? undefined : { format: 'binary', exponent: binary };
 }
 

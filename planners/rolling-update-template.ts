@@ -15,7 +15,7 @@ import type { UpdateStep } from './rolling-update-steps.ts';
 import { patch, remove, wait } from './rolling-update-steps.ts';
 import type { UpdateView } from './rolling-update-view.ts';
 import { countPods } from './rolling-update-view.ts';
-import { asFields, trusted } from './values.ts';
+import { asFields, ownField, trusted } from './values.ts';
 
 /** Code of what is waited for here. */
 export const EDITED = 'PodOfEditedTemplate';
@@ -306,7 +306,7 @@ function imagesOf({ containers, initContainers = [] }: PodTemplate['spec']): Rea
 export function patchTowards(present: JsonObject, wanted: JsonObject): JsonObject | undefined {
   const change: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(present), ...Object.keys(wanted)])) {
-    const [from, to] = [present[name] ?? null, wanted[name] ?? null];
+    const [from, to] = [ownField(present, name) ?? null, ownField(wanted, name) ?? null];
     const [inner, outer] = [asFields(from), asFields(to)];
     if (inner !== undefined && outer !== undefined) {
       const nested = patchTowards(inner, outer);

@@ -20,6 +20,11 @@ export function asList(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? trusted(value) : [];
 }
 
+/** What the object itself holds under a name from outside: `constructor` is a name like any other. */
+export function ownField<T>(fields: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined;
+}
+
 /** The value if it is text. */
 export function asText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;

@@ -413,7 +413,7 @@ describe.each(GROUNDS)('wishes of operators ($api)', ({ api, ground }) => {
         });
         try {
           expect(
-            await setImage(rival, target(), { main: 'web:5' }, { by: 'rival' }, Date.now()),
+            await setImage(rival, target(), new Map([['main', 'web:5']]), { by: 'rival' }, Date.now()),
           ).toMatchObject({ changed: true });
           expect(rival.patches).toBe(4);
           expect(await image()).toBe('web:5');

@@ -8,7 +8,7 @@ import type { ReplicationController } from '../../planners/replication-controlle
 import { planRollingUpdate } from '../../planners/rolling-update.ts';
 import { decideStart } from '../../planners/rolling-update-start.ts';
 import type { RecordData } from '../../planners/rolling-update-record.ts';
-import { isAheadOfPods } from '../../planners/rolling-update-template.ts';
+import { isAheadOfPods, patchTowards } from '../../planners/rolling-update-template.ts';
 import { trusted } from '../../planners/values.ts';
 import { viewUpdate } from '../../planners/rolling-update-view.ts';
 import { IMAGE_TEMPLATE, SimulatedControllers, ownerEntry } from '../support/simulated-controllers.ts';
@@ -414,4 +414,9 @@ describe('a template that was changed under the pods, outside of any update', ()
     world.settle();
     expect([world.activePods.length, isAhead(world)]).toEqual([3, false]);
   });
+});
+
+it('a label that is called as what every object has is taken away as any other', () => {
+  expect(patchTowards({ a: 'b', constructor: 'x' }, { a: 'b' })).toEqual({ constructor: null });
+  expect(patchTowards({ a: 'b' }, { a: 'b', constructor: 'x' })).toEqual({ constructor: 'x' });
 });

@@ -83,7 +83,10 @@ describe('durations', () => {
 
 describe('set image', () => {
   it('reads CONTAINER=IMAGE, where the image may hold an equals sign', () => {
-    expect(parseImages(['app=web:1', '*=x@sha256:ab=c'])).toEqual({ app: 'web:1', '*': 'x@sha256:ab=c' });
+    expect([...parseImages(['app=web:1', '*=x@sha256:ab=c'])]).toEqual([
+      ['app', 'web:1'],
+      ['*', 'x@sha256:ab=c'],
+    ]);
   });
 
   it.each([[['app']], [['=web']], [['app=']], [['app=a b']]])('%j is refused as usage', (pairs) => {

@@ -80,6 +80,13 @@ describe('what was applied is as it was left', () => {
       false,
     ],
     [
+      'more is ours, called as what every object has',
+      { data: { a: '1' } },
+      { data: { a: '1', constructor: '2' } },
+      { 'f:data': { 'f:a': {}, 'f:constructor': {} } },
+      false,
+    ],
+    [
       'more in a whole',
       { selector: { a: 'x' } },
       { selector: { a: 'x', b: 'y' } },
