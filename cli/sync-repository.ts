@@ -430,7 +430,7 @@ export function whyLate({
 /** Undefined when `ms` are over, or the signal aborts, before the work is done; the work goes on. */
 async function orPause<T>(work: Promise<T>, ms: number, signal: AbortSignal): Promise<T | undefined> {
   const done = new AbortController();
-  const waited = pause(ms, AbortSignal.any([signal, done.signal])).then(() => undefined);
+  const waited = pause(ms, signal, done.signal).then(() => undefined);
   return await Promise.race([work, waited]).finally(() => {
     done.abort();
   });

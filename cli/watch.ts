@@ -143,7 +143,7 @@ async function* startWatching(
       changed.abort();
     };
     await pause(FRAME_MS, signal);
-    await pause(TICK_MS - FRAME_MS, AbortSignal.any([signal, changed.signal]));
+    await pause(TICK_MS - FRAME_MS, signal, changed.signal);
   }
 }
 

@@ -59,7 +59,7 @@ export class WhyItWaits {
       this.#wake = new AbortController();
       if (this.#keeper.isOverdue) wait = FIRST_WAIT_MS;
       await pause(FIRST_WAIT_MS, signal);
-      await pause(wait - FIRST_WAIT_MS, AbortSignal.any([signal, this.#wake.signal]));
+      await pause(wait - FIRST_WAIT_MS, signal, this.#wake.signal);
       wait = this.#wake.signal.aborted ? FIRST_WAIT_MS : Math.min(wait * 2, LAST_WAIT_MS);
     }
   }

@@ -174,7 +174,7 @@ export class DriftWatch {
       }
       const least = Math.min(nextMs, COALESCE_MS);
       await pause(failures > 0 ? nextMs : least, signal);
-      if (failures === 0) await pause(nextMs - least, AbortSignal.any([signal, this.#wake.signal]));
+      if (failures === 0) await pause(nextMs - least, signal, this.#wake.signal);
     }
   }
 

@@ -172,7 +172,7 @@ export class RepositoryPoller {
     const { repository } = followed;
     const signal = AbortSignal.any([this.#stopping.signal, followed.left.signal]);
     const random = this.#options.random ?? Math.random;
-    if (waitMs > 0) await pause(waitMs, AbortSignal.any([signal, followed.wake.signal]));
+    if (waitMs > 0) await pause(waitMs, signal, followed.wake.signal);
     while (!signal.aborted) {
       followed.wake = new AbortController();
       const asking = followed.asking.splice(0);
@@ -190,10 +190,7 @@ export class RepositoryPoller {
       ]);
       followed.errors = { now: new Set(), before: followed.errors.now };
       const interval = repository.intervalSeconds * 1_000 * (1 - JITTER + 2 * JITTER * random());
-      await pause(
-        isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS),
-        AbortSignal.any([signal, followed.wake.signal]),
-      );
+      await pause(isTold ? interval : Math.min(interval, SIGNAL_RETRY_MS), signal, followed.wake.signal);
     }
     for (const { reject } of followed.asking) reject(new Error(STOPPED));
   }

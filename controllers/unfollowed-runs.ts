@@ -72,7 +72,7 @@ export class UnfollowedRuns {
         waitMs = retryMs;
       }
       // Longer ones would overflow a timer; nothing is lost by looking whether there is something to do.
-      await pause(Math.min(waitMs, 3_600_000), AbortSignal.any([signal, this.#wake.signal]));
+      await pause(Math.min(waitMs, 3_600_000), signal, this.#wake.signal);
     }
   }
 

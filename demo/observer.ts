@@ -195,7 +195,7 @@ export class Observer {
       if (this.#sight !== undefined) onView(this.#sight.view);
       for (const check of this.#checks) check();
       await pause(FRAME_MS, signal);
-      await pause(TICK_MS - FRAME_MS, AbortSignal.any([signal, changed.signal]));
+      await pause(TICK_MS - FRAME_MS, signal, changed.signal);
     }
   }
 

@@ -14,19 +14,22 @@ export function backoffMs(
 /** What is longer than 24.8 days, `setTimeout` takes as 1 ms. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Resolves after `ms`, or at once when the signal aborts: the caller asks the signal which. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/**
+ * Resolves after `ms`, or at once when one of the signals aborts: the caller asks them which. For waits with a signal that lives long:
+ * Node 20 keeps a trace of each `AbortSignal.any` in it until it aborts.
+ */
+export function pause(ms: number, ...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) {
+    if (signals.some((signal) => signal.aborted)) {
       resolve();
       return;
     }
     const end = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener('abort', end);
+      for (const signal of signals) signal.removeEventListener('abort', end);
       resolve();
     };
     const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
-    signal.addEventListener('abort', end, { once: true });
+    for (const signal of signals) signal.addEventListener('abort', end, { once: true });
   });
 }

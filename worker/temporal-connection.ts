@@ -109,7 +109,7 @@ export async function connectWorker(
   // Of a server that takes the connection and says nothing the SDK hears for 30 s, and nobody could stop meanwhile.
   const connecting = NativeConnection.connect(settings.connectionOptions);
   const over = new AbortController();
-  const late = pause(limitMs, AbortSignal.any([over.signal, signal])).then(() => 'late' as const);
+  const late = pause(limitMs, over.signal, signal).then(() => 'late' as const);
   try {
     const connection = await Promise.race([connecting, late]);
     if (connection !== 'late') return connection;

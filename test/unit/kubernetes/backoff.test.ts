@@ -1,3 +1,5 @@
+import { getEventListeners } from 'node:events';
+
 import { describe, expect, it } from '@jest/globals';
 
 import { backoffMs, pause } from '../../../kubernetes/backoff.ts';
@@ -12,6 +14,20 @@ describe('back-off', () => {
   it('adds up to 30 %, so that many do not come at once', () => {
     expect(backoffMs(5, 10, 100, () => 1)).toBeCloseTo(130);
   });
+});
+
+describe('a wait', () => {
+  it.each([0, 1])(
+    'ends when one of its signals aborts (%i), and leaves nothing at the others',
+    async (which) => {
+      const controllers = [new AbortController(), new AbortController()];
+      const waited = pause(600_000, ...controllers.map(({ signal }) => signal));
+      controllers[which]?.abort();
+      await waited;
+      await pause(600_000, ...controllers.map(({ signal }) => signal));
+      expect(controllers.map(({ signal }) => getEventListeners(signal, 'abort').length)).toEqual([0, 0]);
+    },
+  );
 });
 
 describe('a time of more days than a timer can count', () => {
