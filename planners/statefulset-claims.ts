@@ -87,6 +87,19 @@ export function retainClaimAction(
   };
 }
 
+/** S4: whether the garbage collector takes a claim of the pod along when that goes: whenScaled asked for it while the pod was out of range. */
+export function takesClaimAlong(
+  set: StatefulSet,
+  claims: ReadonlyMap<string, PersistentVolumeClaim>,
+  pod: Pod,
+  ordinal: number,
+): boolean {
+  return set.volumeClaimTemplates.some((template) => {
+    const claim = claims.get(claimName(set, template, ordinal));
+    return claim !== undefined && ownersOf(claim).some(({ uid }) => uid === pod.metadata.uid);
+  });
+}
+
 /** S4: who else controls the claim, so that the retention policy does not hold there; undefined where nobody does, or none is asked for. */
 export function foreignController(
   set: StatefulSet,

@@ -7,6 +7,7 @@ import type { ControllerRevision } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
 import { isInfeasible, updateAction } from './pod-updates.ts';
 import { describeWish } from './reasons.ts';
+import { takesClaimAlong } from './statefulset-claims.ts';
 import type { StatefulSetMember, StatefulSetView } from './statefulset-view.ts';
 
 /**
@@ -86,6 +87,11 @@ function write(
   update: ControllerRevision,
 ): boolean {
   const action = updateAction(view, plan, member, update);
+  // A pod that was out of range before: its claims let go of it first, however long that is refused (S4).
+  if (action?.verb === 'delete' && takesClaimAlong(view.workload, view.claims, member.pod, member.ordinal)) {
+    plan.wait('ClaimOwners', { pod: member.name });
+    return false;
+  }
   return action !== undefined && plan.addBatch(action);
 }
 

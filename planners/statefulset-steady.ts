@@ -15,6 +15,7 @@ import {
   foreignController,
   isStaleClaim,
   retainClaimAction,
+  takesClaimAlong,
 } from './statefulset-claims.ts';
 import { fixIdentityAction, newPod, podName } from './statefulset-identity.ts';
 import { membersOf } from './statefulset-view.ts';
@@ -51,6 +52,10 @@ function keepReplicas(
 ): boolean {
   const reached = lowestUpdated(view);
   const highest = view.slots.findLastIndex((member) => member !== undefined);
+  // Also above where OrderedReady stops: a pod that came back into range goes with its data until its claims have let go of it.
+  for (const member of view.slots) {
+    if (member?.owned === true) retainClaims(view, plan, member, true);
+  }
   let missing = 0;
   for (let offset = 0; offset < view.slots.length; offset += 1) {
     const member = view.slots[offset];
@@ -180,7 +185,9 @@ function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: StatefulS
   const { pod, ordinal } = member;
   if (!member.owned) return false;
   if (member.finished) {
-    if (!member.terminating) {
+    if (!member.terminating && takesClaimAlong(view.workload, view.claims, pod, ordinal)) {
+      plan.wait('ClaimOwners', { pod: member.name });
+    } else if (!member.terminating) {
       plan.addSteady(
         deletePod(view.workload, pod, 'ReplaceFinished', `it is ${pod.status?.phase ?? 'finished'}`),
       );
@@ -190,7 +197,6 @@ function keepReplica(view: StatefulSetView, plan: PlanBuilder, member: StatefulS
   if (pod.status?.phase === 'Pending' && !member.terminating) createClaims(view, plan, ordinal);
   const identity = member.terminating ? undefined : fixIdentityAction(view.workload, pod, ordinal);
   if (identity !== undefined) plan.addSteady(identity);
-  retainClaims(view, plan, member, true);
   const at = member.availableAt;
   return !member.terminating && isRunningAndReady(pod) && at !== undefined && at <= view.now;
 }

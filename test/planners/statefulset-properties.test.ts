@@ -224,6 +224,31 @@ describe('properties of the StatefulSet planner', () => {
       }
     }));
 
+  it('S4: no pod of the replicas is deleted while a claim would go with it, had all been above them before', () => {
+    let seen = 0;
+    always(
+      (_, snapshot, now) => {
+        const { workload, pods } = snapshot;
+        const uids = new Map(pods.map(({ metadata }) => [`data-${metadata.name}`, metadata]));
+        const claims = snapshot.claims.map((claim) => {
+          const { name = '', uid = '' } = uids.get(claim.metadata.name) ?? {};
+          const ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name, uid, controller: true }];
+          return uid === '' ? claim : { ...claim, metadata: { ...claim.metadata, ownerReferences } };
+        });
+        const plan = planStatefulSet({ ...snapshot, claims }, now);
+        const released = plan.steady.filter(({ purpose }) => purpose === 'RetainClaim');
+        seen += released.length;
+        for (const { verb, resource, name } of [...plan.steady, ...plan.batch]) {
+          const offset = ordinalOf(name) - workload.start;
+          if (verb !== 'delete' || resource !== 'pods' || offset < 0 || offset >= workload.replicas) continue;
+          expect(claims.map(({ metadata }) => metadata.name)).not.toContain(`data-${name}`);
+        }
+      },
+      { whenScaled: 'Delete', volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: {} }] },
+    );
+    expect(seen).toBeGreaterThan(0);
+  });
+
   it('design "Once": one plan writes to an object once', () =>
     always((plan) => {
       const keys = [...plan.steady, ...plan.batch].map(({ resource, name }) => `${resource}/${name}`);

@@ -276,6 +276,52 @@ describe('claims (S3–S5)', () => {
     },
   );
 
+  describe('S4: a pod that came back into range before it went is not deleted while its claim belongs to it', () => {
+    const before = setOf({ replicas: 4, volumeClaimTemplates: CLAIMS, whenScaled: 'Delete' });
+    const after = { ...before, template: templateOf('web:2') };
+    const revisions = [revisionFor(before), revisionFor(after, [revisionFor(before)])];
+    const claimsWith = (owners: readonly OwnerReference[]) => [
+      ...[0, 1, 2].map((ordinal) => claim(`data-web-${String(ordinal)}`)),
+      claim('data-web-3', owners),
+    ];
+    const refused = denied('patch persistentvolumeclaims/data-web-3');
+
+    it('by a rollout that replaces what stops OrderedReady: it lets go of the claim first', () => {
+      const ordered = { ...after, podManagementPolicy: 'OrderedReady' } as const;
+      const all = [...pods(before, [0, 2]), ...pods(before, [1, 3], { ready: false })];
+      const held = planOf(ordered, { pods: all, revisions, claims: claimsWith([podOwner(3)]) });
+      expect([brief(held.steady), brief(held.batch)]).toEqual([['RetainClaim data-web-3'], []]);
+      const free = planOf(ordered, { pods: all, revisions, claims: claimsWith([]) });
+      expect([brief(free.steady), brief(free.batch)]).toEqual([[], ['Recreate web-3', 'Recreate web-1']]);
+    });
+
+    it.each([[true], [false]])('by a rollout while that is refused, for however long; ready: %s', (ready) => {
+      const all = [...pods(before, [0, 1, 2]), ...pods(before, [3], { ready })];
+      const refusals = new Map([...refused].map(([key, one]) => [key, { ...one, since: NOW - 60_000 }]));
+      const parts = { pods: all, revisions, refusals };
+      const held = planOf(after, { ...parts, claims: claimsWith([podOwner(3)]) });
+      expect([brief(held.steady), brief(held.batch)]).toEqual([[], ready ? ['Recreate web-2'] : []]);
+      expect(held.waiting).toContainEqual({
+        code: 'ClaimOwners',
+        message: 'web-3 is deleted once its claims have the owners that whenScaled asks for',
+        pods: ['web-3'],
+      });
+      const free = planOf(after, { ...parts, claims: claimsWith([]) });
+      expect(brief(free.batch)).toEqual(['Recreate web-3']);
+    });
+
+    it('in the place of one that has failed', () => {
+      const all = [...pods(before, [0, 1, 2]), ...pods(before, [3], { phase: 'Failed' })];
+      const of = (owners: readonly OwnerReference[], refusals?: ReadonlyMap<string, Refusal>) => {
+        const plan = planOf(before, { pods: all, claims: claimsWith(owners), ...(refusals && { refusals }) });
+        return [brief(plan.steady), plan.waiting.map(({ code }) => code)];
+      };
+      expect(of([podOwner(3)])[0]).toEqual(['RetainClaim data-web-3']);
+      expect(of([podOwner(3)], refused)).toEqual([[], ['WriteRefused', 'ClaimOwners', 'PodNotReady']]);
+      expect(of([])[0]).toEqual(['ReplaceFinished web-3']);
+    });
+  });
+
   it.each([
     ['a predecessor of the set', [{ ...SET_OWNER, uid: 'earlier' }]],
     ['an earlier pod', [podOwner(0, 'earlier')]],
