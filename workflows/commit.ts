@@ -8,7 +8,6 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
-  CancelledFailure,
   isCancellation,
   patched,
   proxyActivities,
@@ -27,6 +26,7 @@ import { awaiting, mutating } from './activity-options.ts';
 import { CommitDisplay } from './commit-display.ts';
 import { failureMessage } from './commit-end.ts';
 import { leaderTaskQueue } from './messages.ts';
+import { cancellationOf } from './run.ts';
 import type { CommitInput, CommitResult } from './sync-messages.ts';
 import type { ApplyStep } from '../git/order.ts';
 import {
@@ -90,11 +90,12 @@ class CommitRun {
     try {
       ending = await this.#run();
     } catch (error) {
-      if (isCancellation(error) || CancellationScope.current().consideredCancelled) {
+      const cancellation = cancellationOf(error);
+      if (cancellation !== undefined) {
         const outcome = this.#supersededBy === undefined ? 'Canceled' : 'Superseded';
         if (outcome === 'Canceled') this.#display.cancelled();
         await CancellationScope.nonCancellable(() => this.#record(outcome));
-        throw isCancellation(error) ? error : new CancelledFailure('the commit was cancelled');
+        throw cancellation;
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
         this.#display.failed((error.cause ?? error).message);

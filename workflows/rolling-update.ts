@@ -9,7 +9,6 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  isCancellation,
   patched,
   proxyActivities,
   setHandler,
@@ -36,7 +35,7 @@ import type {
   UpdateCall,
 } from './rolling-update-messages.ts';
 import { rollingUpdateQuery, updateBegunSignal } from './rolling-update-messages.ts';
-import { failureReason, isHistoryLong, summaryOf } from './run.ts';
+import { cancellationOf, failureReason, isHistoryLong, summaryOf } from './run.ts';
 
 /** Phases in which pods have no controller, or are still to be adopted. */
 const RENAMING: readonly UpdatePhase[] = ['Renaming', 'Finished'];
@@ -87,11 +86,14 @@ class RollingUpdateRun {
       await this.#goOnWithNext();
       return { outcome, steps: this.#display.steps };
     } catch (error) {
-      if (isCancellation(error)) {
-        return await CancellationScope.nonCancellable(() => this.#closeCancelled(error));
+      const cancellation = cancellationOf(error);
+      if (cancellation !== undefined) {
+        return await CancellationScope.nonCancellable(() => this.#closeCancelled(cancellation));
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
-        await this.#close('Failed', { reason: failureReason(error) });
+        const close = () => this.#close('Failed', { reason: failureReason(error) });
+        // Runs of before may stand right here, and have given it up when they were cancelled.
+        await (patched('close a failed run to its end') ? CancellationScope.nonCancellable(close) : close());
         const isBegun = (this.#begun ?? this.#begunAnew) !== undefined;
         if (isBegun && patched('go on after a failure')) await this.#goOnWithNext(true);
       }
@@ -246,7 +248,7 @@ class RollingUpdateRun {
    * A click in the UI: nothing else cancels an update, and it means pause (design "Rollover"). Only a rename that has begun is
    * finished all the same: its pods have no controller.
    */
-  async #closeCancelled(cancellation: unknown): Promise<RollingUpdateResult> {
+  async #closeCancelled(cancellation: Error): Promise<RollingUpdateResult> {
     const who = { by: 'Temporal UI', reason: 'the run was cancelled' };
     await this.#mutate('pause: cancelled').recordUpdateWish({ ...this.#reference, verb: 'pause', ...who });
     const result = await this.#finishRename();

@@ -10,7 +10,6 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  isCancellation,
   patched,
   proxyActivities,
   setHandler,
@@ -37,7 +36,7 @@ import type { QueuedWish } from './operator-wishes.ts';
 import { RolloutDisplay } from './rollout-display.ts';
 import { RolloutSequence } from './rollout-sequence.ts';
 import type { DeadlineWish, Ending, RolloutDriver } from './rollout-sequence.ts';
-import { failureReason, isHistoryLong, summaryOf } from './run.ts';
+import { cancellationOf, failureReason, isHistoryLong, summaryOf } from './run.ts';
 
 /** How long a superseded run waits for the controller's cancellation before it closes by itself. */
 const CANCELLATION_GRACE = '10 seconds';
@@ -95,11 +94,14 @@ class RolloutRun implements RolloutDriver {
         await condition(() => false, CANCELLATION_GRACE);
       }
     } catch (error) {
-      if (isCancellation(error)) {
-        return await this.#closeCancelled(error);
+      const cancellation = cancellationOf(error);
+      if (cancellation !== undefined) {
+        return await this.#closeCancelled(cancellation);
       }
       if (error instanceof ActivityFailure || error instanceof ApplicationFailure) {
-        await this.#closeFailed(error);
+        const close = () => this.#closeFailed(error);
+        // Runs of before may stand right here, and have given it up when they were cancelled.
+        await (patched('close a failed run to its end') ? CancellationScope.nonCancellable(close) : close());
       }
       throw error;
     }
@@ -222,7 +224,7 @@ class RolloutRun implements RolloutDriver {
     });
   }
 
-  async #closeCancelled(cancellation: unknown): Promise<RolloutResult> {
+  async #closeCancelled(cancellation: Error): Promise<RolloutResult> {
     // Without a word of the controller it was a click, which means pause.
     const ending = this.#superseded ? 'superseded' : 'cancelled';
     const closed = await CancellationScope.nonCancellable(() => this.#close({ ending }));

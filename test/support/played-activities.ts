@@ -1,0 +1,62 @@
+/** The real workflows on a Temporal server of their own, with activities that the test plays. */
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import type { WorkerOptions } from '@temporalio/worker';
+
+import { findBinary } from '../../local/binaries.ts';
+import { findFreePorts } from '../../local/ports.ts';
+import { temporalServes } from '../../local/temporal-health.ts';
+import { HEARTBEAT_THROTTLE_MS } from '../../activities/attempt.ts';
+import { leaderTaskQueue, workflowTaskQueue } from '../../workflows/messages.ts';
+import { builtWorker } from './built-worker.ts';
+import { found } from './eventually.ts';
+
+export interface PlayedActivities {
+  readonly client: Client;
+  /** Runs workflows of this cluster with these activities, until the function has resolved. */
+  readonly play: (
+    cluster: string,
+    activities: NonNullable<WorkerOptions['activities']>,
+    during: () => Promise<void>,
+  ) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startPlayedActivities(): Promise<PlayedActivities> {
+  const codePath = join(await builtWorker(), 'workflow-bundle.js');
+  const [port = 0] = await findFreePorts(1);
+  const address = `127.0.0.1:${String(port)}`;
+  const options = ['--headless', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'never'];
+  const server = spawn(await findBinary('temporal'), ['server', 'start-dev', ...options], {
+    stdio: 'ignore',
+  });
+  await found('Temporal serves', async () => ((await temporalServes(address)) ? true : undefined));
+  const connection = await Connection.connect({ address });
+  const native = await NativeConnection.connect({ address });
+  return {
+    client: new Client({ connection }),
+    async play(cluster, activities, during) {
+      const workflows = await Worker.create({
+        connection: native,
+        taskQueue: workflowTaskQueue(cluster),
+        workflowBundle: { codePath },
+      });
+      const leader = await Worker.create({
+        connection: native,
+        taskQueue: leaderTaskQueue(cluster),
+        activities,
+        maxHeartbeatThrottleInterval: HEARTBEAT_THROTTLE_MS,
+      });
+      await workflows.runUntil(leader.runUntil(during));
+    },
+    async stop() {
+      await native.close();
+      await connection.close();
+      server.kill();
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** A click on Request Cancellation while a write hangs, which then fails: it means pause all the same. */
+
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Context } from '@temporalio/activity';
+import { WorkflowFailedError } from '@temporalio/client';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+
+import type { RolloutInput } from '../../workflows/messages.ts';
+import { workflowTaskQueue } from '../../workflows/messages.ts';
+import type { RollingUpdateInput } from '../../workflows/rolling-update-messages.ts';
+import { found } from '../support/eventually.ts';
+import type { PlayedActivities } from '../support/played-activities.ts';
+import { startPlayedActivities } from '../support/played-activities.ts';
+
+const HEARTBEAT_MS = 200;
+
+const input = { clusterUid: 'uid', searchAttributes: [] };
+const workload = { kind: 'StatefulSet', group: 'apps', version: 'v1', namespace: 'default' } as const;
+const rollout: Omit<RolloutInput, 'cluster'> = {
+  ...input,
+  workload: { ...workload, name: 'web', uid: 'web-uid' },
+  target: 'template',
+  onDeadline: 'Report',
+};
+const update: Omit<RollingUpdateInput, 'cluster'> = { ...input, namespace: 'default', name: 'web' };
+
+let played: PlayedActivities;
+
+beforeAll(async () => {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  played = await startPlayedActivities();
+}, 240_000);
+
+afterAll(async () => {
+  await played.stop();
+});
+
+/** A write that is answered with an error once its run was cancelled. */
+async function failOnceCancelled(): Promise<never> {
+  const { cancellationSignal, heartbeat } = Context.current();
+  const timer = setInterval(heartbeat, HEARTBEAT_MS);
+  await new Promise((resolve) => {
+    cancellationSignal.addEventListener('abort', resolve, { once: true });
+  });
+  clearInterval(timer);
+  throw ApplicationFailure.create({ message: 'POST pods: 504 the webhook did not answer' });
+}
+
+/** Starts a run, and cancels it as soon as it writes. @returns why it ended, and what was called, in order */
+async function cancelledWhileWriting(
+  workflow: 'rollout' | 'rollingUpdate',
+  activities: Readonly<Record<string, (input: never) => Promise<unknown>>>,
+  args: Omit<RolloutInput, 'cluster'> | Omit<RollingUpdateInput, 'cluster'>,
+): Promise<{ readonly cause: unknown; readonly calls: readonly string[] }> {
+  const calls: string[] = [];
+  const named = Object.entries(activities).map(([name, run]) => [
+    name,
+    async (given: { readonly verb?: string; readonly ending?: string; readonly outcome?: string }) => {
+      calls.push([name, given.verb ?? given.ending ?? given.outcome ?? ''].join(' ').trim());
+      return await run(given as never);
+    },
+  ]);
+  let cause: unknown;
+  await played.play(workflow, Object.fromEntries(named), async () => {
+    const handle = await played.client.workflow.start(workflow, {
+      workflowId: workflow,
+      taskQueue: workflowTaskQueue(workflow),
+      args: [{ ...args, cluster: workflow }],
+    });
+    const writes = workflow === 'rollout' ? 'updateBatch' : 'advanceRollingUpdate';
+    await found('it writes', async () => await Promise.resolve(calls.includes(writes) || undefined));
+    await handle.cancel();
+    await handle.result().catch((error: unknown) => {
+      cause = error instanceof WorkflowFailedError ? error.cause : error;
+    });
+  });
+  return { cause, calls };
+}
+
+describe('a run that is cancelled while a write of it fails', () => {
+  it('of a rollout writes the pause', async () => {
+    const { cause, calls } = await cancelledWhileWriting(
+      'rollout',
+      {
+        createRevision: async () =>
+          await Promise.resolve({ outcome: 'ready', revision: 'web-1', created: true, desired: 3 }),
+        updateBatch: failOnceCancelled,
+        closeRun: async () => await Promise.resolve({ outcome: 'Canceled' }),
+      },
+      rollout,
+    );
+
+    expect(calls).toEqual(['createRevision', 'updateBatch', 'closeRun cancelled']);
+    expect(cause).toBeInstanceOf(CancelledFailure);
+  });
+
+  it('of a rolling update writes the pause, and does what cannot wait', async () => {
+    let tries = 0;
+    const { cause, calls } = await cancelledWhileWriting(
+      'rollingUpdate',
+      {
+        advanceRollingUpdate: async () => {
+          tries += 1;
+          if (tries === 1) return await failOnceCancelled();
+          const paused = { by: 'Temporal UI', reason: 'the run was cancelled' };
+          const progress = { phase: 'Rolling', old: {}, next: {} };
+          return { outcome: 'paused', paused, progress, waiting: [], written: [] };
+        },
+        recordUpdateWish: async () => await Promise.resolve({ changed: true, message: '' }),
+        closeRollingUpdate: async () => await Promise.resolve(),
+      },
+      update,
+    );
+
+    expect(calls).toEqual([
+      'advanceRollingUpdate',
+      'recordUpdateWish pause',
+      'advanceRollingUpdate',
+      'closeRollingUpdate Canceled',
+    ]);
+    expect(cause).toBeInstanceOf(CancelledFailure);
+  });
+});
