@@ -2,6 +2,7 @@
 
 import type { Plan } from '../planners/plan.ts';
 import type { Workload } from '../planners/workload.ts';
+import type { ToldEnding } from './run-endings.ts';
 
 export interface Observation {
   readonly workload: Workload;
@@ -12,6 +13,8 @@ export interface Observation {
   readonly timedOut: boolean;
   /** A pause has ended that held a rollout before its end: there may be no pod left to replace, and its end has to be seen all the same. */
   readonly resumedMidway?: boolean;
+  /** What the object has said of a run that ended badly, until this leader has asked Temporal, which may have forgotten it. */
+  readonly endedBadly?: ToldEnding;
 }
 
 type Listener = (observation: Observation | undefined) => void;

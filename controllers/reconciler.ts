@@ -27,6 +27,7 @@ import { hasProgressed } from './has-progressed.ts';
 import { grantRollback } from './rollback-request.ts';
 import type { StalledReason } from './reported-reasons.ts';
 import { BAD_ENDINGS, FAULTS } from './reported-reasons.ts';
+import type { ToldEnding } from './run-endings.ts';
 import type { Runs } from './runs.ts';
 import type { StatusWriter } from './status-writer.ts';
 import { statusOf } from './status-writer.ts';
@@ -249,9 +250,8 @@ export class Reconciler {
     const finished = plan.finished && !plan.needsRollout;
     // A run that ended badly stands in the way only of what is left to do: a run that was reset, or steady state, may do it.
     const served = statusOf(object);
-    const ending = runs.knows(key)
-      ? runs.blocked(key, workload.ref.uid, target)
-      : badEndingBefore(served, workload.generation);
+    const endedBadly = runs.knows(key) ? undefined : badEndingBefore(served, workload.generation);
+    const ending = endedBadly ?? runs.blocked(key, workload.ref.uid, target);
     const blocked: Blocked | undefined = (finished ? undefined : ending) ?? fault(plan);
     const conditions = computeConditions({
       previous: conditionsOf(served),
@@ -277,6 +277,7 @@ export class Reconciler {
       target,
       timedOut: conditions.timedOut,
       ...(resumedMidway && { resumedMidway }),
+      ...(endedBadly && { endedBadly }),
     };
     const pauseIsTold = saysPausedMidway(conditionsOf(served)) || !saysPausedMidway(conditions.conditions);
     for (const { type, reason, message } of wishEvents(feed.latest(key)?.workload, workload, pauseIsTold)) {
@@ -427,12 +428,13 @@ function isOwned(object: KubernetesObject, uid: string): boolean {
   );
 }
 
-/** What an earlier leader has said of a run that ended badly: it holds until this one has asked Temporal. */
-function badEndingBefore(served: JsonObject, generation: number): Blocked | undefined {
+/** What an earlier leader has said of a run that ended badly: it holds until this one has asked Temporal, and longer if that has forgotten it. */
+function badEndingBefore(served: JsonObject, generation: number): ToldEnding | undefined {
   const stalled = conditionsOf(served).find(({ type }) => type === 'Stalled');
   const reason = BAD_ENDINGS.find((one) => one === stalled?.reason);
   if (reason === undefined || served['observedGeneration'] !== generation) return undefined;
-  return { reason, message: stalled?.message ?? '' };
+  const since = stalled?.lastTransitionTime;
+  return { reason, message: stalled?.message ?? '', ...(since !== undefined && { since }) };
 }
 
 /** The first fault in the planner's order. */

@@ -17,7 +17,7 @@ import type { RolloutInput } from '../workflows/messages.ts';
 import { readRolloutWorkflowId, rolloutWorkflowId } from '../workflows/messages.ts';
 import type { Observation } from './plan-feed.ts';
 import { startRun, supersedeRun, wakeRun } from './run-calls.ts';
-import type { BadEnding, RunEnd } from './run-endings.ts';
+import type { BadEnding, RunEnd, ToldEnding } from './run-endings.ts';
 import type { RunEntry } from './run-entry.ts';
 import { NO_RESTARTS, countStart, newEntry, wasOfUse } from './run-entry.ts';
 import { awaitRunEnd, describeBadEnding } from './run-endings.ts';
@@ -79,9 +79,10 @@ export class RolloutRuns {
   }
 
   /** A run that ended badly and stands in the way of the present template, for conditions and `explain`. */
-  blocked(key: string, uid: string, target: string): BadEnding | undefined {
+  blocked(key: string, uid: string, target: string): ToldEnding | undefined {
     const run = this.#entries.get(key)?.run;
-    return run?.state === 'ended badly' && run.uid === uid && run.target === target ? run.ending : undefined;
+    const hasEnded = run?.state === 'ended badly' || run?.state === 'forgotten';
+    return hasEnded && run.uid === uid && run.target === target ? run.ending : undefined;
   }
 
   /** Why Temporal does not start the run of a workload, in its own words; undefined while it does not refuse. */
@@ -197,7 +198,8 @@ export class RolloutRuns {
           this.#do(key, entry, () => this.#wake(entry, run));
         }
         return;
-      case 'ended badly': {
+      case 'ended badly':
+      case 'forgotten': {
         const mark = retryMark(workload);
         const retried = mark !== '' && mark !== run.grantedRetry;
         if (run.uid === workload.ref.uid && run.target === target && !retried) {
@@ -226,6 +228,7 @@ export class RolloutRuns {
         return;
       case 'none':
       case 'ended badly':
+      case 'forgotten':
         this.#entries.delete(key);
     }
   }

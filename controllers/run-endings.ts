@@ -9,10 +9,16 @@ import { WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
 import type { RolloutResult } from '../workflows/messages.ts';
 import type { BadEndingReason } from './reported-reasons.ts';
 
-/** How a run ended that is not to be started again by itself. Times are milliseconds since the epoch. */
-export interface BadEnding {
+/** A bad end as the workload has it: more is not known once Temporal has forgotten the run. */
+export interface ToldEnding {
   readonly reason: BadEndingReason;
   readonly message: string;
+  /** RFC 3339. */
+  readonly since?: string;
+}
+
+/** How a run ended that is not to be started again by itself. Times are milliseconds since the epoch. */
+export interface BadEnding extends Omit<ToldEnding, 'since'> {
   readonly runId: string;
   readonly startedAt: number;
   readonly closedAt: number;

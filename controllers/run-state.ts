@@ -5,8 +5,9 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 
 import type { Workload } from '../planners/workload.ts';
 import { ROLLOUT_WORKFLOW, rolloutWorkflowPrefix } from '../workflows/messages.ts';
-import type { BadEnding } from './run-endings.ts';
+import type { BadEnding, ToldEnding } from './run-endings.ts';
 import { causeOfEnd, describeBadEnding, describeForeignRun } from './run-endings.ts';
+import type { Observation } from './plan-feed.ts';
 
 export interface RunningRun {
   readonly state: 'running';
@@ -36,6 +37,14 @@ export type RunState =
       readonly ending: BadEnding;
       /** Of the run that ended: another wish than this one asks for another run. */
       readonly grantedRetry: string;
+    }
+  /** It ended badly, and the object alone still knows. */
+  | {
+      readonly state: 'forgotten';
+      readonly target: string;
+      readonly uid: string;
+      readonly ending: ToldEnding;
+      readonly grantedRetry: string;
     };
 
 /** Written at the start of a run (run-description.ts). */
@@ -59,7 +68,7 @@ export interface LearnRun {
   readonly workflowId: string;
   readonly clusterUid: string;
   /** What is to run, if anything. */
-  readonly wanted: { readonly workload: Workload; readonly target: string } | undefined;
+  readonly wanted: Pick<Observation, 'workload' | 'target' | 'endedBadly'> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -126,8 +135,21 @@ export async function learnRun({ client, workflowId, clusterUid, wanted, now }: 
     if (!(error instanceof WorkflowNotFoundError)) {
       throw error;
     }
+    return forgottenRun(wanted);
+  }
+}
+
+/** A run that Temporal does not know: there was none, or its retention is over, and the object says that none is to follow by itself. */
+function forgottenRun(wanted: LearnRun['wanted']): RunState {
+  // Of another cluster's run nothing is left to make room for.
+  if (wanted?.endedBadly === undefined || wanted.endedBadly.reason === 'RunOfAnotherCluster') {
     return { state: 'none' };
   }
+  const { workload, target, endedBadly } = wanted;
+  // Of these times both are of long ago, and nothing else is left to compare.
+  const isNewWish = Date.parse(workload.retried?.at ?? '') > Date.parse(endedBadly.since ?? '');
+  const grantedRetry = isNewWish ? '' : retryMark(workload);
+  return { state: 'forgotten', target, uid: workload.ref.uid, ending: endedBadly, grantedRetry };
 }
 
 /**

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { Observation } from '../../../controllers/plan-feed.ts';
+import type { ToldEnding } from '../../../controllers/run-endings.ts';
 import { RolloutRuns } from '../../../controllers/rollout-runs.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import type { Workload } from '../../../planners/workload.ts';
@@ -333,6 +334,42 @@ describe('a run that ended badly', () => {
     expect(starts()).toBe(2);
     see({ retried: { by: 'bob' } });
     await untilCalled('start', 3);
+  });
+});
+
+describe('a run that ended badly, and that Temporal has forgotten', () => {
+  const retriedAt = (at: string) => ({ retried: { by: 'ann', at } });
+
+  /** What the workload says when a leader begins, a day after the end. */
+  function found(change: Partial<Workload>, reason: ToldEnding['reason'] = 'RunTerminated'): void {
+    const endedBadly = { reason, message: 'it was terminated', since: '2025-12-31T00:00:00Z' };
+    present = observationOf({}, { workload: { ...base, ...change }, endedBadly });
+    reconcile();
+  }
+
+  it.each([{}, retriedAt('2025-12-30T00:00:00Z')])('is not started again by itself', async (change) => {
+    found(change);
+    await eventually('it is known', () => runs.knows(KEY));
+    expect(runs.blocked(KEY, base.ref.uid, 't')?.message).toBe('it was terminated');
+    see(change);
+    expect(temporal.calls).toEqual(['describe']);
+    see(retriedAt('2026-01-01T00:00:00Z'));
+    await untilCalled('start');
+  });
+
+  it('is started again by a new template', async () => {
+    found({});
+    await eventually('it is known', () => runs.knows(KEY));
+    see({}, {}, 'another');
+    await untilCalled('start');
+  });
+
+  it.each([
+    ['somebody has said so since', retriedAt('2026-01-01T00:00:00Z'), 'RunTerminated'],
+    ['it was none of this cluster', {}, 'RunOfAnotherCluster'],
+  ] as const)('is started again where %s', async (_, change, reason) => {
+    found(change, reason);
+    await untilCalled('start');
   });
 });
 
