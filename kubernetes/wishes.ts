@@ -12,6 +12,7 @@ import { readAttempts, whyEnded } from './attempts.ts';
 import type { KubernetesClient } from './client.ts';
 import { forbiddenChanges } from './in-place-only.ts';
 import { isTemplateFromGit, templateChange } from './template-change.ts';
+import { inSpellingOf } from './template-spelling.ts';
 import { readPaused } from './wish-annotations.ts';
 import type { Wisher } from './wish-edits.ts';
 import {
@@ -123,9 +124,10 @@ export function whyNoRetry(what: string, namespace: string): string {
 }
 
 /**
- * Goes back to an earlier revision: its complete template replaces `spec.template`, and the pin keeps sync from bringing the
- * rejected manifest again, both in one patch. `undo` goes to `toRevision`, else to the newest revision but the present one
- * (kubectl); `abort` and `deadline` go to the last complete one, and where there is none, or InPlaceOnly does not let them, they pause.
+ * Goes back to an earlier revision: its complete template, in the spelling of the present one, replaces `spec.template`, and the pin
+ * keeps sync from bringing the rejected manifest again, both in one patch. `undo` goes to `toRevision`, else to the newest revision
+ * but the present one (kubectl); `abort` and `deadline` go to the last complete one, and where there is none, or InPlaceOnly does not
+ * let them, they pause.
  *
  * @throws ApiError as the apiserver answers; WishRefusedError naming the known revisions when `toRevision` is not among them, or the
  * fields that keep `undo` from going back in place
@@ -244,7 +246,7 @@ function rollbackEdit(
   },
 ): Edit<UndoResult> {
   const { annotations } = object.metadata;
-  const template = templateOfData(back);
+  const template = inSpellingOf(object.spec.template, templateOfData(back));
   // An undo of an undo, or of a restart, leads to what the manifest gives: then git is not held back.
   const rejected = isTemplateFromGit(object, template) ? undefined : annotations?.[ANNOTATION.manifestHash];
   const pin: Pin = {

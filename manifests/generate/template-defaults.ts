@@ -1,6 +1,6 @@
 /**
  * What the apiserver fills into pod templates of native workloads. A template of ours is stored as it was written, while one
- * that comes back from a revision (undo, abort, a deadline's rollback) has its defaults: comparing must not see a difference.
+ * that was taken from a revision or from a native object has its defaults: comparing must not see a difference.
  */
 
 /** Defaults of one object: by key, the CEL literal that stands for "absent", or the shape of what is below. */

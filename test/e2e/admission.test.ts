@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 
 import { ApiError } from '../../kubernetes/api-error.ts';
 import type { KubernetesClient, ResourcePath } from '../../kubernetes/client.ts';
+import { inSpellingOf } from '../../kubernetes/template-spelling.ts';
 import { trusted } from '../../kubernetes/values.ts';
 import { workloadCollection } from '../../kubernetes/workload-api.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
@@ -27,6 +28,7 @@ import {
   IN_PLACE_ACCEPTED,
   IN_PLACE_REFUSED,
   METADATA_BEFORE,
+  SPELLED_OUT,
 } from '../support/admission/in-place-cases.ts';
 import { ANNOTATION_CASES, SETTING_CASES } from '../support/admission/setting-cases.ts';
 import { NATIVE_RULE_CASES } from '../support/admission/statefulset-cases.ts';
@@ -152,6 +154,24 @@ describe.each(BOTH)('changes of a %s object', (api) => {
     const { spec } = await client.get<WithTemplate>(web);
     const change = [{ op: 'replace', path: '/spec/template', value: normaliseTemplate(spec.template) }];
     await expect(client.patch(web, 'json', change, { dryRun: true })).resolves.toBeDefined();
+  });
+
+  it('InPlaceOnly: going back to another image leaves what the manifest spells out and no revision holds', async () => {
+    const spelled = { ...collection(api), name: 'spelled' };
+    const settings = { podUpdatePolicy: 'InPlaceOnly' };
+    const given = { settings, pod: SPELLED_OUT, metadata: { name: 'spelled' } };
+    await client.create(collection(api), manifestOf(api, given));
+    try {
+      const { spec } = await client.get<WithTemplate>(spelled);
+      const text = JSON.stringify(normaliseTemplate(spec.template)).replaceAll('web:1', 'web:0');
+      const before = trusted<PodTemplate>(JSON.parse(text));
+      const change = (value: PodTemplate) => [{ op: 'replace', path: '/spec/template', value }];
+      const back = change(inSpellingOf(spec.template, before));
+      const made = await client.patch<WithTemplate>(spelled, 'json', back, { dryRun: true });
+      expect(normaliseTemplate(made.spec.template)).toEqual(before);
+    } finally {
+      await client.delete(spelled);
+    }
   });
 
   it('immutable fields are refused (S20)', async () => {

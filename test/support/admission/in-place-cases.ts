@@ -28,6 +28,27 @@ export const BEFORE: Json = {
 };
 export const METADATA_BEFORE: Json = { labels: { app: 'web', tier: 'front' }, annotations: { note: 'a' } };
 
+/** A pod spec that says, as charts print it, what is the same as nothing, and leaves out what is filled in. */
+export const SPELLED_OUT: Json = {
+  readinessGates: GATES,
+  nodeSelector: {},
+  serviceAccountName: '',
+  priorityClassName: '',
+  hostname: '',
+  tolerations: [{ key: 'spot', operator: 'Exists', value: '' }],
+  containers: [
+    {
+      name: 'main',
+      image: 'registry.example/web:1',
+      stdin: false,
+      tty: false,
+      workingDir: '',
+      volumeMounts: [{ name: 'data', mountPath: '/data', readOnly: false }],
+    },
+  ],
+  volumes: [{ name: 'tmp' }, { name: 'data', persistentVolumeClaim: { claimName: 'data', readOnly: false } }],
+};
+
 interface Operation {
   readonly op: 'add' | 'replace' | 'remove';
   readonly path: string;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 
 import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
+import type { PatchOperation } from '../../../kubernetes/workload-edit.ts';
 import { retryWorkload, undoWorkload } from '../../../kubernetes/wishes.ts';
 import type { ControllerRevision, KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
@@ -87,6 +88,22 @@ describe('going back under podUpdatePolicy InPlaceOnly', () => {
     const { effect } = await undoWorkload(client, reference.workload, { verb: 'undo' }, now);
     expect(effect).toBe('rolledBack');
     expect(ground.writes).toHaveLength(1);
+  });
+
+  it('`undo` leaves what is spelled out and the same as nothing, which no revision holds', async () => {
+    plant({});
+    const { object, client, reference } = ground;
+    if (object === undefined) throw new Error('nothing planted');
+    const podOf = (image: string) => ({
+      nodeSelector: {},
+      containers: [{ name: 'main', image, tty: false, workingDir: '' }],
+    });
+    const template = { ...object.spec.template, spec: podOf('web:1') };
+    ground.object = { ...object, spec: { ...object.spec, template } };
+    await undoWorkload(client, reference.workload, { verb: 'undo' }, now);
+    const operations = JSON.parse(ground.writes[0] ?? '[]') as readonly PatchOperation[];
+    const written = operations.find(({ path }) => path === '/spec/template')?.value;
+    expect(written).toEqual({ ...template, spec: podOf('web:0') });
   });
 
   it('`undo` to what no running pod takes over is refused, with the fields', async () => {
