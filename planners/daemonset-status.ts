@@ -80,8 +80,10 @@ function areSettled(view: DaemonSetView, isMeant: (place: Place) => boolean): bo
 
 /** Nothing more is to be done there: an available pod at the update revision where one is to run, else no old one. */
 export function isSettled(place: Place): boolean {
-  const { ignored, shouldRun, shouldContinue, pods } = place;
+  const { ignored, shouldRun, shouldContinue, isWanted, pods } = place;
   if (ignored) return true;
+  // The new template is to have a pod there, for which it is held back.
+  if (!shouldRun && isWanted) return false;
   if (!shouldRun) return !shouldContinue || pods.filter(isLive).every(({ isNew }) => isNew);
   return isUpdated(place) && pods.some(({ available }) => available);
 }

@@ -9,7 +9,6 @@ import { deletePod } from './member.ts';
 import type { ControllerRevision } from './objects.ts';
 import type { Action, Purpose } from './plan.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { wasRolledOutLast } from './revision.ts';
 
 /** Pods that one plan creates, and that one plan deletes, at most (C13). */
 const BURST = 250;
@@ -150,28 +149,21 @@ function freeName(
 }
 
 /**
- * D18: the newest revision; nodes that are no targets get what the others of them have. A rollout that is paused does not get ahead (A9), but
- * on a node whose pod a batch has deleted for it. Without a revision for the template: after 5 s the last known one.
+ * D18: the newest revision; nodes that are held back from it get what they are held at. Without a revision for the template: after 5 s
+ * the last known one.
  */
 function revisionForNewPod(
-  view: DaemonSetView,
+  { update, latest, snapshot, now }: DaemonSetView,
   plan: PlanBuilder,
-  place: Place,
+  { heldAt }: Place,
 ): ControllerRevision | undefined {
-  const { workload, update, current, kept, latest, revisions, snapshot } = view;
-  if (workload.updateStrategy === 'RollingUpdate') {
-    if (!place.isTarget) return kept;
-    const isReplaced = update !== undefined && snapshot.replaced?.get(place.name) === update.metadata.name;
-    const isHeld =
-      workload.paused !== undefined && update !== undefined && !wasRolledOutLast(update, revisions);
-    if (isHeld && !isReplaced) return current;
-  }
-  if (update !== undefined) return update;
+  const revision = heldAt ?? update;
+  if (revision !== undefined) return revision;
   const since = snapshot.revisionMissingSince;
   if (since === undefined) return undefined;
   const until = since + REVISION_PATIENCE_MS;
   plan.requeue(until);
-  return view.now >= until ? latest : undefined;
+  return now >= until ? latest : undefined;
 }
 
 function remove(

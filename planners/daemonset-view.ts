@@ -2,6 +2,7 @@
 
 import { conditionOf } from './availability.ts';
 import { claimOf } from './controller-ref.ts';
+import { holdPlaces } from './daemonset-targets.ts';
 import { readMember } from './member.ts';
 import { readDrainMark } from './node-drain.ts';
 import type { Member } from './member.ts';
@@ -13,7 +14,7 @@ import type { UpdateView } from './pod-updates.ts';
 import { isPullerOf } from './pre-pull.ts';
 import { planRevision } from './revision-plan.ts';
 import type { RevisionPlan } from './revision.ts';
-import { compareRevisions, lastCompleteOf, revisionsOf } from './revision.ts';
+import { lastCompleteOf, revisionsOf } from './revision.ts';
 import { matchesSelector } from './selector.ts';
 import { targetNodeOf } from './target-node.ts';
 import type { DaemonSet, Snapshot } from './workload.ts';
@@ -38,6 +39,10 @@ export interface Place extends Eligibility {
   readonly isTarget: boolean;
   /** Partition or nodeSelector: why it is no target. */
   readonly keptBy?: 'Partition' | 'NodeSelector';
+  /** What a new pod there is at, while the strategy or a pause holds it back from the update revision. */
+  readonly heldAt?: ControllerRevision;
+  /** The present template has a pod to run there, be it held back or not. */
+  readonly isWanted: boolean;
   /** Its value of the topologyKey; '' when it has none. */
   readonly topology: string;
   /** The node was not Ready before the rollout began: it takes nothing from the budget, and nobody waits for it. */
@@ -70,7 +75,10 @@ export interface DaemonSetView extends UpdateView<DaemonMember> {
   readonly snapshot: Snapshot<DaemonSet>;
 }
 
-/** Reads a snapshot. `now` in milliseconds since the epoch. */
+/**
+ * Reads a snapshot. `now` in milliseconds since the epoch.
+ * @throws {Error} if a revision that a node is held at has no pod template
+ */
 export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): DaemonSetView {
   const { workload } = snapshot;
   const revisions = revisionsOf(workload, snapshot.revisions);
@@ -81,8 +89,9 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
   const byLabel = new Map(revisions.map((revision) => [hashOf(revision), revision]));
   const { members, released, strangers, pullers } = membersOf(snapshot, updateLabel, byLabel, now);
   const rejected = madeAfter(update, byLabel);
-  const { places, lost } = placesOf(snapshot, members, wantedSince(update), rejected);
   const current = lastCompleteOf(others) ?? others.at(-1) ?? update;
+  const { all, lost } = placesOf(snapshot, members, wantedSince(update));
+  const { places, kept } = holdPlaces(snapshot, all, { revisions, byLabel, update, current, rejected });
   const targets = new Set(places.filter(({ isTarget }) => isTarget).map(({ name }) => name));
   return {
     workload,
@@ -95,8 +104,7 @@ export function viewDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Daemo
     refusals: snapshot.refusals,
     latest: update ?? revisions.at(-1),
     current,
-    // What is gone back to is what the others have kept. At the rejected one a pod would be taken again, for ever.
-    kept: keptRevision(places, byLabel, rejected) ?? (rejected.size > 0 ? update : current),
+    kept,
     downNodes: snapshot.downNodes,
     isTarget: ({ node }) => workload.updateStrategy === 'RollingUpdate' && targets.has(node),
     places,
@@ -166,30 +174,11 @@ function madeAfter(
   return new Set(newer.map(([label]) => label));
 }
 
-/** What most of the pods on nodes that are no targets have, but what is being gone back from; after a canary was taken back that is not the last complete one. */
-function keptRevision(
-  places: readonly Place[],
-  byLabel: ReadonlyMap<string, ControllerRevision>,
-  rejected: ReadonlySet<string>,
-): ControllerRevision | undefined {
-  const counts = new Map<ControllerRevision, number>();
-  for (const { keptBy, pods } of places) {
-    for (const { revision, terminating } of keptBy === undefined ? [] : pods) {
-      const one = byLabel.get(revision);
-      if (one !== undefined && !terminating && !rejected.has(revision))
-        counts.set(one, (counts.get(one) ?? 0) + 1);
-    }
-  }
-  // Of equal ones the older, which has proved itself for longer.
-  return [...counts].sort(([a, most], [b, more]) => more - most || compareRevisions(a, b))[0]?.[0];
-}
-
 function placesOf(
   snapshot: Snapshot<DaemonSet>,
   members: readonly DaemonMember[],
   begun: number,
-  rejected: ReadonlySet<string>,
-): { readonly places: readonly Place[]; readonly lost: readonly DaemonMember[] } {
+): { readonly all: readonly Place[]; readonly lost: readonly DaemonMember[] } {
   const { workload, nodes = [] } = snapshot;
   const byNode = new Map<string, DaemonMember[]>();
   for (const member of members) {
@@ -197,9 +186,10 @@ function placesOf(
     if (there === undefined) byNode.set(member.node, [member]);
     else there.push(member);
   }
-  const eligibility = eligibilityOf(workload.template);
-  const places = [...nodes].sort(byName).map((node) => {
+  const judge = eligibilityOf(workload.template);
+  const all = [...nodes].sort(byName).map((node) => {
     const { name } = node.metadata;
+    const eligibility = judge(node);
     const there = byNode.get(name) ?? [];
     byNode.delete(name);
     return {
@@ -207,14 +197,15 @@ function placesOf(
       node,
       pods: there.filter((member) => !isGhost(member)).sort(byAge),
       ghosts: there.filter(isGhost).map(({ pod }) => pod.metadata.uid),
-      ...eligibility(node),
+      ...eligibility,
+      isWanted: eligibility.shouldRun,
       isTarget: true,
       topology: (workload.topologyKey !== undefined && node.metadata.labels?.[workload.topologyKey]) || '',
       ignored: workload.notReadyNodes === 'Ignore' && wasNotReady(node, begun),
       ...drainOf(workload, node),
     };
   });
-  return { places: withTargets(snapshot, places, rejected), lost: [...byNode.values()].flat() };
+  return { all, lost: [...byNode.values()].flat() };
 }
 
 /** Since when the workload wants the revision, milliseconds since the epoch: when its rollout began. */
@@ -233,39 +224,6 @@ function drainOf({ ref, drain }: DaemonSet, node: Node): Pick<Place, 'draining' 
 function wasNotReady(node: Node, begun: number): boolean {
   const ready = conditionOf(node, 'Ready');
   return ready?.status !== 'True' && Date.parse(ready?.lastTransitionTime ?? '') < begun;
-}
-
-/**
- * Which nodes keep what they have: those that the nodeSelector does not select, and so many of the others as the partition says.
- * Of these, those are taken first whose revision is being gone back from, or a canary could never be taken back; then those that
- * are updated already, so that no node is taken instead of one that has the new revision; then the last names.
- */
-function withTargets(
-  { workload: { partition, nodeSelector }, nodes = [] }: Snapshot<DaemonSet>,
-  all: readonly Place[],
-  rejected: ReadonlySet<string>,
-): readonly Place[] {
-  const labels = new Map(nodes.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]));
-  const wanted = Object.entries(nodeSelector);
-  const isSelected = ({ name }: Place) => wanted.every(([key, value]) => labels.get(name)?.[key] === value);
-  const places =
-    wanted.length === 0
-      ? all
-      : all.map((place) =>
-          isSelected(place) ? place : { ...place, isTarget: false, keptBy: 'NodeSelector' as const },
-        );
-  if (partition === 0) return places;
-  const desired = places.filter(({ shouldRun, isTarget }) => shouldRun && isTarget);
-  const rank = ({ pods }: Place): number => {
-    const live = pods.filter(({ terminating }) => !terminating);
-    if (live.some(({ isNew, revision }) => !isNew && rejected.has(revision))) return 0;
-    return live.some(({ isNew }) => isNew) ? 1 : 2;
-  };
-  const ordered = [...desired].sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? 1 : -1));
-  const kept = new Set(ordered.slice(Math.max(0, ordered.length - partition)).map(({ name }) => name));
-  return places.map((place) =>
-    kept.has(place.name) ? { ...place, isTarget: false, keptBy: 'Partition' as const } : place,
-  );
 }
 
 function isGhost({ finished, terminating }: DaemonMember): boolean {

@@ -3,12 +3,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { fc } from '../support/properties.ts';
 
+import { desiredPlaces } from '../../planners/daemonset-budget.ts';
+import { hashOf, viewDaemonSet } from '../../planners/daemonset-view.ts';
 import { planDaemonSet } from '../../planners/daemonset.ts';
 import { resolveIntOrPercent } from '../../planners/int-or-percent.ts';
 import { eligibilityOf } from '../../planners/node-eligibility.ts';
-import type { Pod } from '../../planners/objects.ts';
+import type { ControllerRevision, Pod } from '../../planners/objects.ts';
 import { PURPOSES } from '../../planners/plan.ts';
 import type { Purpose } from '../../planners/plan.ts';
+import { templateOfRevision } from '../../planners/template-revision.ts';
 import type { DaemonSet } from '../../planners/workload.ts';
 import type { DaemonCheck, DaemonPlanner, SimulatedDaemons } from '../support/simulated-daemons.ts';
 import { aimOf, daemonHistories, runDaemonHistory } from '../support/simulated-daemons.ts';
@@ -51,7 +54,10 @@ function livePodsOn({ pods }: SimulatedDaemons, node: string): readonly Pod[] {
   return [...pods.values()].filter((pod) => isLive(pod) && (pod.spec.nodeName ?? aimOf(pod)) === node);
 }
 
-function desiredNodes({ set, nodes }: SimulatedDaemons): readonly string[] {
+function desiredNodes(cluster: SimulatedDaemons): readonly string[] {
+  const { set, nodes, now } = cluster;
+  // Which nodes a partition holds at an older template is the planner's to say.
+  if (set.partition > 0) return desiredPlaces(viewDaemonSet(cluster.snapshot(), now)).map(({ name }) => name);
   const of = eligibilityOf(set.template);
   return [...nodes.values()].filter((node) => of(node).shouldRun).map(({ metadata }) => metadata.name);
 }
@@ -61,6 +67,12 @@ function latestNumber({ revisions }: SimulatedDaemons): number | bigint | undefi
     (highest, { revision }) => (highest === undefined || revision > highest ? revision : highest),
     undefined,
   );
+}
+
+/** Whether a node is for pods of a revision. */
+function fits({ nodes }: SimulatedDaemons, revision: ControllerRevision | undefined, name: string) {
+  const node = nodes.get(name);
+  return node && revision && eligibilityOf(templateOfRevision(revision))(node);
 }
 
 /** Writes that a DaemonSet never needs; and adoption, which is the same for all kinds. */
@@ -168,6 +180,42 @@ describe('properties of the DaemonSet planner', () => {
           if (verb !== 'delete' || pod === undefined || !isReady(pod) || !isLive(pod)) continue;
           const others = livePodsOn(cluster, place).filter((one) => one !== pod && isReady(one));
           expect(!desired.includes(place) || others.length > 0).toBe(true);
+        }
+      },
+    });
+  });
+
+  it.each<[string, Partial<DaemonSet>]>([
+    ['with a partition', { partition: 3 }],
+    ['with a pause', { paused: { by: 'test' } }],
+  ])('a pod is made only where its own template fits, %s', (_, settings) => {
+    always(() => undefined, {
+      settings,
+      check: (cluster, plan) => {
+        for (const { verb, purpose, place = '', revision } of plan.steady) {
+          if (verb !== 'create' || purpose !== 'ScaleUp') continue;
+          const made = cluster.revisions.find(({ metadata }) => metadata.name === revision);
+          expect(fits(cluster, made, place)?.shouldRun).toBe(true);
+        }
+      },
+    });
+  });
+
+  it.each<[string, Partial<DaemonSet>, (cluster: SimulatedDaemons) => boolean]>([
+    ['a pause', { paused: { by: 'test' } }, ({ set }) => set.paused !== undefined],
+    ['a partition of all nodes', { partition: 8 }, ({ set, nodes }) => set.partition >= nodes.size],
+  ])('%s: no node loses its only pod while the template that the pod has fits', (_, settings, isFrozen) => {
+    always(() => undefined, {
+      settings,
+      check: (cluster, plan) => {
+        if (cluster.set.updateStrategy !== 'RollingUpdate' || !isFrozen(cluster)) return;
+        for (const { verb, name, place = '' } of plan.steady) {
+          const pod = cluster.pods.get(name);
+          if (verb !== 'delete' || pod === undefined || !isLive(pod)) continue;
+          const label = pod.metadata.labels?.['controller-revision-hash'];
+          const own = cluster.revisions.find((one) => hashOf(one) === label);
+          const isOnly = livePodsOn(cluster, place).length === 1;
+          expect(isOnly && fits(cluster, own, place)?.shouldContinue === true).toBe(false);
         }
       },
     });

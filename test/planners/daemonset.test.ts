@@ -180,6 +180,76 @@ describe('a pod on each node (D6–D10)', () => {
   });
 });
 
+describe('a new template that selects other nodes (D1)', () => {
+  const POOLS = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) =>
+    nodeOf(name, { labels: { pool: name.slice(0, 1) } }),
+  );
+  const NO_POOL = {};
+  /** From the nodes of a pool to those of another; `parts` is what holds the set. */
+  function moved(parts: Partial<DaemonSet>, from: object = { pool: 'a' }, to: object = { pool: 'b' }) {
+    const template = (nodeSelector: object) => templateOf('agent:1', { nodeSelector });
+    const old = daemonRevisionFor(daemonSetOf({ ...parts, template: template(from) }));
+    const set = daemonSetOf({ ...parts, template: template(to), generation: 2 });
+    const update = daemonRevisionFor(set, [old]);
+    const plan = (pods: readonly Pod[], revisions = [old, update]) =>
+      planDaemonSet(daemonSnapshotOf(set, { revisions, nodes: POOLS, pods }), NOW);
+    const at = (revision: ControllerRevision, ...names: readonly string[]) =>
+      names.map((name) => daemonPodOn(set, name, revision));
+    return { old, update, plan, at };
+  }
+
+  it('nothing holds it: pods go from the nodes that it does not want, and come on those that it does', () => {
+    const { old, update, plan, at } = moved({});
+    const { steady } = plan(at(old, 'a1', 'a2', 'a3'));
+    const [a, b] = [['a1', 'a2', 'a3'].map((name) => `ScaleDown ${name}`), ['ScaleUp b1', 'ScaleUp b2']];
+    expect(brief(steady)).toEqual([...a, ...b]);
+    expect(steady.at(-1)?.revision).toBe(update.metadata.name);
+  });
+
+  it.each<[string, Partial<DaemonSet>]>([
+    ['a pause', { paused: { by: 'kim' } }],
+    ['a partition of all nodes', { partition: 5 }],
+    ['a nodeSelector of the update', { nodeSelector: { canary: 'true' } }],
+  ])('%s holds it: no pod goes, none comes, and one that dies comes back as it was', (_, parts) => {
+    const { old, plan, at } = moved(parts);
+    const held = plan(at(old, 'a1', 'a2', 'a3'));
+    expect([held.steady, held.batch, held.progress.unavailable]).toEqual([[], [], 0]);
+    expect(held.status).toMatchObject({ desiredNumberScheduled: 3, numberMisscheduled: 0 });
+    const [back, ...more] = plan(at(old, 'a1', 'a3')).steady;
+    expect([back?.place, back?.revision, more]).toEqual(['a2', old.metadata.name, []]);
+  });
+
+  it('before the template has a revision nothing goes', () => {
+    const { old, plan, at } = moved({});
+    expect(plan(at(old, 'a1', 'a2', 'a3'), [old])).toMatchObject({ steady: [], needsRollout: true });
+  });
+
+  it('a pause in the middle leaves what has come, and what has not yet gone', () => {
+    const { old, update, plan, at } = moved({ paused: { by: 'kim' } });
+    const paused = plan([...at(old, 'a1'), ...at(update, 'b1', 'b2')]);
+    // Those of the old template are made again: the rollout has not reached them.
+    expect(brief(paused.steady)).toEqual(['ScaleUp a2', 'ScaleUp a3']);
+    expect(paused.finished).toBe(false);
+  });
+
+  it('more nodes than before: a partition keeps those that have something to keep', () => {
+    const { old, update, plan, at } = moved({ partition: 3 }, { pool: 'a' }, NO_POOL);
+    const { steady, batch } = plan(at(old, 'a1', 'a2', 'a3'));
+    expect([brief(steady), batch]).toEqual([['ScaleUp b1', 'ScaleUp b2'], []]);
+    expect(steady.map(({ revision }) => revision)).toEqual([update.metadata.name, update.metadata.name]);
+  });
+
+  it('more nodes than before, all held: nothing is made there that could not be scheduled, nor is that complete', () => {
+    const { old, plan, at } = moved({ partition: 5 }, { pool: 'a' }, NO_POOL);
+    expect(plan(at(old, 'a1', 'a2', 'a3')).steady).toEqual([]);
+    const other = moved({ paused: {} }, { pool: 'a' }, NO_POOL);
+    expect(other.plan(other.at(other.update, 'a1', 'a2', 'a3'))).toMatchObject({
+      steady: [],
+      finished: false,
+    });
+  });
+});
+
 describe('which nodes may be updated now (D12–D17)', () => {
   /** One character a node: o old, n new, capital = not ready, t terminating, - none. */
   function planOf(

@@ -29,7 +29,7 @@ const OPERATIONS = {
   leave: 1,
   taint: 1,
   breakNode: 1,
-  label: 1,
+  label: 3,
   pause: 1,
   partition: 1,
   guests: 2,
@@ -46,6 +46,14 @@ export interface DaemonHistory {
 
 const NODE_NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 const IMAGES = ['agent:1', 'agent:2', 'agent:bad', 'agent:3'];
+/** What a template may ask of a node: no node has the disk, and half of them each pool. */
+const NODE_SELECTORS: readonly Readonly<Record<string, string>>[] = [
+  { disk: 'ssd' },
+  {},
+  { pool: 'odd' },
+  {},
+  { pool: 'even' },
+];
 const TAINTS: readonly NonNullable<NonNullable<Node['spec']>['taints']>[] = [
   [],
   [{ key: 'full', effect: 'NoSchedule' }],
@@ -92,7 +100,7 @@ export class SimulatedDaemons {
 
   constructor(settings: Partial<DaemonSet>) {
     this.set = daemonSetOf(settings);
-    for (const name of NODE_NAMES.slice(0, 4)) this.nodes.set(name, nodeOf(name));
+    for (const name of NODE_NAMES.slice(0, 4)) this.nodes.set(name, labelledNode(name));
   }
 
   snapshot(): Snapshot<DaemonSet> {
@@ -209,7 +217,7 @@ export class SimulatedDaemons {
   #changeNode(name: string, parts: Parameters<typeof nodeOf>[1]): void {
     const node = this.nodes.get(name);
     if (node === undefined) return;
-    const changed = nodeOf(name, parts);
+    const changed = labelledNode(name, parts);
     this.nodes.set(name, {
       ...changed,
       metadata: {
@@ -286,7 +294,7 @@ export class SimulatedDaemons {
       case 'fail':
         return this.#edit(name, (pod) => ({ ...pod, status: { phase: 'Failed', conditions: [] } }));
       case 'join':
-        if (!this.nodes.has(node)) this.nodes.set(node, nodeOf(node));
+        if (!this.nodes.has(node)) this.nodes.set(node, labelledNode(node));
         return;
       case 'leave':
         this.nodes.delete(node);
@@ -319,8 +327,8 @@ export class SimulatedDaemons {
         this.#changeNode(node, number % 2 === 0 ? {} : { notReadySince: this.now });
         return;
       case 'label': {
-        const selector = number % 3 === 0 ? { nodeSelector: { disk: 'ssd' } } : {};
-        return this.change({ template: templateOf('agent:2', selector) });
+        const nodeSelector = NODE_SELECTORS[number % NODE_SELECTORS.length] ?? {};
+        return this.change({ template: templateOf('agent:2', { nodeSelector }) });
       }
       case 'pause': {
         const { paused, ...rest } = this.set;
@@ -328,7 +336,7 @@ export class SimulatedDaemons {
         return;
       }
       case 'partition':
-        return this.change({ partition: number % 4 });
+        return this.change({ partition: number % 8 });
       case 'maximum':
         if (this.set.maxSurge === 0) this.change({ maxUnavailable: 1 + (number % 3) });
         return;
@@ -344,7 +352,7 @@ export class SimulatedDaemons {
     this.change({ template: templateOf('agent:9') });
     for (const name of NODE_NAMES) {
       if (this.nodes.has(name)) this.#changeNode(name, {});
-      else this.nodes.set(name, nodeOf(name));
+      else this.nodes.set(name, labelledNode(name));
     }
     this.allowsEvictions = true;
   }
@@ -374,6 +382,11 @@ export class SimulatedDaemons {
 interface NodePatch {
   readonly metadata: { readonly annotations: Readonly<Record<string, string | null>> };
   readonly spec?: { readonly unschedulable: boolean | null };
+}
+
+function labelledNode(name: string, parts: Parameters<typeof nodeOf>[1] = {}): Node {
+  const pool = NODE_NAMES.indexOf(name) % 2 === 0 ? 'even' : 'odd';
+  return nodeOf(name, { ...parts, labels: { pool } });
 }
 
 function guestOn(node: string, name: string): Pod {
