@@ -342,6 +342,8 @@ function nextStep({ code, message, pods = [] }: Reason, evidence: Evidence): str
     OnDelete: `kubectl delete pod ${pod} -n ${namespace}`,
     NodeDown:
       'kubectl get nodes   # delete the Node of one that does not come back: its pods are then made elsewhere',
+    NodesAwaited:
+      'kubectl get nodes   # mend one of them; or let the update reach other nodes: lower partition, or change its nodeSelector',
     TerminationHeld: `who has set it takes it off; if nobody does any more: ${takeOffFinalizers(pod, namespace)}`,
     NameLeaving: `wait until it is gone; a finalizer that nobody takes off any more: ${takeOffFinalizers(pod, namespace)}`,
     TerminationOverdue: `kubectl get node ${node}   # the pod goes when it is back, or when a Node that does not come back is deleted; where its containers surely run no more${danger}: kubectl delete pod ${pod} -n ${namespace} --force --grace-period=0`,

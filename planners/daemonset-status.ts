@@ -63,19 +63,38 @@ export function progressOfDaemonSet(view: DaemonSetView, { maxUnavailable }: Dae
  * every node, OnDelete only the revision; else every node that may be updated has an available pod at the update revision.
  */
 export function isFinishedDaemonRollout(view: DaemonSetView): boolean {
-  if (view.revisions.length === 1) return isCompleteDaemonSet(view);
-  return areSettled(view, (place) => isTarget(view, place));
+  const isMeant = meantBy(view);
+  return areSettled(view, isMeant) && !isUnproven(view, isMeant);
 }
 
 /** Whether every node has an available pod at the update revision, those too that the present strategy leaves alone. */
 export function isCompleteDaemonSet(view: DaemonSetView): boolean {
-  return areSettled(view, () => true);
+  const isMeant = () => true;
+  return areSettled(view, isMeant) && !isUnproven(view, isMeant);
+}
+
+/** Nothing is left but nodes that were not Ready before the rollout began, and none has shown that the revision works. */
+export function isAwaitingIgnored(view: DaemonSetView): boolean {
+  const isMeant = meantBy(view);
+  return areSettled(view, isMeant) && isUnproven(view, isMeant);
+}
+
+/** The nodes whose rollout this is. */
+function meantBy(view: DaemonSetView): (place: Place) => boolean {
+  return view.revisions.length === 1 ? () => true : (place) => isTarget(view, place);
 }
 
 function areSettled(view: DaemonSetView, isMeant: (place: Place) => boolean): boolean {
   const { workload, update, revisionPlan, places } = view;
   if (workload.deleting || update === undefined || revisionPlan.outcome !== 'exists') return false;
   return places.every((place) => !isMeant(place) || isSettled(place));
+}
+
+/** Nodes that nobody waits for prove nothing: where one of these is behind, another must have an available pod at the update revision. */
+function isUnproven({ places }: DaemonSetView, isMeant: (place: Place) => boolean): boolean {
+  const isBehind = (place: Place) =>
+    place.ignored && (place.shouldRun || place.isWanted) && isMeant(place) && !isProven(place);
+  return places.some(isBehind) && !places.some(isProven);
 }
 
 /** Nothing more is to be done there: an available pod at the update revision where one is to run, else no old one. */
@@ -85,7 +104,11 @@ export function isSettled(place: Place): boolean {
   // The new template is to have a pod there, for which it is held back.
   if (!shouldRun && isWanted) return false;
   if (!shouldRun) return !shouldContinue || pods.filter(isLive).every(({ isNew }) => isNew);
-  return isUpdated(place) && pods.some(({ available }) => available);
+  return isProven(place);
+}
+
+function isProven(place: Place): boolean {
+  return place.shouldRun && isUpdated(place) && place.pods.some(({ available }) => available);
 }
 
 /** No revision for the template, or a pod that may be touched is not at it; never because a node joined. */

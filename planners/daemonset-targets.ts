@@ -99,7 +99,8 @@ function mostFrequent(
  * Which nodes keep what they have: those that the nodeSelector does not select, and so many of the others as the partition says.
  * Of these, those are taken first whose revision is being gone back from, or a canary could never be taken back; then those that
  * are updated already, so that no node is taken instead of one that has the new revision; then those that have nothing to keep, as
- * only the new template wants a pod there; then the last names.
+ * only the new template wants a pod there; then the last names, and after all of them nodes that nobody waits for: as a canary they
+ * would show nothing.
  */
 function withTargets(
   { partition, nodeSelector }: DaemonSet,
@@ -132,11 +133,12 @@ function withTargets(
 }
 
 /** In which order nodes become targets. `keeps`: without the new template there would be a pod, too. */
-function rankOf({ pods }: Place, rejected: ReadonlySet<string>, keeps: boolean): number {
+function rankOf({ pods, ignored }: Place, rejected: ReadonlySet<string>, keeps: boolean): number {
   const live = pods.filter(({ terminating }) => !terminating);
   if (live.some(({ isNew, revision }) => !isNew && rejected.has(revision))) return 0;
   if (live.some(({ isNew }) => isNew)) return 1;
-  return !keeps && live.length === 0 ? 2 : 3;
+  if (!keeps && live.length === 0) return 2;
+  return ignored ? 4 : 3;
 }
 
 function isLive({ terminating, finished }: DaemonMember): boolean {

@@ -5,6 +5,7 @@ import { daemonBudgetOf, desiredPlaces, isUnavailable } from './daemonset-budget
 import { planHookEnds, releaseNodes } from './daemonset-hooks.ts';
 import { planDaemonBatch } from './daemonset-rollout.ts';
 import {
+  isAwaitingIgnored,
   isCompleteDaemonSet,
   isFinishedDaemonRollout,
   needsDaemonRollout,
@@ -69,11 +70,12 @@ export function planDaemonSet(snapshot: Snapshot<DaemonSet>, now: number): Plan<
   };
 }
 
-/** Why each pod that is not available is not, and when time alone will change that; which nodes nobody waits for. */
+/** Why each pod that is not available is not, and when time alone will change that; which nodes nobody waits for, or all. */
 function explainPods(view: DaemonSetView, plan: PlanBuilder): void {
+  const isAwaited = isAwaitingIgnored(view);
   for (const place of view.places) {
     if (place.ignored && isUnavailable({ ...place, ignored: false }))
-      plan.wait('NodesIgnored', { pod: place.name });
+      plan.wait(isAwaited && place.isTarget ? 'NodesAwaited' : 'NodesIgnored', { pod: place.name });
   }
   for (const member of membersOfView(view)) {
     if (member.availableAt !== undefined) plan.requeue(member.availableAt);

@@ -110,6 +110,7 @@ export type ReasonCode =
   | 'NodeSelector'
   | 'TopologyOrder'
   | 'NodesIgnored'
+  | 'NodesAwaited'
   | 'Draining'
   | 'DrainTaken'
   | 'DrainTimedOut'

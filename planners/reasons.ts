@@ -23,6 +23,7 @@ const ORDER: readonly ReasonCode[] = [
   'ClaimStale',
   'ClaimOwners',
   'NodeDown',
+  'NodesAwaited',
   'TerminationHeld',
   'TerminationOverdue',
   'TemporalUnreachable',
@@ -113,6 +114,8 @@ export function sentence(
       return `one part of the cluster is updated after the other${what}; ${who} ${be} in one that comes later`;
     case 'NodesIgnored':
       return `${who} ${total === 1 ? 'was' : 'were'} not Ready before the rollout began and ${total === 1 ? 'does' : 'do'} not hold it up${what}`;
+    case 'NodesAwaited':
+      return `${who} ${total === 1 ? 'was' : 'were'} not Ready before the rollout began, and no other node has an available pod at the new revision: the rollout waits for ${total === 1 ? 'it' : 'one of them'}${what}`;
     case 'Draining':
       return `other pods are leaving the ${total === 1 ? 'node' : 'nodes'} of ${who}${what}`;
     case 'DrainTaken':

@@ -568,6 +568,60 @@ describe('which nodes may be updated now (D12–D17)', () => {
       expect(brief(plan.batch)).toEqual(['Recreate b']);
     });
 
+    describe('they prove nothing', () => {
+      const message = (who: string, whom: string) =>
+        `${who} not Ready before the rollout began, and no other node has an available pod at the new revision: the rollout waits for ${whom}`;
+      const awaited = ({ waiting }: Plan<DaemonSetStatus>) =>
+        waiting.find(({ code }) => code === 'NodesAwaited')?.message;
+
+      it('a partition takes them last', () => {
+        const plan = tolerated(begun - 1_000, 'Ooo', { partition: 2 });
+        expect(brief(plan.batch)).toEqual(['Recreate c']);
+        expect(tolerated(begun - 1_000, 'Oon', { partition: 2 })).toMatchObject({ finished: true });
+        expect(brief(tolerated(begun - 1_000, 'Onn').batch)).toEqual(['Recreate a']);
+      });
+
+      it('a canary on one alone is not finished before its pod is available', () => {
+        const [canary, labels] = [{ nodeSelector: { canary: 'true' } }, { canary: 'true' }];
+        const { set, old, revisions } = daemonRolloutOf(canary);
+        const nodes = [nodeOf('a', { labels, notReadySince: begun - 1_000 }), nodeOf('b')];
+        const wanted = revisions.map((one) => ({
+          ...one,
+          metadata: { ...one.metadata, creationTimestamp: new Date(begun).toISOString() },
+        }));
+        const pods = [
+          daemonPodOn(set, 'a', old, { ready: false, terminating: true }),
+          daemonPodOn(set, 'b', old),
+        ];
+        const plan = planDaemonSet(daemonSnapshotOf(set, { revisions: wanted, nodes, pods }), NOW);
+        expect([plan.finished, awaited(plan)]).toEqual([false, message('a was', 'it')]);
+      });
+
+      it('where there are no others the rollout is not finished, and the revision not complete', () => {
+        const { set, old, update } = daemonRolloutOf();
+        const wanted = {
+          ...update,
+          metadata: { ...update.metadata, creationTimestamp: new Date(begun).toISOString() },
+        };
+        const nodes = ['a', 'b'].map((name) => nodeOf(name, { notReadySince: begun - 1_000 }));
+        const planWith = (revision: ControllerRevision, ready: boolean) => {
+          const pods = nodes.map(({ metadata: { name } }) => daemonPodOn(set, name, revision, { ready }));
+          return planDaemonSet(daemonSnapshotOf(set, { revisions: [old, wanted], nodes, pods }), NOW);
+        };
+        const plan = planWith(wanted, false);
+        expect([plan.finished, plan.steady, awaited(plan)]).toEqual([
+          false,
+          [],
+          message('a, b were', 'one of them'),
+        ]);
+        // A network plugin gets ready where the node is not: that is proof.
+        expect(planWith(wanted, true)).toMatchObject({
+          finished: true,
+          steady: [{ purpose: 'MarkComplete' }],
+        });
+      });
+    });
+
     it('Count: as upstream', () => {
       expect(tolerated(begun - 1_000, 'too', { notReadyNodes: 'Count' }).batch).toEqual([]);
     });
