@@ -118,27 +118,35 @@ function withTargets(
           isSelected(place) ? place : { ...place, isTarget: false, keptBy: 'NodeSelector' as const },
         );
   if (partition === 0) return places;
-  const desired = places.flatMap((place) => {
-    if (!place.isTarget) return [];
-    const { shouldRun } = stays(place);
-    return shouldRun || place.isWanted
-      ? [{ name: place.name, rank: rankOf(place, rejected, shouldRun) }]
-      : [];
-  });
-  const ordered = desired.sort((a, b) => a.rank - b.rank || (a.name < b.name ? 1 : -1));
-  const kept = new Set(ordered.slice(Math.max(0, ordered.length - partition)).map(({ name }) => name));
+  const ranked: { readonly name: string; readonly rank: number }[] = [];
+  const kept = new Set<string>();
+  for (const place of places) {
+    if (!place.isTarget) continue;
+    const { shouldRun, shouldContinue } = stays(place);
+    if (shouldRun || place.isWanted)
+      ranked.push({ name: place.name, rank: rankOf(place, rejected, shouldRun) });
+    // Its pod may stay and would not be made again (D14): it is taken with the last ones, or it would be lost to a canary.
+    else if (shouldContinue && !isGoneBackFrom(place, rejected)) kept.add(place.name);
+  }
+  ranked.sort((a, b) => a.rank - b.rank || (a.name < b.name ? 1 : -1));
+  for (const { name } of ranked.slice(Math.max(0, ranked.length - partition))) kept.add(name);
   return places.map((place) =>
     kept.has(place.name) ? { ...place, isTarget: false, keptBy: 'Partition' as const } : place,
   );
 }
 
 /** In which order nodes become targets. `keeps`: without the new template there would be a pod, too. */
-function rankOf({ pods, ignored }: Place, rejected: ReadonlySet<string>, keeps: boolean): number {
-  const live = pods.filter(({ terminating }) => !terminating);
-  if (live.some(({ isNew, revision }) => !isNew && rejected.has(revision))) return 0;
+function rankOf(place: Place, rejected: ReadonlySet<string>, keeps: boolean): number {
+  const live = place.pods.filter(({ terminating }) => !terminating);
+  if (isGoneBackFrom(place, rejected)) return 0;
   if (live.some(({ isNew }) => isNew)) return 1;
   if (!keeps && live.length === 0) return 2;
-  return ignored ? 4 : 3;
+  return place.ignored ? 4 : 3;
+}
+
+/** A pod of it is at a revision that is being gone back from. */
+function isGoneBackFrom({ pods }: Place, rejected: ReadonlySet<string>): boolean {
+  return pods.some(({ terminating, isNew, revision }) => !terminating && !isNew && rejected.has(revision));
 }
 
 function isLive({ terminating, finished }: DaemonMember): boolean {

@@ -92,7 +92,8 @@ const OF_OTHERS: ReadonlySet<Purpose> = new Set([
 const withinBudget: DaemonCheck = (cluster, plan) => {
   const desired = desiredNodes(cluster);
   const begun = cluster.revisions.findLast((one) => one.revision === latestNumber(cluster));
-  const since = Date.parse(begun?.metadata.annotations?.['fairlead.dev/wanted-since'] ?? '');
+  const { annotations, creationTimestamp = '' } = begun?.metadata ?? {};
+  const since = Date.parse(annotations?.['fairlead.dev/wanted-since'] ?? creationTimestamp);
   const isForgotten = (node: string) => {
     const ready = cluster.nodes.get(node)?.status?.conditions?.find(({ type }) => type === 'Ready');
     return (
@@ -209,7 +210,7 @@ describe('properties of the DaemonSet planner', () => {
       settings,
       check: (cluster, plan) => {
         if (cluster.set.updateStrategy !== 'RollingUpdate' || !isFrozen(cluster)) return;
-        for (const { verb, name, place = '' } of plan.steady) {
+        for (const { verb, name, place = '' } of [...plan.steady, ...plan.batch]) {
           const pod = cluster.pods.get(name);
           if (verb !== 'delete' || pod === undefined || !isLive(pod)) continue;
           const label = pod.metadata.labels?.['controller-revision-hash'];

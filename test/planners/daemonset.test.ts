@@ -376,6 +376,23 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(plan.status).toMatchObject({ desiredNumberScheduled: 0, numberMisscheduled: 1 });
   });
 
+  it.each<[string, number, readonly string[]]>([
+    ['one of all nodes', 100, []],
+    ['one of all but a canary', 2, ['Recreate b']],
+    ['without one', 0, ['Recreate t']],
+  ])('D14: with a partition such a pod is taken last, %s', (_, partition, expected) => {
+    const { set, old, update, revisions } = daemonRolloutOf({ partition });
+    const nodes = [nodeOf('0'), nodeOf('a'), nodeOf('b'), nodeOf('t', { taints: NO_SCHEDULE })];
+    const planWith = (...updated: readonly string[]) => {
+      const pods = nodes.map(({ metadata: { name } }) =>
+        daemonPodOn(set, name, updated.includes(name) ? update : old),
+      );
+      return planDaemonSet(daemonSnapshotOf(set, { revisions, nodes, pods }), NOW);
+    };
+    expect(brief(planWith().batch)).toEqual(expected);
+    expect(planWith('0', 'a', 'b').needsRollout).toBe(partition === 0);
+  });
+
   it('D17: in a surge such a pod is held until there are more pods than wanted', () => {
     const { set, old, update, revisions } = daemonRolloutOf({ maxSurge: 1, maxUnavailable: 0 });
     const nodes = [nodeOf('a', { taints: NO_SCHEDULE }), nodeOf('b')];

@@ -116,21 +116,19 @@ export class SimulatedDaemons {
   /** One look of the planner, and its writes. The first step of a run makes the revision. */
   act(planner: DaemonPlanner, check: DaemonCheck): Plan<DaemonSetStatus> {
     const revision = planRevision(this.set, this.revisions, LABEL.revisionHash);
-    const wanted = (one: ControllerRevision): ControllerRevision => ({
-      ...one,
-      metadata: {
-        ...one.metadata,
-        annotations: {
-          ...one.metadata.annotations,
-          [ANNOTATION.wantedSince]: new Date(this.now).toISOString(),
-        },
-      },
-    });
-    if (revision.outcome === 'create')
-      this.revisions = [...this.revisions, wanted(asStored(revision.manifest))];
+    const at = new Date(this.now).toISOString();
+    if (revision.outcome === 'create') {
+      const made = asStored(revision.manifest);
+      this.revisions = [
+        ...this.revisions,
+        { ...made, metadata: { ...made.metadata, creationTimestamp: at } },
+      ];
+    }
     if (revision.outcome === 'renumber') {
-      const renumbered = wanted({ ...revision.revision, revision: revision.to });
-      this.revisions = this.revisions.map((one) => (one === revision.revision ? renumbered : one));
+      const { metadata } = revision.revision;
+      const annotations = { ...metadata.annotations, [ANNOTATION.wantedSince]: at };
+      const wanted = { ...revision.revision, revision: revision.to, metadata: { ...metadata, annotations } };
+      this.revisions = this.revisions.map((one) => (one === revision.revision ? wanted : one));
     }
     const plan = planner(this.snapshot(), this.now);
     check(this, plan);
