@@ -129,14 +129,18 @@ export function recordOf(pod: Pod, container: string): ContainerRecord {
   };
 }
 
-/** Why the node does not resize the pod: condition PodResizePending (KEP-1287), or undefined. */
+/**
+ * Why the node does not resize the pod: condition PodResizePending (KEP-1287), or undefined. `Infeasible` is more than the node has;
+ * else it is `Deferred`: other pods use what it has, since `since`, milliseconds (NaN: unknown).
+ */
 export function resizeRefusal(
   pod: Pod,
-): { readonly infeasible: boolean; readonly message: string } | undefined {
+): { readonly infeasible: boolean; readonly since: number; readonly message: string } | undefined {
   const pending = conditionOf(pod, 'PodResizePending');
   if (pending?.status !== 'True') return undefined;
   return {
     infeasible: pending.reason === 'Infeasible',
+    since: Date.parse(pending.lastTransitionTime ?? ''),
     message: pending.message ?? pending.reason ?? 'pending',
   };
 }

@@ -15,6 +15,9 @@ import { diffTemplates } from './template-diff.ts';
 import type { TemplateDiff } from './template-diff.ts';
 import type { PodUpdatePolicy, Workload } from './workload.ts';
 
+/** So long a pod is left to a node that puts its resize off: other pods may go meanwhile. */
+const DEFERRED_PATIENCE_MS = 60_000;
+
 /** What updates of pods need to know of their workload. `M` is the kind's own view of a pod. */
 export interface UpdateView<M extends Member> {
   readonly workload: Workload & {
@@ -51,12 +54,16 @@ export function planInPlaceSteps<M extends Member>(
       if (isApplied && view.downNodes.has(member.pod.spec.nodeName ?? '')) continue;
       const step = stepInPlace(member.pod, member.inPlace, contextOf(view, member));
       if ('action' in step) plan.addSteady(step.action);
-      else
+      else {
+        const replacedAt = infeasibleAt(view, member);
+        const until = step.until ?? (step.wait === 'ResizePending' ? replacedAt : undefined);
+        if (replacedAt !== undefined) plan.requeue(replacedAt);
         plan.wait(step.wait, {
           pod: member.name,
           ...(step.detail !== '' && { detail: step.detail }),
-          ...(step.until !== undefined && { until: step.until }),
+          ...(until !== undefined && { until }),
         });
+      }
     } else if (hasGate(member.pod) && !isGateOpen(member.pod)) {
       plan.addSteady(openGateAction(member.pod, contextOf(view, member)));
     }
@@ -78,7 +85,8 @@ export function updateAction<M extends Member>(
   const { diff } = context;
   // Templates that mean the same under another name: a new label is all that is needed (D21).
   if (diff?.empty === true && member.inPlace === undefined) return startInPlace(member.pod, diff, context);
-  const refused = refusedResize(view, member);
+  const infeasible = member.inPlace !== undefined && isInfeasible(view, member);
+  const refused = refusedResize(view, member) ?? (infeasible ? resizeRefusal(member.pod) : undefined);
   const why = refused === undefined ? '' : ` and cannot be resized in place: ${refused.message}`;
   const recreate = {
     ...deletePod(
@@ -95,9 +103,7 @@ export function updateAction<M extends Member>(
     diff === undefined
       ? [`revision ${member.revision === '' ? 'of its label' : member.revision} is not known`]
       : obstacles(member.pod, diff);
-  const resizable =
-    policy === 'InPlaceOnly' ||
-    (refused === undefined && !(member.inPlace !== undefined && isInfeasible(view, member)));
+  const resizable = policy === 'InPlaceOnly' || (refused === undefined && !infeasible);
   const possible = problems.length === 0 && resizable;
   if (possible && diff !== undefined) return startInPlace(member.pod, diff, context);
   if (policy === 'InPlaceIfPossible') return recreate;
@@ -110,13 +116,28 @@ export function updateAction<M extends Member>(
  * allows to make a new one instead.
  */
 export function isInfeasible<M extends Member>(view: UpdateView<M>, member: M): boolean {
+  const at = infeasibleAt(view, member);
+  return at !== undefined && at <= view.now;
+}
+
+/**
+ * From when on that is so, milliseconds, if nothing else changes. What the node only puts off is awaited for a while, and for as long as
+ * it takes where a new pod would come to the same node, which has no more room for that one.
+ */
+function infeasibleAt<M extends Member>(view: UpdateView<M>, member: M): number | undefined {
   const { inPlace, pod } = member;
-  if (view.workload.podUpdatePolicy !== 'InPlaceIfPossible' || inPlace?.resources === undefined) return false;
-  if (!view.isTarget(member)) return false;
-  return (
-    refusedResize(view, member) !== undefined ||
-    (inPlace.revision === view.updateLabel && resizeRefusal(pod)?.infeasible === true)
-  );
+  const { podUpdatePolicy, ref } = view.workload;
+  if (podUpdatePolicy !== 'InPlaceIfPossible' || inPlace?.resources === undefined) return undefined;
+  if (!view.isTarget(member)) return undefined;
+  if (refusedResize(view, member) !== undefined) return -Infinity;
+  const pending = inPlace.revision === view.updateLabel ? resizeRefusal(pod) : undefined;
+  if (pending === undefined) return undefined;
+  if (pending.infeasible) return -Infinity;
+  const appliedAt = Date.parse(inPlace.appliedAt ?? '');
+  const isDown = view.downNodes.has(pod.spec.nodeName ?? '');
+  if (ref.kind === 'DaemonSet' || isDown || Number.isNaN(appliedAt)) return undefined;
+  // The condition may be older than this update, or newer.
+  return (pending.since > appliedAt ? pending.since : appliedAt) + DEFERRED_PATIENCE_MS;
 }
 
 /**

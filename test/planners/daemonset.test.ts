@@ -477,6 +477,31 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(plan.batch).toMatchObject([{ verb: 'patch', purpose: 'InPlaceBegin', place: 'b', charged: true }]);
   });
 
+  it.each([
+    ['Infeasible', ['Recreate a']],
+    ['Deferred', []],
+  ])(
+    'KEP-1287: a new pod for what the node refuses, not for what it puts off, as that would come to the same node: %s',
+    (reason, written) => {
+      const { set, update, revisions } = daemonRolloutOf({ podUpdatePolicy: 'InPlaceIfPossible' });
+      const pod = daemonPodOn(set, 'a', update);
+      const [at, revision] = [new Date(NOW).toISOString(), hashOf(update)];
+      const resources = [{ list: 'containers', container: 'main', previous: { requests: {}, limits: {} } }];
+      const state = { revision, at, appliedAt: at, gate: false, wasReady: true, containers: {}, resources };
+      const annotations = { 'fairlead.dev/in-place-update': JSON.stringify(state) };
+      const pending = { type: 'PodResizePending', status: 'True', reason, message: 'no cpu' } as const;
+      const deferred = {
+        ...pod,
+        metadata: { ...pod.metadata, annotations },
+        status: { ...pod.status, conditions: [...(pod.status?.conditions ?? []), pending] },
+      };
+      const snapshot = daemonSnapshotOf(set, { revisions, nodes: [nodeOf('a')], pods: [deferred] });
+      const plan = planDaemonSet(snapshot, NOW + 86_400_000);
+      expect(brief([...plan.steady, ...plan.batch])).toEqual(written);
+      expect(plan.waiting.some(({ code }) => code === 'ResizePending')).toBe(written.length === 0);
+    },
+  );
+
   describe('which nodes, in which order', () => {
     const zones = (...letters: readonly string[]) =>
       letters.map((zone, index) =>

@@ -357,6 +357,91 @@ describe('how a pod is updated (A18–A22)', () => {
     expect([waiting.steady, waiting.batch, codes(waiting)]).toEqual([[], [], ['ResizePending']]);
   });
 
+  describe('KEP-1287: resources that the node has, and other pods use (Deferred)', () => {
+    const sized = (cpu: string) =>
+      templateOf('web:1', {
+        containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu } } }],
+      });
+    const before = setOf({ replicas: 2, template: sized('1') });
+    const old = revisionFor(before);
+    const set = { ...before, template: sized('2'), podUpdatePolicy: 'InPlaceIfPossible' as const };
+    const update = revisionFor(set, [old]);
+    const annotation = {
+      revision: update.metadata.name,
+      at: new Date(NOW).toISOString(),
+      appliedAt: new Date(NOW).toISOString(),
+      gate: false,
+      wasReady: true,
+      containers: {},
+      resources: [
+        { list: 'containers', container: 'main', previous: { requests: { cpu: '1' }, limits: {} } },
+      ],
+    };
+    const planAt = (
+      seconds: number,
+      { one = set, since = NOW, down = false }: { one?: StatefulSet; since?: number; down?: boolean } = {},
+    ) => {
+      const pod = podOf(set, 1, update.metadata.name, {
+        annotations: { 'fairlead.dev/in-place-update': JSON.stringify(annotation) },
+        conditions: [
+          { type: 'InPlaceUpdateReady', status: 'True' },
+          { type: 'Ready', status: 'True', lastTransitionTime: '2025-12-31T00:00:00Z' },
+          {
+            type: 'PodResizePending',
+            status: 'True',
+            reason: 'Deferred',
+            message: 'Node did not have enough resource: cpu',
+            lastTransitionTime: new Date(since).toISOString(),
+          },
+        ],
+      });
+      const plan = planStatefulSet(
+        snapshotOf(one, {
+          revisions: [old, update],
+          pods: [podOf(before, 0, old.metadata.name), pod],
+          ...(down && { downNodes: new Set(['node-0']) }),
+        }),
+        NOW + seconds * 1_000,
+      );
+      return { ...plan, written: [...plan.steady, ...plan.batch] };
+    };
+
+    it('are waited for a minute; then there is a new pod, which costs nothing more', () => {
+      const waiting = planAt(59);
+      expect(waiting.written).toEqual([]);
+      expect(waiting.requeueAt).toBe(NOW + 60_000);
+      expect(waiting.waiting).toContainEqual({
+        code: 'ResizePending',
+        message: 'web-1 waits for the node to resize it: Node did not have enough resource: cpu',
+        pods: ['web-1'],
+        until: NOW + 60_000,
+      });
+      expect(planAt(60).written).toMatchObject([
+        {
+          purpose: 'Recreate',
+          name: 'web-1',
+          message: expect.stringContaining(
+            'and cannot be resized in place: Node did not have enough resource: cpu',
+          ),
+        },
+      ]);
+    });
+
+    it('are waited for from when the node said so, if that was after the change', () => {
+      expect(planAt(89, { since: NOW + 30_000 }).written).toEqual([]);
+      expect(planAt(90, { since: NOW + 30_000 }).written).toHaveLength(1);
+      expect(planAt(59, { since: NOW - 90_000 }).written).toEqual([]);
+    });
+
+    it.each([
+      ['InPlaceOnly allows no new pod', { one: { ...set, podUpdatePolicy: 'InPlaceOnly' as const } }],
+      ['what a dead kubelet said last does not count', { down: true }],
+    ])('are waited for as long as it takes: %s', (_, options) => {
+      const plan = planAt(86_400, options);
+      expect([plan.written, plan.requeueAt]).toEqual([[], undefined]);
+    });
+  });
+
   describe('KEP-1287: resources that the apiserver does not give a pod', () => {
     const sized = (tag: string, cpu: string) =>
       templateOf(tag, { containers: [{ name: 'main', image: tag, resources: { requests: { cpu } } }] });

@@ -51,8 +51,8 @@ const IMAGES = ['web:1', 'web:2', 'web:2+same-digest', 'web:bad', 'web:crash', '
 
 const DATA = { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } };
 
-/** Amounts of cpu by the last digit of the template's number; the last amount is more than any node has. */
-const CPU: Readonly<Record<number, string>> = { 6: '1', 7: '2', 8: '99' };
+/** Amounts of cpu by the last digit of the template's number: what fits, what a node puts off, and more than any node has. */
+const CPU: Readonly<Record<number, string>> = { 5: '12', 6: '1', 7: '2', 8: '99' };
 
 /** Templates that differ in what can be changed in place, images, metadata, resources, and in what cannot. */
 export function templateNumber(number: number): StatefulSet['template'] {

@@ -8,6 +8,8 @@ import type { Condition, Container, ContainerStatus, Pod } from '../../planners/
 import { effectiveResources, holdsResources } from '../../planners/resources.ts';
 
 const MOST_CPU = 64;
+/** What the other pods of a node leave, for ever. */
+const FREE_CPU = 8;
 
 /** The image texts with which containers were started, by containerID: kubelet's own memory. */
 const startedWith = new Map<string, string>();
@@ -115,18 +117,19 @@ function runs(status: ContainerStatus, image: string): boolean {
 
 function resized(pod: Pod): Pod {
   const wanted = pod.spec.containers.filter(({ resources }) => resources !== undefined);
-  const tooMuch = wanted.some(
-    (container) => Number(effectiveResources(container).requests['cpu'] ?? 0) > MOST_CPU,
+  const cpu = Math.max(
+    ...wanted.map((container) => Number(effectiveResources(container).requests['cpu'] ?? 0)),
   );
+  const tooMuch = cpu > FREE_CPU;
   const pending: Condition = {
     type: 'PodResizePending',
     status: 'True',
-    reason: 'Infeasible',
+    reason: cpu > MOST_CPU ? 'Infeasible' : 'Deferred',
     message: 'too much cpu',
   };
   const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== 'PodResizePending');
   if (tooMuch) {
-    if (conditionOf(pod, 'PodResizePending') !== undefined) return pod;
+    if (conditionOf(pod, 'PodResizePending')?.reason === pending.reason) return pod;
     return { ...pod, status: { ...pod.status, conditions: [...others, pending] } };
   }
   const statuses = pod.status?.containerStatuses ?? [];
