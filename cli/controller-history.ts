@@ -1,13 +1,13 @@
 /** `rollout history rc/NAME`: the records of its rolling updates are its revisions; Temporal tells of one under way whether a run is open. */
 
-import type { Attempt, AttemptOutcome } from '../kubernetes/attempts.ts';
+import { attemptOfRun } from '../controllers/closed-run.ts';
 import { readAttempts } from '../kubernetes/attempts.ts';
 import type { RollingUpdatePlan } from '../planners/rolling-update.ts';
 import { ANNOTATION } from '../planners/names.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { isActiveRecord } from '../planners/rolling-update-record.ts';
 import type { UpdateView } from '../planners/rolling-update-view.ts';
-import { describeNoRun, isOfOtherUpdate } from '../planners/rolling-update-run.ts';
+import { isOfOtherUpdate } from '../planners/rolling-update-run.ts';
 import type { AskedRun } from './controller-session.ts';
 import { findUpdate, readPlan } from './controller-session.ts';
 import { RunWatch } from './run-watch.ts';
@@ -47,11 +47,6 @@ async function readClosedRun(session: Session, plan: RollingUpdatePlan): Promise
   return await new RunWatch(session, { namespace, name }).closedAtLast();
 }
 
-const RUN_OUTCOMES: Readonly<Record<string, AttemptOutcome>> = {
-  TERMINATED: 'Terminated',
-  CANCELLED: 'Canceled',
-};
-
 /**
  * What is under way with what became of its run, where none is open: an attempt like those that are recorded, unless it is among them.
  * @param run Closed, or none; undefined where one is open, and where nobody can tell
@@ -66,20 +61,9 @@ export function withRun(
     if (paused !== undefined) return { ...one, underWay: 'Paused' };
     if (run === undefined) return one;
     const { underWay: _, ...rest } = one;
-    if (run.state !== 'closed' || run.runId === undefined || run.startedAt === undefined) return rest;
-    const { runId, workflowId, startedAt, endedAt, status } = run;
-    if (isOfOtherUpdate(run, one.createdAt) || rest.attempts.some((attempt) => attempt.runId === runId))
-      return rest;
-    const attempt: Attempt = {
-      runId,
-      workflowId,
-      startedAt,
-      ...(endedAt !== undefined && { endedAt }),
-      outcome: RUN_OUTCOMES[status] ?? 'Failed',
-      ...(one.begun?.by !== undefined && { by: one.begun.by }),
-      ...(one.begun?.reason !== undefined && { reason: one.begun.reason }),
-      endedBecause: describeNoRun(run),
-    };
+    if (run.state === 'unreachable' || isOfOtherUpdate(run, one.createdAt)) return rest;
+    const attempt = attemptOfRun(run, one.begun);
+    if (attempt === undefined || rest.attempts.some(({ runId }) => runId === attempt.runId)) return rest;
     return { ...rest, attempts: [...rest.attempts, attempt] };
   });
 }

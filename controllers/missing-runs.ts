@@ -1,12 +1,15 @@
 /**
  * Starts the run of a rolling update that is written down and has none: Temporal has lost its history, or whoever wrote the record has
- * died before it started the run. One that was terminated, cancelled or has failed is left to a person's retry.
+ * died before it started the run. One that was terminated, cancelled or has failed is left to a person's retry, also when Temporal has
+ * forgotten that.
  */
 
+import { readAttempts } from '../kubernetes/attempts.ts';
 import { pause } from '../kubernetes/backoff.ts';
 import type { UpdateRecord } from '../planners/rolling-update-record.ts';
 import { RUN_GRACE_MS, isOfOtherUpdate } from '../planners/rolling-update-run.ts';
 import type { UpdateRun } from '../planners/rolling-update-run.ts';
+import { isLeftToPerson } from './closed-run.ts';
 
 /** An update without a run; by whom and why it was begun. */
 export interface RunlessUpdate {
@@ -22,6 +25,8 @@ export interface MissingRunsOptions {
   readonly temporalAnswers: () => boolean;
   readonly readRun: (update: RunlessUpdate) => Promise<UpdateRun>;
   readonly start: (update: RunlessUpdate) => Promise<unknown>;
+  /** Keeps on the record how its run ended, unless it is there: Temporal forgets it. */
+  readonly noteEnd: (record: UpdateRecord, run: UpdateRun) => Promise<unknown>;
   readonly onStarted: (update: RunlessUpdate) => void;
   /** A call failed: that of the next look may not. */
   readonly onError: (update: RunlessUpdate, error: unknown) => void;
@@ -39,6 +44,8 @@ export class MissingRuns {
   #suspected: ReadonlySet<string> = new Set();
   /** uids of records whose run was started by this leader. */
   readonly #started = new Set<string>();
+  /** uids of records whose run was open at the last look: whatever ended before has been tried again. */
+  readonly #open = new Set<string>();
   #wake = new AbortController();
   #isStopped = false;
   #running: Promise<void> | undefined;
@@ -76,14 +83,15 @@ export class MissingRuns {
   }
 
   async #look(): Promise<void> {
-    const { records, readRun, start, onStarted, onError } = this.#options;
+    const { records, readRun, start, noteEnd, onStarted, onError } = this.#options;
     // Of several with one workflow id the newest counts.
     const newest = new Map(
       records().map((record) => [`${record.revision.metadata.namespace ?? ''}/${record.from}`, record]),
     );
     const suspected = new Set<string>();
-    for (const { from, state, revision } of newest.values()) {
+    for (const record of newest.values()) {
       if (this.#isStopped) return;
+      const { from, state, revision } = record;
       const { uid, namespace = '', creationTimestamp } = revision.metadata;
       const { by, reason } = state.begun ?? {};
       const update = {
@@ -96,7 +104,11 @@ export class MissingRuns {
         const run = await readRun(update);
         // One that this leader has started for it has ended since.
         const isOther = isOfOtherUpdate(run, creationTimestamp) && !this.#started.has(uid);
+        if (run.state === 'running') this.#open.add(uid);
+        if (run.state === 'closed') this.#open.delete(uid);
+        if (run.state === 'closed' && !isOther) await noteEnd(record, run);
         if (run.state !== 'none' && !isOther) continue;
+        if (run.state === 'none' && !this.#open.has(uid) && isLeftToPerson(readAttempts(revision))) continue;
         if (!this.#suspected.has(uid)) {
           suspected.add(uid);
           continue;

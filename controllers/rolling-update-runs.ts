@@ -122,7 +122,8 @@ export async function readRollingUpdateRun(
       state: status.name === 'RUNNING' ? 'running' : 'closed',
       status: status.name,
       workflowId,
-      runId,
+      // Of the chain, as attempts have it: each time that it continues as new it gets another.
+      runId: raw.workflowExecutionInfo?.firstRunId || runId,
       startedAt: startTime.toISOString(),
       ...(closeTime !== undefined && { endedAt: closeTime.toISOString() }),
       ...(failing !== undefined && { failing }),

@@ -9,6 +9,7 @@ import { createRollingUpdateActivities } from '../activities/rolling-update.ts';
 import type { RolloutSteps } from '../activities/rollout.ts';
 import { createRolloutActivities, createRolloutSteps } from '../activities/rollout.ts';
 import { ActionEvents } from '../controllers/action-events.ts';
+import { attemptOfRun } from '../controllers/closed-run.ts';
 import { ClusterView } from '../controllers/cluster-view.ts';
 import { EventRecorder } from '../controllers/events.ts';
 import { Executor } from '../controllers/executor.ts';
@@ -19,6 +20,7 @@ import { Reconciler } from '../controllers/reconciler.ts';
 import { WriteMemory } from '../controllers/write-memory.ts';
 import { readRollingUpdateRun, startRollingUpdate } from '../controllers/rolling-update-runs.ts';
 import { RolloutRuns } from '../controllers/rollout-runs.ts';
+import { causeOfEnd } from '../controllers/run-endings.ts';
 import { isTemporalAway } from '../controllers/temporal-failure.ts';
 import { Spacing } from '../controllers/spacing.ts';
 import { StatusWriter } from '../controllers/status-writer.ts';
@@ -26,6 +28,8 @@ import { WorkQueue } from '../controllers/work-queue.ts';
 import { WorkloadWatch } from '../controllers/workload-watch.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import { toMessage } from '../kubernetes/api-error.ts';
+import { readAttempts, recordAttemptAt } from '../kubernetes/attempts.ts';
+import { pathOf } from '../kubernetes/rolling-update-objects.ts';
 import { groupVersion } from '../kubernetes/workload-api.ts';
 import { parseWorkloadKey, workloadKey } from '../kubernetes/workload-key.ts';
 import { LABEL } from '../planners/names.ts';
@@ -250,6 +254,15 @@ export async function startLeader(options: LeaderOptions) {
       const limit = historyLimit !== undefined && { historyLimit };
       await startRollingUpdate(temporal, { ...update, cluster, clusterUid, searchAttributes, ...limit });
     },
+    noteEnd: async ({ revision, state }, run) => {
+      const known = readAttempts(revision);
+      const attempt = attemptOfRun(run, state.begun);
+      if (attempt === undefined || known.some(({ runId }) => runId === attempt.runId)) return;
+      const why = await causeOfEnd(temporal, attempt.workflowId, attempt.runId);
+      const { namespace = '', name } = revision.metadata;
+      const path = pathOf('controllerrevisions', namespace, name);
+      await recordAttemptAt(client, path, undefined, { ...attempt, ...(why && { endedBecause: why }) });
+    },
     onStarted: ({ namespace, name }) =>
       log.warn(
         { workload: workloadKeyOf(namespace, name) },
@@ -260,7 +273,7 @@ export async function startLeader(options: LeaderOptions) {
       if (!isAway) options.onTemporalRefusal();
       log[isAway ? 'debug' : 'warn'](
         { workload: workloadKeyOf(namespace, name), error: toMessage(error) },
-        'run of a rolling update cannot be asked for or started, will be tried again',
+        'run of a rolling update cannot be asked for, started or noted as ended, will be tried again',
       );
     },
   });

@@ -327,7 +327,7 @@ describe('rolling update of a ReplicationController', () => {
 
       expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('terminated') });
       expect((await cli('explain rc/foo')).out).toContain('no run is open (the last one is terminated)');
-      expect((await cli('rollout history rc/foo')).out).toMatch(/ Terminated .*the last one is terminated/);
+      expect((await cli('rollout history rc/foo')).out).toMatch(/ Terminated .*its run was terminated/);
       const plan = async (words: string) =>
         JSON.parse((await cli(`rolling-update foo ${words} --dry-run -o json`)).out) as object;
       expect(await plan('--image=foo:2')).toMatchObject({ action: 'attach', to: 'foo', desired: 3 });

@@ -6,13 +6,26 @@ import type { RunlessUpdate } from '../../../controllers/missing-runs.ts';
 import { MissingRuns } from '../../../controllers/missing-runs.ts';
 import type { UpdateRun } from '../../../planners/rolling-update-run.ts';
 import type { UpdateRecord } from '../../../planners/rolling-update-record.ts';
+import { ANNOTATION } from '../../../planners/names.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { eventually } from '../../support/eventually.ts';
 
 const BEGUN = '2026-01-01T00:00:10Z';
 
-function record(from: string, begun?: object): UpdateRecord {
-  const metadata = { namespace: 'shop', name: `${from}-1`, uid: `uid-${from}`, creationTimestamp: BEGUN };
+function record(from: string, begun?: object, outcomes: readonly string[] = []): UpdateRecord {
+  const attempts = outcomes.map((outcome, at) => ({
+    runId: String(at),
+    workflowId: 'w',
+    startedAt: BEGUN,
+    outcome,
+  }));
+  const metadata = {
+    namespace: 'shop',
+    name: `${from}-1`,
+    uid: `uid-${from}`,
+    creationTimestamp: BEGUN,
+    annotations: { [ANNOTATION.attempts]: JSON.stringify(attempts) },
+  };
   return trusted<UpdateRecord>({ from, state: { phase: 'Renaming', begun }, revision: { metadata } });
 }
 
@@ -33,7 +46,7 @@ async function play(world: {
   onLook?: (look: number, runs: Map<string, UpdateRun>) => void;
 }) {
   const runs = new Map(Object.entries(world.runs ?? {}));
-  const [started, failed]: [RunlessUpdate[], string[]] = [[], []];
+  const [started, failed, noted]: [RunlessUpdate[], string[], UpdateRun[]] = [[], [], []];
   let looks = 0;
   const missing = new MissingRuns({
     records: () => {
@@ -49,6 +62,7 @@ async function play(world: {
       runs.set(update.name, OPEN);
       return await Promise.resolve(undefined);
     },
+    noteEnd: async (_, run) => await Promise.resolve(noted.push(run)),
     onStarted: () => undefined,
     onError: ({ name }) => failed.push(name),
     lookMs: 5,
@@ -57,7 +71,7 @@ async function play(world: {
   missing.start();
   await eventually('there are five looks', () => looks >= 5);
   await missing.stop();
-  return { started, failed };
+  return { started, failed, noted };
 }
 
 it('one that Temporal knows no run of, once, with who began it; the others go on where one is refused', async () => {
@@ -75,14 +89,31 @@ it.each(['FAILED', 'TERMINATED', 'CANCELLED', 'TIMED_OUT'])(
   'none whose own run is %s: that is for a person',
   async (status) => {
     const runs = { foo: closed(status, '2026-01-01T00:00:11Z') };
-    expect((await play({ records: [record('foo')], runs })).started).toEqual([]);
+    const { started, noted } = await play({ records: [record('foo')], runs });
+    expect(started).toEqual([]);
+    expect(noted).toContainEqual(runs.foo);
+  },
+);
+
+it.each(['Failed', 'Terminated', 'Canceled'])(
+  'none whose last run was %s, as its record says, when Temporal has forgotten it',
+  async (outcome) => {
+    const records = [record('foo', undefined, ['Failed', outcome])];
+    expect((await play({ records })).started).toEqual([]);
+    // One that was tried again since, and was open when this leader looked.
+    const onLook = (look: number, runs: Map<string, UpdateRun>) => {
+      if (look === 2) runs.delete('foo');
+    };
+    expect((await play({ records, runs: { foo: OPEN }, onLook })).started).toHaveLength(1);
   },
 );
 
 it.each([closed('COMPLETED', '2026-01-01T00:00:11Z'), closed('TERMINATED', '2026-01-01T00:00:09Z')])(
   'one whose last run is that of the update before: $status',
   async (run) => {
-    expect((await play({ records: [record('foo')], runs: { foo: run } })).started).toHaveLength(1);
+    const { started, noted } = await play({ records: [record('foo')], runs: { foo: run } });
+    expect(started).toHaveLength(1);
+    expect(noted).toEqual([]);
   },
 );
 
@@ -104,6 +135,7 @@ it('nothing is asked while Temporal is away; when it is back, at once', async ()
     temporalAnswers: () => isBack,
     readRun: async () => await Promise.resolve({ state: 'none' }),
     start: async () => await Promise.resolve(undefined),
+    noteEnd: async () => await Promise.resolve(undefined),
     onStarted: () => undefined,
     onError: () => undefined,
     lookMs: 60_000,
