@@ -19,6 +19,7 @@ import { runCliProcess } from '../support/cli-process.ts';
 import { Cluster } from '../support/cluster.ts';
 import { ControllerHistory } from '../support/controller-history.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { found } from '../support/eventually.ts';
 import { useLanes } from '../support/lanes.ts';
 import type { WorkerProcess } from '../support/worker-process.ts';
 import { startWorker } from '../support/worker-process.ts';
@@ -316,7 +317,7 @@ describe('rolling update of a ReplicationController', () => {
     'goes on after its run was terminated, when somebody says so',
     inLane(async () => {
       const here = await scene();
-      const { cli, history, namespace } = here;
+      const { cli, history, namespace, records } = here;
       const begun = performance.now();
       const first = cli('rolling-update foo --image=foo:2 --poll-interval 100ms --update-period 2s');
       await history.untilController('the next controller was created', isNext);
@@ -328,6 +329,12 @@ describe('rolling update of a ReplicationController', () => {
       expect(await first).toMatchObject({ code: 1, err: expect.stringContaining('terminated') });
       expect((await cli('explain rc/foo')).out).toContain('no run is open (the last one is terminated)');
       expect((await cli('rollout history rc/foo')).out).toMatch(/ Terminated .*its run was terminated/);
+      // Temporal forgets it when the retention is over.
+      await found(
+        'the record has it',
+        async () =>
+          (await records()).some((one) => readAttempts(one).at(-1)?.outcome === 'Terminated') || undefined,
+      );
       const plan = async (words: string) =>
         JSON.parse((await cli(`rolling-update foo ${words} --dry-run -o json`)).out) as object;
       expect(await plan('--image=foo:2')).toMatchObject({ action: 'attach', to: 'foo', desired: 3 });
