@@ -1,6 +1,6 @@
 /** What operators ask of a run by signals: one queue for every kind of rollout, written onto the objects in its order. */
 
-import { CancellationScope, condition, setHandler } from '@temporalio/workflow';
+import { CancellationScope, condition, patched, setHandler } from '@temporalio/workflow';
 
 import type { OperatorMessage } from './messages.ts';
 import { abortSignal, pauseSignal, readOperatorMessage, resumeSignal } from './messages.ts';
@@ -56,6 +56,16 @@ export class OperatorWishes {
       if (end !== undefined) return end;
     }
     return undefined;
+  }
+
+  /** The same of a run that has closed: whoever signalled it meanwhile was told that the wish is taken. */
+  async writeLate(record: (wish: QueuedWish) => Promise<unknown>): Promise<void> {
+    // Runs of before left them.
+    while (this.arePending && patched('wishes while closing')) {
+      await this.writeAll(async (wish) => {
+        await record(wish);
+      });
+    }
   }
 
   /**

@@ -123,6 +123,7 @@ class RollingUpdateRun {
         ...this.#reference,
         update,
       });
+      await this.#wishes.writeLate(this.#write);
       if (isOver(result) || (isFailed && result.outcome === 'refused')) continue;
       this.#display.goesOn();
       const { carried: _1, commit: _2, repository: _3, by: _4, reason: _5, next: _6, ...same } = this.#input;
@@ -297,6 +298,7 @@ class RollingUpdateRun {
       ...cause(this.#input),
       ...who,
     });
+    await this.#wishes.writeLate(this.#write);
     this.#display.closed(outcome);
   }
 }

@@ -254,6 +254,7 @@ class RolloutRun implements RolloutDriver {
       ...(reason !== undefined && { cause }),
       ...(pinnedBefore !== undefined && { pinnedBefore }),
     });
+    await this.#wishes.writeLate(this.#write);
     this.#display.closed(closed);
     return closed;
   }

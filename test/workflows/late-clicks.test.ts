@@ -1,4 +1,4 @@
-/** A click on Request Cancellation while a write hangs, which then fails: it means pause all the same. */
+/** Clicks that come when a run can hardly hear them: cancellation while a write hangs, signals while it closes. */
 
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Context } from '@temporalio/activity';
@@ -45,6 +45,22 @@ async function failOnceCancelled(): Promise<never> {
   });
   clearInterval(timer);
   throw ApplicationFailure.create({ message: 'POST pods: 504 the webhook did not answer' });
+}
+
+/** A step of a rolling update that fails so, and is paused when it is tried again. */
+function failOnceAndPause(): () => Promise<object> {
+  let tries = 0;
+  return async () => {
+    tries += 1;
+    if (tries === 1) return await failOnceCancelled();
+    const paused = { by: 'Temporal UI', reason: 'the run was cancelled' };
+    return { outcome: 'paused', paused, progress: { phase: 'Rolling' }, waiting: [], written: [] };
+  };
+}
+
+/** Somebody sends the run of a workflow a signal. */
+async function resume(workflowId: string): Promise<void> {
+  await played.client.workflow.getHandle(workflowId).signal('resume', { by: 'ann' });
 }
 
 /** Starts a run, and cancels it as soon as it writes. @returns why it ended, and what was called, in order */
@@ -96,17 +112,10 @@ describe('a run that is cancelled while a write of it fails', () => {
   });
 
   it('of a rolling update writes the pause, and does what cannot wait', async () => {
-    let tries = 0;
     const { cause, calls } = await cancelledWhileWriting(
       'rollingUpdate',
       {
-        advanceRollingUpdate: async () => {
-          tries += 1;
-          if (tries === 1) return await failOnceCancelled();
-          const paused = { by: 'Temporal UI', reason: 'the run was cancelled' };
-          const progress = { phase: 'Rolling', old: {}, next: {} };
-          return { outcome: 'paused', paused, progress, waiting: [], written: [] };
-        },
+        advanceRollingUpdate: failOnceAndPause(),
         recordUpdateWish: async () => await Promise.resolve({ changed: true, message: '' }),
         closeRollingUpdate: async () => await Promise.resolve(),
       },
@@ -120,5 +129,40 @@ describe('a run that is cancelled while a write of it fails', () => {
       'closeRollingUpdate Canceled',
     ]);
     expect(cause).toBeInstanceOf(CancelledFailure);
+  });
+});
+
+describe('a wish that is signalled while a run closes is written', () => {
+  it('of a rollout', async () => {
+    const { calls } = await cancelledWhileWriting(
+      'rollout',
+      {
+        createRevision: async () =>
+          await Promise.resolve({ outcome: 'ready', revision: 'web-1', created: true, desired: 3 }),
+        updateBatch: failOnceCancelled,
+        closeRun: async () => {
+          await resume('rollout');
+          return { outcome: 'Canceled' };
+        },
+        recordWish: async () => await Promise.resolve({ changed: true, message: '', rolledBack: false }),
+      },
+      rollout,
+    );
+
+    expect(calls.slice(-2)).toEqual(['closeRun cancelled', 'recordWish resume']);
+  });
+
+  it('of a rolling update', async () => {
+    const { calls } = await cancelledWhileWriting(
+      'rollingUpdate',
+      {
+        advanceRollingUpdate: failOnceAndPause(),
+        closeRollingUpdate: async () => await resume('rollingUpdate'),
+        recordUpdateWish: async () => await Promise.resolve({ changed: true, message: '' }),
+      },
+      update,
+    );
+
+    expect(calls.slice(-2)).toEqual(['closeRollingUpdate Canceled', 'recordUpdateWish resume']);
   });
 });
