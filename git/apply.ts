@@ -3,11 +3,11 @@
 import type { KubernetesClient, ResourcePath } from '../kubernetes/client.ts';
 import { appliedEntry } from '../kubernetes/managed-fields.ts';
 import { asRecord, trusted } from '../kubernetes/values.ts';
-import { readPaused } from '../kubernetes/wish-annotations.ts';
 import { ANNOTATION, FIELD_MANAGER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { ReplicationController } from '../planners/replication-controller.ts';
 import { bodyToApply, rollController } from './apply-controller.ts';
+import { carriedWishes } from './carried-wishes.ts';
 import type { CommitContext } from './commit.ts';
 import { collisions } from './collisions.ts';
 import { findCounterpart } from './counterpart.ts';
@@ -196,7 +196,7 @@ async function orphanCounterpart(
   const { uid, annotations } = old.metadata;
   if (annotations?.[ANNOTATION.repository] !== repository.name) return undefined;
   if (old.metadata.deletionTimestamp === undefined) await awaitInPlaceUpdates(context, object, old);
-  const wishes = carriedWishes(old);
+  const wishes = carriedWishes(old, object.manifest);
   if (Object.keys(wishes).length > 0) {
     // Remembered before the deletion: a crash in between must not lose an operator's pause.
     await store.update(
@@ -225,12 +225,6 @@ async function unfinishedWishes(
 
 async function rememberedWishes(context: CommitContext, object: PreparedObject): Promise<Wishes> {
   return (await context.store.read(context.signal))?.status.wishes?.[object.label] ?? {};
-}
-
-/** What operators hold a rollout by outlives the object's change of API; as an annotation, which every kind has in both. */
-function carriedWishes(old: KubernetesObject): Wishes {
-  const paused = readPaused(old.metadata.annotations, asRecord(asRecord(old)['spec'])['paused'] === true);
-  return paused === undefined ? {} : { [ANNOTATION.paused]: JSON.stringify(paused) };
 }
 
 const GONE_WAIT_MS = 5_000;

@@ -24,7 +24,12 @@ export function readPaused(annotations: Annotations, specPaused: boolean | undef
 
 /** Whether the annotation is what is left of a pause that was ended by the field alone. */
 export function hasEndedPause(annotations: Annotations, specPaused: boolean | undefined): boolean {
-  return specPaused !== true && readPauseAnnotation(annotations)?.field !== undefined;
+  return specPaused !== true && isNoteOfField(annotations);
+}
+
+/** Whether the annotation only says who paused by the field and why ({@link noteOfField}). */
+export function isNoteOfField(annotations: Annotations): boolean {
+  return readPauseAnnotation(annotations)?.field !== undefined;
 }
 
 function readPauseAnnotation(

@@ -89,6 +89,20 @@ spec:
       containers: [{name: main, image: ${image}}]
 `;
 
+/** With `spec.paused`, which both APIs have for Deployments. */
+const held = (apiVersion: string, paused: boolean, image: string): string => `apiVersion: ${apiVersion}
+kind: Deployment
+metadata: {name: held}
+spec:
+  paused: ${String(paused)}
+  selector: {matchLabels: {app: held}}
+  template:
+    metadata: {labels: {app: held}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: ${image}}]
+`;
+
 const deploymentManifest = (apiVersion: string): string => `apiVersion: ${apiVersion}
 kind: Deployment
 metadata: {name: api}
@@ -322,6 +336,44 @@ describe('migration between the workload APIs', () => {
     const back = await native.until<DeploymentObject>(path('apps', 'v1'), 'there again', isRolledOut, 60_000);
     await untilTaken(back);
     expect(await kept()).toEqual(before);
+  }, 150_000);
+
+  it('a pause of git moves as one of git: it ends when git says so', async () => {
+    const path = (group: string, version: string) => ({
+      group,
+      version,
+      resource: 'deployments',
+      namespace,
+      name: 'held',
+    });
+    const isThere = ({ metadata, status }: DeploymentObject) =>
+      status?.observedGeneration === metadata.generation && status?.availableReplicas === 1;
+    const api = 'fairlead.dev/v1beta1';
+    await repository.commit({ 'held.yaml': held('apps/v1', false, 'app:1') });
+    await native.until<DeploymentObject>(path('apps', 'v1'), 'rolled out', isThere, 60_000);
+    await repository.commit({ 'held.yaml': held('apps/v1', true, 'app:1') });
+    const isPaused = ({ spec }: DeploymentObject) => spec.paused === true;
+    await native.until<DeploymentObject>(path('apps', 'v1'), 'paused', isPaused, 30_000);
+
+    await repository.commit({ 'held.yaml': held(api, true, 'app:1') });
+    const moved = await ours.until<DeploymentObject>(
+      path('fairlead.dev', 'v1beta1'),
+      'there',
+      isThere,
+      60_000,
+    );
+    expect(moved.metadata.annotations).not.toHaveProperty([ANNOTATION.paused]);
+    await repository.commit({ 'held.yaml': held(api, false, 'app:2') });
+    const isUpdated = (one: DeploymentObject) =>
+      !isPaused(one) && isThere(one) && one.status?.updatedReplicas === 1;
+    await ours.until<DeploymentObject>(
+      path('fairlead.dev', 'v1beta1'),
+      'no longer paused',
+      isUpdated,
+      60_000,
+    );
+    const images = (await ours.pods(namespace, 'held')).map(({ spec }) => spec.containers[0]?.image);
+    expect(images).toContain('app:2');
   }, 150_000);
 
   async function revisions(): Promise<readonly ControllerRevision[]> {

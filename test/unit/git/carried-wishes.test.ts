@@ -1,0 +1,78 @@
+import { expect, it } from '@jest/globals';
+
+import { carriedWishes } from '../../../git/carried-wishes.ts';
+import type { Manifest } from '../../../git/manifests.ts';
+import { noteOfField, readPaused } from '../../../kubernetes/wish-annotations.ts';
+import type { KubernetesObject } from '../../../planners/objects.ts';
+
+const KEY = 'fairlead.dev/paused';
+const WISH = { by: 'alice', reason: 'disk alarm' };
+const NOTE = noteOfField(WISH);
+const REASON = { reason: 'spec.paused was true under apps/v1' };
+
+interface Old {
+  readonly annotation?: object;
+  readonly field?: boolean;
+  /** Field manager that owns `spec.paused`, by apply or by update. */
+  readonly owner?: 'fairlead' | 'kubectl-rollout';
+}
+
+function oldObject({ annotation, field, owner }: Old): KubernetesObject {
+  const operation = owner === 'fairlead' ? 'Apply' : 'Update';
+  const managedFields = [{ manager: owner, operation, fieldsV1: { 'f:spec': { 'f:paused': {} } } }];
+  const object = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: 'api',
+      uid: 'uid',
+      resourceVersion: '1',
+      annotations: annotation === undefined ? {} : { [KEY]: JSON.stringify(annotation) },
+      ...(owner !== undefined && { managedFields }),
+    },
+    spec: field === undefined ? {} : { paused: field },
+  };
+  return object;
+}
+
+function manifestOf(paused?: boolean, [group, kind] = ['fairlead.dev', 'Deployment']): Manifest {
+  const body = { spec: paused === undefined ? {} : { paused } };
+  return { group, kind, body } as unknown as Manifest;
+}
+
+const SET = ['apps', 'StatefulSet'] as const;
+
+it.each<[what: string, old: Old, manifest: Manifest, carried: object | undefined]>([
+  ['no pause', {}, manifestOf(), undefined],
+  ['a pause of the annotation', { annotation: WISH }, manifestOf(), WISH],
+  ['the same beside that of git', { annotation: WISH, field: true }, manifestOf(true), WISH],
+  ['a pause of git that stays', { field: true, owner: 'fairlead' }, manifestOf(true), undefined],
+  [
+    'a pause of git that ends with the move',
+    { field: true, owner: 'fairlead' },
+    manifestOf(false),
+    undefined,
+  ],
+  ['the same, no more said', { field: true, owner: 'fairlead' }, manifestOf(), undefined],
+  [
+    'a pause that git can say no more',
+    { field: true, owner: 'fairlead' },
+    manifestOf(undefined, [...SET]),
+    REASON,
+  ],
+  ['a pause of kubectl', { field: true, owner: 'kubectl-rollout' }, manifestOf(), REASON],
+  ['the same, and git wants it too', { field: true, owner: 'kubectl-rollout' }, manifestOf(true), undefined],
+  ['a pause of ours by the field', { annotation: NOTE, field: true }, manifestOf(), WISH],
+  ['the same, and git wants it too', { annotation: NOTE, field: true }, manifestOf(true), NOTE],
+  ['a note whose pause is over', { annotation: NOTE, field: false }, manifestOf(), undefined],
+])('carried to the other workload API: %s', (_, old, manifest, carried) => {
+  const wishes = carriedWishes(oldObject(old), manifest);
+  expect(wishes).toEqual(carried === undefined ? {} : { [KEY]: JSON.stringify(carried) });
+});
+
+it('once git says that its pause is over, it is', () => {
+  for (const annotation of [undefined, NOTE]) {
+    const old = oldObject({ field: true, owner: 'fairlead', ...(annotation && { annotation }) });
+    expect(readPaused(carriedWishes(old, manifestOf(true)), false)).toBeUndefined();
+  }
+});
