@@ -19,6 +19,9 @@ export interface Attempt {
   readonly cancelled: AbortSignal;
   /** What the next heartbeat carries. */
   details: unknown;
+  /** What the last heartbeat of an earlier attempt carried. */
+  readonly detailsBefore: unknown;
+  readonly heartbeat: (details: unknown) => void;
 }
 
 const attempts = new AsyncLocalStorage<Attempt>();
@@ -73,6 +76,8 @@ export async function runInProcess<T>(
     startToCloseMs,
     cancelled: signal,
     details: undefined,
+    detailsBefore: undefined,
+    heartbeat: () => undefined,
   };
   return await attempts.run(attempt, step);
 }
@@ -82,12 +87,14 @@ export function currentAttempt(): Attempt {
   return attempts.getStore() ?? attemptOf(Context.current());
 }
 
-function attemptOf({ info, cancellationSignal }: Context): Attempt {
+function attemptOf({ info, cancellationSignal, heartbeat }: Context): Attempt {
   return {
     elapsed: startStopwatch(),
     startToCloseMs: info.startToCloseTimeoutMs,
     cancelled: cancellationSignal,
     details: undefined,
+    detailsBefore: info.heartbeatDetails,
+    heartbeat,
   };
 }
 
@@ -116,4 +123,15 @@ export function beat(details: unknown): void {
   if (attempt !== undefined) {
     attempt.details = details;
   }
+}
+
+/**
+ * What must happen once, however often the activity is tried: the attempts after the one that did it know of it by its heartbeat.
+ * @throws what it throws; then it has not happened
+ */
+export async function onceInAllAttempts(name: string, act: () => Promise<unknown>): Promise<void> {
+  const { detailsBefore, heartbeat } = currentAttempt();
+  if (detailsBefore !== name) await act();
+  beat(name);
+  heartbeat(name);
 }

@@ -22,7 +22,7 @@ import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import { withRefusal } from '../planners/deadline-reason.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
-import { asActivities, attemptClient, currentAttempt } from './attempt.ts';
+import { asActivities, attemptClient, currentAttempt, onceInAllAttempts } from './attempt.ts';
 import { awaitObservation, stateOf } from './await-ready.ts';
 import type { WrittenBefore } from './next-batch.ts';
 import { awaitNextBatch } from './next-batch.ts';
@@ -289,7 +289,9 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
     }
     // Nobody asked for a newer revision: a click on Cancel in the UI. It means pause (design "Rollover").
     const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };
-    await pauseWorkload(attemptClient(dependencies.client), input.workload, wish, now());
+    const client = attemptClient(dependencies.client);
+    // Whoever resumes it while the rest is tried again is not overruled.
+    await onceInAllAttempts('paused', async () => await pauseWorkload(client, input.workload, wish, now()));
     return { outcome: 'Canceled', ...wish };
   }
 

@@ -74,6 +74,24 @@ describe('the end of a run whose template is the wanted one', () => {
     expect(ground.writes).toEqual([]);
   });
 
+  it('is one pause, however often the rest of it is tried: somebody may have resumed it meanwhile', async () => {
+    const { closeRun } = ground.activities;
+    const run = { revision: undefined, workflowId: 'w', runId: 'r', startedAt: '2026-01-01T00:00:00Z' };
+    const input = { ...ground.reference, ...run, ending: 'cancelled' } as const;
+    let heartbeatDetails: unknown;
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const environment = new MockActivityEnvironment({ attempt, heartbeatDetails });
+      environment.on('heartbeat', (details: unknown) => {
+        heartbeatDetails = details;
+      });
+      expect(await environment.run(closeRun, input)).toMatchObject({
+        outcome: 'Canceled',
+        by: 'Temporal UI',
+      });
+    }
+    expect(ground.writes).toHaveLength(1);
+  });
+
   it('is a pause when it was cancelled without a word of the controller: a click', async () => {
     expect(await close('cancelled')).toMatchObject({ outcome: 'Canceled', by: 'Temporal UI' });
     expect(ground.writes).toEqual([expect.stringContaining('Temporal UI')]);
