@@ -20,6 +20,14 @@ export function joined(...parts: readonly string[]): string {
   return parts.join(' + ');
 }
 
+/** Keys that differ between two maps. */
+export function changedKeys(newer: string, older: string): string {
+  return (
+    `${newer}.map(k, !(k in ${older}) || ${newer}[k] != ${older}[k], k) + ` +
+    `${older}.map(k, !(k in ${newer}), k)`
+  );
+}
+
 /** `Unsupported value: "x": supported values: "a", "b"`, as the apiserver words it; `value` is CEL. */
 export function unsupported(field: string, value: string, supported: readonly string[]): string {
   const list = supported.map((item) => `"${item}"`).join(', ');

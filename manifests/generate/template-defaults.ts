@@ -55,6 +55,36 @@ export const CONTAINER: Shape = {
   },
 };
 
+const AMOUNTS: Shape = { fields: { storage: { quantity: true } } };
+const CLAIM_SPEC: Shape = {
+  defaults: { volumeMode: '"Filesystem"', resources: EMPTY },
+  fields: { resources: { fields: { requests: AMOUNTS, limits: AMOUNTS } } },
+};
+
+/** An empty map or list in it is the same as none. */
+export const SELECTOR: Shape = {
+  defaults: { matchLabels: EMPTY },
+  fields: { matchExpressions: { items: {} } },
+};
+
+/** What may not change of a workload, but may be spelled otherwise; an export has the apiVersion, kind and status of claims. */
+export const IMMUTABLE: Shape = {
+  defaults: { serviceName: '""' },
+  fields: {
+    selector: SELECTOR,
+    volumeClaimTemplates: {
+      items: {
+        defaults: {
+          apiVersion: '"v1"',
+          kind: '"PersistentVolumeClaim"',
+          status: 'dyn({"phase": "Pending"})',
+        },
+        fields: { metadata: { defaults: { labels: EMPTY, annotations: EMPTY } }, spec: CLAIM_SPEC },
+      },
+    },
+  },
+};
+
 const PROJECTED_SOURCE: Shape = {
   fields: {
     downwardAPI: { fields: { items: DOWNWARD_ITEMS } },
@@ -89,7 +119,7 @@ export const POD_SPEC: Shape = {
             fields: {
               volumeClaimTemplate: {
                 defaults: { metadata: EMPTY },
-                fields: { spec: { defaults: { volumeMode: '"Filesystem"', resources: EMPTY } } },
+                fields: { spec: CLAIM_SPEC },
               },
             },
           },

@@ -41,6 +41,12 @@ interface WithTemplate extends KubernetesObject {
   readonly spec: Json & { readonly template: PodTemplate };
 }
 
+const CLAIM = {
+  metadata: { name: 'data' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+};
+const AMOUNT_AGAIN = { requests: { storage: '1024Mi' } };
+
 const OURS: WorkloadApi = 'fairlead.dev/v1beta1';
 const controlPlane = useControlPlane({ nodes: 0 });
 let client: KubernetesClient;
@@ -122,6 +128,26 @@ describe('Deployments', () => {
   });
 });
 
+describe.each(BOTH)('selectors of a %s object', (api) => {
+  it.each([
+    ['DaemonSet', daemonManifestOf(api, {})],
+    ['Deployment', deploymentManifestOf(api, {})],
+  ] as const)('may be spelled otherwise, but not be another: %s', async (kind, manifest) => {
+    const kindPath = workloadCollection(api, kind, 'default');
+    const { metadata } = await client.create<WithTemplate>(kindPath, manifest);
+    const path = { ...kindPath, name: metadata.name };
+    const change = async (selector: Json) =>
+      await client.patch(path, 'merge', { spec: { selector } }, { dryRun: true });
+    try {
+      await expect(change({ matchExpressions: [] })).resolves.toBeDefined();
+      const another = change({ matchExpressions: [{ key: 'app', operator: 'Exists' }] });
+      await expect(another).rejects.toThrow('field is immutable');
+    } finally {
+      await client.delete(path);
+    }
+  });
+});
+
 describe('accepted', () => {
   const table = ACCEPTED.flatMap(([name, given]) => BOTH.map((api) => [name, api, given] as const));
   it.each(table)('%s (%s)', async (_, api, given) => {
@@ -187,6 +213,37 @@ describe.each(BOTH)('changes of a %s object', (api) => {
     ];
     const change = client.patch(web, 'merge', patch, { dryRun: true });
     expect(await missingWords(change, words, api)).toEqual([]);
+  });
+
+  it.each<[string, Json]>([
+    ['amounts and defaults', { spec: { ...CLAIM.spec, resources: AMOUNT_AGAIN, volumeMode: 'Filesystem' } }],
+    [
+      'what an export adds',
+      { apiVersion: 'v1', kind: 'PersistentVolumeClaim', status: { phase: 'Pending' } },
+    ],
+    ['empty maps', { metadata: { ...CLAIM.metadata, labels: {}, annotations: {} } }],
+  ])('a claim template may be spelled otherwise, but not be another (S20): %s', async (_, spelling) => {
+    const claimed = { ...collection(api), name: 'claimed' };
+    const given = { spec: { volumeClaimTemplates: [CLAIM] }, metadata: { name: 'claimed' } };
+    await client.create(collection(api), manifestOf(api, given));
+    const change = (claim: Json, matchExpressions?: Json[]) => {
+      const selector = { matchLabels: { app: 'web' }, ...(matchExpressions && { matchExpressions }) };
+      return client.patch(
+        claimed,
+        'merge',
+        { spec: { selector, volumeClaimTemplates: [claim] } },
+        { dryRun: true },
+      );
+    };
+    try {
+      await expect(change({ ...CLAIM, ...spelling }, [])).resolves.toBeDefined();
+      const other = { ...CLAIM, spec: { ...CLAIM.spec, resources: { requests: { storage: '2Gi' } } } };
+      await expect(change({ ...other, ...spelling, spec: other.spec })).rejects.toThrow(
+        'Forbidden: updates to statefulset spec',
+      );
+    } finally {
+      await client.delete(claimed);
+    }
   });
 
   it.each([

@@ -4,7 +4,7 @@
  * differs, so that a field that Kubernetes adds later is covered too (A37, and A38 for the hole of comparing paths).
  */
 
-import { joined, literal, refusedIf } from '../cel.ts';
+import { changedKeys, joined, literal, refusedIf } from '../cel.ts';
 import type { PolicyView, Variable } from '../policy-view.ts';
 import { CONTAINER, POD_SPEC, withoutDefaults } from '../template-defaults.ts';
 
@@ -130,14 +130,6 @@ function comparable(podSpec: string): string {
     `${podSpec}.transformMap(k, v, !(k in ["containers", "initContainers"]) && ` +
     `!(k == "serviceAccount" && v == ${podSpec}.?serviceAccountName.orValue("")), v)`;
   return withoutDefaults(rest, POD_SPEC);
-}
-
-/** Keys that differ between two maps. */
-function changedKeys(newer: string, older: string): string {
-  return (
-    `${newer}.map(k, !(k in ${older}) || ${newer}[k] != ${older}[k], k) + ` +
-    `${older}.map(k, !(k in ${newer}), k)`
-  );
 }
 
 /** Containers of both lists, each with what it was: `[path, new, old]`; none of a list whose names differ. */

@@ -2,6 +2,7 @@
 
 import { literal, refusedIf } from '../cel.ts';
 import type { Variable } from '../policy-view.ts';
+import { SELECTOR, withoutDefaults } from '../template-defaults.ts';
 
 const LABELS_OF_TEMPLATE = 'variables.template.?metadata.?labels.orValue({})';
 
@@ -13,7 +14,7 @@ export const OTHER_SELECTOR =
 export const SELECTOR_IMMUTABLE: Variable = {
   name: 'selectorImmutable',
   expression: refusedIf(
-    'oldObject != null && variables.spec.selector != variables.oldSpec.selector',
+    `oldObject != null && ${withoutDefaults('variables.spec.selector', SELECTOR)} != ${withoutDefaults('variables.oldSpec.selector', SELECTOR)}`,
     literal(`spec.selector: Invalid value: field is immutable; ${OTHER_SELECTOR}`),
   ),
 };

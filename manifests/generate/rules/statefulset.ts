@@ -1,8 +1,9 @@
 /** What upstream checks in Go for StatefulSets and no schema can say (S20, C16; pkg/apis/apps/validation). */
 
-import { joined, literal, literals, refusedIf } from '../cel.ts';
+import { changedKeys, joined, literal, literals, refusedIf } from '../cel.ts';
 import { COMMON_FIELDS } from '../fields.ts';
 import type { Variable } from '../policy-view.ts';
+import { IMMUTABLE, withoutDefaults } from '../template-defaults.ts';
 import { OTHER_SELECTOR, selectorRules } from './selector.ts';
 
 /** Everything else in spec is immutable (S20). */
@@ -22,6 +23,7 @@ const NAME_LENGTH = 52;
 
 /** Rules of the object, apart from its pod template. */
 export function statefulSetRules(): readonly Variable[] {
+  const fixed = `s.transformMap(k, v, !(k in ${literals(MUTABLE)}), v)`;
   return [
     {
       name: 'nameUsable',
@@ -41,10 +43,9 @@ export function statefulSetRules(): readonly Variable[] {
     {
       name: 'immutableFields',
       expression:
-        'oldObject == null ? [] : [' +
-        `(variables.spec.map(k, ${isFilled('variables.spec[k]')} && variables.oldSpec[?k].orValue(dyn("")) != variables.spec[k], k) + ` +
-        `variables.oldSpec.map(k, ${isFilled('variables.oldSpec[k]')} && !(k in variables.spec && ${isFilled('variables.spec[k]')}), k))` +
-        `.filter(k, !(k in ${literals(MUTABLE)})).map(k, "spec." + k).join(", ")]` +
+        'oldObject == null ? [] : ' +
+        `[[variables.spec, variables.oldSpec].map(s, ${withoutDefaults(fixed, IMMUTABLE)})]` +
+        `.map(p, (${changedKeys('p[0]', 'p[1]')}).map(k, "spec." + k).join(", "))` +
         '.map(fields, fields != "", fields + ": Forbidden: updates to statefulset spec for fields other than ' +
         `${MUTABLE.slice(0, -1)
           .map((field) => `'${field}'`)
@@ -54,11 +55,6 @@ export function statefulSetRules(): readonly Variable[] {
     },
     ...claimRules(),
   ];
-}
-
-/** An empty string or list is the same as none. */
-function isFilled(value: string): string {
-  return `${value} != dyn("") && ${value} != dyn([])`;
 }
 
 /** Claims that could not be made would only show as pods that never start. Immutable, so checked at creation only. */
