@@ -63,7 +63,7 @@ export function diffTemplates(from: PodTemplate, to: PodTemplate): TemplateDiff 
   if (annotations[RESTARTED_AT] !== undefined && annotations[RESTARTED_AT] !== null) {
     found.impossible.push(`metadata.annotations[${RESTARTED_AT}]`);
   }
-  found.impossible.push(...staleEnvironment(after.spec, found.images, labels, annotations));
+  found.impossible.push(...staleEnvironment(after.spec, found, labels, annotations));
   const changes = found.images.length + found.resources.length + found.impossible.length;
   return {
     ...found,
@@ -133,27 +133,48 @@ function keyChanges(
   return changes;
 }
 
-/** Changed labels and annotations that a container reads into its environment need a restart of that container (A22). */
+/** Changed labels, annotations and amounts that a container reads into its environment need a restart of that container (A22). */
 function staleEnvironment(
   spec: PodSpec,
-  images: readonly ImageChange[],
+  { images, resources }: Found,
   labels: KeyChanges,
   annotations: KeyChanges,
 ): readonly string[] {
-  const restarted = new Set(images.map(({ container }) => container));
+  const resized = resources.filter(({ restarts }) => restarts);
+  const restarted = new Set([...images, ...resized].map(({ container }) => container));
   return [...(spec.initContainers ?? []), ...spec.containers]
     .filter(({ name }) => !restarted.has(name))
     .flatMap((container) =>
-      fieldPaths(container)
-        .filter((path) => readsChanged(path, labels, annotations))
-        .map((path) => `${path} (read by the environment of container ${container.name})`),
+      [
+        ...sourcesOf(container, 'fieldRef')
+          .flatMap((source) => asText(source['fieldPath']) ?? [])
+          .filter((path) => readsChanged(path, labels, annotations)),
+        ...sourcesOf(container, 'resourceFieldRef').flatMap(
+          (source) => changedAmount(container, source, resources) ?? [],
+        ),
+      ].map((path) => `${path} (read by the environment of container ${container.name})`),
     );
 }
 
-function fieldPaths(container: Container): readonly string[] {
-  return asList(container['env']).flatMap(
-    (variable) => asText(asFields(asFields(variable['valueFrom'])?.['fieldRef'])?.['fieldPath']) ?? [],
+function sourcesOf(container: Container, kind: 'fieldRef' | 'resourceFieldRef'): readonly JsonObject[] {
+  const sources = asList(container['env']).map((variable) =>
+    asFields(asFields(variable['valueFrom'])?.[kind]),
   );
+  return sources.filter((source) => source !== undefined);
+}
+
+/** The path of the amount that a `resourceFieldRef` reads, of its own container or of another one, if it changes. */
+function changedAmount(
+  { name }: Container,
+  source: JsonObject,
+  changes: readonly ResourceChange[],
+): string | undefined {
+  const [kind = '', amount = ''] = (asText(source['resource']) ?? '').split('.');
+  const read = asText(source['containerName']) ?? '';
+  const change = changes.find(({ container }) => container === (read === '' ? name : read));
+  const amounts = kind === 'limits' || kind === 'requests' ? change?.resources[kind] : undefined;
+  if (change === undefined || amounts?.[amount] === undefined) return undefined;
+  return `spec.${change.list}[${change.container}].resources.${kind}.${amount}`;
 }
 
 function readsChanged(path: string, labels: KeyChanges, annotations: KeyChanges): boolean {

@@ -97,6 +97,62 @@ describe('what differs between templates', () => {
     expect(diffTemplates(tier('a', 'web:1'), tier('b', 'web:2')).impossible).toEqual([]);
   });
 
+  describe('A22: an amount that the environment of a container reads cannot change without its restart', () => {
+    const sized = (memory: string, extra: object = {}, reader: object = {}) =>
+      template(
+        {},
+        {
+          containers: [
+            {
+              name: 'main',
+              image: 'web:1',
+              resources: { requests: { cpu: '1', memory: '1Gi' }, limits: { memory } },
+              ...extra,
+            },
+            { name: 'side', image: 'side:1', ...reader },
+          ],
+        },
+      );
+    const read = (resourceFieldRef: object) => ({
+      env: [{ name: 'GOMEMLIMIT', valueFrom: { resourceFieldRef } }],
+    });
+    const own = read({ resource: 'limits.memory' });
+    const policy = (restartPolicy: string) => ({
+      ...own,
+      resizePolicy: [{ resourceName: 'memory', restartPolicy }],
+    });
+    const impossibleOf = (one: readonly object[], other: readonly object[] = one) =>
+      diffTemplates(sized('1Gi', ...one), sized('2Gi', ...other)).impossible;
+    const path = 'spec.containers[main].resources.limits.memory (read by the environment of container';
+
+    it.each([
+      ['its own', [own], `${path} main)`],
+      [
+        'its own, by an empty name',
+        [read({ containerName: '', resource: 'limits.memory' })],
+        `${path} main)`,
+      ],
+      ['of another one', [{}, read({ containerName: 'main', resource: 'limits.memory' })], `${path} side)`],
+      ['with no restart for it', [policy('NotRequired')], `${path} main)`],
+    ])('%s', (_, parts, expected) => {
+      expect(impossibleOf(parts)).toEqual([expected]);
+    });
+
+    it.each([
+      ['another amount', [read({ resource: 'requests.memory' })]],
+      ['the amount of another one', [{}, read({ resource: 'limits.memory' })]],
+      ['with a restart for it', [policy('RestartContainer')]],
+    ])('but %s', (_, parts) => {
+      expect(impossibleOf(parts)).toEqual([]);
+    });
+
+    it('but with a new image of that container', () => {
+      expect(impossibleOf([own], [{ ...own, image: 'web:2' }])).toEqual([]);
+      const side = read({ containerName: 'main', resource: 'limits.memory' });
+      expect(impossibleOf([{}, side], [{ image: 'web:2' }, side])).toEqual([`${path} side)`]);
+    });
+  });
+
   it.each([
     ['env', template({ env: [{ name: 'A', value: 'b' }] }), 'spec.containers[main].env'],
     ['a volume', template({}, { volumes: [{ name: 'v' }] }), 'spec.volumes'],

@@ -73,6 +73,7 @@ export function inPlaceOnlyRules(view: PolicyView): {
           `.map(p, ${changedKeys('p[0]', 'p[1]')})[0].map(k, "spec.template.metadata." + k + ${why})`,
       },
       environmentRule(policy),
+      resourceEnvironmentRule(policy),
       ...LISTS.map(({ list, name }) => ({
         name: `inPlace${name}Names`,
         expression: refusedIf(
@@ -121,6 +122,31 @@ function environmentRule(policy: string): Variable {
       '"spec.template." + e.valueFrom.fieldRef.fieldPath + ": Forbidden: the environment of container " + c.name + ' +
       `" holds it, and ${policy} InPlaceOnly restarts a container for a new image only; change its image as well, or set ` +
       `${policy} to InPlaceIfPossible").join("; ")).filter(t, t != ""))[0]`,
+  };
+}
+
+/** The same of an amount of cpu or memory, of its own container or of another one: it changes without a restart, the environment does not. */
+function resourceEnvironmentRule(policy: string): Variable {
+  const effective = (container: string): string =>
+    amount(`${container}.?resources[?k[0]][?k[1]].or(${container}.?resources.?limits[?k[1]])`);
+  const changed = (pair: string, paths: string): string =>
+    `${paths}.exists(k, ${effective(`${pair}[1]`)}.compareTo(${effective(`${pair}[2]`)}) != 0)`;
+  const resized = changed('q', '[[dyn("requests"), z.resourceName], [dyn("limits"), z.resourceName]]');
+  const restarted =
+    `q[1].?image != q[2].?image || q[1].?resizePolicy.orValue([])` +
+    `.exists(z, z.?restartPolicy.orValue("") == "RestartContainer" && ${resized})`;
+  const source = 'e.valueFrom.resourceFieldRef';
+  const read = `[${source}.?containerName.orValue("")].map(n, n == "" ? q[1].name : n)[0]`;
+  const paths =
+    `variables.containerPairs.filter(p, p[1].name == ${read} && ${changed('p', `[${source}.resource.split(".")]`)})` +
+    `.map(p, p[0] + ".resources." + ${source}.resource + ": Forbidden: the environment of container " + q[1].name + ` +
+    `" holds it, and only a restart of that container changes its environment; change its image as well, or set ` +
+    `${policy} to InPlaceIfPossible").join("; ")`;
+  return {
+    name: 'inPlaceResourceEnvironment',
+    expression:
+      `!variables.inPlaceOnly ? [] : variables.containerPairs.map(q, (${restarted}) ? "" : q[1].?env.orValue([])` +
+      `.map(e, e.?valueFrom.?resourceFieldRef.hasValue(), ${paths}).filter(t, t != "").join("; ")).filter(t, t != "")`,
   };
 }
 

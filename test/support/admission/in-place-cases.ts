@@ -8,7 +8,14 @@ export const BEFORE: Json = {
   readinessGates: GATES,
   initContainers: [
     { name: 'prepare', image: 'registry.example/prepare:1' },
-    { name: 'proxy', image: 'registry.example/proxy:1', restartPolicy: 'Always' },
+    {
+      name: 'proxy',
+      image: 'registry.example/proxy:1',
+      restartPolicy: 'Always',
+      env: [{ name: 'MEMORY', valueFrom: { resourceFieldRef: { resource: 'requests.memory' } } }],
+      resources: { requests: { cpu: '100m', memory: '64Mi' } },
+      resizePolicy: [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }],
+    },
   ],
   containers: [
     {
@@ -17,12 +24,22 @@ export const BEFORE: Json = {
       env: [
         { name: 'TIER', valueFrom: { fieldRef: { fieldPath: "metadata.labels['tier']" } } },
         { name: 'MODE', value: 'a' },
+        { name: 'CPUS', valueFrom: { resourceFieldRef: { resource: 'limits.cpu' } } },
       ],
       ports: [{ containerPort: 80 }],
       readinessProbe: { httpGet: { port: 80 } },
       resources: { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: 1 } },
     },
-    { name: 'side', image: 'registry.example/side:1' },
+    {
+      name: 'side',
+      image: 'registry.example/side:1',
+      env: [
+        {
+          name: 'CPUS',
+          valueFrom: { resourceFieldRef: { containerName: 'main', resource: 'limits.cpu' } },
+        },
+      ],
+    },
   ],
   volumes: [{ name: 'config', configMap: { name: 'web' } }],
 };
@@ -95,6 +112,22 @@ export const IN_PLACE_ACCEPTED: readonly Accepted[] = [
       replace(`${MAIN}/image`, 'registry.example/web:2'),
     ],
   ],
+  [
+    'the spelling of an amount that the environment holds',
+    [replace(`${MAIN}/resources/limits/cpu`, '1000m')],
+  ],
+  [
+    'an amount that the environment of two containers holds, with a new image of both (A22)',
+    [
+      replace(`${MAIN}/resources/limits/cpu`, 2),
+      replace(`${MAIN}/image`, 'registry.example/web:2'),
+      replace(`${POD}/containers/1/image`, 'registry.example/side:2'),
+    ],
+  ],
+  [
+    'an amount that the environment holds, whose change restarts the container (A30)',
+    [replace(`${POD}/initContainers/1/resources/requests/memory`, '128Mi')],
+  ],
 ];
 
 const GUARANTEED = { limits: { cpu: 1, memory: '1Gi' } };
@@ -106,6 +139,22 @@ export const IN_PLACE_REFUSED: readonly Refused[] = [
     [
       "spec.template.metadata.labels['tier']: Forbidden: the environment of container main holds it",
       'change its image as well',
+    ],
+  ],
+  [
+    'an amount that the environment holds (A22)',
+    [replace(`${MAIN}/resources/limits/cpu`, 2)],
+    [
+      'spec.template.spec.containers[0].resources.limits.cpu: Forbidden: the environment of container main holds it',
+      'spec.template.spec.containers[0].resources.limits.cpu: Forbidden: the environment of container side holds it',
+      'change its image as well, or set {podUpdatePolicy} to InPlaceIfPossible',
+    ],
+  ],
+  [
+    'an amount that the environment of another container holds (A22)',
+    [replace(`${MAIN}/resources/limits/cpu`, 2), replace(`${MAIN}/image`, 'registry.example/web:2')],
+    [
+      'spec.template.spec.containers[0].resources.limits.cpu: Forbidden: the environment of container side holds it',
     ],
   ],
   [
