@@ -146,8 +146,10 @@ function planSurge(
   const found = desired.filter(isSurging).length;
   let surged = found;
   const pulls = pullsOf(view, maxSurge - found);
-  let surplus =
-    view.places.filter(({ pods }) => pods.some(({ available }) => available)).length - desired.length;
+  const isServed = ({ pods }: Place) => pods.some(({ available }) => available);
+  // Of a node that nobody waits for no pod is wanted either: its absence would hold these for ever.
+  const wanted = desired.filter((place) => !place.ignored || isServed(place));
+  let surplus = view.places.filter(isServed).length - wanted.length;
   for (const { place, member } of candidates) {
     if (!place.shouldRun) {
       // A pod that will have no successor: it goes at once when it serves nobody, else when there are more pods than wanted.

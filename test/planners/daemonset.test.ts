@@ -403,6 +403,26 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(batchWith(daemonPodOn(set, 'b', update))).toEqual(['Recreate a']);
   });
 
+  it('D17: nor does it wait for the pod of a node that was not Ready before the rollout began', () => {
+    const { set, old, update } = daemonRolloutOf({ maxSurge: 1, maxUnavailable: 0 });
+    const made = { ...update, metadata: { ...update.metadata, creationTimestamp: '2025-12-31T01:00:00Z' } };
+    const nodes = [
+      nodeOf('a', { taints: NO_SCHEDULE }),
+      nodeOf('b'),
+      nodeOf('c', { notReadySince: Date.parse('2025-12-31T00:00:00Z') }),
+    ];
+    const batchWith = (ready: boolean) => {
+      const pods = [
+        daemonPodOn(set, 'a', old),
+        daemonPodOn(set, 'b', made, { ready }),
+        daemonPodOn(set, 'c', made, { ready: false }),
+      ];
+      return brief(planDaemonSet(daemonSnapshotOf(set, { revisions: [old, made], nodes, pods }), NOW).batch);
+    };
+    expect(batchWith(false)).toEqual([]);
+    expect(batchWith(true)).toEqual(['Recreate a']);
+  });
+
   it('D8: in a surge the old one goes when the new one is available, or when it is not ready itself', () => {
     const { set, old, update, revisions } = daemonRolloutOf({
       maxSurge: 1,
