@@ -4,7 +4,7 @@ import type { DaemonMember, Place } from './daemonset-view.ts';
 import { eligibilityOf } from './node-eligibility.ts';
 import type { Eligibility } from './node-eligibility.ts';
 import type { ControllerRevision, Node } from './objects.ts';
-import { compareRevisions, wasRolledOutLast } from './revision.ts';
+import { compareRevisions, isMarkedComplete, wasRolledOutLast } from './revision.ts';
 import { templateOfRevision } from './template-revision.ts';
 import type { DaemonSet, Snapshot } from './workload.ts';
 
@@ -38,7 +38,10 @@ export function holdPlaces(
   const keeping = targeted.filter(({ keptBy }) => keptBy !== undefined);
   const kept = mostFrequent(keeping, known, () => true) ?? proven;
   const isPaused =
-    workload.paused !== undefined && update !== undefined && !wasRolledOutLast(update, revisions);
+    workload.paused !== undefined &&
+    update !== undefined &&
+    !wasRolledOutLast(update, revisions) &&
+    !isEverywhere(update, all);
   const heldAt = ({ name, isTarget }: Place): ControllerRevision | undefined => {
     if (workload.updateStrategy !== 'RollingUpdate') return undefined;
     if (!isTarget) return kept;
@@ -52,6 +55,11 @@ export function holdPlaces(
     return update === undefined ? { ...place, ...stays(place, revisions.at(-1)) } : place;
   });
   return { places, kept };
+}
+
+/** Nothing is left of its rollout to hold, though no run is on record: what was taken over from another controller has none. */
+function isEverywhere(update: ControllerRevision, all: readonly Place[]): boolean {
+  return isMarkedComplete(update) && all.every(({ pods }) => pods.filter(isLive).every(({ isNew }) => isNew));
 }
 
 /** Judges a place by the templates of the pods that are there, and of one that would be made at that revision. */

@@ -452,6 +452,18 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(revisionOf(new Map([['a', update.metadata.name]]))).toBe(update.metadata.name);
   });
 
+  it('A9: while paused a node that joins gets the revision that was complete and that all others have, without a run on record', () => {
+    const { set, old, update } = daemonRolloutOf({ paused: {} });
+    const made = (at: ControllerRevision, newest: ControllerRevision) => {
+      const pods = [daemonPodOn(set, 'a', update), daemonPodOn(set, 'b', at)];
+      const snapshot = daemonSnapshotOf(set, { revisions: [old, newest], nodes: NODES.slice(0, 3), pods });
+      return planDaemonSet(snapshot, NOW).steady.map(({ place, revision }) => [place, revision]);
+    };
+    expect(made(update, completed(update))).toEqual([['c', update.metadata.name]]);
+    expect(made(old, completed(update))).toEqual([['c', old.metadata.name]]);
+    expect(made(update, update)).toEqual([['c', old.metadata.name]]);
+  });
+
   it.each<[string, Readonly<Record<string, string>>, boolean]>([
     ['counts where the hash says nothing', { 'controller-revision-hash': 'unknown' }, true],
     [
