@@ -291,7 +291,8 @@ describe.each(BOTH)('changes of a %s object', (api) => {
     const { spec } = await client.patch<WithTemplate>(web, 'apply', applied, options);
     const [main, side] = spec.template.spec.containers;
     expect(main?.image).toBe('registry.example/web:1');
-    expect(trusted<Json[]>(main?.['env']).map((entry) => entry['name'])).toEqual(['TIER', 'MODE', 'MORE']);
+    const names = trusted<Json[]>(main?.['env']).map((entry) => entry['name']);
+    expect(names).toEqual(['TIER', 'MODE', 'CPUS', 'MORE']);
     expect(trusted<Json[]>(main?.['ports']).map((entry) => entry['containerPort'])).toEqual([80, 81]);
     expect(side?.name).toBe('side');
   });
