@@ -1,8 +1,11 @@
 /** Runs command lines in this process, with everything that they print kept. */
 
+import { afterAll } from '@jest/globals';
+
 import type { ExitCode } from '../../cli/exit-codes.ts';
 import type { Io } from '../../cli/io.ts';
 import { run } from '../../cli/program.ts';
+import { pause } from '../../kubernetes/backoff.ts';
 // The verbs load what they need when they are called. Jest cannot load one while it links another that shares a module with it
 // ("request for … is not in cache"), and cases beside each other call them at the same time: here they are all loaded before.
 import '../../cli/check.ts';
@@ -59,9 +62,27 @@ export function captureIo(overrides: Partial<Io> = {}): CapturedIo {
   };
 }
 
-/** One command line, as typed after `fairlead`. */
+/** Of a test that has failed a command may still wait: it would end in the middle of the next file of this process, and fail that. */
+const fileEnd = new AbortController();
+const running = new Set<Promise<unknown>>();
+const END_MS = 5_000;
+
+afterAll(async () => {
+  fileEnd.abort();
+  const over = new AbortController();
+  await Promise.race([Promise.allSettled(running), pause(END_MS, over.signal)]);
+  over.abort();
+});
+
+/** One command line, as typed after `fairlead`; with the last test of its file it is interrupted. */
 export async function runCli(words: readonly string[], overrides: Partial<Io> = {}): Promise<CliRun> {
   const io = captureIo(overrides);
-  const code = await run(words, io);
-  return { code, ...io.printed };
+  const interrupted = AbortSignal.any([io.interrupted, fileEnd.signal]);
+  const ended = run(words, { ...io, interrupted });
+  running.add(ended);
+  try {
+    return { code: await ended, ...io.printed };
+  } finally {
+    running.delete(ended);
+  }
 }
