@@ -7,6 +7,7 @@ import { badConfigValues, withData } from './config-data.ts';
 import type { ObjectReference } from './depends-on.ts';
 import { DEPENDS_ON, parseDependsOn } from './depends-on.ts';
 import { findFieldLine } from './field-line.ts';
+import { INVENTORY_LABEL } from './inventory-content.ts';
 import { DEFAULT_WAVE, parseWave } from './order.ts';
 import type { ProblemCode, Problem } from './problems.ts';
 import { problem } from './problems.ts';
@@ -311,7 +312,7 @@ function forbiddenFields(
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([...GIT_ANNOTATIONS, ANNOTATION.pinned, LAST_APPLIED]);
 
 /** As the annotations: whose object it is, and whose inventory. */
-const OWN_LABELS: ReadonlySet<string> = new Set([APPLYSET_LABEL, 'fairlead.dev/inventory']);
+const OWN_LABELS: ReadonlySet<string> = new Set([APPLYSET_LABEL, INVENTORY_LABEL]);
 
 /** `Kind.group namespace/name`: how objects are named in every message. */
 export function objectLabel(object: {

@@ -37,8 +37,8 @@ export function changedMetadata(
 ): ChangedMetadata | undefined {
   const before = replaced?.metadata;
   if (before === undefined) return undefined;
-  const isLetGo =
-    has(before.annotations, ANNOTATION.repository) && !has(now.annotations, ANNOTATION.repository);
+  const isFromGit = ({ annotations = {} }: PlainMetadata) => annotations[ANNOTATION.repository] !== undefined;
+  const isLetGo = isFromGit(before) && !isFromGit(now);
   const changeOf = (field: Field) => {
     const valuesOf = (each: PlainMetadata): Values => new Map(Object.entries(each[field] ?? {}));
     const [base, present, rolledOut] = [valuesOf(before), valuesOf(now), valuesOf(controller.metadata)];
@@ -59,10 +59,6 @@ export function changedMetadata(
     },
   };
   return [all, changes].find((one) => JSON.stringify(one).length <= LONGEST);
-}
-
-function has(values: PlainMetadata[Field], name: string): boolean {
-  return values !== undefined && Object.hasOwn(values, name);
 }
 
 /** Whether two say the same. */
