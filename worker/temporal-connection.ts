@@ -1,11 +1,13 @@
 /** Connections to Temporal from its own environment configuration (TEMPORAL_ADDRESS, profiles, TLS, API keys). */
 
+import type { ChannelCredentials, ChannelOptions } from '@grpc/grpc-js';
 import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { ConnectionOptions, WorkflowClientInterceptor } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection } from '@temporalio/worker';
 
 import { pause } from '../kubernetes/backoff.ts';
+import { LongPollChannel } from './long-poll-channel.ts';
 
 export interface TemporalSettings {
   readonly address: string;
@@ -56,10 +58,15 @@ export function createTemporalClient(
   const connection = Connection.lazy({
     ...settings.connectionOptions,
     connectTimeout: '3 seconds',
-    channelArgs: RECONNECT,
+    channelArgs: { ...RECONNECT, channelFactoryOverride: channelOf },
     interceptors: answeredWithin(answerTimes),
   });
   return new Client({ connection, namespace: settings.namespace });
+}
+
+/** Calls never wait behind long polls: one is open for each run, and a connection takes only so many. */
+function channelOf(address: string, credentials: ChannelCredentials, options: ChannelOptions) {
+  return new LongPollChannel(address, credentials, options, (method) => LONG_POLLS.test(method));
 }
 
 /** In the place of the SDK's own, which only tries again: all tries together have until the deadline. */
