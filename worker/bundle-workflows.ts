@@ -1,14 +1,15 @@
 /** Build step: `node dist/worker/bundle-workflows.js` writes the workflow bundle that workers load. */
 
 import { writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 
 import { DefaultLogger, bundleWorkflowCode } from '@temporalio/worker';
 
-import { WORKFLOW_BUNDLE } from './workflow-bundle.ts';
+import { WORKFLOW_BUNDLE, workflowModules } from './workflow-bundle.ts';
 
+const [workflowsPath, interceptors] = workflowModules('js');
 const { code } = await bundleWorkflowCode({
-  workflowsPath: fileURLToPath(new URL('../workflows/index.js', import.meta.url)),
+  workflowsPath,
+  workflowInterceptorModules: [interceptors],
   logger: new DefaultLogger('WARN'),
 });
 await writeFile(WORKFLOW_BUNDLE, code);

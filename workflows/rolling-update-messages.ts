@@ -5,7 +5,7 @@ import { defineQuery, defineSignal } from '@temporalio/workflow';
 import type { UpdatePeriod } from '../planners/rolling-update-period.ts';
 import type { UpdateEnding, UpdateProgress, UpdateReason } from '../planners/rolling-update-steps.ts';
 import type { OperatorMessage } from './messages.ts';
-import { rolloutWorkflowPrefix } from './messages.ts';
+import { readOperatorMessage, rolloutWorkflowPrefix } from './messages.ts';
 import type { SearchAttributeName } from './search-attributes.ts';
 
 export const ROLLING_UPDATE_WORKFLOW = 'rollingUpdate';
@@ -72,6 +72,21 @@ export interface RollingUpdateView {
  * objects for the last time.
  */
 export const updateBegunSignal = defineSignal<[UpdateCall]>('updateBegun');
+
+/** The payload of {@link updateBegunSignal}, as far as it is one. */
+export function readUpdateCall(payload: unknown): UpdateCall {
+  const call: { commit?: unknown; repository?: unknown; next?: unknown } =
+    typeof payload === 'object' && payload !== null ? payload : {};
+  const { by, reason } = readOperatorMessage(payload);
+  const { commit, repository, next } = call;
+  return {
+    ...(typeof commit === 'string' && { commit }),
+    ...(typeof repository === 'string' && { repository }),
+    ...(by !== undefined && { by }),
+    ...(reason !== undefined && { reason }),
+    ...(typeof next === 'string' && { next }),
+  };
+}
 
 export const rollingUpdateQuery = defineQuery<RollingUpdateView>('progress');
 

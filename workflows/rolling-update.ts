@@ -34,7 +34,7 @@ import type {
   RollingUpdateResult,
   UpdateCall,
 } from './rolling-update-messages.ts';
-import { rollingUpdateQuery, updateBegunSignal } from './rolling-update-messages.ts';
+import { readUpdateCall, rollingUpdateQuery, updateBegunSignal } from './rolling-update-messages.ts';
 import { cancellationOf, failureReason, isHistoryLong, summaryOf } from './run.ts';
 
 /** Phases in which pods have no controller, or are still to be adopted. */
@@ -71,7 +71,7 @@ class RollingUpdateRun {
       resume: 'Go on after a pause. Optional payload as of pause.',
       abort: 'Turn the update round: the old controller gets its size back. Optional payload as of pause.',
     });
-    setHandler(updateBegunSignal, (begun) => this.#hear(begun), {
+    setHandler(updateBegunSignal, (begun) => this.#hear(readUpdateCall(begun)), {
       description: 'Internal, from whoever begins an update: there is one to be rolled.',
     });
     setHandler(rollingUpdateQuery, () => this.#display.view(), {
