@@ -16,10 +16,14 @@ import type { AttemptOutcome } from '../kubernetes/attempts.ts';
 import { endOf, hasFinished, recordAttempt } from '../kubernetes/attempts.ts';
 import type { KubernetesClient } from '../kubernetes/client.ts';
 import type { WatchCache } from '../kubernetes/watch-cache.ts';
+import type { Wisher } from '../kubernetes/wish-edits.ts';
+import { WishRefusedError } from '../kubernetes/wish-refused-error.ts';
 import { pauseWorkload, resumeWorkload, undoWorkload } from '../kubernetes/wishes.ts';
+import type { WorkloadTarget } from '../kubernetes/workload-edit.ts';
 import { WORKLOAD_RESOURCES, describeWorkload, workloadPath } from '../kubernetes/workload-api.ts';
 import { templateTarget, workloadKey } from '../kubernetes/workload-key.ts';
 import { withRefusal } from '../planners/deadline-reason.ts';
+import { DEADLINE_WISHER } from '../planners/names.ts';
 import type { KubernetesObject } from '../planners/objects.ts';
 import type { Workload, WorkloadRef } from '../planners/workload.ts';
 import { asActivities, attemptClient, currentAttempt, onceInAllAttempts } from './attempt.ts';
@@ -178,33 +182,45 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
     return await awaitObservation(feed, key, input);
   }
 
-  /** Writes an operator's wish that came as a signal onto the object; verbs of the CLI have written it already. */
+  /**
+   * Writes onto the object what came as a signal, or what a deadline does; verbs of the CLI have written it already. What a person
+   * holds or lets go is the object; a deadline and an abort are about the template of this run, and end with it.
+   */
   async function recordWish(input: WishInput): Promise<WishResult> {
     const live = await readLive(input);
     const by = input.by ?? 'signal';
+    const isOfObject = input.verb === 'resume' || (input.verb === 'pause' && by !== DEADLINE_WISHER);
+    if ('outcome' in live && (live.gone === true || !isOfObject)) return comesTooLate(live.message);
     const asked = { by, ...(input.reason !== undefined && { reason: input.reason }) };
     const wish = withRefusal(asked, feed.latest(keyOf(input))?.plan.waiting ?? []);
+    const target = isOfObject ? input.workload : ownTarget(input);
+    try {
+      return await writeWish(target, input.verb, wish);
+    } catch (error) {
+      if (!isOfAnother(error)) throw error;
+      return comesTooLate(error.message);
+    }
+  }
+
+  async function writeWish(
+    target: WorkloadTarget,
+    verb: WishInput['verb'],
+    wish: Wisher,
+  ): Promise<WishResult> {
     const client = attemptClient(dependencies.client);
-    const { workload: ref } = input;
-    if ('outcome' in live && live.gone === true) {
-      // Nothing is left to write it on: the run is over as well, and must not try for ever.
-      return { changed: false, message: `nothing to do: ${live.message}`, rolledBack: false };
+    switch (verb) {
+      case 'pause':
+        return { ...(await pauseWorkload(client, target, wish, now())), rolledBack: false };
+      case 'resume':
+        return { ...(await resumeWorkload(client, target)), rolledBack: false };
+      case 'abort':
+      case 'rollback': {
+        const request = { ...wish, verb: verb === 'abort' ? verb : 'deadline' } as const;
+        const { changed, message, effect } = await undoWorkload(client, target, request, now());
+        // Back already, and this run is the one that brings it there: it goes on.
+        return { changed, message, rolledBack: changed && effect === 'rolledBack' };
+      }
     }
-    if (input.verb === 'pause' || input.verb === 'resume') {
-      const { changed, message } =
-        input.verb === 'pause'
-          ? await pauseWorkload(client, ref, wish, now())
-          : await resumeWorkload(client, ref);
-      return { changed, message, rolledBack: false };
-    }
-    if ('outcome' in live) {
-      // Done by an earlier attempt, if there is a pin; else another template or the end of the workload came first.
-      return { changed: false, message: live.message, rolledBack: live.pinned !== undefined };
-    }
-    const verb = input.verb === 'abort' ? 'abort' : 'deadline';
-    const { changed, message, effect } = await undoWorkload(client, ref, { ...wish, verb }, now());
-    // Back already, and this run is the one that brings it there: it goes on.
-    return { changed, message, rolledBack: changed && effect === 'rolledBack' };
   }
 
   /**
@@ -291,7 +307,13 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
     const wish = { by: 'Temporal UI', reason: 'the rollout run was cancelled' };
     const client = attemptClient(dependencies.client);
     // Whoever resumes it while the rest is tried again is not overruled.
-    await onceInAllAttempts('paused', async () => await pauseWorkload(client, input.workload, wish, now()));
+    const pause = async () => await pauseWorkload(client, ownTarget(input), wish, now());
+    try {
+      await onceInAllAttempts('paused', pause);
+    } catch (error) {
+      if (!isOfAnother(error)) throw error;
+      return await judgeCancel(input);
+    }
     return { outcome: 'Canceled', ...wish };
   }
 
@@ -354,6 +376,21 @@ export function createRolloutSteps(dependencies: RolloutStepDependencies) {
 
 function keyOf({ workload }: RunReference): string {
   return workloadKey(workload.kind, workload.namespace, workload.name);
+}
+
+/** The workload, as long as it has the template of the run. */
+function ownTarget({ workload, target }: RunReference): WorkloadTarget {
+  return { ...workload, template: target };
+}
+
+/** Between the look and the write the object, or its template, has become another. */
+function isOfAnother(error: unknown): error is WishRefusedError {
+  return error instanceof WishRefusedError && (error.code === 'Replaced' || error.code === 'Superseded');
+}
+
+/** The run is over, and must not try for ever. What an earlier attempt has written, a pin, is read when it closes. */
+function comesTooLate(why: string): WishResult {
+  return { changed: false, message: `nothing to do: ${why}`, rolledBack: false };
 }
 
 function verdict(

@@ -19,4 +19,6 @@ export type WishRefusal =
   /** A restart replaces pods, and the workload's policy is to replace none. */
   | 'InPlaceOnly'
   /** Another object of that name has taken its place. */
-  | 'Replaced';
+  | 'Replaced'
+  /** It was meant for another template than the workload has by now. */
+  | 'Superseded';

@@ -1,14 +1,20 @@
 /** One guarded change of a workload object: read, decide, one JSON patch that fails if anybody wrote in between, again. */
 
 import type { JsonObject, KubernetesObject, PodTemplate } from '../planners/objects.ts';
+import { normaliseTemplate } from '../planners/template-defaults.ts';
 import type { WorkloadRef } from '../planners/workload.ts';
 import { isConflict, isInvalid } from './api-error.ts';
 import type { KubernetesClient, ResourcePath } from './client.ts';
 import { describeWorkload, workloadPath } from './workload-api.ts';
+import { templateHash } from './workload-key.ts';
 import { WishRefusedError } from './wish-refused-error.ts';
 
 /** Which workload; with `uid` another object under the same name is left alone. */
-export type WorkloadTarget = Omit<WorkloadRef, 'uid'> & { readonly uid?: string };
+export type WorkloadTarget = Omit<WorkloadRef, 'uid'> & {
+  readonly uid?: string;
+  /** With the hash of a template an object that has another one by now is left alone: what a run decides is about its own. */
+  readonly template?: string;
+};
 
 /** A workload of any kind, as far as wishes read it. */
 export interface WorkloadObject extends KubernetesObject {
@@ -46,7 +52,7 @@ const CONFLICT_LIMIT = 12;
  * (answered with 409, unlike a failed `test` operation), so each decision is made on the state that it changes.
  *
  * @throws ApiError as the apiserver answers (404, 403, 422), or the last conflict after 12 tries
- * @throws Error when the name belongs to another object than `target.uid`
+ * @throws WishRefusedError when the name belongs to another object than `target.uid`, or has another template than `target.template`
  */
 export async function editWorkload<R extends WishResult>(
   client: KubernetesClient,
@@ -61,6 +67,9 @@ export async function editWorkload<R extends WishResult>(
         'Replaced',
         `${describeWorkload(target)} is another object now: uid ${object.metadata.uid}, not ${target.uid}; look again`,
       );
+    }
+    if (target.template !== undefined && target.template !== templateOf(object)) {
+      throw new WishRefusedError('Superseded', `${describeWorkload(target)} has another template now`);
     }
     const { operations, result } = await decide(object);
     if (operations.length === 0) {
@@ -80,6 +89,11 @@ export async function editWorkload<R extends WishResult>(
       }
     }
   }
+}
+
+/** What a run of the object's template is known by. */
+function templateOf({ spec }: WorkloadObject): string {
+  return templateHash(normaliseTemplate(spec.template));
 }
 
 /** A patch made for a state that is gone is refused as invalid when it does not even apply (a removed annotation). */

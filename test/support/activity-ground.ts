@@ -30,6 +30,8 @@ export class ActivityGround {
   object: WorkloadObject | undefined = workloadObject();
   /** Status and reason of every answer, instead of the object. */
   refusal: readonly [number, string] | undefined;
+  /** What the apiserver has when the next write of the StatefulSet arrives, which is refused for that. */
+  meanwhile: WorkloadObject | undefined;
   readonly activities: RolloutActivities;
   readonly client: KubernetesClient;
   readonly events: EventRecorder;
@@ -42,13 +44,17 @@ export class ActivityGround {
   private constructor(server: WatchServer) {
     this.#server = server;
     const planted = ({ pathname }: URL) => server.objects.get(pathname.split('/').at(-1) ?? '');
-    server.intercept = ({ url }, response) => {
+    server.intercept = ({ method, url }, response) => {
       if (url.pathname.endsWith('/events')) answer(response, 201, {});
       else if (this.refusal !== undefined) answer(response, this.refusal[0], status(...this.refusal));
       else if (url.pathname.endsWith('/controllerrevisions')) return false;
       else if (url.pathname.includes('/controllerrevisions/') && planted(url) !== undefined)
         answer(response, 200, planted(url) ?? {});
-      else if (this.object === undefined) answer(response, 404, status(404, 'NotFound'));
+      else if (method === 'PATCH' && this.meanwhile !== undefined) {
+        this.object = this.meanwhile;
+        this.meanwhile = undefined;
+        answer(response, 409, status(409, 'Conflict'));
+      } else if (this.object === undefined) answer(response, 404, status(404, 'NotFound'));
       else answer(response, 200, this.object);
       return true;
     };

@@ -10,6 +10,7 @@ import { workloadKey } from '../../../kubernetes/workload-key.ts';
 import { ANNOTATION } from '../../../planners/names.ts';
 import type { KubernetesObject } from '../../../planners/objects.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
+import { withImage } from '../../support/rollout-objects.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
 
 let ground: ActivityGround;
@@ -47,6 +48,46 @@ it('the signal pause of a run whose template is another one by now holds the wor
   const input = { ...ground.reference, target: 'another', verb: 'pause' } as const;
   expect(await new MockActivityEnvironment().run(recordWish, input)).toMatchObject({ changed: true });
   expect(ground.writes).toEqual([expect.stringContaining('fairlead.dev~1paused')]);
+});
+
+describe('what is about the template of the run', () => {
+  const deadline = { by: 'progressDeadlineSeconds', reason: 'no progress before the deadline' };
+  const wishes: readonly (readonly [string, Pick<WishInput, 'verb' | 'by' | 'reason'>])[] = [
+    ['the pause of a deadline', { verb: 'pause', ...deadline }],
+    ['the way back of a deadline', { verb: 'rollback', ...deadline }],
+    ['the signal abort', { verb: 'abort', by: 'ann' }],
+  ];
+  const give = async (wish: (typeof wishes)[number][1]) => {
+    const { recordWish } = ground.activities;
+    return await new MockActivityEnvironment().run(recordWish, { ...ground.reference, ...wish });
+  };
+
+  it.each(wishes)(
+    '%s is not written on another one, and takes no earlier pin for its own',
+    async (_, wish) => {
+      const pin = { verb: 'undo', by: 'bob', at: '2026-01-01T00:00:00Z', revision: 'web-1', to: 'web-0' };
+      const annotations = { [ANNOTATION.pinned]: JSON.stringify(pin) };
+      ground.object = withImage(workloadObject({ annotations }), 'web:fix');
+      expect(await give(wish)).toEqual({
+        changed: false,
+        rolledBack: false,
+        message: 'nothing to do: StatefulSet.fairlead.dev default/web has another template now',
+      });
+      expect(ground.writes).toEqual([]);
+    },
+  );
+
+  it.each(wishes)('%s is not tried again on another one that comes before the write', async (_, wish) => {
+    ground.meanwhile = withImage(workloadObject(), 'web:fix');
+    expect(await give(wish)).toMatchObject({ changed: false, rolledBack: false });
+    expect(ground.writes).toHaveLength(1);
+  });
+
+  it.each(wishes)('%s is tried again where something else has changed', async (_, wish) => {
+    ground.meanwhile = workloadObject({ status: { readyReplicas: 2 } });
+    expect(await give(wish)).toMatchObject({ changed: true });
+    expect(ground.writes).toHaveLength(2);
+  });
 });
 
 it('the pause of a deadline says on the object what the apiserver refused when it passed', async () => {
@@ -89,6 +130,12 @@ describe('the end of a run whose template is the wanted one', () => {
         by: 'Temporal UI',
       });
     }
+    expect(ground.writes).toHaveLength(1);
+  });
+
+  it('is no pause of another template that comes before it is written', async () => {
+    ground.meanwhile = withImage(workloadObject(), 'web:fix');
+    expect(await close('cancelled')).toMatchObject({ outcome: 'Superseded' });
     expect(ground.writes).toHaveLength(1);
   });
 

@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { WishRefusedError } from '../../../kubernetes/wish-refused-error.ts';
 import type { PatchOperation } from '../../../kubernetes/workload-edit.ts';
 import { retryWorkload, undoWorkload } from '../../../kubernetes/wishes.ts';
+import { templateHash } from '../../../kubernetes/workload-key.ts';
 import type { ControllerRevision, KubernetesObject } from '../../../planners/objects.ts';
+import { normaliseTemplate } from '../../../planners/template-defaults.ts';
 import { ActivityGround } from '../../support/activity-ground.ts';
 import { revisionOf, withImage } from '../../support/rollout-objects.ts';
 import { workloadObject } from '../../support/workload-objects.ts';
@@ -160,6 +162,17 @@ describe.each(['abort', 'deadline'] as const)('%s goes to the last complete revi
     amend({}, { currentRevision: bad?.metadata.name });
     expect(await give()).toMatchObject({ effect: 'rolledBack', revision: good?.metadata.name });
     expect(ground.writes).toEqual([expect.stringContaining('"image":"web:2"')]);
+  });
+
+  it('but not from a template that comes before it is written, where it is about another one', async () => {
+    plant(['web:1', 'web:bad'], ['web:1']);
+    const { object, client, reference } = ground;
+    if (object === undefined) throw new Error('nothing planted');
+    ground.meanwhile = withImage(object, 'web:fix');
+    const { template } = object.spec;
+    const target = { ...reference.workload, template: templateHash(normaliseTemplate(template)) };
+    await expect(undoWorkload(client, target, { verb }, now)).rejects.toMatchObject({ code: 'Superseded' });
+    expect(ground.writes).toHaveLength(1);
   });
 
   it('and says so where the one that was rolled out last was deleted', async () => {
