@@ -62,7 +62,7 @@ function metadataRules(): readonly Variable[] {
     {
       name: 'templateAnnotations',
       expression: badKeys(
-        `${annotations}.transformMapEntry(k, v, {k.lowerAscii(): v})`,
+        `${annotations}.map(k, k.lowerAscii())`,
         'spec.template.metadata.annotations',
         'an annotation',
       ),

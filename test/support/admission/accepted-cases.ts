@@ -41,6 +41,15 @@ export const ACCEPTED: readonly (readonly [string, Description])[] = [
     },
   ],
   ['annotations of others', { annotations: { 'x.fairlead.dev/anything': 'y', 'example.com/paused': 'yes' } }],
+  [
+    'template annotations that differ in case only',
+    {
+      templateMetadata: {
+        labels: { app: 'web' },
+        annotations: { 'example.com/Port': '1', 'example.com/port': '2' },
+      },
+    },
+  ],
   ['creationTimestamp: null', { templateMetadata: { labels: { app: 'web' }, creationTimestamp: null } }],
   [
     'quantities as numbers',
