@@ -110,44 +110,58 @@ function changedPaths(kind: string): string {
   return `[[${newer}, ${older}]].map(p, ${changedKeys('p[0]', 'p[1]')})[0].map(k, "metadata.${kind}['" + k + "']")`;
 }
 
-/** A label or annotation that the environment of a container was made from needs a restart of that container (A22). */
+/**
+ * A label or annotation that the environment of a container was made from needs a restart of that container (A22). Init containers
+ * count as well: sidecars run on, and the planner counts them all.
+ */
 function environmentRule(policy: string): Variable {
-  const restarted = 'variables.sameContainers && c.?image != variables.oldContainers[i].?image';
   return {
     name: 'inPlaceEnvironment',
     expression:
       `!variables.inPlaceOnly ? [] : [${changedPaths('labels')} + ${changedPaths('annotations')}].map(changed, ` +
-      'variables.newContainers.transformList(i, c, c.?env.orValue([])' +
-      `.map(e, !(${restarted}) && e.?valueFrom.?fieldRef.?fieldPath.orValue("") in changed, ` +
-      '"spec.template." + e.valueFrom.fieldRef.fieldPath + ": Forbidden: the environment of container " + c.name + ' +
-      `" holds it, and ${policy} InPlaceOnly restarts a container for a new image only; change its image as well, or set ` +
-      `${policy} to InPlaceIfPossible").join("; ")).filter(t, t != ""))[0]`,
+      `variables.containerPairs.map(q, (${restarted('q')}) ? "" : q[1].?env.orValue([])` +
+      '.map(e, e.?valueFrom.?fieldRef.?fieldPath.orValue("") in changed, ' +
+      `"spec.template." + e.valueFrom.fieldRef.fieldPath + ${heldBy('q', policy)}).join("; ")).filter(t, t != ""))[0]`,
   };
 }
 
 /** The same of an amount of cpu or memory, of its own container or of another one: it changes without a restart, the environment does not. */
 function resourceEnvironmentRule(policy: string): Variable {
-  const effective = (container: string): string =>
-    amount(`${container}.?resources[?k[0]][?k[1]].or(${container}.?resources.?limits[?k[1]])`);
-  const changed = (pair: string, paths: string): string =>
-    `${paths}.exists(k, ${effective(`${pair}[1]`)}.compareTo(${effective(`${pair}[2]`)}) != 0)`;
-  const resized = changed('q', '[[dyn("requests"), z.resourceName], [dyn("limits"), z.resourceName]]');
-  const restarted =
-    `q[1].?image != q[2].?image || q[1].?resizePolicy.orValue([])` +
-    `.exists(z, z.?restartPolicy.orValue("") == "RestartContainer" && ${resized})`;
   const source = 'e.valueFrom.resourceFieldRef';
   const read = `[${source}.?containerName.orValue("")].map(n, n == "" ? q[1].name : n)[0]`;
   const paths =
-    `variables.containerPairs.filter(p, p[1].name == ${read} && ${changed('p', `[${source}.resource.split(".")]`)})` +
-    `.map(p, p[0] + ".resources." + ${source}.resource + ": Forbidden: the environment of container " + q[1].name + ` +
-    `" holds it, and only a restart of that container changes its environment; change its image as well, or set ` +
-    `${policy} to InPlaceIfPossible").join("; ")`;
+    `variables.containerPairs.filter(p, p[1].name == ${read} && ${amountChanged('p', `[${source}.resource.split(".")]`)})` +
+    `.map(p, p[0] + ".resources." + ${source}.resource + ${heldBy('q', policy)}).join("; ")`;
   return {
     name: 'inPlaceResourceEnvironment',
     expression:
-      `!variables.inPlaceOnly ? [] : variables.containerPairs.map(q, (${restarted}) ? "" : q[1].?env.orValue([])` +
+      `!variables.inPlaceOnly ? [] : variables.containerPairs.map(q, (${restarted('q')}) ? "" : q[1].?env.orValue([])` +
       `.map(e, e.?valueFrom.?resourceFieldRef.hasValue(), ${paths}).filter(t, t != "").join("; ")).filter(t, t != "")`,
   };
+}
+
+function heldBy(pair: string, policy: string): string {
+  return (
+    `": Forbidden: the environment of container " + ${pair}[1].name + ` +
+    `" holds it, and only a restart of that container changes its environment; change its image as well, or set ` +
+    `${policy} to InPlaceIfPossible"`
+  );
+}
+
+/** Whether the change restarts the container: by another image, or by a resize whose policy asks for it. */
+function restarted(pair: string): string {
+  const resized = amountChanged(pair, '[[dyn("requests"), z.resourceName], [dyn("limits"), z.resourceName]]');
+  return (
+    `${pair}[1].?image != ${pair}[2].?image || ${pair}[1].?resizePolicy.orValue([])` +
+    `.exists(z, z.?restartPolicy.orValue("") == "RestartContainer" && ${resized})`
+  );
+}
+
+/** Whether one of these amounts differs, each given by its kind and resource; a missing request is the limit. */
+function amountChanged(pair: string, paths: string): string {
+  const effective = (container: string): string =>
+    amount(`${container}.?resources[?k[0]][?k[1]].or(${container}.?resources.?limits[?k[1]])`);
+  return `${paths}.exists(k, ${effective(`${pair}[1]`)}.compareTo(${effective(`${pair}[2]`)}) != 0)`;
 }
 
 /** Names of a pod spec's fields, without the containers, ready to be compared. `serviceAccount` is an alias. */

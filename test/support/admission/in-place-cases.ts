@@ -12,7 +12,10 @@ export const BEFORE: Json = {
       name: 'proxy',
       image: 'registry.example/proxy:1',
       restartPolicy: 'Always',
-      env: [{ name: 'MEMORY', valueFrom: { resourceFieldRef: { resource: 'requests.memory' } } }],
+      env: [
+        { name: 'MEMORY', valueFrom: { resourceFieldRef: { resource: 'requests.memory' } } },
+        { name: 'ZONE', valueFrom: { fieldRef: { fieldPath: "metadata.annotations['zone']" } } },
+      ],
       resources: { requests: { cpu: '100m', memory: '64Mi' } },
       resizePolicy: [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }],
     },
@@ -43,7 +46,10 @@ export const BEFORE: Json = {
   ],
   volumes: [{ name: 'config', configMap: { name: 'web' } }],
 };
-export const METADATA_BEFORE: Json = { labels: { app: 'web', tier: 'front' }, annotations: { note: 'a' } };
+export const METADATA_BEFORE: Json = {
+  labels: { app: 'web', tier: 'front' },
+  annotations: { note: 'a', zone: 'b' },
+};
 
 /** A pod spec that says, as charts print it, what is the same as nothing, and leaves out what is filled in. */
 export const SPELLED_OUT: Json = {
@@ -113,6 +119,13 @@ export const IN_PLACE_ACCEPTED: readonly Accepted[] = [
     ],
   ],
   [
+    'an annotation that the environment of a sidecar holds, with a resize that restarts it (A22, A30)',
+    [
+      replace('/spec/template/metadata/annotations/zone', 'c'),
+      replace(`${POD}/initContainers/1/resources/requests/memory`, '128Mi'),
+    ],
+  ],
+  [
     'the spelling of an amount that the environment holds',
     [replace(`${MAIN}/resources/limits/cpu`, '1000m')],
   ],
@@ -138,6 +151,14 @@ export const IN_PLACE_REFUSED: readonly Refused[] = [
     [replace('/spec/template/metadata/labels/tier', 'back')],
     [
       "spec.template.metadata.labels['tier']: Forbidden: the environment of container main holds it",
+      'change its image as well',
+    ],
+  ],
+  [
+    'an annotation that the environment of a sidecar holds (A22)',
+    [replace('/spec/template/metadata/annotations/zone', 'c')],
+    [
+      "spec.template.metadata.annotations['zone']: Forbidden: the environment of container proxy holds it",
       'change its image as well',
     ],
   ],
