@@ -4,7 +4,7 @@ import type { DaemonMember, Place } from './daemonset-view.ts';
 import { eligibilityOf } from './node-eligibility.ts';
 import type { Eligibility } from './node-eligibility.ts';
 import type { ControllerRevision, Node } from './objects.ts';
-import { compareRevisions, isMarkedComplete, wasRolledOutLast } from './revision.ts';
+import { compareRevisions, hasReachedAll, isMarkedComplete } from './revision.ts';
 import { templateOfRevision } from './template-revision.ts';
 import type { DaemonSet, Snapshot } from './workload.ts';
 
@@ -40,7 +40,10 @@ export function holdPlaces(
   const isPaused =
     workload.paused !== undefined &&
     update !== undefined &&
-    !wasRolledOutLast(update, revisions) &&
+    !hasReachedAll(update, revisions, {
+      isAlone: targeted.every((place) => !place.isTarget || isThrough(place)),
+      isPartial: keeping.length > 0,
+    }) &&
     !isEverywhere(update, all);
   const heldAt = ({ name, isTarget }: Place): ControllerRevision | undefined => {
     if (workload.updateStrategy !== 'RollingUpdate') return undefined;
@@ -59,7 +62,12 @@ export function holdPlaces(
 
 /** Nothing is left of its rollout to hold, though no run is on record: what was taken over from another controller has none. */
 function isEverywhere(update: ControllerRevision, all: readonly Place[]): boolean {
-  return isMarkedComplete(update) && all.every(({ pods }) => pods.filter(isLive).every(({ isNew }) => isNew));
+  return isMarkedComplete(update) && all.every(isThrough);
+}
+
+/** Nothing is left of the rollout there to hold. Nobody has waited for a node that is ignored. */
+function isThrough({ ignored, pods }: Place): boolean {
+  return ignored || pods.filter(isLive).every(({ isNew }) => isNew);
 }
 
 /** Judges a place by the templates of the pods that are there, and of one that would be made at that revision. */

@@ -117,10 +117,10 @@ export function isMarkedComplete({ metadata }: Pick<ControllerRevision, 'metadat
 }
 
 /**
- * Whether of all rollouts that are on record the last one was of this revision and was finished: false while it is being gone
+ * Whether of all rollouts that are on record the last one was of this revision and succeeded: false while it is being gone
  * back to, although it was complete before.
  */
-export function wasRolledOutLast(revision: ControllerRevision, all: readonly ControllerRevision[]): boolean {
+function wasRolledOutLast(revision: ControllerRevision, all: readonly ControllerRevision[]): boolean {
   let last: { readonly name: string; readonly outcome: string; readonly endedAt: string } | undefined;
   for (const one of all) {
     const attempt = attemptsOf(one).at(-1);
@@ -129,6 +129,27 @@ export function wasRolledOutLast(revision: ControllerRevision, all: readonly Con
     }
   }
   return last?.name === revision.metadata.name && last.outcome === 'Succeeded';
+}
+
+/** How far a rollout of the present revision is, of the pods that the strategy lets it replace. */
+interface Reach {
+  /** None of them lives at another revision. */
+  readonly isAlone: boolean;
+  /** The strategy keeps others back. */
+  readonly isPartial: boolean;
+}
+
+/**
+ * Whether the rollout of the revision was finished as far as the strategy lets it now: a pause holds none of its pods back (A9). That the
+ * last run succeeded says nothing of what a partition kept back from it, which it lets go since; that all pods were at the revision may
+ * be of before it was left.
+ */
+export function hasReachedAll(
+  revision: ControllerRevision,
+  all: readonly ControllerRevision[],
+  { isAlone, isPartial }: Reach,
+): boolean {
+  return isAlone && (isPartial || isMarkedComplete(revision)) && wasRolledOutLast(revision, all);
 }
 
 /** Whether a rollout of the revision was ever finished, be it as far as a partition let it. */

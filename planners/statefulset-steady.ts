@@ -6,7 +6,7 @@ import { controllerOf } from './controller-ref.ts';
 import { deletePod } from './member.ts';
 import type { ControllerRevision, Pod } from './objects.ts';
 import type { PlanBuilder } from './plan-builder.ts';
-import { wasRolledOutLast } from './revision.ts';
+import { hasReachedAll } from './revision.ts';
 import { describeDeletion } from './pod-reasons.ts';
 import { formatSelector } from './selector.ts';
 import {
@@ -51,6 +51,7 @@ function keepReplicas(
   revisionMissingSince: number | undefined,
 ): boolean {
   const reached = lowestUpdated(view);
+  const isHeld = holdsRest(view);
   const highest = view.slots.findLastIndex((member) => member !== undefined);
   // Also above where OrderedReady stops: a pod that came back into range goes with its data until its claims have let go of it.
   for (const member of view.slots) {
@@ -62,7 +63,7 @@ function keepReplicas(
     if (member === undefined) {
       missing += 1;
       if (missing > BURST) continue;
-      createReplica(view, plan, { offset, reached, isHole: offset < highest, revisionMissingSince });
+      createReplica(view, plan, { offset, reached, isHeld, isHole: offset < highest, revisionMissingSince });
       if (monotonic) return false;
     } else if (!keepReplica(view, plan, member) && monotonic) {
       return false;
@@ -75,6 +76,8 @@ interface Missing {
   readonly offset: number;
   /** Lowest ordinal above the partition whose pod is at the update revision. */
   readonly reached: number;
+  /** A pause holds back what the rollout has not reached. */
+  readonly isHeld: boolean;
   readonly isHole: boolean;
   readonly revisionMissingSince: number | undefined;
 }
@@ -144,8 +147,8 @@ function createClaims(view: StatefulSetView, plan: PlanBuilder, ordinal: number)
  * then goes by `status.currentReplicas`, which tells what a rollout has reached only where it strictly goes from the highest ordinal down.
  * Pods that are not ready go first here (S15), and would come back at the old revision for ever. While the rollout is paused, a pod that it had not
  * reached does not get ahead of it (A9): rollouts go from the highest ordinal down, so a missing pod comes back at the update
- * revision only if a lower one is at it already, or if the last rollout of that revision was finished. Where neither can be
- * told it comes back at the current revision. What a batch deleted comes at the revision that it was deleted for.
+ * revision only if a lower one is at it already, or if the last rollout of that revision was finished as far as the partition lets it now.
+ * Where neither can be told it comes back at the current revision. What a batch deleted comes at the revision that it was deleted for.
  *
  * While the template has no revision, holes are filled at the last known revision; so is everything else after 5 s.
  */
@@ -153,23 +156,27 @@ function revisionForNewPod(
   view: StatefulSetView,
   plan: PlanBuilder,
   ordinal: number,
-  { reached, isHole, revisionMissingSince }: Missing,
+  { reached, isHeld, isHole, revisionMissingSince }: Missing,
 ): ControllerRevision | undefined {
   const { workload: set, current, update, latest } = view;
   if (set.updateStrategy === 'RollingUpdate') {
     if (ordinal < set.start + set.partition) return current;
-    const held =
-      set.paused !== undefined &&
-      update !== undefined &&
-      !wasRolledOutLast(update, view.revisions) &&
-      view.replaced.get(podName(set, ordinal)) !== update.metadata.name;
-    if (held && reached > ordinal) return current;
+    const isDeletedFor = view.replaced.get(podName(set, ordinal)) === update?.metadata.name;
+    if (isHeld && !isDeletedFor && reached > ordinal) return current;
   }
   if (update !== undefined || isHole) return latest;
   if (revisionMissingSince === undefined) return undefined;
   const until = revisionMissingSince + REVISION_PATIENCE_MS;
   plan.requeue(until);
   return view.now >= until ? latest : undefined;
+}
+
+function holdsRest({ workload, update, revisions, slots, firstTarget }: StatefulSetView): boolean {
+  if (workload.paused === undefined || update === undefined) return false;
+  const isThrough = (member: StatefulSetMember) =>
+    member.terminating || member.finished || member.revision === update.metadata.name;
+  const isAlone = slots.every((one) => one === undefined || one.ordinal < firstTarget || isThrough(one));
+  return !hasReachedAll(update, revisions, { isAlone, isPartial: workload.partition > 0 });
 }
 
 function lowestUpdated(view: StatefulSetView): number {

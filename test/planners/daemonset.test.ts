@@ -464,6 +464,58 @@ describe('which nodes may be updated now (D12–D17)', () => {
     expect(made(update, update)).toEqual([['c', old.metadata.name]]);
   });
 
+  it('A9: while paused that a canary succeeded does not let the rest come, on nodes that it had not reached', () => {
+    const { set, old, update } = daemonRolloutOf({ paused: {} });
+    const [o, u] = [old.metadata.name, update.metadata.name];
+    const attempts = JSON.stringify([{ outcome: 'Succeeded', endedAt: '2026-01-01T00:00:00Z' }]);
+    const tried = {
+      ...update,
+      metadata: { ...update.metadata, annotations: { 'fairlead.dev/attempts': attempts } },
+    };
+    /** At which revision a pod comes to node d. */
+    const made = (partition: number, others: string, canary: ControllerRevision = tried) => {
+      const nodes = ['a', 'b', 'c', 'd'].map((name) => nodeOf(name));
+      const pods = others
+        .split('')
+        .map((at, index) => daemonPodOn(set, nodes[index]?.metadata.name ?? '', at === 'n' ? update : old));
+      const revisions = [old, canary];
+      const snapshot = daemonSnapshotOf({ ...set, partition }, { revisions, nodes, pods });
+      return planDaemonSet(snapshot, NOW).steady.map(({ place, revision }) => [place, revision]);
+    };
+    expect(made(0, 'oon')).toEqual([['d', o]]);
+    // None of them is left to tell.
+    expect(made(0, 'nnn')).toEqual([['d', o]]);
+    expect(made(0, 'nnn', completed(tried))).toEqual([['d', u]]);
+    // It is gone back to: that it was complete was before.
+    expect(made(0, 'oon', completed(tried))).toEqual([['d', o]]);
+    // The canary's own nodes.
+    expect(made(2, 'oon')).toEqual([['d', u]]);
+    expect(made(3, 'ooo')).toEqual([['d', u]]);
+    // One more than it had reached.
+    expect(made(1, 'oon')).toEqual([['d', o]]);
+  });
+
+  it('A9: a node that nobody waits for does not make a finished rollout one that is held', () => {
+    const { set, old, update } = daemonRolloutOf({ paused: {} });
+    const attempts = JSON.stringify([{ outcome: 'Succeeded', endedAt: '2026-01-01T00:00:00Z' }]);
+    const { metadata: made, ...rest } = completed(update);
+    const metadata = { ...made, creationTimestamp: '2025-12-31T01:00:00Z' };
+    const annotations = { ...metadata.annotations, 'fairlead.dev/attempts': attempts };
+    const comes = (newest: ControllerRevision) => {
+      const down = nodeOf('b', { notReadySince: Date.parse('2025-12-31T00:00:00Z') });
+      const pods = [daemonPodOn(set, 'a', update), daemonPodOn(set, 'b', old)];
+      const snapshot = daemonSnapshotOf(set, {
+        revisions: [old, newest],
+        nodes: [nodeOf('a'), down, nodeOf('c')],
+        pods,
+      });
+      return planDaemonSet(snapshot, NOW).steady.map(({ place, revision }) => [place, revision]);
+    };
+    expect(comes({ ...rest, metadata: { ...metadata, annotations } })).toEqual([['c', update.metadata.name]]);
+    // Taken over, without a run on record.
+    expect(comes({ ...rest, metadata })).toEqual([['c', update.metadata.name]]);
+  });
+
   it.each<[string, Readonly<Record<string, string>>, boolean]>([
     ['counts where the hash says nothing', { 'controller-revision-hash': 'unknown' }, true],
     [

@@ -6,11 +6,11 @@ import { fnv1, safeEncode } from '../../planners/hash.ts';
 import type { ControllerRevision, PodTemplate } from '../../planners/objects.ts';
 import {
   compareRevisions,
+  hasReachedAll,
   lastCompleteOf,
   nextRevisionNumber,
   revisionsOf,
   surplusRevisions,
-  wasRolledOutLast,
 } from '../../planners/revision.ts';
 import { collisionCountOf, revisionName } from '../../planners/revision-plan.ts';
 import { planDaemonSet } from '../../planners/daemonset.ts';
@@ -33,6 +33,7 @@ import { RICH_TEMPLATES } from '../support/rich-templates.ts';
 import {
   NOW,
   asStored,
+  completed,
   podOf,
   revisionFor,
   rolloutOf,
@@ -254,15 +255,23 @@ describe('history', () => {
     expect(lastCompleteOf([numbered('y', 1, several(['Failed', '2026-01-01']))])).toBeUndefined();
   });
 
-  it('A9: a revision was rolled out last if the newest attempt of all is its own and succeeded', () => {
+  it('A9: a rollout is through if the newest attempt of all is its own and succeeded, and nothing has come to it since', () => {
     const [a, b] = [
       numbered('a', 1, attempts('Succeeded', '2026-01-01')),
       numbered('b', 2, attempts('Succeeded', '2026-01-02')),
     ];
-    expect([wasRolledOutLast(a, [a, b]), wasRolledOutLast(b, [a, b])]).toEqual([false, true]);
+    const canary = { isAlone: true, isPartial: true };
+    expect([hasReachedAll(a, [a, b], canary), hasReachedAll(b, [a, b], canary)]).toEqual([false, true]);
     const failed = numbered('c', 3, attempts('Aborted', '2026-01-03'));
-    expect(wasRolledOutLast(b, [a, b, failed])).toBe(false);
-    expect(wasRolledOutLast(numbered('d', 4), [])).toBe(false);
+    expect(hasReachedAll(b, [a, b, failed], canary)).toBe(false);
+    expect(hasReachedAll(numbered('d', 4), [], canary)).toBe(false);
+    // As far as a partition let it: without that one there is more to do, until all pods were at it.
+    const rest = { isAlone: true, isPartial: false };
+    expect(hasReachedAll(b, [a, b], rest)).toBe(false);
+    const everywhere = completed(b);
+    expect(hasReachedAll(everywhere, [a, everywhere], rest)).toBe(true);
+    // It was left, and is being gone back to, a canary first.
+    expect(hasReachedAll(everywhere, [a, everywhere], { ...rest, isAlone: false })).toBe(false);
   });
 
   it('a rollout that is finished is noted on its revision once, when there is nothing else to write', () => {

@@ -619,6 +619,26 @@ describe('the revision of a new pod (S10, A8, A9)', () => {
       ).toEqual({ 'web-3': o });
     });
 
+    it('A9: that a canary succeeded does not let the rest come: pods that it had not reached come back at the current revision', () => {
+      const attempts = JSON.stringify([{ outcome: 'Succeeded', endedAt: '2026-01-01T11:00:00.000Z' }]);
+      const tried = {
+        ...update,
+        metadata: { ...update.metadata, annotations: { 'fairlead.dev/attempts': attempts } },
+      };
+      const comesAt = (
+        partition: number,
+        present: Record<number, string>,
+        canary: ControllerRevision = tried,
+      ) => createdAt({ ...set, partition }, at(present), { revisions: [old, canary] });
+      expect(comesAt(0, { 0: o, 2: o, 3: o, 4: u })).toEqual({ 'web-1': o });
+      expect(comesAt(2, { 0: o, 1: o, 2: o, 4: u })).toEqual({ 'web-3': o });
+      // None of them is left to tell.
+      expect(comesAt(0, { 1: u, 2: u, 3: u, 4: u })).toEqual({ 'web-0': o });
+      expect(comesAt(0, { 4: u })).toEqual({ 'web-0': o, 'web-1': o, 'web-2': o, 'web-3': o });
+      expect(comesAt(0, { 0: u, 1: u, 2: u, 3: u }, completed(tried))).toEqual({ 'web-4': u });
+      expect(comesAt(4, { 0: o, 1: o, 2: o, 3: o })).toEqual({ 'web-4': u });
+    });
+
     it('design "Pause": the steady state goes on', () => {
       const plan = planStatefulSet(
         snapshotOf(set, { revisions, pods: at({ 0: o, 1: o, 2: o, 3: o, 4: o, 5: o }) }),
