@@ -173,6 +173,8 @@ export interface RecordCommitResult {
 
 export interface StopStrayInput extends RepositoryReference {
   readonly cluster: string;
+  /** Of a commit that is known to run: visibility may tell of it later. */
+  readonly sha?: string;
 }
 
 /** What one receiver is to be told. */

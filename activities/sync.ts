@@ -49,13 +49,19 @@ export type SyncActivities = ReturnType<typeof createSyncActivities>;
 export function createSyncActivities(dependencies: SyncActivityDependencies) {
   const { temporal, client, inventoryNamespace, now, clusterUid, cluster, repository, look } = dependencies;
 
-  /** Cancels every running commit of the repository and waits until it has closed. Answers their ids. */
+  /** Cancels every running commit of the repository, first the one of `sha`, and waits until it has closed. Answers their ids. */
   async function stopStrayCommits(input: StopStrayInput): Promise<readonly string[]> {
     requireCluster(input);
     const prefix = `commit/${input.cluster}/${input.repository}/`;
     const query = `WorkflowType = 'commit' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '${prefix}'`;
     const stopped: string[] = [];
+    if (input.sha !== undefined) {
+      const workflowId = `${prefix}${input.sha}`;
+      await stop(workflowId);
+      stopped.push(workflowId);
+    }
     for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+      if (stopped.includes(workflowId)) continue;
       await stop(workflowId, runId);
       stopped.push(workflowId);
     }
@@ -112,7 +118,7 @@ export function createSyncActivities(dependencies: SyncActivityDependencies) {
     throw ApplicationFailure.create({ type: 'WrongCluster', nonRetryable: true, message });
   }
 
-  async function stop(workflowId: string, runId: string): Promise<void> {
+  async function stop(workflowId: string, runId?: string): Promise<void> {
     const handle = temporal.workflow.getHandle(workflowId, runId);
     try {
       await handle.cancel();

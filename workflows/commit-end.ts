@@ -3,9 +3,9 @@
 import {
   ActivityFailure,
   ApplicationFailure,
-  CancelledFailure,
   ChildWorkflowFailure,
   TerminatedFailure,
+  isCancellation,
 } from '@temporalio/workflow';
 
 import type { RetryDelays } from '../activities/commit-types.ts';
@@ -99,8 +99,7 @@ export function cutOff(repository: string, how: 'it was cancelled' | 'its run wa
 export function describeEnd(error: unknown, superseded: boolean): CommitEnd {
   const cause = error instanceof ChildWorkflowFailure ? error.cause : error;
   const mayPassLater = false;
-  if (cause instanceof CancelledFailure)
-    return { outcome: superseded ? 'Superseded' : 'Canceled', mayPassLater };
+  if (isCancellation(error)) return { outcome: superseded ? 'Superseded' : 'Canceled', mayPassLater };
   if (cause instanceof TerminatedFailure)
     return { outcome: 'Terminated', message: 'the run was terminated', mayPassLater };
   const message = whyFailed(cause).slice(0, LONGEST_MESSAGE);

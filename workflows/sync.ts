@@ -3,6 +3,7 @@
  * newer one, and the next starts only when the cancelled one has closed, so two never write at once.
  */
 
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { ChildWorkflowHandle } from '@temporalio/workflow';
 import {
   ApplicationFailure,
@@ -393,12 +394,25 @@ class SyncRun {
 
   async #runChild(wanted: WantedCommit): Promise<CommitEnd> {
     try {
-      const child = await startCommit(this.#input, wanted);
+      const child = await this.#startChild(wanted);
       this.#child = child;
       const { outcome, endedAt } = await child.result();
       return { outcome, mayPassLater: false, ...(endedAt !== undefined && { endedAt }) };
     } catch (error) {
       return describeEnd(error, this.#wanted !== undefined);
+    }
+  }
+
+  /** An earlier run of the commit that somebody has reset is ended first: its id is taken until it has closed. */
+  async #startChild(wanted: WantedCommit): Promise<ChildWorkflowHandle<typeof commit>> {
+    for (;;) {
+      try {
+        return await startCommit(this.#input, wanted);
+      } catch (error) {
+        const isTaken = error instanceof WorkflowExecutionAlreadyStartedError;
+        if (!isTaken || !patched('reset-commit-stopped')) throw error;
+        await this.#stopStrays(wanted.sha);
+      }
     }
   }
 
@@ -414,15 +428,15 @@ class SyncRun {
     }
   }
 
-  /** Commits of an earlier sync that was terminated or cancelled would write beside ours. */
-  async #stopStrays(): Promise<void> {
+  /** Commits of an earlier sync that was terminated or cancelled would write beside ours. @param sha of one that is known to run */
+  async #stopStrays(sha?: string): Promise<void> {
     const { stopStrayCommits } = proxyActivities<SyncActivities>({
       ...awaiting(leaderTaskQueue(this.#input.cluster)),
       startToCloseTimeout: '10 minutes',
       summary: 'make sure that no earlier commit is still running',
     });
     const { cluster, clusterUid, repository } = this.#input;
-    await stopStrayCommits({ cluster, clusterUid, repository });
+    await stopStrayCommits({ cluster, clusterUid, repository, ...(sha !== undefined && { sha }) });
   }
 
   /** Only between commits, so that no child is ever left without its parent. */

@@ -461,6 +461,31 @@ export const COMMIT_RECORDINGS: readonly HistoryRecording[] = [
     },
   },
   {
+    name: 'sync-reset-commit',
+    holds: [
+      'CHILD_WORKFLOW_EXECUTION_TERMINATED',
+      'START_CHILD_WORKFLOW_EXECUTION_FAILED',
+      'MARKER_RECORDED',
+      'ACTIVITY_TASK_COMPLETED',
+      'CHILD_WORKFLOW_EXECUTION_STARTED',
+      'CHILD_WORKFLOW_EXECUTION_CANCELED',
+    ],
+    async record(ground) {
+      await ground.startWorkerWithRepository();
+      const stuck = await ground.commit({ 'web.yaml': web('app:bad') });
+      await ground.untilPods('the bad pods are there', (pods) => pods.length === 3);
+      await ground.commitRuns(stuck).terminate();
+      await ground.untilSync('it is terminated', ({ last }) => last?.outcome === 'Terminated');
+      await ground.commitRuns(stuck).reset();
+      await ground.askToSync();
+      await ground.untilSync('it is tried again', ({ running }) => running === stuck);
+      await ground.commitRuns(stuck).until('three runs', (runs) => runs.length === 3);
+      const fixed = await ground.commit({ 'web.yaml': web('app:2') });
+      await newest(ground.commitRuns(fixed), 'COMPLETED');
+      return await newest(ground.syncRuns, 'RUNNING');
+    },
+  },
+  {
     name: 'sync-unfollowed',
     holds: [
       'WORKFLOW_EXECUTION_SIGNALED',

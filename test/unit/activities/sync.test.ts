@@ -1,4 +1,4 @@
-/** How often a receiver is told that may have taken the news already: each further try may be a double. */
+/** How often a receiver is told that may have taken the news already: each further try may be a double; and how earlier commits are stopped. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,8 @@ import { createSyncActivities } from '../../../activities/sync.ts';
 import { repositoryFromFlags } from '../../../git/repositories.ts';
 import { trusted } from '../../../kubernetes/values.ts';
 import { ReceivingServer } from '../../support/receiving-server.ts';
+
+type Dependencies = Parameters<typeof createSyncActivities>[0];
 
 let folder: string;
 let server: ReceivingServer;
@@ -32,7 +34,6 @@ async function failureAt(attempt: number, missed?: number): Promise<ApplicationF
     { id: 'webhook', type: 'webhook', url: server.url(), secretFile: join(folder, 'secret') } as const,
   ];
   const shop = { ...repositoryFromFlags({ repo: folder, name: 'shop', namespace: 'default' }), notify };
-  type Dependencies = Parameters<typeof createSyncActivities>[0];
   const known = { clusterUid: 'uid', cluster: 'blue', repository: () => shop };
   // Neither cluster nor Temporal is asked for anything.
   const { notifyReceiver } = createSyncActivities(trusted<Dependencies>(known));
@@ -69,4 +70,25 @@ it('is made once behind news that were given up: what comes after them does not 
 it('one that was answered is made again soon', async () => {
   server.answers[0] = 503;
   expect(await failureAt(1, 1)).toMatchObject({ nonRetryable: false, nextRetryDelay: undefined });
+});
+
+it('a commit that is known to run is stopped also while visibility does not tell of it yet', async () => {
+  const asked: string[] = [];
+  const workflow = {
+    list: async function* () {},
+    getHandle: (id: string) => ({
+      cancel: async () => await Promise.resolve(void asked.push(`cancel ${id}`)),
+      result: async () => await Promise.resolve(void asked.push(`await ${id}`)),
+    }),
+  };
+  const known = { clusterUid: 'uid', cluster: 'blue', temporal: { workflow } };
+  const { stopStrayCommits } = createSyncActivities(trusted<Dependencies>(known));
+  const input = { clusterUid: 'uid', cluster: 'blue', repository: 'shop', sha: 'a1' };
+  const stopped = await new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') }).run(
+    stopStrayCommits,
+    input,
+  );
+
+  expect(asked).toEqual(['cancel commit/blue/shop/a1', 'await commit/blue/shop/a1']);
+  expect(stopped).toEqual(['commit/blue/shop/a1']);
 });
