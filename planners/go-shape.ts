@@ -5,7 +5,8 @@ import { canonicalQuantity } from './quantity.ts';
 import { asFields } from './values.ts';
 import type { Fields } from './values.ts';
 
-interface Field {
+/** A field of a Go type, and how Go writes it. */
+export interface Field {
   readonly name: string;
   readonly kind:
     | 'scalar'
@@ -93,7 +94,8 @@ function quantity(value: unknown, milli = false): unknown {
   return typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value, milli) : value;
 }
 
-function fieldsOf(type: string): readonly Field[] {
+/** Those of a type of {@link POD_TEMPLATE_TYPES}. */
+export function fieldsOf(type: string): readonly Field[] {
   let fields = parsed.get(type);
   if (fields === undefined) {
     fields = (POD_TEMPLATE_TYPES[type] ?? '').split(' ').map(parseField);

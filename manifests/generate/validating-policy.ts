@@ -8,6 +8,7 @@ import { annotationRules } from './rules/annotations.ts';
 import { inPlaceOnlyRules } from './rules/in-place-only.ts';
 import { ownSettingRules } from './rules/own-settings.ts';
 import { podTemplateRules } from './rules/pod-template.ts';
+import { ZEROS } from './template-defaults.ts';
 
 /** Characters of all refusals together; the apiserver drops a message of more than 5 KiB. */
 const MESSAGE_LENGTH = 1200;
@@ -23,6 +24,7 @@ const VALIDATION = {
 
 /** Variables that rules of every kind and API use. */
 const COMMON: readonly Variable[] = [
+  ZEROS,
   { name: 'spec', expression: 'dyn(object.spec)' },
   { name: 'oldSpec', expression: 'oldObject == null ? dyn({}) : dyn(oldObject.spec)' },
   { name: 'template', expression: 'variables.spec.template' },

@@ -10,6 +10,7 @@ import { workloadCollection } from '../../kubernetes/workload-api.ts';
 import type { WorkloadApi } from '../../kubernetes/workload-api.ts';
 import type { KubernetesObject, PodTemplate } from '../../planners/objects.ts';
 import { normaliseTemplate } from '../../planners/template-defaults.ts';
+import { asFields, asList } from '../../planners/values.ts';
 import { ACCEPTED } from '../support/admission/accepted-cases.ts';
 import {
   DAEMON_ACCEPTED,
@@ -33,9 +34,10 @@ import {
 import { ANNOTATION_CASES, SETTING_CASES } from '../support/admission/setting-cases.ts';
 import { NATIVE_RULE_CASES } from '../support/admission/statefulset-cases.ts';
 import { TEMPLATE_CASES } from '../support/admission/template-cases.ts';
-import { BOTH, manifestOf, PLACES } from '../support/admission/workload-manifest.ts';
+import { BOTH, GATES, manifestOf, PLACES } from '../support/admission/workload-manifest.ts';
 import type { Description, Json } from '../support/admission/workload-manifest.ts';
 import { useControlPlane } from '../support/control-plane.ts';
+import { RICH_TEMPLATES } from '../support/rich-templates.ts';
 
 interface WithTemplate extends KubernetesObject {
   readonly spec: Json & { readonly template: PodTemplate };
@@ -47,6 +49,24 @@ const CLAIM = {
 };
 const AMOUNT_AGAIN = { requests: { storage: '1024Mi' } };
 
+/** What it costs to compare must stay below the limits of the apiserver. */
+const LARGE = {
+  containers: Array.from({ length: 20 }, (_, container) => ({
+    name: `c${container}`,
+    image: 'registry.example/web:1',
+    env: Array.from({ length: 200 }, (_empty, i) => ({
+      name: `V${i}`,
+      value: i === 0 ? '' : 'x'.repeat(50),
+    })),
+    volumeMounts: Array.from({ length: 20 }, (_empty, i) => ({
+      name: 'tmp',
+      mountPath: `/tmp/${i}`,
+      readOnly: false,
+    })),
+  })),
+  volumes: [{ name: 'tmp' }],
+};
+
 const OURS: WorkloadApi = 'fairlead.dev/v1beta1';
 const controlPlane = useControlPlane({ nodes: 0 });
 let client: KubernetesClient;
@@ -56,6 +76,12 @@ beforeAll(async () => {
   await waitForPolicies(client);
 }, 30_000);
 afterAll(() => client.close());
+
+/** The pod spec of a template without the volumes that have this source. */
+function withoutVolume(template: Json | undefined, source: string): Json {
+  const spec = asFields(template?.['spec']) ?? {};
+  return { ...spec, volumes: asList(spec['volumes']).filter((volume) => !(source in volume)) };
+}
 
 /** Words of a case with the places of settings filled in. */
 function worded(text: string, api: WorkloadApi): string {
@@ -197,6 +223,32 @@ describe.each(BOTH)('changes of a %s object', (api) => {
       expect(normaliseTemplate(made.spec.template)).toEqual(before);
     } finally {
       await client.delete(spelled);
+    }
+  });
+
+  it.each([
+    // Without what names images that are none, and a default that follows from another field.
+    ...Object.entries(RICH_TEMPLATES).filter(
+      ([name]) => !['pull policies follow from tags', 'volumes'].includes(name),
+    ),
+    ['volumes', { spec: withoutVolume(RICH_TEMPLATES['volumes'], 'image') }] as const,
+    ['what charts spell out', { spec: SPELLED_OUT }] as const,
+    ['a large template', { spec: LARGE }] as const,
+  ])('InPlaceOnly: in another spelling it is the same template (S6): %s', async (_, template: Json) => {
+    const rich = { ...collection(api), name: 'rich' };
+    const given = {
+      settings: { podUpdatePolicy: 'InPlaceOnly' },
+      metadata: { name: 'rich' },
+      templateMetadata: { ...asFields(template['metadata']), labels: { app: 'web' } },
+      pod: { ...asFields(template['spec']), readinessGates: GATES },
+    };
+    await client.create(collection(api), manifestOf(api, given));
+    try {
+      const { spec: made } = await client.get<WithTemplate>(rich);
+      const change = [{ op: 'replace', path: '/spec/template', value: normaliseTemplate(made.template) }];
+      await expect(client.patch(rich, 'json', change, { dryRun: true })).resolves.toBeDefined();
+    } finally {
+      await client.delete(rich);
     }
   });
 

@@ -6,7 +6,7 @@
 
 import { changedKeys, joined, literal, refusedIf } from '../cel.ts';
 import type { PolicyView, Variable } from '../policy-view.ts';
-import { CONTAINER, POD_SPEC, withoutDefaults } from '../template-defaults.ts';
+import { CONTAINER, METADATA, POD_SPEC, withoutDefaults } from '../template-defaults.ts';
 
 const LISTS = [
   { list: 'containers', name: 'Containers' },
@@ -99,7 +99,8 @@ export function inPlaceOnlyRules(view: PolicyView): {
 
 /** Template metadata that a running pod cannot take over. */
 function metadataOf(template: string): string {
-  return `${template}.?metadata.orValue({}).transformMap(k, v, !(k in ["labels", "annotations", "creationTimestamp"]), v)`;
+  const rest = `${template}.?metadata.orValue({}).transformMap(k, v, !(k in ["labels", "annotations", "creationTimestamp"]), v)`;
+  return withoutDefaults(rest, METADATA);
 }
 
 /** Field paths, as an environment names them, of labels or annotations that differ. */
@@ -164,11 +165,12 @@ function amountChanged(pair: string, paths: string): string {
   return `${paths}.exists(k, ${effective(`${pair}[1]`)}.compareTo(${effective(`${pair}[2]`)}) != 0)`;
 }
 
-/** Names of a pod spec's fields, without the containers, ready to be compared. `serviceAccount` is an alias. */
+/** A pod spec without its containers, ready to be compared. `serviceAccount` is an alias. */
 function comparable(podSpec: string): string {
   const rest =
-    `${podSpec}.transformMap(k, v, !(k in ["containers", "initContainers"]) && ` +
-    `!(k == "serviceAccount" && v == ${podSpec}.?serviceAccountName.orValue("")), v)`;
+    `[${podSpec}.?serviceAccountName.orValue("")].map(n, ${podSpec}.transformMapEntry(k, v, ` +
+    '!(k in ["containers", "initContainers", n == "" ? "serviceAccountName" : "serviceAccount"]), ' +
+    '{k == "serviceAccount" ? "serviceAccountName" : k: v}))[0]';
   return withoutDefaults(rest, POD_SPEC);
 }
 
@@ -198,7 +200,8 @@ function containerRule(why: string): string {
     `[[${newer}, ${older}].map(c, ${compared})].map(q, ${changedKeys('q[0]', 'q[1]')})[0] + ` +
     `((${pullPolicy}) ? ["imagePullPolicy"] : [])`;
   return (
-    `variables.containerPairs.map(p, (${changed}).map(k, p[0] + "." + k).join(", "))` +
+    // What costs much is not done where nothing differs: a rollout mostly changes one container.
+    `variables.containerPairs.filter(p, p[1] != p[2]).map(p, (${changed}).map(k, p[0] + "." + k).join(", "))` +
     `.map(paths, paths != "", paths + ${why})`
   );
 }

@@ -112,6 +112,19 @@ export const IN_PLACE_ACCEPTED: readonly Accepted[] = [
   ['the spelling of an amount', [replace(`${MAIN}/resources/requests/cpu`, 0.5)]],
   ['the spelling of a default', [add(`${POD}/dnsPolicy`, 'ClusterFirst')]],
   [
+    'what is the same as nothing, where Go leaves it out',
+    [
+      add(`${POD}/securityContext`, {}),
+      add(`${POD}/hostNetwork`, false),
+      add(`${POD}/nodeSelector`, {}),
+      add(`${POD}/priorityClassName`, ''),
+      add(`${MAIN}/tty`, false),
+      add(`${MAIN}/ports/0/hostPort`, 0),
+      add(`${MAIN}/env/2/valueFrom/resourceFieldRef/divisor`, 0),
+      add(`${MAIN}/readinessProbe/initialDelaySeconds`, 0),
+    ],
+  ],
+  [
     'a label that the environment holds, with a new image (A22)',
     [
       replace('/spec/template/metadata/labels/tier', 'back'),
@@ -224,6 +237,30 @@ export const IN_PLACE_REFUSED: readonly Refused[] = [
     'terminationGracePeriodSeconds',
     [add(`${POD}/terminationGracePeriodSeconds`, 5)],
     [`spec.template.spec.terminationGracePeriodSeconds: ${WHY}`],
+  ],
+  [
+    'what a pointer in Go tells from nothing, of a pod',
+    [
+      add(`${POD}/volumes/0/configMap/defaultMode`, 0),
+      add(`${POD}/affinity`, {}),
+      add(`${POD}/shareProcessNamespace`, false),
+    ],
+    [
+      `spec.template.spec.volumes: ${WHY}`,
+      `spec.template.spec.affinity: ${WHY}`,
+      `spec.template.spec.shareProcessNamespace: ${WHY}`,
+    ],
+  ],
+  [
+    'what a pointer in Go tells from nothing, of containers',
+    [
+      add(`${MAIN}/securityContext`, { runAsUser: 0 }),
+      add(`${POD}/containers/1/envFrom`, [{ configMapRef: { name: 'web', optional: false } }]),
+    ],
+    [
+      `spec.template.spec.containers[0].securityContext: ${WHY}`,
+      `spec.template.spec.containers[1].envFrom: ${WHY}`,
+    ],
   ],
   [
     'finalizers of the template',
