@@ -259,6 +259,7 @@ class InProcessRun implements RolloutDriver {
 
   async close(end: Ending & Pick<CloseInput, 'runId' | 'startedAt'>) {
     const { commit, by, reason } = rolloutCause(this.#workload);
+    const pinnedBefore = this.#workload.pinned?.at;
     const cause = { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
     const input: CloseInput = {
       ...this.#reference,
@@ -267,6 +268,7 @@ class InProcessRun implements RolloutDriver {
       workflowId: IN_PROCESS,
       ...(commit !== undefined && { commit }),
       ...(reason !== undefined && { cause }),
+      ...(pinnedBefore !== undefined && { pinnedBefore }),
     };
     return await this.#step(WRITE_MS, async (steps) => await steps.closeRun(input));
   }
